@@ -1,0 +1,53 @@
+package io.coterie.channel;
+
+import java.util.Arrays;
+import java.util.UUID;
+
+/**
+ * One pinned member of the roster: a party or the coordinator.
+ *
+ * @param name unique in the roster, 1 to 63 of {@code [a-z0-9-]}
+ * @param role what the member is
+ * @param partyId 1..65535 for a party, stable for the life of a key; 0 for a coordinator
+ * @param region where it runs, as it appears in metrics
+ * @param aci account id at the messaging service
+ * @param deviceId 1..127
+ * @param identityKey the Signal identity public key, 33 bytes serialised
+ * @param evidenceKey Ed25519 public key (32 bytes) that signs envelopes which may serve as
+ *     evidence; empty for a coordinator
+ */
+public record Member(
+    String name,
+    Role role,
+    int partyId,
+    String region,
+    UUID aci,
+    int deviceId,
+    byte[] identityKey,
+    byte[] evidenceKey) {
+
+  /** What a member is in the system. */
+  public enum Role {
+    PARTY,
+    COORDINATOR
+  }
+
+  /** Two members are the same when everything pinned about them is. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Member m
+        && name.equals(m.name)
+        && role == m.role
+        && partyId == m.partyId
+        && region.equals(m.region)
+        && aci.equals(m.aci)
+        && deviceId == m.deviceId
+        && Arrays.equals(identityKey, m.identityKey)
+        && Arrays.equals(evidenceKey, m.evidenceKey);
+  }
+
+  @Override
+  public int hashCode() {
+    return aci.hashCode() * 31 + deviceId;
+  }
+}

@@ -1,0 +1,96 @@
+package io.coterie.channel;
+
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.regex.Pattern;
+
+/**
+ * The pinned members of one installation. Whoever configures a party decides whom it trusts:
+ * nothing is ever learned from the network.
+ *
+ * @param version grows with every change
+ * @param members at most {@value #MAX_MEMBERS}, ordered by name
+ */
+public record Roster(long version, List<Member> members) {
+  /** Twenty parties of a key, several keys' worth of parties, and the coordinator's replicas. */
+  public static final int MAX_MEMBERS = 100;
+
+  private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
+
+  public Roster {
+    members = members.stream().sorted(Comparator.comparing(Member::name)).toList();
+    if (members.isEmpty() || members.size() > MAX_MEMBERS) {
+      throw new IllegalArgumentException(
+          "a roster has 1 to " + MAX_MEMBERS + " members, not " + members.size());
+    }
+    Set<Object> seen = new HashSet<>();
+    for (Member m : members) {
+      if (!NAME.matcher(m.name()).matches()) {
+        throw new IllegalArgumentException(
+            "member name '" + m.name() + "' is not 1 to 63 of [a-z0-9-]");
+      }
+      requireUnique(seen, m.name(), "name", m);
+      requireUnique(seen, List.of(m.aci(), m.deviceId()), "aci and device", m);
+      if (m.identityKey().length != 33) {
+        throw new IllegalArgumentException(
+            m.name() + ": identityKey has " + m.identityKey().length + " bytes, not 33");
+      }
+      if (m.deviceId() < 1 || m.deviceId() > 127) {
+        throw new IllegalArgumentException(
+            m.name() + ": deviceId " + m.deviceId() + " is not 1 to 127");
+      }
+      switch (m.role()) {
+        case PARTY -> {
+          if (m.partyId() < 1 || m.partyId() > 65_535) {
+            throw new IllegalArgumentException(
+                m.name() + ": partyId " + m.partyId() + " is not 1 to 65535");
+          }
+          if (m.evidenceKey().length != 32) {
+            throw new IllegalArgumentException(
+                m.name() + ": evidenceKey has " + m.evidenceKey().length + " bytes, not 32");
+          }
+          requireUnique(seen, m.partyId(), "partyId", m);
+        }
+        case COORDINATOR -> {
+          if (m.partyId() != 0) {
+            throw new IllegalArgumentException(m.name() + ": a coordinator has no partyId");
+          }
+        }
+      }
+    }
+  }
+
+  private static void requireUnique(Set<Object> seen, Object value, String what, Member m) {
+    if (!seen.add(value)) {
+      throw new IllegalArgumentException(m.name() + ": " + what + " occurs twice in the roster");
+    }
+  }
+
+  /** The member of that name. */
+  public Optional<Member> byName(String name) {
+    return members.stream().filter(m -> m.name().equals(name)).findFirst();
+  }
+
+  /** The party of that id. */
+  public Optional<Member> byPartyId(int partyId) {
+    return members.stream()
+        .filter(m -> m.role() == Member.Role.PARTY && m.partyId() == partyId)
+        .findFirst();
+  }
+
+  /** The member with that account and device. */
+  public Optional<Member> byAddress(UUID aci, int deviceId) {
+    return members.stream()
+        .filter(m -> m.aci().equals(aci) && m.deviceId() == deviceId)
+        .findFirst();
+  }
+
+  /** All coordinators. */
+  public List<Member> coordinators() {
+    return members.stream().filter(m -> m.role() == Member.Role.COORDINATOR).toList();
+  }
+}
