@@ -1,0 +1,123 @@
+/*
+ * Coterie MPC core: the C interface.
+ *
+ * Computation only: no socket, file, clock, thread or log. Configurations, steps and reports are encoded messages of
+ * proto/coterie/core/v1/core.proto; envelopes are opaque bytes that the service carries between parties.
+ *
+ * Rules that hold for every function:
+ *   - Inputs are borrowed for the call and never kept.
+ *   - Outputs belong to the library, are freed by its function, and are cleared when the code is not MPC_OK.
+ *   - No panic crosses: it is caught, MPC_INTERNAL is returned, and the session it happened in is poisoned.
+ * A handle may be used by one thread at a time. There is no global state.
+ */
+#ifndef COTERIE_MPC_H
+#define COTERIE_MPC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What mpc_abi_version returns for this header. */
+#define MPC_ABI_VERSION 1
+
+/* Largest accepted input of any function, in bytes. */
+#define MPC_MAX_INPUT 4194304
+
+typedef int32_t mpc_code;
+
+/* The call did what it says. */
+#define MPC_OK 0
+/* A null, oversized or undecodable argument. */
+#define MPC_INVALID_ARGUMENT 1
+/* Wrong data key, wrong label, or an altered blob. */
+#define MPC_UNSEAL_FAILED 2
+/* The configuration, identity and share do not describe a session that this core can run. */
+#define MPC_SETUP_REFUSED 3
+/* An earlier call on this session ended in MPC_INTERNAL; the session can only be freed. */
+#define MPC_POISONED 4
+/* A bug: a panic was caught, or the operating system gave no randomness. */
+#define MPC_INTERNAL 5
+
+/* Bytes borrowed for the call. data may be null when len is 0. */
+typedef struct mpc_view {
+    const uint8_t *data;
+    size_t len;
+} mpc_view;
+
+/* Bytes owned by the library: freed, and wiped before that, by mpc_buffer_free. {null, 0} when empty. */
+typedef struct mpc_buffer {
+    uint8_t *data;
+    size_t len;
+} mpc_buffer;
+
+/* Holds the data key of one party; freed, and wiped, by mpc_vault_free. */
+typedef struct mpc_vault mpc_vault;
+
+/* One party's run of one protocol; freed, and wiped, by mpc_session_free. */
+typedef struct mpc_session mpc_session;
+
+/* Version of this interface. A caller refuses any other value than the MPC_ABI_VERSION it was built against. */
+int32_t mpc_abi_version(void);
+
+/*
+ * Takes a copy of a 32-byte data key.
+ * The caller wipes its own copy. Sessions keep what they need: the vault may be freed before them.
+ * out: freed with mpc_vault_free.
+ */
+mpc_code mpc_vault_open(mpc_view data_key32, mpc_vault **out);
+
+/* Wipes and frees. Null is ignored. */
+void mpc_vault_free(mpc_vault *vault);
+
+/*
+ * Seals bytes for this vault; the label is associated data and not stored.
+ * label: at most 255 bytes.
+ * out: freed with mpc_buffer_free.
+ */
+mpc_code mpc_vault_seal(const mpc_vault *vault, mpc_view label, mpc_view plaintext, mpc_buffer *out);
+
+/*
+ * Opens what mpc_vault_seal made with the same label; anything else is MPC_UNSEAL_FAILED.
+ * out: secret; freed, and wiped, with mpc_buffer_free.
+ */
+mpc_code mpc_vault_unseal(const mpc_vault *vault, mpc_view label, mpc_view sealed, mpc_buffer *out);
+
+/*
+ * Makes the Ed25519 key with which a party signs the envelopes that may have to serve as evidence.
+ * party_name: 1 to 255 bytes of UTF-8, stored in the blob and bound to it.
+ * sealed_identity: for mpc_session_start. evidence_public_key: 32 bytes for the roster. Both freed with mpc_buffer_free.
+ */
+mpc_code mpc_identity_create(const mpc_vault *vault, mpc_view party_name, mpc_buffer *sealed_identity,
+                             mpc_buffer *evidence_public_key);
+
+/*
+ * Starts one session.
+ * vault: null only for an observer. config: coterie.core.v1.SessionConfig. sealed_identity: empty for an observer.
+ * sealed_share: empty for key generation and for an observer.
+ * out: freed with mpc_session_free. step: coterie.core.v1.Step. error_detail: UTF-8 without secrets, set only when the
+ * code is MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED. step and error_detail are freed with mpc_buffer_free.
+ */
+mpc_code mpc_session_start(const mpc_vault *vault, mpc_view config, mpc_view sealed_identity, mpc_view sealed_share,
+                           mpc_session **out, mpc_buffer *step, mpc_buffer *error_detail);
+
+/*
+ * Hands one received envelope to a session.
+ * authenticated_sender: the party that the channel proved. A wrong or hostile envelope is a step that says so, not a code.
+ * step: coterie.core.v1.Step; freed with mpc_buffer_free.
+ */
+mpc_code mpc_session_handle(mpc_session *session, uint32_t authenticated_sender, mpc_view envelope, mpc_buffer *step);
+
+/* Wipes and frees. Null is ignored. */
+void mpc_session_free(mpc_session *session);
+
+/* Wipes and frees the bytes and clears the struct. Null and empty are ignored. */
+void mpc_buffer_free(mpc_buffer *buffer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* COTERIE_MPC_H */

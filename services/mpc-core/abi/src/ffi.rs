@@ -1,0 +1,325 @@
+//! The exported functions. Every pointer rule of the header is enforced or stated here and nowhere else.
+
+// The names are the header's.
+#![allow(non_camel_case_types)]
+
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+
+use engine::Secret;
+use zeroize::Zeroize;
+
+use crate::vault::Vault;
+
+/// `MPC_ABI_VERSION`.
+pub const MPC_ABI_VERSION: i32 = 1;
+/// `MPC_MAX_INPUT`.
+pub const MPC_MAX_INPUT: usize = 4_194_304;
+
+/// Result of a call.
+pub type mpc_code = i32;
+/// The call did what it says.
+pub const MPC_OK: mpc_code = 0;
+/// A null, oversized or undecodable argument.
+pub const MPC_INVALID_ARGUMENT: mpc_code = 1;
+/// Wrong data key, wrong label, or an altered blob.
+pub const MPC_UNSEAL_FAILED: mpc_code = 2;
+/// The arguments do not describe a session that this core can run.
+pub const MPC_SETUP_REFUSED: mpc_code = 3;
+/// The session can only be freed.
+pub const MPC_POISONED: mpc_code = 4;
+/// A panic was caught.
+pub const MPC_INTERNAL: mpc_code = 5;
+
+/// Bytes borrowed for the call.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct mpc_view {
+    /// May be null when `len` is 0.
+    pub data: *const u8,
+    /// In bytes.
+    pub len: usize,
+}
+
+/// Bytes owned by the library.
+#[repr(C)]
+pub struct mpc_buffer {
+    /// Null when empty.
+    pub data: *mut u8,
+    /// In bytes.
+    pub len: usize,
+}
+
+/// Opaque: the data key of one party.
+pub struct mpc_vault(Vault);
+
+/// Opaque: one party's run of one protocol.
+pub struct mpc_session {
+    poisoned: bool,
+}
+
+impl mpc_view {
+    /// The borrowed bytes; `None` if the view is not one.
+    ///
+    /// # Safety
+    /// `data` points to `len` readable bytes that nobody writes during the call.
+    unsafe fn bytes<'a>(self) -> Option<&'a [u8]> {
+        if self.len > MPC_MAX_INPUT {
+            None
+        } else if self.len == 0 {
+            Some(&[])
+        } else if self.data.is_null() {
+            None
+        } else {
+            // SAFETY: not null, at most MPC_MAX_INPUT, readable for `len` by this function's contract.
+            Some(unsafe { core::slice::from_raw_parts(self.data, self.len) })
+        }
+    }
+}
+
+impl mpc_buffer {
+    const EMPTY: mpc_buffer = mpc_buffer { data: core::ptr::null_mut(), len: 0 };
+
+    fn from_vec(bytes: Vec<u8>) -> Self {
+        if bytes.is_empty() {
+            return Self::EMPTY;
+        }
+        let boxed = exact(bytes);
+        let len = boxed.len();
+        Self { data: Box::into_raw(boxed).cast::<u8>(), len }
+    }
+}
+
+/// The bytes in an allocation of exactly their size. Where that takes a copy the original is wiped.
+fn exact(mut bytes: Vec<u8>) -> Box<[u8]> {
+    if bytes.len() == bytes.capacity() {
+        return bytes.into_boxed_slice();
+    }
+    let copy: Box<[u8]> = bytes.as_slice().into();
+    bytes.zeroize();
+    copy
+}
+
+/// Runs `body`, and turns a panic into `MPC_INTERNAL`.
+fn guarded(body: impl FnOnce() -> mpc_code) -> mpc_code {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(MPC_INTERNAL)
+}
+
+/// Version of this interface.
+#[unsafe(no_mangle)]
+pub extern "C" fn mpc_abi_version() -> i32 {
+    MPC_ABI_VERSION
+}
+
+/// Takes a copy of a 32-byte data key.
+///
+/// # Safety
+/// `data_key32` is a valid view; `out` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_vault_open(data_key32: mpc_view, out: *mut *mut mpc_vault) -> mpc_code {
+    if out.is_null() {
+        return MPC_INVALID_ARGUMENT;
+    }
+    // SAFETY: `out` is writable by contract.
+    unsafe { out.write(core::ptr::null_mut()) };
+    guarded(|| {
+        // SAFETY: a valid view by contract.
+        let Some(key) = (unsafe { data_key32.bytes() }) else { return MPC_INVALID_ARGUMENT };
+        let Ok(vault) = Vault::open(key) else { return MPC_INVALID_ARGUMENT };
+        // SAFETY: `out` is writable by contract.
+        unsafe { out.write(Box::into_raw(Box::new(mpc_vault(vault)))) };
+        MPC_OK
+    })
+}
+
+/// Wipes and frees a vault.
+///
+/// # Safety
+/// `vault` is null or came from [`mpc_vault_open`] and was not freed before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_vault_free(vault: *mut mpc_vault) {
+    if !vault.is_null() {
+        guarded(|| {
+            // SAFETY: made by Box::into_raw and not freed before, by contract.
+            drop(unsafe { Box::from_raw(vault) });
+            MPC_OK
+        });
+    }
+}
+
+/// Seals bytes for this vault under a label.
+///
+/// # Safety
+/// `vault` is a live vault or null, the views are valid, `out` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_vault_seal(
+    vault: *const mpc_vault,
+    label: mpc_view,
+    plaintext: mpc_view,
+    out: *mut mpc_buffer,
+) -> mpc_code {
+    if out.is_null() {
+        return MPC_INVALID_ARGUMENT;
+    }
+    // SAFETY: `out` is writable by contract.
+    unsafe { out.write(mpc_buffer::EMPTY) };
+    guarded(|| {
+        // SAFETY: live or null, and valid views, by contract.
+        let (vault, label, plaintext) = unsafe { (vault.as_ref(), label.bytes(), plaintext.bytes()) };
+        let (Some(vault), Some(label), Some(plaintext)) = (vault, label, plaintext) else {
+            return MPC_INVALID_ARGUMENT;
+        };
+        let Ok(sealed) = vault.0.seal(label, plaintext) else { return MPC_INVALID_ARGUMENT };
+        // SAFETY: `out` is writable by contract.
+        unsafe { out.write(mpc_buffer::from_vec(sealed)) };
+        MPC_OK
+    })
+}
+
+/// Opens what [`mpc_vault_seal`] made.
+///
+/// # Safety
+/// `vault` is a live vault or null, the views are valid, `out` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_vault_unseal(
+    vault: *const mpc_vault,
+    label: mpc_view,
+    sealed: mpc_view,
+    out: *mut mpc_buffer,
+) -> mpc_code {
+    if out.is_null() {
+        return MPC_INVALID_ARGUMENT;
+    }
+    // SAFETY: `out` is writable by contract.
+    unsafe { out.write(mpc_buffer::EMPTY) };
+    guarded(|| {
+        // SAFETY: live or null, and valid views, by contract.
+        let (vault, label, sealed) = unsafe { (vault.as_ref(), label.bytes(), sealed.bytes()) };
+        let (Some(vault), Some(label), Some(sealed)) = (vault, label, sealed) else {
+            return MPC_INVALID_ARGUMENT;
+        };
+        let Ok(plaintext) = vault.0.unseal(label, sealed) else { return MPC_UNSEAL_FAILED };
+        // SAFETY: `out` is writable by contract.
+        unsafe { out.write(mpc_buffer::from_vec(Secret::into_inner(plaintext))) };
+        MPC_OK
+    })
+}
+
+/// Makes an evidence key.
+///
+/// # Safety
+/// `vault` is a live vault or null, the view is valid, the outputs are null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_identity_create(
+    vault: *const mpc_vault,
+    party_name: mpc_view,
+    sealed_identity: *mut mpc_buffer,
+    evidence_public_key: *mut mpc_buffer,
+) -> mpc_code {
+    if sealed_identity.is_null() || evidence_public_key.is_null() {
+        return MPC_INVALID_ARGUMENT;
+    }
+    // SAFETY: the outputs are writable by contract.
+    unsafe {
+        sealed_identity.write(mpc_buffer::EMPTY);
+        evidence_public_key.write(mpc_buffer::EMPTY);
+    }
+    guarded(|| {
+        // SAFETY: live or null, and a valid view, by contract.
+        let (Some(vault), Some(name)) = (unsafe { (vault.as_ref(), party_name.bytes()) }) else {
+            return MPC_INVALID_ARGUMENT;
+        };
+        let Ok((sealed, public)) = vault.0.create_identity(name) else { return MPC_INVALID_ARGUMENT };
+        // SAFETY: the outputs are writable by contract.
+        unsafe {
+            sealed_identity.write(mpc_buffer::from_vec(sealed));
+            evidence_public_key.write(mpc_buffer::from_vec(public));
+        }
+        MPC_OK
+    })
+}
+
+/// Starts one session.
+///
+/// # Safety
+/// `vault` is a live vault or null, the views are valid, the outputs are null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_session_start(
+    vault: *const mpc_vault,
+    config: mpc_view,
+    sealed_identity: mpc_view,
+    sealed_share: mpc_view,
+    out: *mut *mut mpc_session,
+    step: *mut mpc_buffer,
+    error_detail: *mut mpc_buffer,
+) -> mpc_code {
+    if out.is_null() || step.is_null() || error_detail.is_null() {
+        return MPC_INVALID_ARGUMENT;
+    }
+    // SAFETY: the outputs are writable by contract.
+    unsafe {
+        out.write(core::ptr::null_mut());
+        step.write(mpc_buffer::EMPTY);
+        error_detail.write(mpc_buffer::EMPTY);
+    }
+    let _ = (vault, config, sealed_identity, sealed_share);
+    // SAFETY: the output is writable by contract.
+    unsafe { error_detail.write(mpc_buffer::from_vec(b"unknown protocol".to_vec())) };
+    MPC_SETUP_REFUSED
+}
+
+/// Hands one received envelope to a session.
+///
+/// # Safety
+/// `session` is a live session or null, used by one thread at a time; the view is valid; `step` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_session_handle(
+    session: *mut mpc_session,
+    authenticated_sender: u32,
+    envelope: mpc_view,
+    step: *mut mpc_buffer,
+) -> mpc_code {
+    if step.is_null() {
+        return MPC_INVALID_ARGUMENT;
+    }
+    // SAFETY: the output is writable by contract.
+    unsafe { step.write(mpc_buffer::EMPTY) };
+    let _ = (authenticated_sender, envelope);
+    // SAFETY: live or null by contract.
+    match unsafe { session.as_mut() } {
+        None => MPC_INVALID_ARGUMENT,
+        Some(session) if session.poisoned => MPC_POISONED,
+        Some(_) => MPC_INTERNAL,
+    }
+}
+
+/// Wipes and frees a session.
+///
+/// # Safety
+/// `session` is null or came from [`mpc_session_start`] and was not freed before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_session_free(session: *mut mpc_session) {
+    if !session.is_null() {
+        guarded(|| {
+            // SAFETY: made by Box::into_raw and not freed before, by contract.
+            drop(unsafe { Box::from_raw(session) });
+            MPC_OK
+        });
+    }
+}
+
+/// Wipes and frees the bytes of a buffer, and clears it.
+///
+/// # Safety
+/// `buffer` is null or writable, and holds what the library put there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_buffer_free(buffer: *mut mpc_buffer) {
+    // SAFETY: null or valid by contract.
+    let Some(buffer) = (unsafe { buffer.as_mut() }) else { return };
+    let mpc_buffer { data, len } = core::mem::replace(buffer, mpc_buffer::EMPTY);
+    if !data.is_null() {
+        // SAFETY: made by from_vec, which gives an allocation of exactly `len` bytes.
+        let mut bytes = unsafe { Box::from_raw(core::ptr::slice_from_raw_parts_mut(data, len)) };
+        bytes.zeroize();
+    }
+}

@@ -1,0 +1,3 @@
+//! Measures the core alone.
+
+fn main() {}

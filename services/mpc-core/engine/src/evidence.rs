@@ -1,0 +1,62 @@
+//! The Ed25519 keys with which parties sign the envelopes that may have to convince others.
+
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use primitives::Secret;
+use rand_core::CryptoRng;
+
+/// Bytes of an evidence public key.
+pub const EVIDENCE_KEY_BYTES: usize = 32;
+/// Bytes of an evidence signature.
+pub const SIGNATURE_BYTES: usize = 64;
+
+/// A party's secret evidence key. Wiped on drop; has no `Clone` and no `Debug`.
+pub struct EvidenceKey(SigningKey);
+
+impl EvidenceKey {
+    /// A new key.
+    pub fn generate(rng: &mut dyn CryptoRng) -> Self {
+        let mut seed = Secret::new([0u8; 32]);
+        rng.fill_bytes(seed.expose_mut());
+        Self::from_seed(&seed)
+    }
+
+    /// The key of a stored seed.
+    pub fn from_seed(seed: &Secret<[u8; 32]>) -> Self {
+        Self(SigningKey::from_bytes(seed.expose()))
+    }
+
+    /// What has to be stored, sealed, to have this key again.
+    pub fn seed(&self) -> Secret<[u8; 32]> {
+        Secret::new(self.0.to_bytes())
+    }
+
+    /// What the roster pins.
+    pub fn public(&self) -> EvidencePublicKey {
+        EvidencePublicKey(self.0.verifying_key())
+    }
+
+    pub(crate) fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        self.0.sign(message).to_bytes()
+    }
+}
+
+/// A party's pinned evidence key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EvidencePublicKey(VerifyingKey);
+
+impl EvidencePublicKey {
+    /// `None` unless a canonical point of large order.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let key = VerifyingKey::from_bytes(bytes.try_into().ok()?).ok()?;
+        (!key.is_weak()).then_some(Self(key))
+    }
+
+    /// The RFC 8032 encoding.
+    pub fn as_bytes(&self) -> &[u8; EVIDENCE_KEY_BYTES] {
+        self.0.as_bytes()
+    }
+
+    pub(crate) fn verify(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
+        self.0.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
+    }
+}

@@ -1,0 +1,31 @@
+//! Domain separators of the engine. Protocols keep theirs in their own file; a test there checks that all differ.
+
+/// Says what a hash or a signature is about, with a version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag(&'static str);
+
+impl Tag {
+    /// Starts with `coterie/` and ends with a version.
+    pub const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// The bytes that enter the hash.
+    pub fn as_bytes(self) -> &'static [u8] {
+        self.0.as_bytes()
+    }
+}
+
+/// What the parties of a session agreed before its first message.
+pub const SESSION: Tag = Tag::new("coterie/session/1");
+/// Signature of an envelope that may have to serve as evidence.
+pub const ENVELOPE_SIGNATURE: Tag = Tag::new("coterie/envelope-signature/1");
+/// One broadcast, as the echo digest names it.
+pub const ENVELOPE_DIGEST: Tag = Tag::new("coterie/envelope-digest/1");
+/// All broadcasts seen before a round.
+pub const ECHO: Tag = Tag::new("coterie/echo/1");
+/// Randomness mixed with a secret and the session.
+pub const HEDGED_RANDOMNESS: Tag = Tag::new("coterie/hedged-randomness/1");
+
+/// All of the above.
+pub const ALL: [Tag; 5] = [SESSION, ENVELOPE_SIGNATURE, ENVELOPE_DIGEST, ECHO, HEDGED_RANDOMNESS];

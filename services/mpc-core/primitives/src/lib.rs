@@ -1,0 +1,9 @@
+//! Groups, scalars, secret sharing and proofs.
+//!
+//! Nothing here knows that parties, sessions or messages exist; `engine` and `protocols` build those on top.
+
+#![deny(unsafe_code)]
+
+pub mod secret;
+
+pub use secret::Secret;

@@ -1,0 +1,3 @@
+//! The signature schemes, one module each.
+
+#![forbid(unsafe_code)]
