@@ -1,0 +1,142 @@
+package io.coterie.platform.error;
+
+import io.grpc.Status;
+
+/**
+ * Why a call failed. The name is part of the API: it is the {@code reason} of {@code
+ * google.rpc.ErrorInfo} and the value of metric labels, and it never changes its meaning. {@code
+ * docs/reference/errors.md} is generated from this list.
+ */
+public enum ErrorReason {
+  REQUEST_ID_REUSED(
+      Status.Code.ALREADY_EXISTS,
+      "the request id was used before with another intent",
+      "Use a new request id for a new intent. To repeat a request, send the same intent bytes."),
+  INTENT_MALFORMED(
+      Status.Code.INVALID_ARGUMENT,
+      "the signed intent is not well-formed",
+      "Correct the field that the metadata key problem names, and sign the intent again."),
+  INTENT_EXPIRED(
+      Status.Code.FAILED_PRECONDITION,
+      "the intent's not_after has passed",
+      "Sign a new intent with a later not_after and a new request id; check the clocks."),
+  INTENT_SIGNATURE_INVALID(
+      Status.Code.UNAUTHENTICATED,
+      "the signature does not belong to this intent and requester",
+      "Sign PAE(payload_type, payload) with the private key of the public key that is configured"
+          + " for this requester."),
+  UNKNOWN_REQUESTER(
+      Status.Code.PERMISSION_DENIED,
+      "no such requester is configured here",
+      "Check keyid; the operator of each service adds requesters to its configuration."),
+  FORBIDDEN(
+      Status.Code.PERMISSION_DENIED,
+      "the requester may not do this",
+      "Ask the operators of the parties to allow the operation, scheme or key to this requester."),
+  CLIENT_NOT_ALLOWED(
+      Status.Code.PERMISSION_DENIED,
+      "the client certificate may not use this method",
+      "Use a client certificate that the coordinator's configuration allows for this requester."),
+  RESOURCE_NAME_INVALID(
+      Status.Code.INVALID_ARGUMENT,
+      "the resource name is not well-formed",
+      "Keys are keys/{key}, signings are keys/{key}/signings/{signing}."),
+  KEY_NOT_FOUND(Status.Code.NOT_FOUND, "there is no such key", "List the keys; check the name."),
+  KEY_EXISTS(
+      Status.Code.ALREADY_EXISTS,
+      "a key of that name exists",
+      "Choose another name; repeat the original request to get the existing key."),
+  KEY_NOT_ACTIVE(
+      Status.Code.FAILED_PRECONDITION,
+      "the key is not active",
+      "Wait until its creation has finished, or create it again if that failed."),
+  KEY_CREATION_FAILED(
+      Status.Code.ABORTED,
+      "key generation ended without a key",
+      "Nothing was created. Look at the metadata, then try again with a new request id."),
+  SIGNING_NOT_FOUND(
+      Status.Code.NOT_FOUND,
+      "there is no such signing",
+      "Use the name that Sign returned, or repeat Sign with the same intent."),
+  UNSUPPORTED_SCHEME(
+      Status.Code.INVALID_ARGUMENT,
+      "the scheme is unknown or does not fit the key",
+      "Use the scheme of the key."),
+  THRESHOLD_INVALID(
+      Status.Code.INVALID_ARGUMENT,
+      "the threshold is not between 1 and the number of parties",
+      "Choose 1 <= threshold <= parties, and at most 20 parties."),
+  PARTY_UNKNOWN(
+      Status.Code.FAILED_PRECONDITION,
+      "a party is not in the roster",
+      "Use the names of the roster's parties; the metadata key party says which one is unknown."),
+  QUORUM_UNAVAILABLE(
+      Status.Code.UNAVAILABLE,
+      "fewer parties than the threshold can be reached",
+      "Retry with the same intent; if it lasts, look at the signers' readiness."),
+  PARTY_MISBEHAVED(
+      Status.Code.ABORTED,
+      "a party was shown to have deviated from the protocol",
+      "The metadata names party, round and cause. Treat that party as compromised until its"
+          + " operator has explained it."),
+  PARTY_UNRESPONSIVE(
+      Status.Code.UNAVAILABLE,
+      "a party did not answer in time",
+      "Retry with the same intent; the metadata names party and round."),
+  SESSION_FAILED(
+      Status.Code.ABORTED,
+      "the protocol ended without a result and nobody can be blamed",
+      "Retry with the same intent; the metadata names round and cause."),
+  DEADLINE_TOO_SHORT(
+      Status.Code.DEADLINE_EXCEEDED,
+      "the call's deadline leaves no time for a session",
+      "Call with a longer deadline."),
+  PAGE_TOKEN_INVALID(
+      Status.Code.INVALID_ARGUMENT,
+      "the page token is not one of this list",
+      "Start again without a page token."),
+  REQUEST_TOO_LARGE(
+      Status.Code.INVALID_ARGUMENT,
+      "the request is larger than allowed",
+      "A message has at most 64 KiB and a signed intent at most 128 KiB."),
+  OVERLOADED(
+      Status.Code.RESOURCE_EXHAUSTED,
+      "too many requests are in flight",
+      "Retry with the same intent after a pause that grows."),
+  DRAINING(
+      Status.Code.UNAVAILABLE,
+      "the service is stopping",
+      "Retry with the same intent; another replica or the next start will answer."),
+  INTERNAL(
+      Status.Code.INTERNAL,
+      "a bug or a broken installation",
+      "Nothing is known to be wrong with the request. Give the trace id to the operator.");
+
+  /** The {@code domain} of every {@code google.rpc.ErrorInfo} of this system. */
+  public static final String DOMAIN = "coterie.io";
+
+  private final Status.Code code;
+  private final String text;
+  private final String advice;
+
+  ErrorReason(Status.Code code, String text, String advice) {
+    this.code = code;
+    this.text = text;
+    this.advice = advice;
+  }
+
+  /** The gRPC status that carries this reason. */
+  public Status.Code code() {
+    return code;
+  }
+
+  /** One line for people, without values. */
+  public String text() {
+    return text;
+  }
+
+  /** What the caller or the operator can do. */
+  public String advice() {
+    return advice;
+  }
+}

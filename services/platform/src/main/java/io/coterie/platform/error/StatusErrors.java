@@ -1,0 +1,102 @@
+package io.coterie.platform.error;
+
+import com.google.protobuf.Any;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.rpc.ErrorInfo;
+import com.google.rpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.protobuf.StatusProto;
+import java.util.Map;
+import java.util.Optional;
+
+/** Reasons to {@code google.rpc.Status} with {@code ErrorInfo} (AIP-193), and back. */
+public final class StatusErrors {
+  /** Metadata key: name of the party concerned. */
+  public static final String PARTY = "party";
+
+  /** Metadata key: round of the protocol, decimal. */
+  public static final String ROUND = "round";
+
+  /** Metadata key: name of the {@code AbortCause} or {@code RefusalReason}. */
+  public static final String CAUSE = "cause";
+
+  /** Metadata key: name of the {@link io.coterie.platform.intent.IntentProblem}. */
+  public static final String PROBLEM = "problem";
+
+  /** Metadata key: resource name concerned. */
+  public static final String RESOURCE = "resource";
+
+  private StatusErrors() {}
+
+  /** The status to store or to send. */
+  public static Status status(ErrorReason reason, Map<String, String> metadata) {
+    return Status.newBuilder()
+        .setCode(reason.code().value())
+        .setMessage(reason.text())
+        .addDetails(
+            Any.pack(
+                ErrorInfo.newBuilder()
+                    .setReason(reason.name())
+                    .setDomain(ErrorReason.DOMAIN)
+                    .putAllMetadata(metadata)
+                    .build()))
+        .build();
+  }
+
+  /** The exception a gRPC handler ends a call with. */
+  public static StatusRuntimeException of(ErrorReason reason, Map<String, String> metadata) {
+    return StatusProto.toStatusRuntimeException(status(reason, metadata));
+  }
+
+  /** The exception a gRPC handler ends a call with. */
+  public static StatusRuntimeException of(ErrorReason reason) {
+    return of(reason, Map.of());
+  }
+
+  /** The exception a gRPC handler ends a call with. */
+  public static StatusRuntimeException of(CustodyException failure) {
+    return of(failure.reason(), failure.metadata());
+  }
+
+  /** The error info of this system in a status, if it has one. */
+  public static Optional<ErrorInfo> info(Status status) {
+    for (Any detail : status.getDetailsList()) {
+      if (detail.is(ErrorInfo.class)) {
+        try {
+          ErrorInfo info = detail.unpack(ErrorInfo.class);
+          if (info.getDomain().equals(ErrorReason.DOMAIN)) {
+            return Optional.of(info);
+          }
+        } catch (InvalidProtocolBufferException e) {
+          return Optional.empty();
+        }
+      }
+    }
+    return Optional.empty();
+  }
+
+  /** The error info of this system in what a gRPC stub threw, if it has one. */
+  public static Optional<ErrorInfo> info(Throwable thrown) {
+    Status status = StatusProto.fromThrowable(thrown);
+    return status == null ? Optional.empty() : info(status);
+  }
+
+  /** The reason in what a gRPC stub threw, if this version knows it. */
+  public static Optional<ErrorReason> reason(Throwable thrown) {
+    return info(thrown).flatMap(info -> reason(info.getReason()));
+  }
+
+  /** The reason in a status, if this version knows it. */
+  public static Optional<ErrorReason> reason(Status status) {
+    return info(status).flatMap(info -> reason(info.getReason()));
+  }
+
+  private static Optional<ErrorReason> reason(String name) {
+    for (ErrorReason reason : ErrorReason.values()) {
+      if (reason.name().equals(name)) {
+        return Optional.of(reason);
+      }
+    }
+    return Optional.empty();
+  }
+}

@@ -1,0 +1,58 @@
+package io.coterie.platform.intent;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.protobuf.ByteString;
+import java.io.ByteArrayOutputStream;
+import java.security.GeneralSecurityException;
+import java.security.PrivateKey;
+import java.security.PublicKey;
+import java.security.Signature;
+import java.security.interfaces.ECKey;
+
+/** DSSE 1.0: the signature covers the payload's type together with its exact bytes. */
+final class Dsse {
+  /** {@code SigningIntent}. */
+  static final String SIGNING_TYPE = "application/vnd.coterie.signing-intent.v1+protobuf";
+
+  /** {@code KeyIntent}. */
+  static final String KEY_TYPE = "application/vnd.coterie.key-intent.v1+protobuf";
+
+  private Dsse() {}
+
+  /** {@code "DSSEv1" SP len(type) SP type SP len(payload) SP payload}, lengths in decimal. */
+  static byte[] pae(String payloadType, ByteString payload) {
+    byte[] type = payloadType.getBytes(UTF_8);
+    ByteArrayOutputStream out = new ByteArrayOutputStream(payload.size() + type.length + 32);
+    out.writeBytes(("DSSEv1 " + type.length + " ").getBytes(US_ASCII));
+    out.writeBytes(type);
+    out.writeBytes((" " + payload.size() + " ").getBytes(US_ASCII));
+    out.writeBytes(payload.toByteArray());
+    return out.toByteArray();
+  }
+
+  static byte[] sign(PrivateKey key, byte[] pae) throws GeneralSecurityException {
+    Signature signature = Signature.getInstance(algorithm(key));
+    signature.initSign(key);
+    signature.update(pae);
+    return signature.sign();
+  }
+
+  static boolean verifies(PublicKey key, byte[] pae, byte[] sig) {
+    try {
+      Signature signature = Signature.getInstance(algorithm(key));
+      signature.initVerify(key);
+      signature.update(pae);
+      return signature.verify(sig);
+    } catch (GeneralSecurityException e) {
+      // Also thrown for bytes that are not a signature at all.
+      return false;
+    }
+  }
+
+  /** Decided by the pinned key: nothing that a caller sends chooses an algorithm. */
+  private static String algorithm(java.security.Key key) {
+    return key instanceof ECKey ? "SHA256withECDSA" : "Ed25519";
+  }
+}

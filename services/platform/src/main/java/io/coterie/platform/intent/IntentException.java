@@ -1,0 +1,31 @@
+package io.coterie.platform.intent;
+
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
+import java.util.Map;
+
+/** A signed intent that is refused. Says what is wrong, never what was in it. */
+public final class IntentException extends Exception {
+  private static final long serialVersionUID = 1L;
+
+  private final IntentProblem problem;
+
+  public IntentException(IntentProblem problem) {
+    super(problem + ": " + problem.text());
+    this.problem = problem;
+  }
+
+  public IntentProblem problem() {
+    return problem;
+  }
+
+  public ErrorReason reason() {
+    return problem.reason();
+  }
+
+  /** The same failure in the form that ends a call. */
+  public CustodyException toCustodyException() {
+    return new CustodyException(reason(), Map.of(StatusErrors.PROBLEM, problem.name()));
+  }
+}

@@ -1,0 +1,60 @@
+package io.coterie.platform.intent;
+
+import io.coterie.platform.error.ErrorReason;
+
+/** What exactly is wrong with a signed intent. The name appears as metadata of the error. */
+public enum IntentProblem {
+  ENVELOPE_UNKNOWN_FIELD(ErrorReason.INTENT_MALFORMED, "the envelope has a field unknown here"),
+  PAYLOAD_MISSING(ErrorReason.INTENT_MALFORMED, "payload is empty"),
+  PAYLOAD_TOO_LARGE(ErrorReason.REQUEST_TOO_LARGE, "payload has more than 128 KiB"),
+  PAYLOAD_TYPE_UNKNOWN(ErrorReason.INTENT_MALFORMED, "payload_type is not one of an intent"),
+  SIGNATURE_COUNT(ErrorReason.INTENT_MALFORMED, "signatures must have exactly one element"),
+  KEYID_MALFORMED(
+      ErrorReason.INTENT_MALFORMED, "keyid is not 1 to 63 of [a-z0-9._-], starting with [a-z0-9]"),
+  REQUESTER_UNKNOWN(ErrorReason.UNKNOWN_REQUESTER, "keyid names no requester configured here"),
+  SIGNATURE_INVALID(
+      ErrorReason.INTENT_SIGNATURE_INVALID, "sig does not verify with the requester's key"),
+  PAYLOAD_UNDECODABLE(ErrorReason.INTENT_MALFORMED, "payload is not an encoded intent"),
+  PAYLOAD_UNKNOWN_FIELD(ErrorReason.INTENT_MALFORMED, "the intent has a field unknown here"),
+  PAYLOAD_NOT_MINIMAL(
+      ErrorReason.INTENT_MALFORMED,
+      "the intent's encoding is longer than needed: a field occurs twice or spells out its default"),
+  REQUEST_ID_MALFORMED(ErrorReason.INTENT_MALFORMED, "request_id is not a lower-case UUID"),
+  KEY_NAME_MALFORMED(
+      ErrorReason.INTENT_MALFORMED,
+      "key is not keys/{key} with 1 to 63 of [a-z0-9-], starting with a letter"),
+  SCHEME_UNSUPPORTED(ErrorReason.UNSUPPORTED_SCHEME, "scheme is unset or unknown here"),
+  DERIVATION_PATH_NOT_ALLOWED(
+      ErrorReason.INTENT_MALFORMED, "derivation_path must be empty for this scheme"),
+  MESSAGE_MISSING(ErrorReason.INTENT_MALFORMED, "there is nothing to sign"),
+  MESSAGE_TOO_LARGE(ErrorReason.REQUEST_TOO_LARGE, "message has more than 64 KiB"),
+  PURPOSE_TOO_LONG(ErrorReason.INTENT_MALFORMED, "purpose has more than 256 characters"),
+  PURPOSE_MALFORMED(
+      ErrorReason.INTENT_MALFORMED, "purpose has control, formatting or line-break characters"),
+  NOT_AFTER_MISSING(ErrorReason.INTENT_MALFORMED, "not_after is not set"),
+  NOT_AFTER_MALFORMED(ErrorReason.INTENT_MALFORMED, "not_after is not a valid timestamp"),
+  EXPIRED(ErrorReason.INTENT_EXPIRED, "not_after has passed"),
+  THRESHOLD_OUT_OF_RANGE(
+      ErrorReason.THRESHOLD_INVALID, "threshold is not 1 to the number of parties"),
+  PARTY_COUNT(ErrorReason.THRESHOLD_INVALID, "parties must have 1 to 20 elements"),
+  PARTY_NAME_MALFORMED(ErrorReason.INTENT_MALFORMED, "a party's name is not 1 to 63 of [a-z0-9-]"),
+  PARTY_DUPLICATE(ErrorReason.INTENT_MALFORMED, "a party occurs twice");
+
+  private final ErrorReason reason;
+  private final String text;
+
+  IntentProblem(ErrorReason reason, String text) {
+    this.reason = reason;
+    this.text = text;
+  }
+
+  /** The stable reason it is reported under. */
+  public ErrorReason reason() {
+    return reason;
+  }
+
+  /** One line for people. */
+  public String text() {
+    return text;
+  }
+}

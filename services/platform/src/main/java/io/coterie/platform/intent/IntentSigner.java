@@ -1,0 +1,55 @@
+package io.coterie.platform.intent;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.custody.v1.IntentSignature;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.security.GeneralSecurityException;
+import java.security.PrivateKey;
+
+/** Signs intents on the requester's side. Thread-safe. */
+public final class IntentSigner {
+  private final String requester;
+  private final PrivateKey key;
+
+  /**
+   * A signer.
+   *
+   * @param requester name of the requester, as the services' configuration knows it
+   * @param key Ed25519 or P-256, for example from {@link RequesterKeys#privateKey}
+   */
+  public IntentSigner(String requester, PrivateKey key) {
+    if (!Requester.isName(requester)) {
+      throw new IllegalArgumentException(
+          "requester name is not 1 to 63 of [a-z0-9._-], starting with [a-z0-9]");
+    }
+    RequesterKeys.requireSupported(key);
+    this.requester = requester;
+    this.key = key;
+  }
+
+  /** Signs "sign this". */
+  public SignedIntent sign(SigningIntent intent) {
+    return sign(Dsse.SIGNING_TYPE, intent.toByteString());
+  }
+
+  /** Signs "create this key". */
+  public SignedIntent sign(KeyIntent intent) {
+    return sign(Dsse.KEY_TYPE, intent.toByteString());
+  }
+
+  private SignedIntent sign(String payloadType, ByteString payload) {
+    try {
+      byte[] sig = Dsse.sign(key, Dsse.pae(payloadType, payload));
+      return SignedIntent.newBuilder()
+          .setPayload(payload)
+          .setPayloadType(payloadType)
+          .addSignatures(
+              IntentSignature.newBuilder().setKeyid(requester).setSig(ByteString.copyFrom(sig)))
+          .build();
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("the JDK cannot sign with a key it has read", e);
+    }
+  }
+}

@@ -1,0 +1,195 @@
+package io.coterie.platform.intent;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Message;
+import com.google.protobuf.Parser;
+import com.google.protobuf.Timestamp;
+import io.coterie.proto.custody.v1.IntentSignature;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.security.PublicKey;
+import java.util.HashSet;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+
+/**
+ * Turns what a requester sent into something that may be acted on, or says what is wrong with it.
+ * The payload is decoded only after its signature has been verified, so the decoder never sees
+ * bytes of a stranger.
+ */
+public final class IntentVerifier {
+  /** Bytes of a payload. */
+  public static final int MAX_PAYLOAD = 128 * 1024;
+
+  /** Bytes of a message to sign. */
+  public static final int MAX_MESSAGE = 64 * 1024;
+
+  /** Characters (code points) of a purpose. */
+  public static final int MAX_PURPOSE = 256;
+
+  /** Parties of a key. */
+  public static final int MAX_PARTIES = 20;
+
+  /** 9999-12-31T23:59:59Z, the last second of a protobuf timestamp. */
+  private static final long MAX_SECONDS = 253_402_300_799L;
+
+  private static final Pattern REQUEST_ID =
+      Pattern.compile("[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
+  private static final Pattern KEY_NAME = Pattern.compile("keys/[a-z][a-z0-9-]{0,62}");
+  private static final Pattern PARTY_NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
+
+  private IntentVerifier() {}
+
+  /** Whether a string is the resource name of a key, {@code keys/{key}}. */
+  public static boolean isKeyName(String name) {
+    return KEY_NAME.matcher(name).matches();
+  }
+
+  /**
+   * Verifies and decodes. Does not look at the clock: see {@link VerifiedIntent#requireNotExpired}.
+   *
+   * @param requesters the pinned public key of a requester, by name
+   * @throws IntentException saying what is wrong; nothing was done
+   */
+  public static VerifiedIntent verify(
+      SignedIntent signed, Function<String, Optional<PublicKey>> requesters)
+      throws IntentException {
+    require(signed.getUnknownFields().isEmpty(), IntentProblem.ENVELOPE_UNKNOWN_FIELD);
+    ByteString payload = signed.getPayload();
+    require(!payload.isEmpty(), IntentProblem.PAYLOAD_MISSING);
+    require(payload.size() <= MAX_PAYLOAD, IntentProblem.PAYLOAD_TOO_LARGE);
+    boolean signing = signed.getPayloadType().equals(Dsse.SIGNING_TYPE);
+    require(
+        signing || signed.getPayloadType().equals(Dsse.KEY_TYPE),
+        IntentProblem.PAYLOAD_TYPE_UNKNOWN);
+    require(signed.getSignaturesCount() == 1, IntentProblem.SIGNATURE_COUNT);
+    IntentSignature signature = signed.getSignatures(0);
+    require(signature.getUnknownFields().isEmpty(), IntentProblem.ENVELOPE_UNKNOWN_FIELD);
+    String requester = signature.getKeyid();
+    require(Requester.isName(requester), IntentProblem.KEYID_MALFORMED);
+    PublicKey key =
+        requesters
+            .apply(requester)
+            .orElseThrow(() -> new IntentException(IntentProblem.REQUESTER_UNKNOWN));
+    require(
+        Dsse.verifies(
+            key, Dsse.pae(signed.getPayloadType(), payload), signature.getSig().toByteArray()),
+        IntentProblem.SIGNATURE_INVALID);
+    return signing
+        ? new VerifiedIntent.Signing(
+            requester, digest(payload), signed, check(decode(SigningIntent.parser(), payload)))
+        : new VerifiedIntent.KeyCreation(
+            requester, digest(payload), signed, check(decode(KeyIntent.parser(), payload)));
+  }
+
+  /** SHA-256 of an intent's payload bytes. */
+  public static ByteString digest(ByteString payload) {
+    try {
+      MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
+      sha256.update(payload.asReadOnlyByteBuffer());
+      return ByteString.copyFrom(sha256.digest());
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every JDK has SHA-256", e);
+    }
+  }
+
+  private static <M extends Message> M decode(Parser<M> parser, ByteString payload)
+      throws IntentException {
+    M message;
+    try {
+      message = parser.parseFrom(payload);
+    } catch (InvalidProtocolBufferException e) {
+      throw new IntentException(IntentProblem.PAYLOAD_UNDECODABLE);
+    }
+    require(message.getUnknownFields().isEmpty(), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
+    // What is acted on must be all that was signed: of a repeated field the decoder keeps the last.
+    require(message.getSerializedSize() == payload.size(), IntentProblem.PAYLOAD_NOT_MINIMAL);
+    return message;
+  }
+
+  private static SigningIntent check(SigningIntent intent) throws IntentException {
+    checkCommon(
+        intent.getRequestId(),
+        intent.getKey(),
+        intent.getScheme(),
+        intent.getPurpose(),
+        intent.hasNotAfter(),
+        intent.getNotAfter());
+    require(intent.getDerivationPathCount() == 0, IntentProblem.DERIVATION_PATH_NOT_ALLOWED);
+    require(intent.hasMessage() && !intent.getMessage().isEmpty(), IntentProblem.MESSAGE_MISSING);
+    require(intent.getMessage().size() <= MAX_MESSAGE, IntentProblem.MESSAGE_TOO_LARGE);
+    return intent;
+  }
+
+  private static KeyIntent check(KeyIntent intent) throws IntentException {
+    checkCommon(
+        intent.getRequestId(),
+        intent.getKey(),
+        intent.getScheme(),
+        intent.getPurpose(),
+        intent.hasNotAfter(),
+        intent.getNotAfter());
+    int parties = intent.getPartiesCount();
+    require(parties >= 1 && parties <= MAX_PARTIES, IntentProblem.PARTY_COUNT);
+    require(
+        intent.getThreshold() >= 1 && intent.getThreshold() <= parties,
+        IntentProblem.THRESHOLD_OUT_OF_RANGE);
+    Set<String> seen = new HashSet<>();
+    for (String party : intent.getPartiesList()) {
+      require(PARTY_NAME.matcher(party).matches(), IntentProblem.PARTY_NAME_MALFORMED);
+      require(seen.add(party), IntentProblem.PARTY_DUPLICATE);
+    }
+    return intent;
+  }
+
+  private static void checkCommon(
+      String requestId,
+      String key,
+      Scheme scheme,
+      String purpose,
+      boolean hasNotAfter,
+      Timestamp notAfter)
+      throws IntentException {
+    require(REQUEST_ID.matcher(requestId).matches(), IntentProblem.REQUEST_ID_MALFORMED);
+    require(isKeyName(key), IntentProblem.KEY_NAME_MALFORMED);
+    require(scheme == Scheme.SCHEME_BLS12381, IntentProblem.SCHEME_UNSUPPORTED);
+    require(
+        purpose.codePointCount(0, purpose.length()) <= MAX_PURPOSE, IntentProblem.PURPOSE_TOO_LONG);
+    require(
+        purpose.codePoints().noneMatch(IntentVerifier::misleading),
+        IntentProblem.PURPOSE_MALFORMED);
+    require(hasNotAfter, IntentProblem.NOT_AFTER_MISSING);
+    require(notAfter.getUnknownFields().isEmpty(), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
+    require(
+        notAfter.getSeconds() > 0
+            && notAfter.getSeconds() <= MAX_SECONDS
+            && notAfter.getNanos() >= 0
+            && notAfter.getNanos() <= 999_999_999,
+        IntentProblem.NOT_AFTER_MALFORMED);
+  }
+
+  /** Characters that make a line of text look like something else to the person who approves it. */
+  private static boolean misleading(int codePoint) {
+    return switch (Character.getType(codePoint)) {
+      case Character.CONTROL,
+          Character.FORMAT,
+          Character.LINE_SEPARATOR,
+          Character.PARAGRAPH_SEPARATOR ->
+          true;
+      default -> false;
+    };
+  }
+
+  private static void require(boolean condition, IntentProblem problem) throws IntentException {
+    if (!condition) {
+      throw new IntentException(problem);
+    }
+  }
+}

@@ -1,0 +1,142 @@
+package io.coterie.platform.intent;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.time.Instant;
+import java.util.List;
+
+/**
+ * An intent whose signature belongs to a configured requester and whose every field is well-formed.
+ * Only {@link IntentVerifier} makes one. It may have expired: see {@link #requireNotExpired}.
+ */
+public sealed interface VerifiedIntent {
+
+  /** Name of the requester that signed it (DSSE {@code keyid}). */
+  String requester();
+
+  /** SHA-256 of the payload bytes, 32 bytes: two intents are the same when their digests are. */
+  ByteString digest();
+
+  /** As received; what the coordinator forwards to the signers. */
+  SignedIntent envelope();
+
+  /** UUID, lower case: the idempotency key within the requester. */
+  String requestId();
+
+  /** Resource name, {@code keys/{key}}. */
+  String key();
+
+  Scheme scheme();
+
+  /** Free text for people and for policy; may be empty. */
+  String purpose();
+
+  /** Nobody may start on this intent after it. */
+  Instant notAfter();
+
+  /**
+   * Refuses an intent that is too old to be started now. Separate from verification, because the
+   * answer to an old request may be repeated for ever.
+   *
+   * @throws IntentException with EXPIRED
+   */
+  default void requireNotExpired(Instant now) throws IntentException {
+    if (now.isAfter(notAfter())) {
+      throw new IntentException(IntentProblem.EXPIRED);
+    }
+  }
+
+  /** "Sign this." */
+  record Signing(String requester, ByteString digest, SignedIntent envelope, SigningIntent intent)
+      implements VerifiedIntent {
+
+    @Override
+    public String requestId() {
+      return intent.getRequestId();
+    }
+
+    @Override
+    public String key() {
+      return intent.getKey();
+    }
+
+    @Override
+    public Scheme scheme() {
+      return intent.getScheme();
+    }
+
+    @Override
+    public String purpose() {
+      return intent.getPurpose();
+    }
+
+    @Override
+    public Instant notAfter() {
+      return instant(intent.getNotAfter());
+    }
+
+    /** What is to be signed, 1 byte to 64 KiB. */
+    public ByteString message() {
+      return intent.getMessage();
+    }
+
+    /** Without the message: it belongs to the requester and not into logs. */
+    @Override
+    public String toString() {
+      return "Signing[" + requester + ", " + requestId() + ", " + key() + "]";
+    }
+  }
+
+  /** "Create this key." */
+  record KeyCreation(String requester, ByteString digest, SignedIntent envelope, KeyIntent intent)
+      implements VerifiedIntent {
+
+    @Override
+    public String requestId() {
+      return intent.getRequestId();
+    }
+
+    @Override
+    public String key() {
+      return intent.getKey();
+    }
+
+    @Override
+    public Scheme scheme() {
+      return intent.getScheme();
+    }
+
+    @Override
+    public String purpose() {
+      return intent.getPurpose();
+    }
+
+    @Override
+    public Instant notAfter() {
+      return instant(intent.getNotAfter());
+    }
+
+    /** Parties needed to sign, 1 to the number of parties. */
+    public int threshold() {
+      return intent.getThreshold();
+    }
+
+    /** Names of the parties, 1 to 20, distinct, in the requester's order. */
+    public List<String> parties() {
+      return intent.getPartiesList();
+    }
+
+    @Override
+    public String toString() {
+      return "KeyCreation[" + requester + ", " + requestId() + ", " + key() + "]";
+    }
+  }
+
+  private static Instant instant(Timestamp timestamp) {
+    return Instant.ofEpochSecond(timestamp.getSeconds(), timestamp.getNanos());
+  }
+}

@@ -1,0 +1,31 @@
+package io.coterie.platform.error;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class StatusErrorsTest {
+
+  @ParameterizedTest
+  @EnumSource(ErrorReason.class)
+  void every_reason_survives_the_wire(ErrorReason reason) {
+    StatusRuntimeException thrown =
+        StatusErrors.of(new CustodyException(reason, Map.of(StatusErrors.PARTY, "beta")));
+    assertThat(thrown.getStatus().getCode()).isEqualTo(reason.code()).isNotEqualTo(Status.Code.OK);
+    assertThat(StatusErrors.reason(thrown)).contains(reason);
+    assertThat(StatusErrors.info(thrown).orElseThrow().getMetadataMap())
+        .containsExactlyEntriesOf(Map.of("party", "beta"));
+    assertThat(StatusErrors.reason(StatusErrors.status(reason, Map.of()))).contains(reason);
+  }
+
+  @Test
+  void statuses_of_others_have_no_reason() {
+    assertThat(StatusErrors.reason(Status.UNAVAILABLE.asRuntimeException())).isEmpty();
+    assertThat(StatusErrors.reason(new IllegalStateException("x"))).isEmpty();
+  }
+}

@@ -1,0 +1,469 @@
+package io.coterie.platform.intent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
+import com.google.protobuf.UnknownFieldSet;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.proto.custody.v1.IntentSignature;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.security.GeneralSecurityException;
+import java.security.KeyPair;
+import java.security.KeyPairGenerator;
+import java.security.PublicKey;
+import java.security.spec.ECGenParameterSpec;
+import java.time.Instant;
+import java.util.List;
+import java.util.Optional;
+import java.util.Random;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+class IntentVerifierTest {
+  private static final KeyPair ED25519 = keyPair("Ed25519", null);
+  private static final KeyPair P256 = keyPair("EC", "secp256r1");
+  private static final KeyPair P384 = keyPair("EC", "secp384r1");
+  private static final Instant NOT_AFTER = Instant.ofEpochSecond(2_000_000_000, 5);
+  private static final RequesterDirectory REQUESTERS =
+      new RequesterDirectory(
+          List.of(
+              new Requester("wallet-a", ED25519.getPublic()),
+              new Requester("wallet-b", P256.getPublic())));
+
+  private static KeyPair keyPair(String algorithm, String curve) {
+    try {
+      KeyPairGenerator generator = KeyPairGenerator.getInstance(algorithm);
+      if (curve != null) {
+        generator.initialize(new ECGenParameterSpec(curve));
+      }
+      return generator.generateKeyPair();
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static SigningIntent.Builder signing() {
+    return SigningIntent.newBuilder()
+        .setRequestId("0190c3e4-7b1a-7c3d-9a55-1f2e3d4c5b6a")
+        .setKey("keys/treasury-1")
+        .setScheme(Scheme.SCHEME_BLS12381)
+        .setMessage(ByteString.copyFromUtf8("withdraw 5"))
+        .setPurpose("withdrawal 4711 – Zürich")
+        .setNotAfter(
+            Timestamp.newBuilder()
+                .setSeconds(NOT_AFTER.getEpochSecond())
+                .setNanos(NOT_AFTER.getNano()));
+  }
+
+  private static KeyIntent.Builder keyCreation() {
+    return KeyIntent.newBuilder()
+        .setRequestId("0190c3e4-7b1a-4c3d-8a55-1f2e3d4c5b6a")
+        .setKey("keys/treasury-1")
+        .setScheme(Scheme.SCHEME_BLS12381)
+        .setThreshold(2)
+        .addAllParties(List.of("alpha", "beta", "gamma"))
+        .setNotAfter(Timestamp.newBuilder().setSeconds(NOT_AFTER.getEpochSecond()));
+  }
+
+  private static final IntentSigner WALLET_A = new IntentSigner("wallet-a", ED25519.getPrivate());
+  private static final IntentSigner WALLET_B = new IntentSigner("wallet-b", P256.getPrivate());
+
+  @Test
+  void accepts_signing_intent_of_either_key_type() throws Exception {
+    for (IntentSigner signer : List.of(WALLET_A, WALLET_B)) {
+      SignedIntent signed = signer.sign(signing().build());
+      VerifiedIntent verified = IntentVerifier.verify(signed, REQUESTERS);
+      assertThat(verified).isInstanceOf(VerifiedIntent.Signing.class);
+      assertThat(verified.requester()).isEqualTo(signed.getSignatures(0).getKeyid());
+      assertThat(verified.digest()).isEqualTo(IntentVerifier.digest(signed.getPayload()));
+      assertThat(verified.envelope()).isSameAs(signed);
+      assertThat(verified.notAfter()).isEqualTo(NOT_AFTER);
+      assertThat(((VerifiedIntent.Signing) verified).message().toStringUtf8())
+          .isEqualTo("withdraw 5");
+      assertThat(verified.toString()).doesNotContain("withdraw 5");
+    }
+  }
+
+  @Test
+  void accepts_key_intent() throws Exception {
+    VerifiedIntent verified =
+        IntentVerifier.verify(WALLET_A.sign(keyCreation().build()), REQUESTERS);
+    assertThat(verified)
+        .isInstanceOfSatisfying(
+            VerifiedIntent.KeyCreation.class,
+            key -> {
+              assertThat(key.threshold()).isEqualTo(2);
+              assertThat(key.parties()).containsExactly("alpha", "beta", "gamma");
+            });
+  }
+
+  /** The example of the DSSE specification, protocol.md. */
+  @Test
+  void pre_authentication_encoding_is_the_one_of_the_specification() {
+    assertThat(Dsse.pae("http://example.com/HelloWorld", ByteString.copyFromUtf8("hello world")))
+        .asString()
+        .isEqualTo("DSSEv1 29 http://example.com/HelloWorld 11 hello world");
+    assertThat(Dsse.pae("ü", ByteString.EMPTY))
+        .isEqualTo("DSSEv1 2 ü 0 ".getBytes(java.nio.charset.StandardCharsets.UTF_8));
+  }
+
+  @Test
+  void expiry_is_checked_when_asked_for() throws Exception {
+    VerifiedIntent verified = IntentVerifier.verify(WALLET_A.sign(signing().build()), REQUESTERS);
+    verified.requireNotExpired(NOT_AFTER);
+    assertThatThrownBy(() -> verified.requireNotExpired(NOT_AFTER.plusNanos(1)))
+        .isInstanceOfSatisfying(
+            IntentException.class,
+            e -> assertThat(e.reason()).isEqualTo(ErrorReason.INTENT_EXPIRED));
+  }
+
+  @Test
+  void refuses_every_flipped_bit_of_payload_and_signature() {
+    SignedIntent good = WALLET_A.sign(signing().build());
+    for (int i = 0; i < good.getPayload().size() * 8; i++) {
+      assertRefused(
+          good.toBuilder().setPayload(flip(good.getPayload(), i)).build(),
+          IntentProblem.SIGNATURE_INVALID);
+    }
+    IntentSignature signature = good.getSignatures(0);
+    for (int i = 0; i < signature.getSig().size() * 8; i++) {
+      assertRefused(
+          good.toBuilder()
+              .setSignatures(0, signature.toBuilder().setSig(flip(signature.getSig(), i)))
+              .build(),
+          IntentProblem.SIGNATURE_INVALID);
+    }
+  }
+
+  private static ByteString flip(ByteString bytes, int bit) {
+    byte[] copy = bytes.toByteArray();
+    copy[bit / 8] ^= (byte) (1 << (bit % 8));
+    return ByteString.copyFrom(copy);
+  }
+
+  @Test
+  void refuses_signature_of_other_length_form_or_requester() {
+    SignedIntent good = WALLET_A.sign(signing().build());
+    for (int length : new int[] {0, 1, 63, 65, 200}) {
+      assertRefused(
+          good.toBuilder()
+              .setSignatures(
+                  0,
+                  good.getSignatures(0).toBuilder().setSig(ByteString.copyFrom(new byte[length])))
+              .build(),
+          IntentProblem.SIGNATURE_INVALID);
+    }
+    assertRefused(
+        good.toBuilder()
+            .setSignatures(0, good.getSignatures(0).toBuilder().setKeyid("wallet-b"))
+            .build(),
+        IntentProblem.SIGNATURE_INVALID);
+  }
+
+  @Test
+  void refuses_payload_under_the_other_type() {
+    SignedIntent good = WALLET_A.sign(signing().build());
+    assertRefused(
+        good.toBuilder().setPayloadType(Dsse.KEY_TYPE).build(), IntentProblem.SIGNATURE_INVALID);
+    SignedIntent confused =
+        new SignedBy(WALLET_A_RAW).sign(Dsse.KEY_TYPE, signing().build().toByteString());
+    assertThatThrownBy(() -> IntentVerifier.verify(confused, REQUESTERS))
+        .isInstanceOf(IntentException.class);
+  }
+
+  /** What an authorised but hostile requester can put into a payload and sign. */
+  private record SignedBy(KeyPair key) {
+    SignedIntent sign(String type, ByteString payload) {
+      try {
+        return SignedIntent.newBuilder()
+            .setPayload(payload)
+            .setPayloadType(type)
+            .addSignatures(
+                IntentSignature.newBuilder()
+                    .setKeyid("wallet-a")
+                    .setSig(
+                        ByteString.copyFrom(Dsse.sign(key.getPrivate(), Dsse.pae(type, payload)))))
+            .build();
+      } catch (GeneralSecurityException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  private static final KeyPair WALLET_A_RAW = ED25519;
+
+  static Stream<Arguments> malformedEnvelopes() {
+    SignedIntent good = WALLET_A.sign(signing().build());
+    IntentSignature sig = good.getSignatures(0);
+    UnknownFieldSet unknown =
+        UnknownFieldSet.newBuilder()
+            .addField(9, UnknownFieldSet.Field.newBuilder().addVarint(1).build())
+            .build();
+    return Stream.of(
+        Arguments.of(SignedIntent.getDefaultInstance(), IntentProblem.PAYLOAD_MISSING),
+        Arguments.of(
+            good.toBuilder().setUnknownFields(unknown).build(),
+            IntentProblem.ENVELOPE_UNKNOWN_FIELD),
+        Arguments.of(
+            good.toBuilder().setSignatures(0, sig.toBuilder().setUnknownFields(unknown)).build(),
+            IntentProblem.ENVELOPE_UNKNOWN_FIELD),
+        Arguments.of(
+            good.toBuilder()
+                .setPayload(ByteString.copyFrom(new byte[IntentVerifier.MAX_PAYLOAD + 1]))
+                .build(),
+            IntentProblem.PAYLOAD_TOO_LARGE),
+        Arguments.of(
+            good.toBuilder().setPayloadType("").build(), IntentProblem.PAYLOAD_TYPE_UNKNOWN),
+        Arguments.of(
+            good.toBuilder().setPayloadType(Dsse.SIGNING_TYPE + " ").build(),
+            IntentProblem.PAYLOAD_TYPE_UNKNOWN),
+        Arguments.of(good.toBuilder().clearSignatures().build(), IntentProblem.SIGNATURE_COUNT),
+        Arguments.of(good.toBuilder().addSignatures(sig).build(), IntentProblem.SIGNATURE_COUNT),
+        Arguments.of(
+            good.toBuilder().setSignatures(0, sig.toBuilder().setKeyid("")).build(),
+            IntentProblem.KEYID_MALFORMED),
+        Arguments.of(
+            good.toBuilder().setSignatures(0, sig.toBuilder().setKeyid("Wallet\n")).build(),
+            IntentProblem.KEYID_MALFORMED),
+        Arguments.of(
+            good.toBuilder().setSignatures(0, sig.toBuilder().setKeyid("stranger")).build(),
+            IntentProblem.REQUESTER_UNKNOWN));
+  }
+
+  @ParameterizedTest
+  @MethodSource("malformedEnvelopes")
+  void refuses_malformed_envelope(SignedIntent signed, IntentProblem problem) {
+    assertRefused(signed, problem);
+  }
+
+  static Stream<Arguments> malformedSigningIntents() {
+    return Stream.of(
+        signing("request id missing", b -> b.clearRequestId(), IntentProblem.REQUEST_ID_MALFORMED),
+        signing(
+            "request id upper case",
+            b -> b.setRequestId(b.getRequestId().toUpperCase(java.util.Locale.ROOT)),
+            IntentProblem.REQUEST_ID_MALFORMED),
+        signing(
+            "request id nil",
+            b -> b.setRequestId("00000000-0000-0000-0000-000000000000"),
+            IntentProblem.REQUEST_ID_MALFORMED),
+        signing(
+            "request id with line end",
+            b -> b.setRequestId(b.getRequestId() + "\n"),
+            IntentProblem.REQUEST_ID_MALFORMED),
+        signing("key missing", b -> b.clearKey(), IntentProblem.KEY_NAME_MALFORMED),
+        signing("key no prefix", b -> b.setKey("treasury"), IntentProblem.KEY_NAME_MALFORMED),
+        signing("key digit first", b -> b.setKey("keys/1a"), IntentProblem.KEY_NAME_MALFORMED),
+        signing(
+            "key too long",
+            b -> b.setKey("keys/" + "a".repeat(64)),
+            IntentProblem.KEY_NAME_MALFORMED),
+        signing(
+            "key below another", b -> b.setKey("keys/a/keys/b"), IntentProblem.KEY_NAME_MALFORMED),
+        signing("scheme missing", b -> b.clearScheme(), IntentProblem.SCHEME_UNSUPPORTED),
+        signing("scheme unknown", b -> b.setSchemeValue(77), IntentProblem.SCHEME_UNSUPPORTED),
+        signing("path", b -> b.addDerivationPath(1), IntentProblem.DERIVATION_PATH_NOT_ALLOWED),
+        signing("no message", b -> b.clearMessage(), IntentProblem.MESSAGE_MISSING),
+        signing(
+            "empty message", b -> b.setMessage(ByteString.EMPTY), IntentProblem.MESSAGE_MISSING),
+        signing(
+            "large message",
+            b -> b.setMessage(ByteString.copyFrom(new byte[IntentVerifier.MAX_MESSAGE + 1])),
+            IntentProblem.MESSAGE_TOO_LARGE),
+        signing("long purpose", b -> b.setPurpose("x".repeat(257)), IntentProblem.PURPOSE_TOO_LONG),
+        signing("control", b -> b.setPurpose("a\u0000b"), IntentProblem.PURPOSE_MALFORMED),
+        signing("two lines", b -> b.setPurpose("a\nb"), IntentProblem.PURPOSE_MALFORMED),
+        signing("reversed", b -> b.setPurpose("a\u202eb"), IntentProblem.PURPOSE_MALFORMED),
+        signing("no expiry", b -> b.clearNotAfter(), IntentProblem.NOT_AFTER_MISSING),
+        signing(
+            "expiry zero",
+            b -> b.setNotAfter(Timestamp.getDefaultInstance()),
+            IntentProblem.NOT_AFTER_MALFORMED),
+        signing(
+            "expiry too late",
+            b -> b.getNotAfterBuilder().setSeconds(Long.MAX_VALUE),
+            IntentProblem.NOT_AFTER_MALFORMED),
+        signing(
+            "negative nanos",
+            b -> b.getNotAfterBuilder().setNanos(-1),
+            IntentProblem.NOT_AFTER_MALFORMED),
+        signing(
+            "too many nanos",
+            b -> b.getNotAfterBuilder().setNanos(1_000_000_000),
+            IntentProblem.NOT_AFTER_MALFORMED));
+  }
+
+  private static Arguments signing(
+      String name, Consumer<SigningIntent.Builder> change, IntentProblem problem) {
+    SigningIntent.Builder builder = signing();
+    change.accept(builder);
+    return Arguments.of(name, builder.build(), problem);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("malformedSigningIntents")
+  void refuses_malformed_signing_intent(String name, SigningIntent intent, IntentProblem problem) {
+    assertRefused(WALLET_A.sign(intent), problem);
+  }
+
+  static Stream<Arguments> malformedKeyIntents() {
+    return Stream.of(
+        key("threshold 0", b -> b.setThreshold(0), IntentProblem.THRESHOLD_OUT_OF_RANGE),
+        key("threshold above n", b -> b.setThreshold(4), IntentProblem.THRESHOLD_OUT_OF_RANGE),
+        key("threshold as negative", b -> b.setThreshold(-1), IntentProblem.THRESHOLD_OUT_OF_RANGE),
+        key("no parties", b -> b.clearParties(), IntentProblem.PARTY_COUNT),
+        key(
+            "21 parties",
+            b -> {
+              b.clearParties();
+              for (int i = 0; i < 21; i++) {
+                b.addParties("p" + i);
+              }
+            },
+            IntentProblem.PARTY_COUNT),
+        key("party empty", b -> b.addParties(""), IntentProblem.PARTY_NAME_MALFORMED),
+        key("party odd", b -> b.addParties("Delta"), IntentProblem.PARTY_NAME_MALFORMED),
+        key("party twice", b -> b.addParties("alpha"), IntentProblem.PARTY_DUPLICATE));
+  }
+
+  private static Arguments key(
+      String name, Consumer<KeyIntent.Builder> change, IntentProblem problem) {
+    KeyIntent.Builder builder = keyCreation();
+    change.accept(builder);
+    return Arguments.of(name, builder.build(), problem);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("malformedKeyIntents")
+  void refuses_malformed_key_intent(String name, KeyIntent intent, IntentProblem problem) {
+    assertRefused(WALLET_A.sign(intent), problem);
+  }
+
+  @Test
+  void refuses_fields_hidden_in_the_encoding() {
+    SignedBy requester = new SignedBy(WALLET_A_RAW);
+    ByteString good = signing().build().toByteString();
+    ByteString secondKey =
+        SigningIntent.newBuilder().setKey("keys/treasury-2").build().toByteString();
+    assertRefused(
+        requester.sign(Dsse.SIGNING_TYPE, good.concat(secondKey)),
+        IntentProblem.PAYLOAD_NOT_MINIMAL);
+    ByteString unknown = ByteString.copyFrom(new byte[] {(byte) (14 << 3), 1});
+    assertRefused(
+        requester.sign(Dsse.SIGNING_TYPE, good.concat(unknown)),
+        IntentProblem.PAYLOAD_UNKNOWN_FIELD);
+    SigningIntent nested =
+        signing()
+            .setNotAfter(
+                signing().getNotAfter().toBuilder()
+                    .setUnknownFields(
+                        UnknownFieldSet.newBuilder()
+                            .addField(7, UnknownFieldSet.Field.newBuilder().addVarint(1).build())
+                            .build()))
+            .build();
+    assertRefused(WALLET_A.sign(nested), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
+    assertRefused(
+        requester.sign(Dsse.SIGNING_TYPE, good.substring(0, good.size() - 1)),
+        IntentProblem.PAYLOAD_UNDECODABLE);
+  }
+
+  @Test
+  void random_payloads_of_a_requester_are_refused_and_nothing_else_is_thrown() {
+    Random random = new Random(20260101);
+    SignedBy requester = new SignedBy(WALLET_A_RAW);
+    for (int i = 0; i < 500; i++) {
+      byte[] payload = new byte[1 + random.nextInt(300)];
+      random.nextBytes(payload);
+      SignedIntent signed =
+          requester.sign(
+              random.nextBoolean() ? Dsse.SIGNING_TYPE : Dsse.KEY_TYPE,
+              ByteString.copyFrom(payload));
+      assertThatThrownBy(() -> IntentVerifier.verify(signed, REQUESTERS))
+          .isInstanceOf(IntentException.class);
+    }
+  }
+
+  @Test
+  void directory_refuses_one_name_or_one_key_twice() {
+    Requester a = new Requester("a", ED25519.getPublic());
+    assertThatThrownBy(
+            () -> new RequesterDirectory(List.of(a, new Requester("b", ED25519.getPublic()))))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(
+            () -> new RequesterDirectory(List.of(a, new Requester("a", P256.getPublic()))))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void keys_are_read_from_pem_and_others_refused() {
+    for (KeyPair pair : List.of(ED25519, P256)) {
+      PublicKey read = RequesterKeys.publicKey(pem("PUBLIC KEY", pair.getPublic().getEncoded()));
+      assertThat(read).isEqualTo(pair.getPublic());
+      assertThat(
+              RequesterKeys.privateKey(
+                  pem("PRIVATE KEY", pair.getPrivate().getEncoded())
+                      .getBytes(java.nio.charset.StandardCharsets.US_ASCII)))
+          .isEqualTo(pair.getPrivate());
+    }
+    String good = pem("PUBLIC KEY", ED25519.getPublic().getEncoded());
+    byte[] trailing =
+        java.util.Arrays.copyOf(
+            ED25519.getPublic().getEncoded(), ED25519.getPublic().getEncoded().length + 1);
+    byte[] offCurve = P256.getPublic().getEncoded();
+    offCurve[offCurve.length - 1] ^= 1;
+    for (String bad :
+        List.of(
+            "",
+            good + good,
+            "text\n" + good,
+            good.replace("PUBLIC KEY", "PRIVATE KEY"),
+            good.replace("-----END", "!-----END"),
+            pem("PUBLIC KEY", trailing),
+            pem("PUBLIC KEY", offCurve),
+            pem("PUBLIC KEY", P384.getPublic().getEncoded()),
+            pem("PUBLIC KEY", keyPair("X25519", null).getPublic().getEncoded()),
+            pem("PUBLIC KEY", keyPair("Ed448", null).getPublic().getEncoded()),
+            pem("PUBLIC KEY", new byte[5000]))) {
+      assertThatThrownBy(() -> RequesterKeys.publicKey(bad))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+    assertThatThrownBy(() -> new IntentSigner("wallet-a", P384.getPrivate()))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new Requester("Wallet A", ED25519.getPublic()))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  private static String pem(String label, byte[] der) {
+    return "-----BEGIN "
+        + label
+        + "-----\n"
+        + java.util.Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(der)
+        + "\n-----END "
+        + label
+        + "-----\n";
+  }
+
+  private static void assertRefused(SignedIntent signed, IntentProblem problem) {
+    assertThatThrownBy(() -> IntentVerifier.verify(signed, REQUESTERS))
+        .isInstanceOfSatisfying(
+            IntentException.class,
+            e -> {
+              assertThat(e.problem()).isEqualTo(problem);
+              assertThat(e.toCustodyException().reason()).isEqualTo(problem.reason());
+            });
+  }
+
+  @Test
+  void unknown_directory_entry_is_not_an_exception() {
+    assertThat(REQUESTERS.apply("nobody")).isEqualTo(Optional.empty());
+  }
+}
