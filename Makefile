@@ -1,0 +1,71 @@
+# Everything a person or the build server runs; `make` lists it. Needs bash, git, a JDK 25, Maven, cargo, cc, node and npm:
+# `make bootstrap` says what is missing.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.PHONY: help bootstrap build test demo bench sim fuzz fmt clean
+
+ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
+include build/env.mk
+endif
+export KEEP QUICK SEED
+MAVEN = $(MVN) -B -ntp -Dstyle.color=never
+STEP = .ci/step
+# One heap for the whole platform in one JVM; the flags are those of the services.
+JAVA = $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow -XX:+UseSerialGC \
+  -XX:TieredStopAtLevel=4 -Xmx1g -Djava.library.path=$(CURDIR)/build/native -cp "$$(ls services/acceptance/target/acceptance-*.jar):$$(cat build/classpath)"
+NOT_SOURCE := -name target -o -name node_modules
+SOURCES := $(shell find pom.xml proto services -type d \( $(NOT_SOURCE) -o -path '*/src/test' \) -prune -o -type f -print)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+bootstrap: build/env.mk ## find or fetch the tools, say what is missing
+	@echo "  everything needed is there"
+
+build/env.mk: .ci/bootstrap
+	@.ci/bootstrap
+
+build: build/classpath build/native/libsignal_jni.so build/verifier bin/coterie ## compile everything: Rust core, services, verifier
+
+build/classpath: $(SOURCES)
+	@$(STEP) build $(MAVEN) package -Dmaven.test.skip=true
+	@touch $@
+
+build/native/libsignal_jni.so: | build/classpath
+	@$(STEP) native .ci/native
+
+build/verifier: services/acceptance/verifier/package-lock.json
+	@cd services/acceptance/verifier && ../../../$(STEP) verifier npm ci --prefix services/acceptance/verifier --no-audit --no-fund
+	@touch $@
+
+bin/coterie: build/classpath .ci/wrapper
+	@.ci/wrapper
+
+test: build ## run every test of every language, linters included
+	@STEP_SHOW='^test result: ' $(STEP) rust-tests .ci/rust
+	@STEP_SHOW='^\[(INFO|ERROR|WARNING)\] Tests run:.*[0-9]$$' $(STEP) java-tests $(MAVEN) spotless:check verify
+	@$(STEP) proto .ci/proto
+	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) verifier-tests node --test services/acceptance/verifier/
+
+demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1 stays up
+	@$(JAVA) io.coterie.acceptance.Demo
+
+bench: build ## measure key generation and signing against their floors; QUICK=1 for fewer runs
+	@$(JAVA) io.coterie.acceptance.Bench
+
+sim: build/env.mk ## simulate the core under faults; SEED=n replays one run
+	@cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture
+
+fuzz: build/env.mk ## feed random and truncated bytes to the core's decoders
+	@.ci/rust fuzz
+
+fmt: build/classpath ## format every language
+	@cargo fmt --all --manifest-path services/mpc-core/Cargo.toml
+	@$(STEP) fmt-java $(MAVEN) -q spotless:apply
+	@$(STEP) fmt-proto .ci/proto format
+
+clean: ## remove what the build made
+	rm -rf build bin services/mpc-core/target proto/node_modules services/acceptance/verifier/node_modules
+	find . -type d -name target -not -path './services/mpc-core/*' -prune -exec rm -rf {} +

@@ -1,0 +1,218 @@
+package io.coterie.cli;
+
+import io.coterie.platform.intent.IntentSigner;
+import io.grpc.ChannelCredentials;
+import io.grpc.Grpc;
+import io.grpc.ManagedChannel;
+import io.grpc.TlsChannelCredentials;
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** Where the installation is and who we are there. */
+final class Profile {
+  private static final int MAX_MESSAGE_BYTES = 1 << 20;
+
+  @Option(
+      names = "--profile",
+      paramLabel = "FILE",
+      description = "Settings; default ~/.config/coterie/profile.properties.")
+  @Nullable Path file;
+
+  @Option(
+      names = "--endpoint",
+      paramLabel = "HOST:PORT",
+      description = "The coordinator's gRPC endpoint.")
+  @Nullable String endpoint;
+
+  @Option(names = "--ca", paramLabel = "FILE", description = "PEM file of the installation's CA.")
+  @Nullable String ca;
+
+  @Option(
+      names = "--cert",
+      paramLabel = "FILE",
+      description = "PEM file of this client's certificate.")
+  @Nullable String cert;
+
+  @Option(
+      names = "--key",
+      paramLabel = "FILE",
+      description = "PEM file (PKCS#8) of this client's TLS key.")
+  @Nullable String key;
+
+  @Option(
+      names = "--requester",
+      paramLabel = "NAME",
+      description = "Our name in the signers' configuration.")
+  @Nullable String requester;
+
+  @Option(
+      names = "--requester-key",
+      paramLabel = "FILE",
+      description = "PEM file (PKCS#8) of the key that signs intents.")
+  @Nullable String requesterKey;
+
+  @Option(
+      names = "--management",
+      paramLabel = "URL",
+      description = "The coordinator's management endpoint, for the doctor.")
+  @Nullable String management;
+
+  @Option(
+      names = "--timeout",
+      paramLabel = "SECONDS",
+      defaultValue = "30",
+      description = "How long to wait for an answer; default ${DEFAULT-VALUE}.")
+  int timeoutSeconds = 30;
+
+  private @Nullable Properties properties;
+
+  String endpoint() {
+    return required("endpoint", endpoint);
+  }
+
+  Path ca() {
+    return requiredFile("ca", ca);
+  }
+
+  Path cert() {
+    return requiredFile("cert", cert);
+  }
+
+  Path key() {
+    return requiredFile("key", key);
+  }
+
+  Optional<String> management() {
+    return optional("management", management);
+  }
+
+  Duration timeout() {
+    return Duration.ofSeconds(timeoutSeconds);
+  }
+
+  IntentSigner requesterKey() {
+    return RequesterKeyFile.read(requester(), requiredFile("requester-key", requesterKey));
+  }
+
+  String requester() {
+    return required("requester", requester);
+  }
+
+  /** A channel with our certificate; trusts the installation's CA and nothing else. */
+  Connection connect() {
+    String target = endpoint();
+    ChannelCredentials credentials;
+    try {
+      credentials =
+          TlsChannelCredentials.newBuilder()
+              .trustManager(ca().toFile())
+              .keyManager(cert().toFile(), key().toFile())
+              .build();
+    } catch (IOException | IllegalArgumentException e) {
+      throw CliException.local(
+          "certificate, key or CA cannot be used: " + Coterie.firstLine(e.getMessage()));
+    }
+    return new Connection(
+        Grpc.newChannelBuilder(target, credentials)
+            .maxInboundMessageSize(MAX_MESSAGE_BYTES)
+            .build());
+  }
+
+  /** A channel that is closed at the end of a try block. */
+  record Connection(ManagedChannel channel) implements AutoCloseable {
+    @Override
+    public void close() {
+      channel.shutdownNow();
+      try {
+        channel.awaitTermination(1, TimeUnit.SECONDS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private String required(String name, @Nullable String option) {
+    return optional(name, option)
+        .orElseThrow(
+            () ->
+                CliException.local(
+                    "no "
+                        + name
+                        + ": give --"
+                        + name
+                        + ", set COTERIE_"
+                        + environmentName(name)
+                        + ", or put '"
+                        + name
+                        + "=' into a profile (--profile FILE)"));
+  }
+
+  private Path requiredFile(String name, @Nullable String option) {
+    Path path = Path.of(required(name, option));
+    if (!path.isAbsolute() && option == null && System.getenv(environment(name)) == null) {
+      path =
+          profilePath().toAbsolutePath().resolveSibling(path); // as the profile's author meant it
+    }
+    if (!Files.isReadable(path)) {
+      throw CliException.local(name + " file " + path + " cannot be read");
+    }
+    return path;
+  }
+
+  private Optional<String> optional(String name, @Nullable String option) {
+    if (option != null) {
+      return Optional.of(option);
+    }
+    String fromEnvironment = System.getenv(environment(name));
+    if (fromEnvironment != null) {
+      return Optional.of(fromEnvironment);
+    }
+    return Optional.ofNullable(properties().getProperty(name)).map(String::strip);
+  }
+
+  private static String environment(String name) {
+    return "COTERIE_" + environmentName(name);
+  }
+
+  private static String environmentName(String name) {
+    return name.toUpperCase(Locale.ROOT).replace('-', '_');
+  }
+
+  private Path profilePath() {
+    if (file != null) {
+      return file;
+    }
+    String fromEnvironment = System.getenv("COTERIE_PROFILE");
+    return fromEnvironment != null
+        ? Path.of(fromEnvironment)
+        : Path.of(System.getProperty("user.home"), ".config", "coterie", "profile.properties");
+  }
+
+  private Properties properties() {
+    if (properties == null) {
+      Properties read = new Properties();
+      Path path = profilePath();
+      if (Files.exists(path)) {
+        try (Reader reader = Files.newBufferedReader(path, StandardCharsets.UTF_8)) {
+          read.load(reader);
+        } catch (IOException | IllegalArgumentException e) {
+          throw CliException.local("profile " + path + " cannot be read: " + e.getMessage());
+        }
+      } else if (file != null) {
+        throw CliException.local("profile " + path + " does not exist");
+      }
+      properties = read;
+    }
+    return properties;
+  }
+}

@@ -1,0 +1,59 @@
+package io.coterie.cli;
+
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code coterie verify}. */
+@Command(
+    name = "verify",
+    mixinStandardHelpOptions = true,
+    description =
+        "Verify a signature on this machine; with --public-key no installation is needed.")
+final class VerifyCommand implements Callable<Integer> {
+  @Spec @Nullable CommandSpec spec;
+  @Mixin Profile profile = new Profile();
+
+  @ArgGroup(multiplicity = "1")
+  Who who = new Who();
+
+  static final class Who {
+    @Parameters(paramLabel = "KEY", arity = "0..1", description = "Name of the key to ask for.")
+    @Nullable String key;
+
+    @Option(names = "--public-key", paramLabel = "HEX", description = "The public key, 48 bytes.")
+    @Nullable String publicKey;
+  }
+
+  @ArgGroup(multiplicity = "1")
+  IntentOptions.Payload payload = new IntentOptions.Payload();
+
+  @Option(names = "--signature", required = true, paramLabel = "HEX", description = "96 bytes.")
+  String signature = "";
+
+  @Override
+  public Integer call() {
+    byte[] publicKey;
+    if (who.publicKey != null) {
+      publicKey = IntentOptions.parseHex("--public-key", who.publicKey);
+    } else {
+      try (Profile.Connection connection = profile.connect()) {
+        publicKey =
+            KeysCommand.get(profile, connection, who.key == null ? "" : who.key)
+                .getPublicKey()
+                .toByteArray();
+      }
+    }
+    boolean valid =
+        BlsVerifier.verify(
+            publicKey, payload.bytes(), IntentOptions.parseHex("--signature", signature));
+    Printing.out(spec).println(valid ? "valid" : "NOT VALID");
+    return valid ? 0 : Coterie.NO;
+  }
+}

@@ -1,0 +1,186 @@
+package io.coterie.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.KeyFactory;
+import java.security.PublicKey;
+import java.security.Signature;
+import java.security.spec.X509EncodedKeySpec;
+import java.util.Base64;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import picocli.CommandLine;
+
+/**
+ * What the command does without an installation; with one it is tested by the acceptance module.
+ */
+class CoterieTest {
+  /**
+   * Made by an implementation that is not ours (py_ecc's ciphersuite tests): private key 1,
+   * empty-suite message.
+   */
+  private static final String GENERATOR_G1 =
+      "97f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac58"
+          + "6c55e83ff97a1aeffb3af00adb22c6bb";
+
+  @TempDir Path folder;
+
+  record Run(int exitCode, String out, String err) {}
+
+  private static Run run(String... args) {
+    CommandLine line = Coterie.commandLine();
+    StringWriter out = new StringWriter();
+    StringWriter err = new StringWriter();
+    line.setOut(new PrintWriter(out, true));
+    line.setErr(new PrintWriter(err, true));
+    int exitCode = line.execute(args);
+    return new Run(exitCode, out.toString(), err.toString());
+  }
+
+  @ParameterizedTest
+  @EnumSource(RequesterKeyFile.Algorithm.class)
+  void anIntentSignedOfflineVerifiesWithThePublicHalf(RequesterKeyFile.Algorithm algorithm)
+      throws Exception {
+    Path key = folder.resolve("requester.pem");
+    assertThat(run("intent", "new-requester", "" + key, "--algorithm", algorithm.name()).exitCode)
+        .isZero();
+    assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(key)))
+        .isEqualTo("rw-------");
+
+    Path intent = folder.resolve("intent");
+    Run signed =
+        run(
+            "intent",
+            "sign",
+            "treasury",
+            "-m",
+            "hello",
+            "--requester",
+            "wallet",
+            "--requester-key",
+            "" + key,
+            "--out",
+            "" + intent,
+            "--purpose",
+            "test");
+    assertThat(signed.exitCode).as(signed.err).isZero();
+
+    SignedIntent envelope = SignedIntent.parseFrom(Files.readAllBytes(intent));
+    SigningIntent content = SigningIntent.parseFrom(envelope.getPayload());
+    assertThat(content.getKey()).isEqualTo("keys/treasury");
+    assertThat(content.getMessage().toStringUtf8()).isEqualTo("hello");
+    assertThat(envelope.getSignatures(0).getKeyid()).isEqualTo("wallet");
+
+    Signature verifier =
+        Signature.getInstance(
+            algorithm == RequesterKeyFile.Algorithm.P256 ? "SHA256withECDSA" : "Ed25519");
+    verifier.initVerify(publicKey(RequesterKeyFile.publicFile(key), algorithm));
+    String type = "application/vnd.coterie.signing-intent.v1+protobuf";
+    verifier.update(
+        ("DSSEv1 50 " + type + " " + envelope.getPayload().size() + " ")
+            .getBytes(StandardCharsets.UTF_8));
+    verifier.update(envelope.getPayload().toByteArray());
+    assertThat(type).hasSize(50);
+    assertThat(verifier.verify(envelope.getSignatures(0).getSig().toByteArray())).isTrue();
+  }
+
+  private static PublicKey publicKey(Path pem, RequesterKeyFile.Algorithm algorithm)
+      throws Exception {
+    String body = Files.readString(pem).replaceAll("-----[A-Z ]+-----|\\s", "");
+    return KeyFactory.getInstance(algorithm == RequesterKeyFile.Algorithm.P256 ? "EC" : "Ed25519")
+        .generatePublic(new X509EncodedKeySpec(Base64.getDecoder().decode(body)));
+  }
+
+  @Test
+  void aKeyFileIsNeverOverwritten() throws Exception {
+    Path key = folder.resolve("requester.pem");
+    run("intent", "new-requester", "" + key);
+    byte[] before = Files.readAllBytes(key);
+    Run again = run("intent", "new-requester", "" + key);
+    assertThat(again.exitCode).isEqualTo(Coterie.LOCAL);
+    assertThat(again.err).hasLineCount(1).contains("exists already");
+    assertThat(Files.readAllBytes(key)).isEqualTo(before);
+  }
+
+  @Test
+  void verifiesWithoutAnInstallation() {
+    // Ethereum's published vector: private key 263dbd79...; message 32 zero bytes.
+    String publicKey =
+        "a491d1b0ecd9bb917989f0e74f0dea0422eac4a873e5e2644f368dffb9a6e20fd6e10c1b77654d067c0618f6e5a7f79a";
+    String signature =
+        "b6ed936746e01f8ecf281f020953fbf1f01debd5657c4a383940b020b26507f6076334f91e2366c96e9ab279fb5158090352ea1c5b0c9274504f4f0e7053af24802e51e4568d164fe986834f41e55c8e850ce1f98458c0cfc9ab380b55285a55";
+    String zeros = "00".repeat(32);
+    assertThat(
+            run(
+                "verify",
+                "--public-key",
+                publicKey,
+                "--message-hex",
+                zeros,
+                "--signature",
+                signature))
+        .isEqualTo(new Run(0, "valid\n", ""));
+    Run other =
+        run(
+            "verify",
+            "--public-key",
+            publicKey,
+            "--message-hex",
+            "01" + zeros.substring(2),
+            "--signature",
+            signature);
+    assertThat(other).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+    // Neither truncated nor off-curve input is more than "no".
+    for (String bad : new String[] {"", "00".repeat(96), "ff".repeat(96), signature.substring(2)}) {
+      assertThat(
+              run("verify", "--public-key", publicKey, "--message-hex", zeros, "--signature", bad)
+                  .exitCode)
+          .isEqualTo(Coterie.NO);
+    }
+  }
+
+  @Test
+  void theIdentityIsNoPublicKey() {
+    byte[] identity = new byte[48];
+    identity[0] = (byte) 0xc0;
+    byte[] identitySignature = new byte[96];
+    identitySignature[0] = (byte) 0xc0;
+    assertThat(BlsVerifier.verify(identity, new byte[0], identitySignature)).isFalse();
+    assertThat(
+            BlsVerifier.verify(
+                java.util.HexFormat.of().parseHex(GENERATOR_G1), new byte[0], identitySignature))
+        .isFalse();
+  }
+
+  @Test
+  void errorsAreOneLineThatSaysWhatToDo() {
+    Run noEndpoint = run("keys", "list", "--profile", "" + folder.resolve("absent"));
+    assertThat(noEndpoint.exitCode).isEqualTo(Coterie.LOCAL);
+    assertThat(noEndpoint.err).hasLineCount(1).contains("does not exist");
+
+    Run wrong = run("sign", "treasury");
+    assertThat(wrong.exitCode).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(wrong.err).hasLineCount(1).contains("--help");
+
+    Run unknown = run("frobnicate");
+    assertThat(unknown.exitCode).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(unknown.err).hasLineCount(1);
+  }
+
+  @Test
+  void helpNamesExitCodesAndSettings() {
+    Run help = run("--help");
+    assertThat(help.exitCode).isZero();
+    assertThat(help.out).contains("Exit codes", "doctor", "COTERIE_");
+  }
+}
