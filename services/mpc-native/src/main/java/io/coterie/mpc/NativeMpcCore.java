@@ -1,0 +1,128 @@
+package io.coterie.mpc;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.ref.Cleaner;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The native core, loaded into this process. Thread-safe. Calls compute for micro- to milliseconds
+ * and never block: run them on a bounded pool of platform threads.
+ */
+public final class NativeMpcCore implements MpcCore {
+  private static final byte[] NONE = {};
+
+  private static @Nullable NativeMpcCore loaded;
+
+  private final NativeBindings bindings;
+  private final Cleaner cleaner = Cleaner.create();
+  private final AtomicLong open = new AtomicLong();
+  private final AtomicLong rescued = new AtomicLong();
+
+  private NativeMpcCore(NativeBindings bindings) {
+    this.bindings = bindings;
+  }
+
+  /**
+   * Loads the library, once a process: from the path in the system property {@code
+   * coterie.mpc.library} if that is set, else {@code libcoterie_mpc.so} from {@code
+   * java.library.path}, else the one in the jar.
+   *
+   * @throws IllegalStateException if there is none, or it has another interface version
+   */
+  public static synchronized NativeMpcCore load() {
+    if (loaded == null) {
+      loaded = new NativeMpcCore(new NativeBindings(NativeLibrary.load()));
+    }
+    return loaded;
+  }
+
+  /** Vaults and sessions that exist in the native core. */
+  public long openHandles() {
+    return open.get();
+  }
+
+  /**
+   * Vaults and sessions that became garbage without having been closed. Each one is a bug in the
+   * caller: its secrets stayed in memory longer than needed.
+   */
+  public long rescuedHandles() {
+    return rescued.get();
+  }
+
+  @Override
+  public Vault openVault(byte[] dataKey) {
+    try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
+      MemorySegment out = call.handleOut();
+      int code = bindings.vaultOpen(call.view(dataKey), out);
+      if (code != NativeBindings.OK) {
+        throw NativeBindings.failure(code, "");
+      }
+      return new NativeVault(this, out.get(ValueLayout.ADDRESS, 0));
+    } finally {
+      Arrays.fill(dataKey, (byte) 0);
+    }
+  }
+
+  @Override
+  public MpcSession observe(SessionConfig config) {
+    return startSession(MemorySegment.NULL, config, NONE, NONE);
+  }
+
+  /** Starts a session; {@code vault} is null for an observer. */
+  MpcSession startSession(
+      MemorySegment vault, SessionConfig config, byte[] sealedIdentity, byte[] sealedShare) {
+    try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
+      MemorySegment out = call.handleOut();
+      MemorySegment step = call.bufferOut();
+      MemorySegment detail = call.bufferOut();
+      int code =
+          bindings.sessionStart(
+              vault,
+              call.view(config.toByteArray()),
+              call.view(sealedIdentity),
+              call.view(sealedShare),
+              out,
+              step,
+              detail);
+      if (code != NativeBindings.OK) {
+        throw NativeBindings.failure(code, new String(NativeBindings.Call.bytes(detail), UTF_8));
+      }
+      MemorySegment session = out.get(ValueLayout.ADDRESS, 0);
+      Step firstStep;
+      try {
+        firstStep = NativeSession.step(step);
+      } catch (RuntimeException e) {
+        bindings.sessionFree(session);
+        throw e;
+      }
+      return new NativeSession(this, session, firstStep);
+    }
+  }
+
+  NativeBindings bindings() {
+    return bindings;
+  }
+
+  /** Makes {@code owner} the owner of an object of the library. */
+  NativeHandle own(Object owner, MemorySegment pointer, Consumer<MemorySegment> free) {
+    open.incrementAndGet();
+    AtomicLong count = open;
+    return new NativeHandle(
+        owner,
+        cleaner,
+        pointer,
+        freed -> {
+          free.accept(freed);
+          count.decrementAndGet();
+        },
+        rescued);
+  }
+}

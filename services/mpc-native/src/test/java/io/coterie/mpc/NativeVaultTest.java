@@ -1,0 +1,172 @@
+package io.coterie.mpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
+
+class NativeVaultTest {
+  private static final NativeMpcCore CORE = NativeMpcCore.load();
+
+  private static byte[] key(int seed) {
+    byte[] key = new byte[32];
+    new Random(seed).nextBytes(key);
+    return key;
+  }
+
+  static void assertFails(MpcException.Reason reason, ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(MpcException.class, e -> assertThat(e.reason()).isEqualTo(reason));
+  }
+
+  @Test
+  void the_callers_copy_of_the_data_key_is_wiped_even_on_failure() {
+    byte[] key = key(1);
+    CORE.openVault(key).close();
+    assertThat(key).containsOnly(0);
+    for (int length : new int[] {0, 1, 31, 33, 64}) {
+      byte[] wrong = new byte[length];
+      Arrays.fill(wrong, (byte) 7);
+      assertFails(MpcException.Reason.INVALID_ARGUMENT, () -> CORE.openVault(wrong));
+      assertThat(wrong).doesNotContain(7);
+    }
+  }
+
+  @Test
+  void opens_what_it_sealed_and_nothing_else() {
+    try (Vault vault = CORE.openVault(key(1));
+        Vault same = CORE.openVault(key(1));
+        Vault other = CORE.openVault(key(2))) {
+      for (int size : new int[] {0, 1, 1000, 1_000_000}) {
+        byte[] plaintext = new byte[size];
+        Arrays.fill(plaintext, (byte) 0x5a);
+        byte[] sealed = vault.seal("a label – ä", plaintext);
+        assertThat(vault.seal("a label – ä", plaintext)).isNotEqualTo(sealed);
+        assertThat(same.unseal("a label – ä", sealed)).isEqualTo(plaintext);
+        assertFails(MpcException.Reason.UNSEAL_FAILED, () -> vault.unseal("another label", sealed));
+        assertFails(MpcException.Reason.UNSEAL_FAILED, () -> other.unseal("a label – ä", sealed));
+      }
+      byte[] sealed = vault.seal("l", new byte[] {1, 2, 3});
+      for (int i = 0; i < sealed.length; i++) {
+        byte[] bad = sealed.clone();
+        bad[i] ^= 1;
+        assertFails(MpcException.Reason.UNSEAL_FAILED, () -> vault.unseal("l", bad));
+        byte[] cut = Arrays.copyOf(sealed, i);
+        assertFails(MpcException.Reason.UNSEAL_FAILED, () -> vault.unseal("l", cut));
+      }
+    }
+  }
+
+  @Test
+  void identities_have_their_own_keys() {
+    try (Vault vault = CORE.openVault(key(1))) {
+      Vault.SealedIdentity one = vault.createIdentity("alpha");
+      Vault.SealedIdentity two = vault.createIdentity("alpha");
+      assertThat(one.evidenceKey()).hasSize(32).isNotEqualTo(two.evidenceKey());
+      assertThat(one.sealed()).isNotEqualTo(two.sealed());
+    }
+  }
+
+  @Test
+  void each_bad_argument_is_refused() {
+    byte[] huge = new byte[NativeBindings.MAX_INPUT + 1];
+    String long256 = "x".repeat(256);
+    try (Vault vault = CORE.openVault(key(1))) {
+      byte[] sealed = vault.seal("l", new byte[1]);
+      for (ThrowingCallable call :
+          List.<ThrowingCallable>of(
+              () -> CORE.openVault(huge.clone()),
+              () -> vault.seal(long256, new byte[1]),
+              () -> vault.seal("l", huge),
+              () -> vault.unseal("l", huge),
+              () -> vault.createIdentity(""),
+              () -> vault.createIdentity(long256))) {
+        assertFails(MpcException.Reason.INVALID_ARGUMENT, call);
+      }
+      assertThatThrownBy(() -> vault.unseal(long256, sealed)).isInstanceOf(MpcException.class);
+      assertThat(vault.unseal("l", sealed)).containsExactly(0);
+    }
+  }
+
+  @Test
+  void a_closed_vault_refuses_and_closes_again() {
+    Vault vault = CORE.openVault(key(1));
+    vault.close();
+    vault.close();
+    for (ThrowingCallable call :
+        List.<ThrowingCallable>of(
+            () -> vault.seal("l", new byte[1]),
+            () -> vault.unseal("l", new byte[1]),
+            () -> vault.createIdentity("alpha"))) {
+      assertThatThrownBy(call).isInstanceOf(IllegalStateException.class);
+    }
+  }
+
+  @Test
+  void serves_several_threads_and_survives_being_closed_under_them() throws Exception {
+    Vault vault = CORE.openVault(key(1));
+    byte[] sealed = vault.seal("l", new byte[500]);
+    try (ExecutorService pool = Executors.newFixedThreadPool(4)) {
+      Callable<Integer> work =
+          () -> {
+            int done = 0;
+            try {
+              while (done < 200_000) {
+                assertThat(vault.unseal("l", sealed)).hasSize(500);
+                done++;
+              }
+            } catch (IllegalStateException closed) {
+              assertThat(closed).hasMessage("vault is closed");
+            }
+            return done;
+          };
+      List<Future<Integer>> running =
+          IntStream.range(0, 4).mapToObj(i -> pool.submit(work)).toList();
+      vault.unseal("l", sealed);
+      vault.close();
+      for (Future<Integer> result : running) {
+        assertThat(result.get()).isLessThan(200_000);
+      }
+    }
+  }
+
+  @Test
+  void opening_and_closing_does_not_grow() {
+    long handles = CORE.openHandles();
+    NativeHeap.assertDoesNotGrow(
+        10_000,
+        i -> {
+          try (Vault vault = CORE.openVault(key(i))) {
+            vault.unseal("l", vault.seal("l", new byte[600]));
+            vault.createIdentity("alpha");
+            assertFails(MpcException.Reason.UNSEAL_FAILED, () -> vault.unseal("l", new byte[100]));
+          }
+        });
+    assertThat(CORE.openHandles()).isEqualTo(handles);
+  }
+
+  @Test
+  void a_forgotten_vault_is_freed_and_counted() {
+    long rescued = CORE.rescuedHandles();
+    long open = CORE.openHandles();
+    CORE.openVault(key(1));
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .until(
+            () -> {
+              System.gc();
+              return CORE.rescuedHandles() > rescued && CORE.openHandles() <= open;
+            });
+  }
+}
