@@ -1,0 +1,46 @@
+package io.coterie.platform.error;
+
+import io.coterie.proto.party.v1.RefusalReason;
+
+/** What the parties report about a session, as the reason that a caller gets to see. */
+public final class SessionFailures {
+  private SessionFailures() {}
+
+  /**
+   * The reason for a caller when so many parties refused that no quorum was left. One party's
+   * refusal alone proves nothing: another quorum may sign.
+   */
+  public static ErrorReason reason(RefusalReason refusal) {
+    return switch (refusal) {
+      case REFUSAL_REASON_UNKNOWN_REQUESTER -> ErrorReason.UNKNOWN_REQUESTER;
+      case REFUSAL_REASON_BAD_INTENT_SIGNATURE -> ErrorReason.INTENT_SIGNATURE_INVALID;
+      case REFUSAL_REASON_INTENT_EXPIRED -> ErrorReason.INTENT_EXPIRED;
+      case REFUSAL_REASON_FORBIDDEN -> ErrorReason.FORBIDDEN;
+      case REFUSAL_REASON_REQUEST_ID_REUSED -> ErrorReason.REQUEST_ID_REUSED;
+      case REFUSAL_REASON_UNKNOWN_KEY -> ErrorReason.KEY_NOT_FOUND;
+      case REFUSAL_REASON_KEY_EXISTS -> ErrorReason.KEY_EXISTS;
+      case REFUSAL_REASON_UNKNOWN_PARTY -> ErrorReason.PARTY_UNKNOWN;
+      case REFUSAL_REASON_OVERLOADED -> ErrorReason.OVERLOADED;
+      case REFUSAL_REASON_NOT_READY -> ErrorReason.QUORUM_UNAVAILABLE;
+      case REFUSAL_REASON_SESSION_REPLAYED, REFUSAL_REASON_WRONG_EPOCH ->
+          ErrorReason.SESSION_FAILED;
+      // The coordinator's own order was wrong, or a newer signer says what this version cannot
+      // know.
+      case REFUSAL_REASON_MALFORMED_ORDER,
+          REFUSAL_REASON_ORDER_MISMATCH,
+          REFUSAL_REASON_INTERNAL,
+          REFUSAL_REASON_UNSPECIFIED,
+          UNRECOGNIZED ->
+          ErrorReason.INTERNAL;
+    };
+  }
+
+  /**
+   * The reason for a caller when the protocol aborted.
+   *
+   * @param culprits how many parties were shown to have deviated
+   */
+  public static ErrorReason reason(int culprits) {
+    return culprits > 0 ? ErrorReason.PARTY_MISBEHAVED : ErrorReason.SESSION_FAILED;
+  }
+}

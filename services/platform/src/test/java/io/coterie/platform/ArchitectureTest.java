@@ -1,0 +1,51 @@
+package io.coterie.platform;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchRule;
+
+@AnalyzeClasses(
+    packages = "io.coterie.platform",
+    importOptions = ImportOption.DoNotIncludeTests.class)
+class ArchitectureTest {
+  @ArchTest
+  static final ArchRule imports_no_service =
+      noClasses()
+          .should()
+          .dependOnClassesThat(
+              DescribedPredicate.describe(
+                  "are of this system but neither platform nor proto",
+                  c ->
+                      c.getPackageName().startsWith("io.coterie.")
+                          && !c.getPackageName().startsWith("io.coterie.platform")
+                          && !c.getPackageName().startsWith("io.coterie.proto")));
+
+  /** The command-line tool and wallet backends sign intents with it. */
+  @ArchTest
+  static final ArchRule needs_no_framework =
+      noClasses().should().dependOnClassesThat().resideInAPackage("org.springframework..");
+
+  @ArchTest
+  static final ArchRule intents_need_only_proto_and_the_jdk =
+      classes()
+          .that()
+          .resideInAPackage("io.coterie.platform.intent")
+          .should()
+          .onlyDependOnClassesThat()
+          .resideInAnyPackage(
+              "io.coterie.platform.intent",
+              "io.coterie.platform.error",
+              "io.coterie.proto..",
+              "com.google.protobuf",
+              "java..",
+              "org.jspecify.annotations");
+
+  @ArchTest
+  static final ArchRule foreign_memory_is_for_the_binding_only =
+      noClasses().should().dependOnClassesThat().resideInAPackage("java.lang.foreign..");
+}
