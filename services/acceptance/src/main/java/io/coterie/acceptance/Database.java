@@ -1,0 +1,102 @@
+package io.coterie.acceptance;
+
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+
+/**
+ * A real PostgreSQL server of our own, with its data in a folder that survives it. Durable: the
+ * embedded default switches fsync off.
+ */
+final class Database implements AutoCloseable {
+  private static final Duration START_TIMEOUT = Duration.ofSeconds(60);
+  private static final String USER = "postgres";
+
+  private final Path folder;
+  private final int port;
+  private EmbeddedPostgres server;
+
+  private Database(Path folder, int port) {
+    this.folder = folder;
+    this.port = port;
+    this.server = launch(folder, port);
+  }
+
+  static Database start(Path folder, int port) {
+    return new Database(folder, port);
+  }
+
+  private static EmbeddedPostgres launch(Path folder, int port) {
+    try {
+      Files.createDirectories(folder);
+      return EmbeddedPostgres.builder()
+          .setDataDirectory(folder.resolve("data").toFile())
+          .setCleanDataDirectory(false)
+          .setPort(port)
+          .setServerConfig("fsync", "on")
+          .setServerConfig("synchronous_commit", "on")
+          .setServerConfig("full_page_writes", "on")
+          .setServerConfig("listen_addresses", "127.0.0.1")
+          .setServerConfig("max_connections", "100")
+          .setPGStartupWait(START_TIMEOUT)
+          .setErrorRedirector(ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile()))
+          .setOutputRedirector(ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile()))
+          .start();
+    } catch (IOException e) {
+      throw new UncheckedIOException("PostgreSQL did not start; see " + folder.resolve("log"), e);
+    }
+  }
+
+  /** Makes an empty database. */
+  void create(String name) {
+    try (Connection connection = server.getPostgresDatabase().getConnection();
+        Statement statement = connection.createStatement()) {
+      statement.execute("CREATE DATABASE " + name);
+    } catch (SQLException e) {
+      throw new IllegalStateException("cannot create database " + name, e);
+    }
+  }
+
+  String url(String name) {
+    return server.getJdbcUrl(USER, name);
+  }
+
+  String user() {
+    return USER;
+  }
+
+  /** Kills the server and all its backends without warning. */
+  void kill() {
+    try {
+      long postmaster =
+          Long.parseLong(
+              Files.readAllLines(folder.resolve("data").resolve("postmaster.pid")).getFirst());
+      ProcessHandle handle = ProcessHandle.of(postmaster).orElseThrow();
+      handle.descendants().forEach(ProcessHandle::destroyForcibly);
+      handle.destroyForcibly();
+      handle.onExit().join();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Starts the server again on the data it left. */
+  void restart() {
+    server = launch(folder, port);
+  }
+
+  @Override
+  public void close() {
+    try {
+      server.close();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

@@ -1,0 +1,152 @@
+package io.coterie.acceptance;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.util.Timestamps;
+import io.coterie.cli.RequesterKeyFile;
+import io.coterie.platform.intent.IntentSigner;
+import io.coterie.proto.custody.v1.CreateKeyRequest;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.grpc.Grpc;
+import io.grpc.ManagedChannel;
+import io.grpc.TlsChannelCredentials;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+
+/** A requester: its own key for intents, its own client certificate, calls over gRPC. */
+public final class WalletBackend implements AutoCloseable {
+  private static final Duration INTENT_VALIDITY = Duration.ofMinutes(10);
+  private static final Duration DEADLINE = Duration.ofSeconds(60);
+
+  private final String name;
+  private final Path keyFile;
+  private final InstallationCa.Leaf certificate;
+  private final IntentSigner intents;
+  private final ManagedChannel channel;
+
+  WalletBackend(
+      String name, Path folder, InstallationCa ca, InstallationCa.Leaf certificate, int port) {
+    this.name = name;
+    this.keyFile = folder.resolve(name + "-requester.pem");
+    this.certificate = certificate;
+    this.intents = RequesterKeyFile.read(name, keyFile);
+    try {
+      this.channel =
+          Grpc.newChannelBuilder(
+                  "localhost:" + port,
+                  TlsChannelCredentials.newBuilder()
+                      .trustManager(ca.certificateFile().toFile())
+                      .keyManager(certificate.certificate().toFile(), certificate.key().toFile())
+                      .build())
+              .build();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  public String name() {
+    return name;
+  }
+
+  Path keyFile() {
+    return keyFile;
+  }
+
+  InstallationCa.Leaf certificate() {
+    return certificate;
+  }
+
+  /** Signs intents as this requester. */
+  public IntentSigner intents() {
+    return intents;
+  }
+
+  public ManagedChannel channel() {
+    return channel;
+  }
+
+  public KeyServiceGrpc.KeyServiceBlockingStub keys() {
+    return KeyServiceGrpc.newBlockingStub(channel)
+        .withDeadlineAfter(DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  public SigningServiceGrpc.SigningServiceBlockingStub signings() {
+    return SigningServiceGrpc.newBlockingStub(channel)
+        .withDeadlineAfter(DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  public SigningServiceGrpc.SigningServiceFutureStub signingsAsync() {
+    return SigningServiceGrpc.newFutureStub(channel)
+        .withDeadlineAfter(DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  /** Creates a key and waits for it. */
+  public Key createKey(String key, int threshold, List<String> parties) {
+    return keys().createKey(request(intents.sign(keyIntent(key, threshold, parties).build())));
+  }
+
+  /** Signs a message and waits for the signature. */
+  public Signing sign(String key, byte[] message) {
+    return signings().sign(signRequest(intents.sign(signingIntent(key, message).build())));
+  }
+
+  public Signing sign(String key, String message) {
+    return sign(key, message.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** An intent to create {@code keys/key}, with a fresh request id. */
+  public static KeyIntent.Builder keyIntent(String key, int threshold, List<String> parties) {
+    return KeyIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/" + key)
+        .setScheme(Scheme.SCHEME_BLS12381)
+        .setThreshold(threshold)
+        .addAllParties(parties)
+        .setPurpose("acceptance")
+        .setNotAfter(
+            Timestamps.fromMillis(System.currentTimeMillis() + INTENT_VALIDITY.toMillis()));
+  }
+
+  /** An intent to sign with {@code keys/key}, with a fresh request id. */
+  public static SigningIntent.Builder signingIntent(String key, byte[] message) {
+    return SigningIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/" + key)
+        .setScheme(Scheme.SCHEME_BLS12381)
+        .setMessage(ByteString.copyFrom(message))
+        .setPurpose("acceptance")
+        .setNotAfter(
+            Timestamps.fromMillis(System.currentTimeMillis() + INTENT_VALIDITY.toMillis()));
+  }
+
+  public static CreateKeyRequest request(SignedIntent intent) {
+    return CreateKeyRequest.newBuilder().setSignedIntent(intent).build();
+  }
+
+  public static SignRequest signRequest(SignedIntent intent) {
+    return SignRequest.newBuilder().setSignedIntent(intent).build();
+  }
+
+  @Override
+  public void close() {
+    channel.shutdownNow();
+    try {
+      channel.awaitTermination(1, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
