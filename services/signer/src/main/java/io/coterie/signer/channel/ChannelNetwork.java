@@ -1,0 +1,201 @@
+package io.coterie.signer.channel;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.CodedInputStream;
+import com.google.protobuf.UnsafeByteOperations;
+import io.coterie.channel.ChannelException;
+import io.coterie.channel.InboundMessage;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.SecureChannel;
+import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.signer.session.PartyNetwork;
+import io.coterie.signer.session.SessionDriver;
+import io.coterie.signer.session.SessionId;
+import io.coterie.signer.session.SessionTelemetry;
+import io.coterie.signer.session.WorkPool;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The secure channel as the session driver sees it: messages in both directions, typed; what the
+ * messaging service could not take is tried again for a while.
+ */
+public final class ChannelNetwork implements PartyNetwork {
+  private static final Logger log = LoggerFactory.getLogger(ChannelNetwork.class);
+
+  /** A body; the channel's own limit may be lower. */
+  private static final int MAX_BODY_BYTES = 512 * 1024;
+
+  /** Attempts to send a message, the first included: within about three seconds. */
+  private static final int MAX_ATTEMPTS = 7;
+
+  private static final Duration FIRST_RETRY = Duration.ofMillis(50);
+
+  /** Messages that wait to be tried again; further ones are given up at once. */
+  private static final int MAX_RETRYING = 4096;
+
+  private final SecureChannel channel;
+  private final WorkPool pool;
+  private final SessionTelemetry telemetry;
+  private final AtomicInteger retrying = new AtomicInteger();
+
+  public ChannelNetwork(SecureChannel channel, WorkPool pool, SessionTelemetry telemetry) {
+    this.channel = channel;
+    this.pool = pool;
+    this.telemetry = telemetry;
+  }
+
+  /** Hands everything that comes to the driver. Before {@link SecureChannel#start}, once. */
+  public void deliverTo(SessionDriver driver) {
+    channel.onMessage(message -> deliver(driver, message));
+  }
+
+  @Override
+  public Roster roster() {
+    return channel.roster();
+  }
+
+  @Override
+  public Member self() {
+    return channel.self();
+  }
+
+  @Override
+  public Set<Member> reachable() {
+    return channel.reachable();
+  }
+
+  @Override
+  public void broadcast(
+      Collection<Member> recipients, PartyMessage message, @Nullable String traceparent) {
+    List<Member> to = List.copyOf(recipients);
+    if (to.isEmpty()) {
+      return;
+    }
+    byte[] body = message.toByteArray();
+    SendOptions options = SendOptions.online(traceparent);
+    attempt(() -> channel.broadcast(to, body, options), body, 1);
+  }
+
+  @Override
+  public void send(Member recipient, PartyMessage message, @Nullable String traceparent) {
+    byte[] body = message.toByteArray();
+    SendOptions options = SendOptions.online(traceparent);
+    attempt(() -> channel.send(recipient, body, options), body, 1);
+  }
+
+  private void attempt(Supplier<CompletionStage<Void>> send, byte[] body, int number) {
+    CompletionStage<Void> sent;
+    try {
+      sent = send.get();
+    } catch (ChannelException e) {
+      failed(send, body, number, e);
+      return;
+    }
+    sent.whenComplete(
+        (_, failure) -> {
+          if (failure == null) {
+            Arrays.fill(body, (byte) 0);
+          } else {
+            failed(send, body, number, failure);
+          }
+        });
+  }
+
+  private void failed(
+      Supplier<CompletionStage<Void>> send, byte[] body, int number, Throwable failure) {
+    Throwable cause =
+        failure instanceof CompletionException && failure.getCause() != null
+            ? failure.getCause()
+            : failure;
+    if (number < MAX_ATTEMPTS && isPassing(cause)) {
+      if (retrying.incrementAndGet() <= MAX_RETRYING) {
+        pool.after(
+            FIRST_RETRY.multipliedBy(1L << (number - 1)),
+            () -> {
+              retrying.decrementAndGet();
+              attempt(send, body, number + 1);
+            });
+        return;
+      }
+      retrying.decrementAndGet();
+    }
+    Arrays.fill(body, (byte) 0);
+    log.warn("a message was not sent in {} attempts: {}", number, cause.toString());
+  }
+
+  private static boolean isPassing(Throwable cause) {
+    return cause instanceof ChannelException e
+        && switch (e.reason()) {
+          case NOT_ESTABLISHED, UNAVAILABLE, RATE_LIMITED -> true;
+          case TOO_LARGE, UNTRUSTED, UNAUTHENTICATED, CLOSED, INTERNAL -> false;
+        };
+  }
+
+  private void deliver(SessionDriver driver, InboundMessage message) {
+    if (message.body().length > MAX_BODY_BYTES) {
+      telemetry.dropped("too_large");
+      return;
+    }
+    PartyMessage parsed;
+    try {
+      // Without a copy: the body is this method's own, and is zeroed where it is used up.
+      CodedInputStream in = UnsafeByteOperations.unsafeWrap(message.body()).newCodedInput();
+      in.enableAliasing(true);
+      parsed = PartyMessage.parseFrom(in);
+    } catch (IOException e) {
+      telemetry.dropped("undecodable");
+      return;
+    }
+    switch (parsed.getBodyCase()) {
+      case ORDER -> driver.onOrder(message.sender(), parsed.getOrder(), message.traceparent());
+      case ENVELOPE -> {
+        SessionEnvelope envelope = parsed.getEnvelope();
+        byte[] bytes = envelope.getEnvelope().toByteArray();
+        SessionId id = id(envelope.getSessionId());
+        Arrays.fill(message.body(), (byte) 0);
+        if (id != null) {
+          driver.onEnvelope(message.sender(), id, bytes, message.receivedNanos());
+        }
+      }
+      case REPORT -> {
+        SessionReport report = parsed.getReport();
+        SessionId id = id(report.getSessionId());
+        if (id != null) {
+          driver.onReport(message.sender(), id, report);
+        }
+      }
+      case CANCEL -> {
+        SessionId id = id(parsed.getCancel().getSessionId());
+        if (id != null) {
+          driver.onCancel(message.sender(), id);
+        }
+      }
+      case BODY_NOT_SET -> telemetry.dropped("undecodable");
+    }
+  }
+
+  private @Nullable SessionId id(ByteString bytes) {
+    if (bytes.size() != SessionId.LENGTH) {
+      telemetry.dropped("undecodable");
+      return null;
+    }
+    // A copy: the id outlives the body.
+    return new SessionId(ByteString.copyFrom(bytes.toByteArray()));
+  }
+}

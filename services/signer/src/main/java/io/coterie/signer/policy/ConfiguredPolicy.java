@@ -1,0 +1,78 @@
+package io.coterie.signer.policy;
+
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentProblem;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.RequesterDirectory;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.session.PolicyGate;
+import io.coterie.signer.session.RefusedException;
+import java.util.Map;
+
+/** The policy of this party's own configuration: pinned requester keys and a rule for each. */
+public final class ConfiguredPolicy implements PolicyGate {
+  private final RequesterDirectory requesters;
+  private final Map<String, RequesterRule> rules;
+
+  /**
+   * @param rules one for each requester, by name
+   */
+  public ConfiguredPolicy(RequesterDirectory requesters, Map<String, RequesterRule> rules) {
+    if (!requesters.names().equals(rules.keySet())) {
+      throw new IllegalArgumentException("each requester needs a key and a rule");
+    }
+    this.requesters = requesters;
+    this.rules = Map.copyOf(rules);
+  }
+
+  @Override
+  public VerifiedIntent admit(SignedIntent signed) throws RefusedException {
+    VerifiedIntent intent;
+    try {
+      intent = IntentVerifier.verify(signed, requesters);
+    } catch (IntentException e) {
+      throw new RefusedException(reason(e.problem()), "intent: " + e.problem().text());
+    }
+    RequesterRule rule = rules.get(intent.requester());
+    String denial =
+        rule == null ? "the requester has no rule here" : rule.denial(intent).orElse(null);
+    if (denial != null) {
+      throw new RefusedException(RefusalReason.REFUSAL_REASON_FORBIDDEN, denial);
+    }
+    return intent;
+  }
+
+  private static RefusalReason reason(IntentProblem problem) {
+    return switch (problem) {
+      case REQUESTER_UNKNOWN -> RefusalReason.REFUSAL_REASON_UNKNOWN_REQUESTER;
+      case SIGNATURE_INVALID -> RefusalReason.REFUSAL_REASON_BAD_INTENT_SIGNATURE;
+      case EXPIRED -> RefusalReason.REFUSAL_REASON_INTENT_EXPIRED;
+      case ENVELOPE_UNKNOWN_FIELD,
+          PAYLOAD_MISSING,
+          PAYLOAD_TOO_LARGE,
+          PAYLOAD_TYPE_UNKNOWN,
+          SIGNATURE_COUNT,
+          KEYID_MALFORMED,
+          PAYLOAD_UNDECODABLE,
+          PAYLOAD_UNKNOWN_FIELD,
+          PAYLOAD_NOT_MINIMAL,
+          REQUEST_ID_MALFORMED,
+          KEY_NAME_MALFORMED,
+          SCHEME_UNSUPPORTED,
+          DERIVATION_PATH_NOT_ALLOWED,
+          MESSAGE_MISSING,
+          MESSAGE_TOO_LARGE,
+          PURPOSE_TOO_LONG,
+          PURPOSE_MALFORMED,
+          NOT_AFTER_MISSING,
+          NOT_AFTER_MALFORMED,
+          THRESHOLD_OUT_OF_RANGE,
+          PARTY_COUNT,
+          PARTY_NAME_MALFORMED,
+          PARTY_DUPLICATE ->
+          RefusalReason.REFUSAL_REASON_MALFORMED_ORDER;
+    };
+  }
+}

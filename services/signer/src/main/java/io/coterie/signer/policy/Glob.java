@@ -1,0 +1,44 @@
+package io.coterie.signer.policy;
+
+/**
+ * A pattern in which {@code *} stands for any characters, also none; everything else stands for
+ * itself. Takes time in proportion to the lengths, whatever the input.
+ *
+ * @param pattern for example {@code keys/treasury-*}
+ */
+public record Glob(String pattern) {
+  /** Characters of a pattern. */
+  public static final int MAX_LENGTH = 256;
+
+  public Glob {
+    if (pattern.isEmpty() || pattern.length() > MAX_LENGTH) {
+      throw new IllegalArgumentException("a pattern has 1 to " + MAX_LENGTH + " characters");
+    }
+  }
+
+  /** Whether the whole text fits. */
+  public boolean matches(String text) {
+    String[] parts = pattern.split("\\*", -1);
+    String first = parts[0];
+    String last = parts[parts.length - 1];
+    if (parts.length == 1) {
+      return text.equals(first);
+    }
+    if (!text.startsWith(first)
+        || text.length() < first.length() + last.length()
+        || !text.endsWith(last)) {
+      return false;
+    }
+    // The parts between may each take the first place they find.
+    int from = first.length();
+    int to = text.length() - last.length();
+    for (int i = 1; i < parts.length - 1; i++) {
+      int found = text.indexOf(parts[i], from);
+      if (found < 0 || found + parts[i].length() > to) {
+        return false;
+      }
+      from = found + parts[i].length();
+    }
+    return true;
+  }
+}

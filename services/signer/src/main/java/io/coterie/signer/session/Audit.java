@@ -1,0 +1,78 @@
+package io.coterie.signer.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.intent.IntentVerifier;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** The audit events of a party: who, key, digest, session, outcome; never the payload. */
+final class Audit {
+  private static final String ORDER = "order.accept";
+  private static final String SESSION = "session.end";
+  private static final String KEY = "key.activate";
+
+  private Audit() {}
+
+  /** The order of a requester was good, and is claimed with this record. */
+  static AuditEvent accepted(SessionPlan plan, Member coordinator) {
+    return AuditEvent.of(plan.requester(), ORDER, "accepted", fields(plan, coordinator));
+  }
+
+  /**
+   * How a session with a plan ended.
+   *
+   * @param result the signature or the public key; empty if there is none
+   */
+  static AuditEvent ended(
+      SessionPlan plan, Member coordinator, String outcome, String cause, ByteString result) {
+    Map<String, String> fields = fields(plan, coordinator);
+    fields.put("cause", cause);
+    if (!result.isEmpty()) {
+      fields.put("result_digest", hex(IntentVerifier.digest(result)));
+    }
+    return AuditEvent.of(plan.requester(), SESSION, outcome, fields);
+  }
+
+  /** An order that was refused before it was known whose it is. */
+  static AuditEvent refused(SessionId session, Member sender, String cause) {
+    return AuditEvent.of(
+        sender.name(),
+        ORDER,
+        "refused",
+        Map.of("session_id", hex(session.bytes()), "cause", cause));
+  }
+
+  /** A share became the active one. */
+  static AuditEvent keyActivated(KeyShare share) {
+    return AuditEvent.of(
+        share.requester(),
+        KEY,
+        "active",
+        Map.of(
+            "key", share.key(),
+            "epoch", Integer.toString(share.epoch()),
+            "request_id", share.requestId(),
+            "intent_digest", hex(share.intentDigest()),
+            "session_id", hex(share.session().bytes()),
+            "result_digest", hex(IntentVerifier.digest(share.keyPublic().getPublicKey()))));
+  }
+
+  private static Map<String, String> fields(SessionPlan plan, Member coordinator) {
+    Map<String, String> fields = new TreeMap<>();
+    fields.put("coordinator", coordinator.name());
+    fields.put("protocol", plan.protocol().label());
+    fields.put("key", plan.key());
+    fields.put("epoch", Integer.toString(plan.epoch()));
+    fields.put("request_id", plan.requestId());
+    fields.put("intent_digest", hex(plan.intentDigest()));
+    fields.put("session_id", hex(plan.id().bytes()));
+    return fields;
+  }
+
+  private static String hex(ByteString bytes) {
+    return HexFormat.of().formatHex(bytes.toByteArray());
+  }
+}

@@ -1,0 +1,312 @@
+package io.coterie.signer.session;
+
+import io.coterie.channel.Member;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.party.v1.Completed;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.SessionReport;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Turns provisional shares into active ones. A share is active once every party of the key has
+ * reported the same public data for the same session, so no key is ever used that some party did
+ * not store.
+ *
+ * <p>Never two active shares: a party that stores a newer provisional share gives up the older one
+ * in the same transaction, and reports the newer one only afterwards. So if anyone has all reports
+ * of a session, every party has given up, or never had, any other share of that name.
+ *
+ * <p>Confined to one lane.
+ */
+final class KeyActivation {
+  private static final Logger log = LoggerFactory.getLogger(KeyActivation.class);
+
+  /** How often a peer whose report is missing is asked again. */
+  static final long ASK_NANOS = 5_000_000_000L;
+
+  /** Sessions and peers whose questions are remembered as answered. */
+  private static final int MAX_ANSWERED = 1024;
+
+  private final PartyNetwork network;
+  private final KeyShareStore shares;
+  private final WorkPool.Lane lane;
+  private final Map<SessionId, Candidate> candidates = new LinkedHashMap<>();
+  private final Map<String, List<Waiter>> waiters = new HashMap<>();
+  private final Map<Question, Long> answered =
+      new LinkedHashMap<>() {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Question, Long> eldest) {
+          return size() > MAX_ANSWERED;
+        }
+      };
+
+  /** A share that is provisional, or whose key generation runs. */
+  private static final class Candidate {
+    final String key;
+    final Set<Integer> parties;
+    final Map<Integer, KeyPublic> reports = new HashMap<>();
+    final Map<Integer, Long> askedNanos = new HashMap<>();
+    final Set<Integer> reachable = new HashSet<>();
+    @Nullable KeyShare own;
+    boolean activating;
+
+    Candidate(String key, Set<Integer> parties) {
+      this.key = key;
+      this.parties = parties;
+    }
+  }
+
+  private record Question(SessionId session, int party) {}
+
+  private record Waiter(Object owner, Runnable wake) {}
+
+  KeyActivation(PartyNetwork network, KeyShareStore shares, WorkPool.Lane lane) {
+    this.network = network;
+    this.shares = shares;
+    this.lane = lane;
+  }
+
+  /** Takes up what an earlier process left provisional. */
+  void resume() {
+    lane.execute(
+        () -> {
+          for (KeyShare share : shares.provisional()) {
+            adopt(share);
+          }
+        });
+  }
+
+  /** A key generation starts; reports of faster peers may come before the own share. */
+  void expect(SessionPlan plan) {
+    lane.execute(
+        () -> {
+          Set<Integer> parties = new HashSet<>();
+          plan.parties().forEach(m -> parties.add(m.partyId()));
+          candidates.put(plan.id(), new Candidate(plan.key(), parties));
+        });
+  }
+
+  /** A key generation ended without a share. */
+  void forget(SessionId session) {
+    lane.execute(
+        () -> {
+          Candidate gone = candidates.get(session);
+          if (gone != null && gone.own == null) {
+            candidates.remove(session);
+            // An older share of the name may have been held back by this run.
+            List.copyOf(candidates.entrySet()).stream()
+                .filter(e -> e.getValue().key.equals(gone.key))
+                .forEach(e -> activateIfAgreed(e.getKey(), e.getValue()));
+          }
+        });
+  }
+
+  /** A provisional share is on disk: everyone may know. */
+  void stored(KeyShare share) {
+    lane.execute(
+        () -> {
+          candidates
+              .entrySet()
+              .removeIf(
+                  e -> e.getValue().key.equals(share.key()) && !e.getKey().equals(share.session()));
+          announce(share, network.roster().byName(share.coordinator()));
+          adopt(share);
+        });
+  }
+
+  /** Reports a stored share again: to its parties, and to the coordinator that asks now. */
+  void announceAgain(KeyShare share, Member coordinator) {
+    lane.execute(() -> announce(share, Optional.of(coordinator)));
+  }
+
+  /** A peer reports that it has stored its share. */
+  void reported(Member sender, SessionId session, KeyPublic keyPublic) {
+    lane.execute(() -> take(sender, session, keyPublic));
+  }
+
+  /**
+   * Runs {@code wake} once the key is active, at once if it is.
+   *
+   * @param owner for {@link #giveUpWaiting}
+   */
+  void awaitActive(String key, Object owner, Runnable wake) {
+    lane.execute(
+        () -> {
+          if (shares.find(key).filter(s -> s.state() == KeyShare.State.ACTIVE).isPresent()) {
+            wake.run();
+          } else {
+            waiters.computeIfAbsent(key, _ -> new ArrayList<>()).add(new Waiter(owner, wake));
+          }
+        });
+  }
+
+  void giveUpWaiting(String key, Object owner) {
+    lane.execute(
+        () ->
+            waiters.computeIfPresent(
+                key,
+                (_, list) -> {
+                  list.removeIf(w -> w.owner() == owner);
+                  return list.isEmpty() ? null : list;
+                }));
+  }
+
+  /** Asks peers whose report is missing, when they come back and now and then. */
+  void tick(long nowNanos) {
+    lane.execute(
+        () -> {
+          if (candidates.values().stream().anyMatch(c -> c.own != null)) {
+            Set<Integer> reachable = new HashSet<>();
+            network.reachable().forEach(m -> reachable.add(m.partyId()));
+            candidates.values().forEach(c -> ask(c, reachable, nowNanos));
+          }
+        });
+  }
+
+  private void adopt(KeyShare share) {
+    Candidate candidate =
+        candidates.computeIfAbsent(
+            share.session(), _ -> new Candidate(share.key(), Set.copyOf(share.parties())));
+    candidate.own = share;
+    activateIfAgreed(share.session(), candidate);
+  }
+
+  private void ask(Candidate candidate, Set<Integer> reachable, long nowNanos) {
+    KeyShare own = candidate.own;
+    if (own == null || candidate.activating) {
+      return;
+    }
+    for (int party : candidate.parties) {
+      if (party == network.self().partyId() || candidate.reports.containsKey(party)) {
+        continue;
+      }
+      boolean cameBack = reachable.contains(party) && candidate.reachable.add(party);
+      if (!reachable.contains(party)) {
+        candidate.reachable.remove(party);
+      }
+      Long asked = candidate.askedNanos.get(party);
+      if (cameBack
+          || (reachable.contains(party) && (asked == null || nowNanos - asked >= ASK_NANOS))) {
+        candidate.askedNanos.put(party, nowNanos);
+        network.roster().byPartyId(party).ifPresent(m -> network.send(m, report(own), null));
+      }
+    }
+  }
+
+  private void take(Member sender, SessionId session, KeyPublic keyPublic) {
+    Candidate candidate = candidates.get(session);
+    if (candidate == null) {
+      answer(sender, session, keyPublic);
+    } else if (candidate.parties.contains(sender.partyId())) {
+      candidate.reports.put(sender.partyId(), keyPublic);
+      activateIfAgreed(session, candidate);
+    }
+  }
+
+  /** A peer that still misses reports asked; the key is long active here. */
+  private void answer(Member sender, SessionId session, KeyPublic keyPublic) {
+    Optional<KeyShare> own =
+        shares
+            .find(keyPublic.getKeyId())
+            .filter(
+                s ->
+                    s.state() == KeyShare.State.ACTIVE
+                        && s.session().equals(session)
+                        && s.parties().contains(sender.partyId()));
+    if (own.isEmpty()) {
+      return;
+    }
+    // Two parties that both are active must not answer each other for ever.
+    long now = System.nanoTime();
+    Question question = new Question(session, sender.partyId());
+    Long last = answered.get(question);
+    if (last == null || now - last >= ASK_NANOS / 2) {
+      answered.put(question, now);
+      network.send(sender, report(own.get()), null);
+    }
+  }
+
+  private void activateIfAgreed(SessionId session, Candidate candidate) {
+    KeyShare own = candidate.own;
+    if (own == null || candidate.activating) {
+      return;
+    }
+    for (int party : candidate.parties) {
+      if (party == network.self().partyId()) {
+        continue;
+      }
+      KeyPublic reported = candidate.reports.get(party);
+      if (reported == null) {
+        return;
+      }
+      if (!reported.equals(own.keyPublic())) {
+        log.warn("party {} reports another public key for {}: not activated", party, own.key());
+        return;
+      }
+    }
+    // A newer run for the same name is under way: if it succeeds everywhere, this share is the
+    // one to be given up; its end decides.
+    boolean newerRuns =
+        candidates.values().stream().anyMatch(c -> c.own == null && c.key.equals(own.key()));
+    if (newerRuns) {
+      return;
+    }
+    candidate.activating = true;
+    shares
+        .activate(own, Audit.keyActivated(own))
+        .whenComplete(
+            (done, failure) -> lane.execute(() -> activated(session, own, done, failure)));
+  }
+
+  private void activated(
+      SessionId session, KeyShare own, @Nullable Boolean done, @Nullable Throwable failure) {
+    Candidate candidate = candidates.get(session);
+    if (failure != null) {
+      log.error("could not activate {}", own.key(), failure);
+      if (candidate != null) {
+        candidate.activating = false;
+      }
+      return;
+    }
+    candidates.remove(session);
+    if (Boolean.TRUE.equals(done)) {
+      log.info("{} is active, epoch {}", own.key(), own.epoch());
+      List<Waiter> woken = waiters.remove(own.key());
+      if (woken != null) {
+        woken.forEach(w -> w.wake().run());
+      }
+    }
+  }
+
+  private void announce(KeyShare share, Optional<Member> coordinator) {
+    List<Member> recipients = new ArrayList<>();
+    for (int party : share.parties()) {
+      if (party != network.self().partyId()) {
+        network.roster().byPartyId(party).ifPresent(recipients::add);
+      }
+    }
+    coordinator.ifPresent(recipients::add);
+    network.broadcast(recipients, report(share), null);
+  }
+
+  private static PartyMessage report(KeyShare share) {
+    return PartyMessage.newBuilder()
+        .setReport(
+            SessionReport.newBuilder()
+                .setSessionId(share.session().bytes())
+                .setCompleted(Completed.newBuilder().setKeyPublic(share.keyPublic())))
+        .build();
+  }
+}

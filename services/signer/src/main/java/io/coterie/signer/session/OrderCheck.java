@@ -1,0 +1,228 @@
+package io.coterie.signer.session;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Timestamp;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.RefusalReason;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What an order must be before this party believes it. The coordinator is trusted with nothing:
+ * everything that matters must agree with what the requester signed and with what this party knows
+ * itself. Pure functions.
+ */
+final class OrderCheck {
+  /** Bytes of {@code Order.coordinator_nonce}. */
+  static final int NONCE_BYTES = 32;
+
+  /** 9999-12-31T23:59:59Z, the last second of a protobuf timestamp. */
+  private static final long MAX_SECONDS = 253_402_300_799L;
+
+  private final Roster roster;
+  private final Member self;
+  private final SessionLimits limits;
+
+  OrderCheck(Roster roster, Member self, SessionLimits limits) {
+    this.roster = roster;
+    this.self = self;
+    this.limits = limits;
+  }
+
+  /** Decodes an order and checks its form. */
+  static Order parse(ByteString bytes) throws RefusedException {
+    require(
+        bytes.size() <= SessionLimits.MAX_ORDER_BYTES,
+        RefusalReason.REFUSAL_REASON_MALFORMED_ORDER,
+        "the order is too large");
+    Order order;
+    try {
+      order = Order.parseFrom(bytes);
+    } catch (InvalidProtocolBufferException e) {
+      throw malformed("the order does not decode");
+    }
+    require(order.getUnknownFields().asMap().isEmpty(), "the order has unknown fields");
+    require(order.getCoordinatorNonce().size() == NONCE_BYTES, "the nonce does not have 32 bytes");
+    require(Protocol.of(order.getProtocol()).isPresent(), "the protocol is not known here");
+    require(IntentVerifier.isKeyName(order.getKey()), "the key's name is malformed");
+    require(order.getEpoch() >= 1, "the epoch is not a positive number");
+    require(order.hasSignedIntent(), "the order has no intent");
+    require(order.hasDeadline() && isValid(order.getDeadline()), "the order has no valid deadline");
+    List<Integer> set = order.getSigningSetList();
+    require(
+        !set.isEmpty() && set.size() <= SessionLimits.MAX_PARTIES,
+        "the signing set does not have 1 to 20 parties");
+    int before = 0;
+    for (int party : set) {
+      require(party > before, "the signing set is not in ascending order of party ids");
+      before = party;
+    }
+    require(
+        order.getThreshold() >= 1 && order.getThreshold() <= set.size(),
+        "the threshold is not 1 to the size of the signing set");
+    return order;
+  }
+
+  /**
+   * Compares an order with what the requester signed and with the roster.
+   *
+   * @param now this party's clock
+   */
+  SessionPlan plan(SessionId id, Order order, VerifiedIntent intent, Instant now)
+      throws RefusedException {
+    Protocol protocol = Protocol.of(order.getProtocol()).orElseThrow(() -> malformed("protocol"));
+    List<Member> parties = new ArrayList<>();
+    for (int party : order.getSigningSetList()) {
+      parties.add(
+          roster
+              .byPartyId(party)
+              .orElseThrow(
+                  () ->
+                      new RefusedException(
+                          RefusalReason.REFUSAL_REASON_UNKNOWN_PARTY,
+                          "party " + party + " is not in the roster")));
+    }
+    agree(
+        parties.stream().anyMatch(m -> m.partyId() == self.partyId()),
+        "this party is not in the signing set");
+
+    agree(order.getKey().equals(intent.key()), "the order and the intent name different keys");
+    agree(protocol.scheme() == intent.scheme(), "the order and the intent name different schemes");
+    ByteString payload =
+        switch (intent) {
+          case VerifiedIntent.Signing signing -> {
+            agree(
+                protocol.operation() == Protocol.Operation.SIGN,
+                "the intent asks for a signature, the protocol makes none");
+            yield signing.message();
+          }
+          case VerifiedIntent.KeyCreation creation -> {
+            agree(
+                protocol.operation() == Protocol.Operation.KEYGEN,
+                "the intent asks for a key, the protocol makes none");
+            agree(order.getThreshold() == creation.threshold(), "the thresholds differ");
+            agreeOnParties(parties, creation.parties());
+            require(
+                order.getEpoch() == 1,
+                RefusalReason.REFUSAL_REASON_WRONG_EPOCH,
+                "a new key has epoch 1");
+            yield ByteString.EMPTY;
+          }
+        };
+
+    Instant expiry = intent.notAfter();
+    Instant deadline = instant(order.getDeadline());
+    require(
+        !now.isAfter(expiry.plus(limits.clockSkew())),
+        RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
+        "the intent has expired");
+    agree(!deadline.isAfter(expiry), "the deadline is later than the intent allows");
+    require(
+        now.isBefore(deadline.plus(limits.clockSkew())),
+        RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
+        "the order's deadline has passed");
+    // A clock that runs ahead of the coordinator's must not leave a session without any time.
+    Instant least = now.plus(limits.clockSkew());
+    Instant latest = now.plus(limits.maxSessionTime());
+    Instant end = deadline.isBefore(least) ? least : deadline;
+    return new SessionPlan(
+        id,
+        protocol,
+        order.getKey(),
+        order.getEpoch(),
+        order.getThreshold(),
+        List.copyOf(parties),
+        intent.requester(),
+        intent.requestId(),
+        intent.digest(),
+        payload,
+        end.isAfter(latest) ? latest : end);
+  }
+
+  /** Compares a plan to sign with the key it names. */
+  static void against(KeyShare share, SessionPlan plan) throws RefusedException {
+    require(
+        plan.epoch() == share.epoch(),
+        RefusalReason.REFUSAL_REASON_WRONG_EPOCH,
+        "the key's epoch here is " + share.epoch() + ", not " + plan.epoch());
+    agree(plan.threshold() == share.threshold(), "the key's threshold is another one");
+    agree(plan.protocol().scheme() == share.scheme(), "the key is for another scheme");
+    for (Member party : plan.parties()) {
+      agree(
+          share.parties().contains(party.partyId()),
+          "party " + party.partyId() + " holds no share of the key");
+    }
+  }
+
+  /** Refuses what this party remembers never to do again. */
+  static void notExcluded(Set<Integer> excluded, SessionPlan plan) throws RefusedException {
+    require(
+        !excluded.contains(KeyShareStore.EVERY_PARTY),
+        RefusalReason.REFUSAL_REASON_FORBIDDEN,
+        "the key is frozen here");
+    for (Member party : plan.parties()) {
+      require(
+          !excluded.contains(party.partyId()),
+          RefusalReason.REFUSAL_REASON_FORBIDDEN,
+          "party " + party.partyId() + " is excluded from this key here");
+    }
+  }
+
+  private void agreeOnParties(List<Member> parties, List<String> names) throws RefusedException {
+    Set<Integer> named = new HashSet<>();
+    for (String name : names) {
+      Member member =
+          roster
+              .byName(name)
+              .filter(m -> m.role() == Member.Role.PARTY)
+              .orElseThrow(
+                  () ->
+                      new RefusedException(
+                          RefusalReason.REFUSAL_REASON_UNKNOWN_PARTY,
+                          "the intent names a party that is not in the roster"));
+      named.add(member.partyId());
+    }
+    agree(
+        named.size() == parties.size()
+            && parties.stream().allMatch(m -> named.contains(m.partyId())),
+        "the order and the intent name different parties");
+  }
+
+  private static boolean isValid(Timestamp timestamp) {
+    return timestamp.getSeconds() > 0
+        && timestamp.getSeconds() <= MAX_SECONDS
+        && timestamp.getNanos() >= 0
+        && timestamp.getNanos() < 1_000_000_000;
+  }
+
+  private static Instant instant(Timestamp timestamp) {
+    return Instant.ofEpochSecond(timestamp.getSeconds(), timestamp.getNanos());
+  }
+
+  private static RefusedException malformed(String detail) {
+    return new RefusedException(RefusalReason.REFUSAL_REASON_MALFORMED_ORDER, detail);
+  }
+
+  private static void require(boolean condition, String detail) throws RefusedException {
+    require(condition, RefusalReason.REFUSAL_REASON_MALFORMED_ORDER, detail);
+  }
+
+  private static void agree(boolean condition, String detail) throws RefusedException {
+    require(condition, RefusalReason.REFUSAL_REASON_ORDER_MISMATCH, detail);
+  }
+
+  private static void require(boolean condition, RefusalReason reason, String detail)
+      throws RefusedException {
+    if (!condition) {
+      throw new RefusedException(reason, detail);
+    }
+  }
+}

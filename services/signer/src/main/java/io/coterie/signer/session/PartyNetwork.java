@@ -1,0 +1,29 @@
+package io.coterie.signer.session;
+
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.proto.party.v1.PartyMessage;
+import java.util.Collection;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How this party's messages reach the others. Nothing here blocks or fails: a message that cannot
+ * be sent is tried again for a while and then given up, which the deadline of its session turns
+ * into a result.
+ */
+public interface PartyNetwork {
+  Roster roster();
+
+  /** This party. */
+  Member self();
+
+  /** Members that can be reached now. */
+  Set<Member> reachable();
+
+  /** To several members at once; content is not private among the roster. */
+  void broadcast(Collection<Member> recipients, PartyMessage message, @Nullable String traceparent);
+
+  /** To one member alone. */
+  void send(Member recipient, PartyMessage message, @Nullable String traceparent);
+}

@@ -1,0 +1,31 @@
+package io.coterie.signer.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
+
+/** The cryptography: given the past, it says what to send and when the run is over. */
+@FunctionalInterface
+public interface ProtocolCore {
+  /**
+   * Starts a run as this party.
+   *
+   * @param sealedShare empty for key generation
+   * @throws RefusedException if the configuration contradicts itself or the share
+   */
+  Run start(SessionConfig config, ByteString sealedShare) throws RefusedException;
+
+  /** One run; used by one thread at a time. */
+  interface Run extends AutoCloseable {
+    Step firstStep();
+
+    /**
+     * @param sender the party that the channel proved
+     * @param envelope hostile until the core has checked it
+     */
+    Step handle(int sender, byte[] envelope);
+
+    @Override
+    void close();
+  }
+}

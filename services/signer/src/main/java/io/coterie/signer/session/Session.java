@@ -1,0 +1,57 @@
+package io.coterie.signer.session;
+
+import io.coterie.channel.Member;
+import java.util.List;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** One session at this party. Everything that changes is touched by its lane alone. */
+final class Session {
+  final SessionId id;
+  final Member coordinator;
+  final @Nullable String traceparent;
+  final WorkPool.Lane lane;
+
+  /** Bytes of envelopes that wait for the lane; counted by the threads that bring them. */
+  final AtomicInteger queuedBytes = new AtomicInteger();
+
+  SessionLifecycle.State state = SessionLifecycle.State.RECEIVED;
+  @Nullable SessionPlan plan;
+  ProtocolCore.@Nullable Run run;
+  @Nullable ScheduledFuture<?> deadline;
+
+  /** Whether this session counts for the limits of sessions that still have something to send. */
+  boolean counted = true;
+
+  boolean countedForRequester;
+
+  /** The round this party is in; 0 before the first. */
+  int round;
+
+  long roundEnteredNanos;
+
+  /** When this party sent its message of {@link #round}. */
+  long sentNanos;
+
+  List<Integer> missing = List.of();
+
+  /** Envelopes that came before the run started, in order. */
+  @Nullable List<EarlyEnvelopes.Arrived> inbox;
+
+  Session(SessionId id, Member coordinator, @Nullable String traceparent, WorkPool.Lane lane) {
+    this.id = id;
+    this.coordinator = coordinator;
+    this.traceparent = traceparent;
+    this.lane = lane;
+  }
+
+  /** The plan of a session whose order was checked. */
+  SessionPlan plan() {
+    SessionPlan known = plan;
+    if (known == null) {
+      throw new IllegalStateException("session " + id + " has no plan while " + state);
+    }
+    return known;
+  }
+}

@@ -1,0 +1,854 @@
+package io.coterie.signer.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.telemetry.LogScope;
+import io.coterie.platform.telemetry.TraceContext;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.Advice;
+import io.coterie.proto.core.v1.Done;
+import io.coterie.proto.core.v1.Outgoing;
+import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.Refused;
+import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.proto.party.v1.TimedOut;
+import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.signer.session.SessionLifecycle.State;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Runs this party's sessions: order in, envelopes in and out, report out. Messages arrive on the
+ * channel's threads and are only put into a lane there; everything else happens in the lane of the
+ * session, and no lock is held across a call of the core, the store or the network.
+ */
+public final class SessionDriver implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(SessionDriver.class);
+
+  private static final Duration TICK = Duration.ofMillis(500);
+
+  /** Ended sessions whose late messages are still recognised as late. */
+  private static final int MAX_ENDED = 8192;
+
+  /** Envelopes of one session that wait for its start: two rounds from everyone, and some. */
+  private static final int MAX_INBOX = 4 * SessionLimits.MAX_PARTIES;
+
+  /** How long {@link #close} waits for tasks that are being run. */
+  private static final Duration CLOSE_TIME = Duration.ofSeconds(5);
+
+  private static final ByteString NO_RESULT = ByteString.EMPTY;
+  private static final String NO_CAUSE = "none";
+  private static final String NOT_A_COORDINATOR = "not_a_coordinator";
+  private static final String UNKNOWN_PROTOCOL = "unknown";
+
+  private final PartyNetwork network;
+  private final PolicyGate gate;
+  private final ClaimLedger claims;
+  private final KeyShareStore shares;
+  private final ProtocolCore core;
+  private final AuditLog audit;
+  private final SessionTelemetry telemetry;
+  private final SessionLimits limits;
+  private final InstantSource clock;
+  private final WorkPool pool;
+  private final OrderCheck check;
+  private final KeyActivation activation;
+  private final ScheduledFuture<?> ticking;
+
+  private final Map<SessionId, Session> sessions = new ConcurrentHashMap<>();
+  private final EarlyEnvelopes early = new EarlyEnvelopes();
+  private final Ended ended = new Ended();
+  private final Map<String, AtomicInteger> perRequester = new ConcurrentHashMap<>();
+  private final Map<String, Session> keygens = new ConcurrentHashMap<>();
+  private final AtomicInteger active = new AtomicInteger();
+  private final AtomicInteger combining = new AtomicInteger();
+  private final ReentrantLock endings = new ReentrantLock();
+  private final Condition sessionEnded = endings.newCondition();
+  private volatile boolean draining;
+
+  /** Ids of the sessions that ended last. */
+  private static final class Ended {
+    private final Map<SessionId, Boolean> ids =
+        new LinkedHashMap<>() {
+          private static final long serialVersionUID = 1L;
+
+          @Override
+          protected boolean removeEldestEntry(Map.Entry<SessionId, Boolean> eldest) {
+            return size() > MAX_ENDED;
+          }
+        };
+
+    synchronized void add(SessionId id) {
+      ids.put(id, true);
+    }
+
+    synchronized boolean contains(SessionId id) {
+      return ids.containsKey(id);
+    }
+  }
+
+  /**
+   * @param pool closed by whoever made it, after this
+   */
+  public SessionDriver(
+      PartyNetwork network,
+      PolicyGate gate,
+      ClaimLedger claims,
+      KeyShareStore shares,
+      ProtocolCore core,
+      AuditLog audit,
+      SessionTelemetry telemetry,
+      SessionLimits limits,
+      InstantSource clock,
+      WorkPool pool) {
+    this.network = network;
+    this.gate = gate;
+    this.claims = claims;
+    this.shares = shares;
+    this.core = core;
+    this.audit = audit;
+    this.telemetry = telemetry;
+    this.limits = limits;
+    this.clock = clock;
+    this.pool = pool;
+    this.check = new OrderCheck(network.roster(), network.self(), limits);
+    this.activation = new KeyActivation(network, shares, pool.lane());
+    this.ticking = pool.every(TICK, this::tick);
+    telemetry.live(sessions::size);
+    activation.resume();
+  }
+
+  // ---- what comes in, on the channel's threads -------------------------------------------------
+
+  /** An order, from whoever sent it. */
+  public void onOrder(Member sender, ByteString bytes, @Nullable String traceparent) {
+    SessionId id = SessionId.ofOrder(bytes);
+    if (sender.role() != Member.Role.COORDINATOR) {
+      // Not an answerable order: whoever sent it is a party that misbehaves.
+      telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, NOT_A_COORDINATOR);
+      audit.record(Audit.refused(id, sender, NOT_A_COORDINATOR));
+      log.warn("order from {}, which is no coordinator: ignored", sender.name());
+      return;
+    }
+    Session session = new Session(id, sender, traceparent, pool.lane());
+    if (draining) {
+      refuseUnseen(session, RefusalReason.REFUSAL_REASON_NOT_READY, "this party is shutting down");
+      return;
+    }
+    if (active.incrementAndGet() > limits.maxSessions()) {
+      active.decrementAndGet();
+      refuseUnseen(session, RefusalReason.REFUSAL_REASON_OVERLOADED, "too many sessions at once");
+      return;
+    }
+    Session known = sessions.putIfAbsent(id, session);
+    if (known != null) {
+      active.decrementAndGet();
+      if (!known.coordinator.equals(sender)) {
+        refuseUnseen(
+            session,
+            RefusalReason.REFUSAL_REASON_SESSION_REPLAYED,
+            "the order of another coordinator");
+      }
+      // The same order again from the same coordinator is already being followed.
+      return;
+    }
+    run(session, () -> begin(session, bytes));
+  }
+
+  /**
+   * An envelope of the core.
+   *
+   * @param envelope given up by the caller; zeroed after use
+   */
+  public void onEnvelope(Member sender, SessionId id, byte[] envelope, long receivedNanos) {
+    if (sender.role() != Member.Role.PARTY || envelope.length > SessionLimits.MAX_ENVELOPE_BYTES) {
+      telemetry.dropped("unacceptable");
+      return;
+    }
+    EarlyEnvelopes.Arrived arrived =
+        new EarlyEnvelopes.Arrived(sender.partyId(), envelope, receivedNanos);
+    Session session = sessions.get(id);
+    if (session != null) {
+      enqueue(session, arrived);
+    } else if (!ended.contains(id)) {
+      if (!early.add(id, arrived)) {
+        telemetry.dropped("early_overflow");
+        return;
+      }
+      // The order may have come in between; it has looked here already then.
+      Session now = sessions.get(id);
+      if (now != null) {
+        early.take(id).forEach(a -> enqueue(now, a));
+      }
+    }
+  }
+
+  /** A peer's report. Only that a share is stored concerns other parties. */
+  public void onReport(Member sender, SessionId id, SessionReport report) {
+    if (sender.role() == Member.Role.PARTY
+        && report.hasCompleted()
+        && report.getCompleted().hasKeyPublic()) {
+      activation.reported(sender, id, report.getCompleted().getKeyPublic());
+    }
+  }
+
+  /** The coordinator no longer wants the result. */
+  public void onCancel(Member sender, SessionId id) {
+    Session session = sessions.get(id);
+    if (session != null && session.coordinator.equals(sender)) {
+      run(session, () -> endIfAllowed(session, Event.CANCEL, NO_CAUSE));
+    }
+  }
+
+  // ---- the way of an order, in the session's lane ----------------------------------------------
+
+  private void begin(Session session, ByteString bytes) {
+    early.take(session.id).forEach(a -> deliver(session, a));
+    try {
+      Order order = OrderCheck.parse(bytes);
+      VerifiedIntent intent = gate.admit(order.getSignedIntent());
+      SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
+      session.plan = plan;
+      countForRequester(session, plan);
+      Duration left = Duration.between(clock.instant(), plan.deadline());
+      session.deadline = pool.after(left, () -> run(session, () -> deadline(session)));
+      OrderCheck.notExcluded(shares.excluded(plan.key()), plan);
+      switch (plan.protocol().operation()) {
+        case SIGN -> beginSigning(session);
+        case KEYGEN -> beginKeygen(session);
+      }
+    } catch (RefusedException e) {
+      refuse(session, e);
+    } catch (RuntimeException e) {
+      log.error("an order could not be judged", e);
+      refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the order could not be judged");
+    }
+  }
+
+  private void beginSigning(Session session) throws RefusedException {
+    SessionPlan plan = session.plan();
+    KeyShare share = shares.find(plan.key()).orElse(null);
+    if (share == null) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_UNKNOWN_KEY, "this party holds no share of the key");
+    }
+    OrderCheck.against(share, plan);
+    switch (share.state()) {
+      case ACTIVE -> claim(session, Event.CHECKED, share.sealed());
+      case PROVISIONAL -> {
+        session.state = SessionLifecycle.next(session.state, Event.KEY_PROVISIONAL);
+        activation.awaitActive(plan.key(), session, () -> run(session, () -> keyActive(session)));
+      }
+    }
+  }
+
+  private void keyActive(Session session) {
+    if (!SessionLifecycle.allows(session.state, Event.KEY_ACTIVE)) {
+      return;
+    }
+    session.state = SessionLifecycle.next(session.state, Event.KEY_ACTIVE);
+    try {
+      beginSigning(session);
+    } catch (RefusedException e) {
+      refuse(session, e);
+    }
+  }
+
+  private void beginKeygen(Session session) throws RefusedException {
+    SessionPlan plan = session.plan();
+    KeyShare share = shares.find(plan.key()).orElse(null);
+    if (share != null) {
+      boolean sameRequest =
+          share.requester().equals(plan.requester()) && share.requestId().equals(plan.requestId());
+      if (sameRequest && !share.intentDigest().equals(plan.intentDigest())) {
+        throw new RefusedException(
+            RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
+            "the request id was used with another intent");
+      }
+      if (sameRequest) {
+        activation.announceAgain(share, session.coordinator);
+        end(session, Event.SHARE_EXISTS, NO_CAUSE, NO_RESULT);
+        return;
+      }
+      if (share.state() == KeyShare.State.ACTIVE) {
+        throw new RefusedException(
+            RefusalReason.REFUSAL_REASON_KEY_EXISTS, "the key exists already");
+      }
+    }
+    Session older = keygens.put(plan.key(), session);
+    if (older != null) {
+      // One run for a name at a time: the newer order counts. A run whose share is being stored
+      // goes on; what it stores is replaced when this one completes.
+      run(older, () -> endIfAllowed(older, Event.CANCEL, "superseded"));
+    }
+    activation.expect(plan);
+    claim(session, Event.CHECKED, ByteString.EMPTY);
+  }
+
+  private void claim(Session session, Event event, ByteString sealedShare) {
+    SessionPlan plan = session.plan();
+    session.state = SessionLifecycle.next(session.state, event);
+    claims
+        .claimOnce(
+            new ClaimLedger.Claim(
+                plan.id(), plan.requester(), plan.requestId(), plan.intentDigest()),
+            Audit.accepted(plan, session.coordinator))
+        .whenComplete(
+            (outcome, failure) ->
+                run(session, () -> claimed(session, sealedShare, outcome, failure)));
+  }
+
+  private void claimed(
+      Session session,
+      ByteString sealedShare,
+      ClaimLedger.@Nullable Outcome outcome,
+      @Nullable Throwable failure) {
+    if (!SessionLifecycle.allows(session.state, Event.CLAIMED)) {
+      return; // cancelled or too late meanwhile
+    }
+    if (failure != null || outcome == null) {
+      log.error("the claim of a session could not be stored", failure);
+      refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the claim could not be stored");
+      return;
+    }
+    switch (outcome) {
+      case SESSION_REPLAYED ->
+          refuse(
+              session,
+              RefusalReason.REFUSAL_REASON_SESSION_REPLAYED,
+              "the session id was used before");
+      case REQUEST_ID_REUSED ->
+          refuse(
+              session,
+              RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
+              "the request id was used with another intent");
+      case CLAIMED -> start(session, sealedShare);
+    }
+  }
+
+  private void start(Session session, ByteString sealedShare) {
+    SessionPlan plan = session.plan();
+    session.state = SessionLifecycle.next(session.state, Event.CLAIMED);
+    SessionConfig.Builder config =
+        SessionConfig.newBuilder()
+            .setProtocol(plan.protocol().id())
+            .setSessionId(plan.id().bytes())
+            .setSelf(network.self().partyId())
+            .setThreshold(plan.threshold())
+            .setKeyId(plan.key())
+            .setEpoch(plan.epoch())
+            .setPayload(plan.payload());
+    for (Member party : plan.parties()) {
+      config.addParties(
+          Party.newBuilder()
+              .setId(party.partyId())
+              .setEvidenceKey(ByteString.copyFrom(party.evidenceKey())));
+    }
+    try {
+      long now = System.nanoTime();
+      session.run = core.start(config.build(), sealedShare);
+      session.roundEnteredNanos = now;
+      apply(session, session.run.firstStep(), null, now);
+    } catch (RefusedException e) {
+      refuse(session, e);
+      return;
+    }
+    List<EarlyEnvelopes.Arrived> waiting = session.inbox;
+    session.inbox = null;
+    if (waiting != null) {
+      // Through the lane: once this party has sent its last message, they give way to others.
+      waiting.forEach(a -> enqueue(session, a));
+    }
+  }
+
+  // ---- the run ---------------------------------------------------------------------------------
+
+  private void enqueue(Session session, EarlyEnvelopes.Arrived arrived) {
+    int bytes = arrived.envelope().length;
+    if (session.queuedBytes.addAndGet(bytes) > SessionLimits.MAX_QUEUED_BYTES) {
+      session.queuedBytes.addAndGet(-bytes);
+      telemetry.dropped("queue_overflow");
+      return;
+    }
+    run(
+        session,
+        () -> {
+          session.queuedBytes.addAndGet(-bytes);
+          deliver(session, arrived);
+        });
+  }
+
+  private void deliver(Session session, EarlyEnvelopes.Arrived arrived) {
+    switch (session.state) {
+      case RUNNING, COMBINING -> {
+        ProtocolCore.Run run = session.run;
+        if (run == null) {
+          throw new IllegalStateException("a running session without a run");
+        }
+        Step step = run.handle(arrived.sender(), arrived.envelope());
+        Arrays.fill(arrived.envelope(), (byte) 0);
+        apply(session, step, arrived, System.nanoTime());
+      }
+      case RECEIVED, WAITING_FOR_KEY, CLAIMING -> keepForLater(session, arrived);
+      case STORING,
+          COMPLETED,
+          REPEATED,
+          REFUSED,
+          ABORTED,
+          TIMED_OUT,
+          CANCELLED,
+          CONTRIBUTED,
+          STOPPED ->
+          Arrays.fill(arrived.envelope(), (byte) 0);
+    }
+  }
+
+  private void keepForLater(Session session, EarlyEnvelopes.Arrived arrived) {
+    List<EarlyEnvelopes.Arrived> inbox = session.inbox;
+    if (inbox == null) {
+      inbox = new ArrayList<>();
+      session.inbox = inbox;
+    }
+    int bytes = inbox.stream().mapToInt(a -> a.envelope().length).sum();
+    if (bytes + arrived.envelope().length > EarlyEnvelopes.MAX_SESSION_BYTES
+        || inbox.size() == MAX_INBOX) {
+      telemetry.dropped("early_overflow");
+      return;
+    }
+    inbox.add(arrived);
+  }
+
+  /**
+   * Does what the core says.
+   *
+   * @param cause the envelope that led to the step, if one did
+   */
+  private void apply(
+      Session session, Step step, EarlyEnvelopes.@Nullable Arrived cause, long nowNanos) {
+    SessionPlan plan = session.plan();
+    for (Outgoing outgoing : step.getOutgoingList()) {
+      emit(session, outgoing);
+    }
+    boolean over = step.hasDone() || step.hasAbort();
+    if (session.round != 0 && cause != null && (over || step.getRound() != session.round)) {
+      leaveRound(session, cause, nowNanos);
+    }
+    if (!over && step.getRound() != session.round) {
+      session.round = step.getRound();
+      session.roundEnteredNanos = nowNanos;
+      session.sentNanos = nowNanos;
+    }
+    switch (step.getProgressCase()) {
+      case WAITING -> {
+        session.missing = step.getWaiting().getMissingList();
+        if (plan.protocol().operation() == Protocol.Operation.SIGN
+            && session.state == State.RUNNING
+            && session.round == plan.protocol().lastRound()) {
+          lastSent(session);
+        }
+      }
+      case DROPPED ->
+          telemetry.dropped(step.getDropped().getReason().name().toLowerCase(Locale.ROOT));
+      case DONE -> done(session, step.getDone());
+      case ABORT -> aborted(session, step.getAbort());
+      case PROGRESS_NOT_SET -> {}
+    }
+  }
+
+  private void leaveRound(Session session, EarlyEnvelopes.Arrived cause, long nowNanos) {
+    Protocol protocol = session.plan().protocol();
+    // A session that only waits for its result lets messages lie on purpose: what counts there is
+    // when the last one came.
+    long left = session.state == State.COMBINING ? cause.receivedNanos() : nowNanos;
+    telemetry.roundLeft(protocol, session.round, Math.max(0, left - session.roundEnteredNanos));
+    network
+        .roster()
+        .byPartyId(cause.sender())
+        .ifPresent(
+            straggler ->
+                telemetry.waited(
+                    protocol,
+                    session.round,
+                    straggler.name(),
+                    Math.max(0, cause.receivedNanos() - session.sentNanos)));
+  }
+
+  private void emit(Session session, Outgoing outgoing) {
+    PartyMessage message =
+        PartyMessage.newBuilder()
+            .setEnvelope(
+                SessionEnvelope.newBuilder()
+                    .setSessionId(session.id.bytes())
+                    .setEnvelope(outgoing.getEnvelope()))
+            .build();
+    if (outgoing.getRecipient() != 0) {
+      network
+          .roster()
+          .byPartyId(outgoing.getRecipient())
+          .ifPresent(member -> network.send(member, message, session.traceparent));
+      return;
+    }
+    List<Member> recipients = new ArrayList<>();
+    for (Member party : session.plan().parties()) {
+      if (party.partyId() != network.self().partyId()) {
+        recipients.add(party);
+      }
+    }
+    recipients.add(session.coordinator);
+    network.broadcast(recipients, message, session.traceparent);
+  }
+
+  private void lastSent(Session session) {
+    uncount(session);
+    if (combining.incrementAndGet() > limits.maxCombining()) {
+      combining.decrementAndGet();
+      end(session, Event.LAST_SENT_UNOBSERVED, NO_CAUSE, NO_RESULT);
+      return;
+    }
+    session.state = SessionLifecycle.next(session.state, Event.LAST_SENT);
+    session.lane.giveWay();
+  }
+
+  private void done(Session session, Done done) {
+    SessionPlan plan = session.plan();
+    done.getCulpritsList()
+        .forEach(
+            culprit ->
+                log.warn(
+                    "party {} was left out: {}", culprit.getParty(), culprit.getCause().name()));
+    switch (plan.protocol().operation()) {
+      case SIGN -> end(session, Event.SIGNED, NO_CAUSE, done.getSignature());
+      case KEYGEN -> store(session, done);
+    }
+  }
+
+  private void store(Session session, Done done) {
+    SessionPlan plan = session.plan();
+    session.state = SessionLifecycle.next(session.state, Event.SHARE_MADE);
+    KeyShare share =
+        new KeyShare(
+            plan.key(),
+            plan.epoch(),
+            plan.protocol().scheme(),
+            KeyShare.State.PROVISIONAL,
+            plan.parties().stream().map(Member::partyId).toList(),
+            done.getKeyPublic(),
+            done.getSealedShare(),
+            plan.id(),
+            session.coordinator.name(),
+            plan.requester(),
+            plan.requestId(),
+            plan.intentDigest());
+    shares
+        .storeProvisional(
+            share,
+            Audit.ended(
+                plan, session.coordinator, "stored", NO_CAUSE, done.getKeyPublic().getPublicKey()))
+        .whenComplete(
+            (stored, failure) -> run(session, () -> stored(session, share, stored, failure)));
+  }
+
+  private void stored(
+      Session session, KeyShare share, @Nullable Boolean stored, @Nullable Throwable failure) {
+    if (Boolean.TRUE.equals(stored)) {
+      // Even if the session was stopped meanwhile: the share is on disk, so it is announced.
+      activation.stored(share);
+    }
+    if (!SessionLifecycle.allows(session.state, Event.SHARE_STORED)) {
+      return;
+    }
+    if (failure != null) {
+      log.error("a share could not be stored", failure);
+      refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the share could not be stored");
+    } else if (Boolean.TRUE.equals(stored)) {
+      end(session, Event.SHARE_STORED, NO_CAUSE, share.keyPublic().getPublicKey());
+    } else {
+      refuse(
+          session,
+          RefusalReason.REFUSAL_REASON_KEY_EXISTS,
+          "the key became active by another request");
+    }
+  }
+
+  // ---- the ends --------------------------------------------------------------------------------
+
+  private void aborted(Session session, Abort abort) {
+    SessionPlan plan = session.plan();
+    log.warn(
+        "{} aborted in round {}: {}, culprits {}, advice {}",
+        plan.protocol().label(),
+        abort.getRound(),
+        abort.getCause(),
+        abort.getCulpritsList(),
+        abort.getAdvice());
+    Set<Integer> excluded = exclusions(abort);
+    if (!excluded.isEmpty()) {
+      shares
+          .exclude(plan.key(), excluded, plan.id())
+          .whenComplete(
+              (_, failure) -> {
+                if (failure != null) {
+                  log.error("an exclusion could not be stored", failure);
+                }
+              });
+    }
+    report(session, SessionReport.newBuilder().setAborted(abort));
+    end(session, Event.ABORT, causeLabel(abort.getCause()), NO_RESULT);
+  }
+
+  private static Set<Integer> exclusions(Abort abort) {
+    if (abort.getAdvice() == Advice.ADVICE_FREEZE_KEY) {
+      return Set.of(KeyShareStore.EVERY_PARTY);
+    }
+    return abort.getAdvice() == Advice.ADVICE_EXCLUDE_PARTY
+        ? Set.copyOf(abort.getCulpritsList())
+        : Set.of();
+  }
+
+  private static String causeLabel(AbortCause cause) {
+    return cause == AbortCause.UNRECOGNIZED
+        ? "unrecognized"
+        : cause.name().substring("ABORT_CAUSE_".length()).toLowerCase(Locale.ROOT);
+  }
+
+  private void deadline(Session session) {
+    if (session.state == State.WAITING_FOR_KEY) {
+      refuse(
+          session,
+          RefusalReason.REFUSAL_REASON_NOT_READY,
+          "the key did not become active before the deadline");
+    } else if (SessionLifecycle.allows(session.state, Event.DEADLINE)) {
+      SessionPlan plan = session.plan();
+      log.warn(
+          "{} timed out in round {}, missing parties {}",
+          plan.protocol().label(),
+          session.round,
+          session.missing);
+      report(
+          session,
+          SessionReport.newBuilder()
+              .setTimedOut(
+                  TimedOut.newBuilder().setRound(session.round).addAllMissing(session.missing)));
+      end(session, Event.DEADLINE, NO_CAUSE, NO_RESULT);
+    }
+  }
+
+  private void refuse(Session session, RefusedException e) {
+    refuse(session, e.reason(), e.detail());
+  }
+
+  private void refuse(Session session, RefusalReason reason, String detail) {
+    tellRefusal(session, reason, detail);
+    end(session, Event.REFUSE, label(reason), NO_RESULT);
+  }
+
+  /** Refuses an order that does not become a session. */
+  private void refuseUnseen(Session session, RefusalReason reason, String detail) {
+    tellRefusal(session, reason, detail);
+    telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, label(reason));
+    audit.record(Audit.refused(session.id, session.coordinator, label(reason)));
+  }
+
+  private void tellRefusal(Session session, RefusalReason reason, String detail) {
+    log.info("refused session {}: {} ({})", session.id, label(reason), detail);
+    report(
+        session,
+        SessionReport.newBuilder()
+            .setRefused(Refused.newBuilder().setReason(reason).setDetail(detail)));
+  }
+
+  private static String label(RefusalReason reason) {
+    return reason.name().substring("REFUSAL_REASON_".length()).toLowerCase(Locale.ROOT);
+  }
+
+  private void report(Session session, SessionReport.Builder report) {
+    network.send(
+        session.coordinator,
+        PartyMessage.newBuilder().setReport(report.setSessionId(session.id.bytes())).build(),
+        session.traceparent);
+  }
+
+  private void endIfAllowed(Session session, Event event, String cause) {
+    if (SessionLifecycle.allows(session.state, event)) {
+      end(session, event, cause, NO_RESULT);
+    }
+  }
+
+  private void end(Session session, Event event, String cause, ByteString result) {
+    State before = session.state;
+    session.state = SessionLifecycle.next(before, event);
+    SessionPlan plan = session.plan;
+    if (plan == null) {
+      audit.record(Audit.refused(session.id, session.coordinator, cause));
+    } else {
+      audit.record(Audit.ended(plan, session.coordinator, session.state.label(), cause, result));
+      if (plan.protocol().operation() == Protocol.Operation.KEYGEN) {
+        keygens.remove(plan.key(), session);
+        if (event != Event.SHARE_STORED) {
+          activation.forget(plan.id());
+        }
+      }
+      if (before == State.WAITING_FOR_KEY) {
+        activation.giveUpWaiting(plan.key(), session);
+      }
+    }
+    telemetry.ended(
+        plan == null ? UNKNOWN_PROTOCOL : plan.protocol().label(), session.state, cause);
+    if (session.deadline != null) {
+      session.deadline.cancel(false);
+    }
+    if (session.run != null) {
+      session.run.close();
+      session.run = null;
+    }
+    if (session.inbox != null) {
+      session.inbox.forEach(a -> Arrays.fill(a.envelope(), (byte) 0));
+      session.inbox = null;
+    }
+    if (before == State.COMBINING) {
+      combining.decrementAndGet();
+    }
+    uncount(session);
+    ended.add(session.id);
+    sessions.remove(session.id);
+    endings.lock();
+    try {
+      sessionEnded.signalAll();
+    } finally {
+      endings.unlock();
+    }
+  }
+
+  // ---- counting, logging, time -----------------------------------------------------------------
+
+  private void countForRequester(Session session, SessionPlan plan) throws RefusedException {
+    AtomicInteger count = perRequester.computeIfAbsent(plan.requester(), _ -> new AtomicInteger());
+    session.countedForRequester = true;
+    if (count.incrementAndGet() > limits.maxSessionsPerRequester()) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_OVERLOADED, "too many sessions of this requester at once");
+    }
+  }
+
+  private void uncount(Session session) {
+    if (session.counted) {
+      session.counted = false;
+      active.decrementAndGet();
+    }
+    if (session.countedForRequester) {
+      session.countedForRequester = false;
+      AtomicInteger count = perRequester.get(session.plan().requester());
+      if (count != null) {
+        count.decrementAndGet();
+      }
+    }
+  }
+
+  /** Runs a task in a session's lane, with its ids in every log line. */
+  private void run(Session session, Runnable task) {
+    session.lane.execute(
+        () -> {
+          try (LogScope scope = LogScope.open().session(session.id.bytes().toByteArray())) {
+            TraceContext.parse(session.traceparent).ifPresent(scope::trace);
+            if (session.plan != null) {
+              scope.request(session.plan.requestId());
+            }
+            task.run();
+          } catch (RuntimeException e) {
+            log.error("session {} failed while {}", session.id, session.state, e);
+            if (!session.state.isFinal()) {
+              fail(session);
+            }
+          }
+        });
+  }
+
+  /** A bug here, or a poisoned run: the session ends, the service goes on. */
+  private void fail(Session session) {
+    if (SessionLifecycle.allows(session.state, Event.ABORT)) {
+      report(
+          session,
+          SessionReport.newBuilder()
+              .setAborted(
+                  Abort.newBuilder()
+                      .setRound(session.round)
+                      .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
+                      .setAdvice(Advice.ADVICE_RETRY)));
+      end(session, Event.ABORT, causeLabel(AbortCause.ABORT_CAUSE_INTERNAL), NO_RESULT);
+    } else {
+      refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "this party failed");
+    }
+  }
+
+  private void tick() {
+    try {
+      long now = System.nanoTime();
+      early.expire(now);
+      activation.tick(now);
+    } catch (RuntimeException e) {
+      log.error("housekeeping failed", e);
+    }
+  }
+
+  // ---- the end of the service ------------------------------------------------------------------
+
+  /**
+   * Refuses new orders and waits for running sessions.
+   *
+   * @return whether all ended in time
+   */
+  public boolean drain(Duration time) throws InterruptedException {
+    draining = true;
+    long left = time.toNanos();
+    endings.lock();
+    try {
+      while (!sessions.isEmpty()) {
+        if (left <= 0) {
+          return false;
+        }
+        left = sessionEnded.awaitNanos(left);
+      }
+      return true;
+    } finally {
+      endings.unlock();
+    }
+  }
+
+  /** Ends what still runs. */
+  @Override
+  public void close() {
+    draining = true;
+    ticking.cancel(false);
+    for (Session session : List.copyOf(sessions.values())) {
+      run(session, () -> endIfAllowed(session, Event.STOP, NO_CAUSE));
+    }
+    try {
+      drain(CLOSE_TIME);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

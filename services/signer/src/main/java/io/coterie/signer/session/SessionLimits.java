@@ -1,0 +1,48 @@
+package io.coterie.signer.session;
+
+import java.time.Duration;
+
+/**
+ * How much this party does at once, and for how long.
+ *
+ * @param maxSessions sessions from order to last own message
+ * @param maxSessionsPerRequester the same, for one requester
+ * @param maxCombining sessions that only wait to see their result; beyond it a session ends with
+ *     its last own message
+ * @param maxSessionTime a later deadline is cut to this
+ * @param clockSkew by how much this party's clock and a requester's may differ
+ * @param combineDelay how long a session that only waits to see its result lets messages lie, so
+ *     that the work of others comes first
+ */
+public record SessionLimits(
+    int maxSessions,
+    int maxSessionsPerRequester,
+    int maxCombining,
+    Duration maxSessionTime,
+    Duration clockSkew,
+    Duration combineDelay) {
+
+  /** Parties of one key, as the core allows. */
+  public static final int MAX_PARTIES = 20;
+
+  /** A serialised order: an intent of 128 KiB and everything around it. */
+  public static final int MAX_ORDER_BYTES = 160 * 1024;
+
+  /** One core envelope, as it is accepted from a peer. */
+  public static final int MAX_ENVELOPE_BYTES = 256 * 1024;
+
+  /** Envelopes of one session that wait for its lane. */
+  public static final int MAX_QUEUED_BYTES = 1024 * 1024;
+
+  public SessionLimits {
+    if (maxSessions < 1 || maxSessionsPerRequester < 1 || maxCombining < 0) {
+      throw new IllegalArgumentException("limits of sessions must be positive");
+    }
+    if (maxSessionTime.isNegative() || maxSessionTime.isZero()) {
+      throw new IllegalArgumentException("max-session-time must be positive");
+    }
+    if (clockSkew.isNegative() || combineDelay.isNegative()) {
+      throw new IllegalArgumentException("clock-skew and combine-delay must not be negative");
+    }
+  }
+}

@@ -1,0 +1,153 @@
+package io.coterie.signer.storage;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.sqlite.JDBC;
+import org.sqlite.SQLiteConfig;
+
+/**
+ * One connection to the party's file, with its prepared statements kept. Used by one thread at a
+ * time.
+ */
+final class Database implements AutoCloseable {
+  /** In order; a released one is never changed. */
+  private static final List<String> MIGRATIONS = List.of("V0001__party.sql");
+
+  /** Readers never wait for the writer in WAL mode; this is for checkpoints. */
+  private static final int BUSY_TIMEOUT_MS = 5_000;
+
+  /** Pages of the cache, in KiB, as SQLite wants it: negative. */
+  private static final int CACHE_KIB = -2_048;
+
+  private final Connection connection;
+  private final Map<String, PreparedStatement> statements = new HashMap<>();
+
+  private Database(Connection connection) {
+    this.connection = connection;
+  }
+
+  /** The connection that writes: a commit is on disk when it returns. */
+  static Database writer(Path file) throws SQLException {
+    SQLiteConfig config = config();
+    config.setJournalMode(SQLiteConfig.JournalMode.WAL);
+    config.setSynchronous(SQLiteConfig.SynchronousMode.FULL);
+    config.setTransactionMode(SQLiteConfig.TransactionMode.IMMEDIATE);
+    Database database = open(file, config);
+    try {
+      database.execute("PRAGMA secure_delete = ON");
+      database.migrate();
+      database.connection.setAutoCommit(false);
+      return database;
+    } catch (SQLException | RuntimeException e) {
+      database.close();
+      throw e;
+    }
+  }
+
+  /** A connection that only reads what is committed. */
+  static Database reader(Path file) throws SQLException {
+    SQLiteConfig config = config();
+    config.setReadOnly(true);
+    return open(file, config);
+  }
+
+  private static SQLiteConfig config() {
+    SQLiteConfig config = new SQLiteConfig();
+    config.setBusyTimeout(BUSY_TIMEOUT_MS);
+    config.setCacheSize(CACHE_KIB);
+    config.enforceForeignKeys(true);
+    return config;
+  }
+
+  private static Database open(Path file, SQLiteConfig config) throws SQLException {
+    return new Database(JDBC.createConnection("jdbc:sqlite:" + file, config.toProperties()));
+  }
+
+  private void migrate() throws SQLException {
+    int version;
+    try (Statement statement = connection.createStatement();
+        ResultSet row = statement.executeQuery("PRAGMA user_version")) {
+      version = row.getInt(1);
+    }
+    if (version > MIGRATIONS.size()) {
+      throw new StoreException(
+          "the party's file has version " + version + ", newer than this program knows");
+    }
+    for (int next = version + 1; next <= MIGRATIONS.size(); next++) {
+      execute(
+          "BEGIN IMMEDIATE;"
+              + script(MIGRATIONS.get(next - 1))
+              + ";PRAGMA user_version = "
+              + next
+              + ";COMMIT");
+    }
+  }
+
+  private static String script(String name) {
+    try (InputStream in = Database.class.getResourceAsStream("/db/signer/" + name)) {
+      if (in == null) {
+        throw new StoreException("migration " + name + " is not on the class path");
+      }
+      return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+    } catch (IOException e) {
+      throw new StoreException("migration " + name + " cannot be read", e);
+    }
+  }
+
+  private void execute(String sql) throws SQLException {
+    try (Statement statement = connection.createStatement()) {
+      statement.executeUpdate(sql);
+    }
+  }
+
+  /** The statement for this text, its parameters set in order. */
+  PreparedStatement statement(String sql, Object... parameters) throws SQLException {
+    PreparedStatement statement = statements.get(sql);
+    if (statement == null) {
+      statement = connection.prepareStatement(sql);
+      statements.put(sql, statement);
+    }
+    for (int i = 0; i < parameters.length; i++) {
+      switch (parameters[i]) {
+        case byte[] bytes -> statement.setBytes(i + 1, bytes);
+        case String text -> statement.setString(i + 1, text);
+        case Long number -> statement.setLong(i + 1, number);
+        case Integer number -> statement.setInt(i + 1, number);
+        default ->
+            throw new IllegalArgumentException("no SQL type for " + parameters[i].getClass());
+      }
+    }
+    return statement;
+  }
+
+  /** Runs a statement that changes rows; says how many. */
+  int update(String sql, Object... parameters) throws SQLException {
+    return statement(sql, parameters).executeUpdate();
+  }
+
+  void commit() throws SQLException {
+    connection.commit();
+  }
+
+  void rollback() throws SQLException {
+    connection.rollback();
+  }
+
+  @Override
+  public void close() throws SQLException {
+    for (PreparedStatement statement : statements.values()) {
+      statement.close();
+    }
+    connection.close();
+  }
+}

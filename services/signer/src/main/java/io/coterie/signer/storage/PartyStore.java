@@ -1,0 +1,558 @@
+package io.coterie.signer.storage;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.audit.AuditRecord;
+import io.coterie.platform.audit.AuditStore;
+import io.coterie.platform.audit.AuditTrail;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.session.AuditLog;
+import io.coterie.signer.session.ClaimLedger;
+import io.coterie.signer.session.KeyShare;
+import io.coterie.signer.session.KeyShareStore;
+import io.coterie.signer.session.SessionId;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Clock;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.ObjLongConsumer;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.type.TypeReference;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Everything a party keeps, in one SQLite file: claims, sealed shares, exclusions, the audit trail
+ * and the party's own sealed secrets. Thread-safe. Only one process can have the file open.
+ *
+ * <p>What must never happen twice is a constraint of the database, not a check in this program.
+ */
+public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, AutoCloseable {
+  /** Name of the file in the data folder. */
+  public static final String FILE = "party.db";
+
+  /** Active shares kept in memory, sealed as they are. */
+  private static final int MAX_CACHED_SHARES = 1024;
+
+  private static final int READERS = 2;
+
+  private static final String SHARE_COLUMNS =
+      "session_id, key, epoch, scheme, state, parties, key_public, sealed, coordinator, requester,"
+          + " request_id, intent_digest";
+
+  private static final JsonMapper JSON = JsonMapper.builder().build();
+  private static final TypeReference<TreeMap<String, String>> FIELDS = new TypeReference<>() {};
+
+  private final FileChannel lock;
+  private final GroupCommit writer;
+  private final BlockingQueue<Database> readers = new ArrayBlockingQueue<>(READERS);
+  private final Clock clock;
+  private final String trailName;
+  private final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
+
+  /**
+   * An active share never changes, so what is read as active may be kept; nothing else is. Guarded
+   * by itself.
+   */
+  private final Map<String, KeyShare> activeShares =
+      new LinkedHashMap<>(16, 0.75f, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, KeyShare> eldest) {
+          return size() > MAX_CACHED_SHARES;
+        }
+      };
+
+  /** Touched by the writer's thread alone; absent after a rollback, when its end is unknown. */
+  private @Nullable AuditTrail trail;
+
+  /** A secret of the party itself. */
+  public record PartySecret(byte[] sealed, byte[] publicPart) {}
+
+  private PartyStore(
+      FileChannel lock,
+      Database database,
+      String party,
+      Clock clock,
+      ObjLongConsumer<Integer> committed) {
+    this.lock = lock;
+    this.clock = clock;
+    this.trailName = "signer/" + party;
+    this.writer =
+        new GroupCommit(
+            party,
+            database,
+            new GroupCommit.Listener() {
+              @Override
+              public void committed(int writes, long nanos) {
+                committed.accept(writes, nanos);
+              }
+
+              @Override
+              public void rolledBack() {
+                trail = null;
+              }
+            });
+  }
+
+  /**
+   * Opens the party's file, made and migrated if need be.
+   *
+   * @param folder made if it does not exist; readable by its owner alone
+   * @param party roster name of the party
+   * @param committed told the number of writes and the nanoseconds of each transaction
+   * @throws StoreException if the file cannot be had, or another process has it
+   */
+  public static PartyStore open(
+      Path folder, String party, Clock clock, ObjLongConsumer<Integer> committed) {
+    try {
+      Files.createDirectories(
+          folder,
+          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      FileChannel lock = lock(folder.resolve(FILE + ".lock"));
+      try {
+        Path file = folder.resolve(FILE);
+        if (!Files.exists(file)) {
+          Files.createFile(
+              file,
+              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+        }
+        PartyStore store = new PartyStore(lock, Database.writer(file), party, clock, committed);
+        store.openReaders(file);
+        return store;
+      } catch (SQLException | RuntimeException e) {
+        lock.close();
+        throw e;
+      }
+    } catch (SQLException | IOException e) {
+      throw new StoreException("cannot open " + folder.resolve(FILE), e);
+    }
+  }
+
+  private static FileChannel lock(Path path) throws IOException {
+    FileChannel channel =
+        FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+    try {
+      if (channel.tryLock() == null) {
+        throw new StoreException("another process has " + path);
+      }
+      return channel;
+    } catch (OverlappingFileLockException e) {
+      channel.close();
+      throw new StoreException("this process has " + path + " open already", e);
+    } catch (RuntimeException e) {
+      channel.close();
+      throw e;
+    }
+  }
+
+  private void openReaders(Path file) throws SQLException {
+    for (int i = 0; i < READERS; i++) {
+      readers.add(Database.reader(file));
+    }
+    read(
+        db -> {
+          try (ResultSet rows = db.statement("SELECT key, party FROM exclusion").executeQuery()) {
+            while (rows.next()) {
+              remember(rows.getString(1), Set.of(rows.getInt(2)));
+            }
+            return true;
+          }
+        });
+  }
+
+  // ---- claims ----------------------------------------------------------------------------------
+
+  @Override
+  public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
+    return writer.submit(
+        db -> {
+          long now = clock.millis();
+          byte[] digest = claim.intentDigest().toByteArray();
+          boolean newRequest =
+              db.update(
+                      "INSERT INTO claimed_request (requester, request_id, intent_digest,"
+                          + " claimed_at_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                      claim.requester(),
+                      claim.requestId(),
+                      digest,
+                      now)
+                  == 1;
+          if (!newRequest && !Arrays.equals(digest, boundTo(db, claim))) {
+            return Outcome.REQUEST_ID_REUSED;
+          }
+          boolean newSession =
+              db.update(
+                      "INSERT INTO claimed_session (session_id, requester, request_id,"
+                          + " claimed_at_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                      claim.session().bytes().toByteArray(),
+                      claim.requester(),
+                      claim.requestId(),
+                      now)
+                  == 1;
+          if (!newSession) {
+            return Outcome.SESSION_REPLAYED;
+          }
+          append(db, accepted);
+          return Outcome.CLAIMED;
+        });
+  }
+
+  private static byte[] boundTo(Database db, Claim claim) throws SQLException {
+    try (ResultSet row =
+        db.statement(
+                "SELECT intent_digest FROM claimed_request WHERE requester = ? AND request_id = ?",
+                claim.requester(),
+                claim.requestId())
+            .executeQuery()) {
+      return row.next() ? row.getBytes(1) : new byte[0];
+    }
+  }
+
+  // ---- shares ----------------------------------------------------------------------------------
+
+  @Override
+  public Optional<KeyShare> find(String key) {
+    synchronized (activeShares) {
+      KeyShare cached = activeShares.get(key);
+      if (cached != null) {
+        return Optional.of(cached);
+      }
+    }
+    // ACTIVE sorts before PROVISIONAL.
+    Optional<KeyShare> found =
+        read(
+                db ->
+                    shares(
+                        db,
+                        "SELECT "
+                            + SHARE_COLUMNS
+                            + " FROM key_share WHERE key = ? AND state <> 'SUPERSEDED'"
+                            + " ORDER BY state, epoch DESC LIMIT 1",
+                        key))
+            .stream()
+            .findFirst();
+    found
+        .filter(s -> s.state() == KeyShare.State.ACTIVE)
+        .ifPresent(
+            s -> {
+              synchronized (activeShares) {
+                activeShares.put(key, s);
+              }
+            });
+    return found;
+  }
+
+  @Override
+  public List<KeyShare> provisional() {
+    return read(
+        db ->
+            shares(db, "SELECT " + SHARE_COLUMNS + " FROM key_share WHERE state = 'PROVISIONAL'"));
+  }
+
+  @Override
+  public CompletionStage<Boolean> storeProvisional(KeyShare share, AuditEvent completed) {
+    return writer.submit(
+        db -> {
+          if (count(
+                  db,
+                  "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE'",
+                  share.key())
+              > 0) {
+            return false;
+          }
+          db.update(
+              "UPDATE key_share SET state = 'SUPERSEDED' WHERE key = ? AND state = 'PROVISIONAL'",
+              share.key());
+          db.update(
+              "INSERT INTO key_share ("
+                  + SHARE_COLUMNS
+                  + ", stored_at_ms) VALUES (?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?)",
+              share.session().bytes().toByteArray(),
+              share.key(),
+              share.epoch(),
+              share.scheme().getNumber(),
+              share.parties().stream().map(String::valueOf).collect(Collectors.joining(",")),
+              share.keyPublic().toByteArray(),
+              share.sealed().toByteArray(),
+              share.coordinator(),
+              share.requester(),
+              share.requestId(),
+              share.intentDigest().toByteArray(),
+              clock.millis());
+          append(db, completed);
+          return true;
+        });
+  }
+
+  @Override
+  public CompletionStage<Boolean> activate(KeyShare share, AuditEvent activated) {
+    return writer.submit(
+        db -> {
+          // A second active share of a key and epoch is refused by the index.
+          boolean done =
+              db.update(
+                      "UPDATE key_share SET state = 'ACTIVE' WHERE session_id = ? AND state ="
+                          + " 'PROVISIONAL' AND NOT EXISTS (SELECT 1 FROM key_share other WHERE"
+                          + " other.key = key_share.key AND other.epoch = key_share.epoch AND"
+                          + " other.state = 'ACTIVE')",
+                      share.session().bytes().toByteArray())
+                  == 1;
+          if (done) {
+            // Every party has given up the older ones, so nobody can ever need them.
+            db.update("DELETE FROM key_share WHERE key = ? AND state = 'SUPERSEDED'", share.key());
+            append(db, activated);
+          }
+          return done;
+        });
+  }
+
+  @Override
+  public Set<Integer> excluded(String key) {
+    return excluded.getOrDefault(key, Set.of());
+  }
+
+  @Override
+  public CompletionStage<Boolean> exclude(String key, Set<Integer> parties, SessionId session) {
+    // Counts at once; on disk a moment later.
+    remember(key, parties);
+    return writer.submit(
+        db -> {
+          for (int party : parties) {
+            db.update(
+                "INSERT INTO exclusion (key, party, session_id, excluded_at_ms)"
+                    + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                key,
+                party,
+                session.bytes().toByteArray(),
+                clock.millis());
+          }
+          return true;
+        });
+  }
+
+  private void remember(String key, Set<Integer> parties) {
+    excluded.merge(
+        key,
+        Set.copyOf(parties),
+        (before, more) -> {
+          Set<Integer> all = new HashSet<>(before);
+          all.addAll(more);
+          return Set.copyOf(all);
+        });
+  }
+
+  private static List<KeyShare> shares(Database db, String sql, Object... parameters)
+      throws SQLException {
+    List<KeyShare> shares = new ArrayList<>();
+    try (ResultSet row = db.statement(sql, parameters).executeQuery()) {
+      while (row.next()) {
+        shares.add(
+            new KeyShare(
+                row.getString("key"),
+                row.getInt("epoch"),
+                Scheme.forNumber(row.getInt("scheme")),
+                KeyShare.State.valueOf(row.getString("state")),
+                Arrays.stream(row.getString("parties").split(",", -1))
+                    .map(Integer::valueOf)
+                    .toList(),
+                KeyPublic.parseFrom(row.getBytes("key_public")),
+                ByteString.copyFrom(row.getBytes("sealed")),
+                new SessionId(ByteString.copyFrom(row.getBytes("session_id"))),
+                row.getString("coordinator"),
+                row.getString("requester"),
+                row.getString("request_id"),
+                ByteString.copyFrom(row.getBytes("intent_digest"))));
+      }
+    } catch (InvalidProtocolBufferException e) {
+      throw new StoreException("a stored key's public data does not decode", e);
+    }
+    return shares;
+  }
+
+  // ---- the party's own secrets -----------------------------------------------------------------
+
+  /** The secret of that name. */
+  public Optional<PartySecret> secret(String name) {
+    return read(
+        db -> {
+          try (ResultSet row =
+              db.statement("SELECT sealed, public FROM party_secret WHERE name = ?", name)
+                  .executeQuery()) {
+            return row.next()
+                ? Optional.of(new PartySecret(row.getBytes(1), row.getBytes(2)))
+                : Optional.empty();
+          }
+        });
+  }
+
+  /** Stores a secret durably, in place of an older one. */
+  public void saveSecret(String name, PartySecret secret) {
+    writer
+        .submit(
+            db ->
+                db.update(
+                    "INSERT INTO party_secret (name, sealed, public) VALUES (?, ?, ?)"
+                        + " ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed,"
+                        + " public = excluded.public",
+                    name,
+                    secret.sealed(),
+                    secret.publicPart()))
+        .toCompletableFuture()
+        .join();
+  }
+
+  // ---- audit -----------------------------------------------------------------------------------
+
+  @Override
+  public void record(AuditEvent event) {
+    writer.submitLazily(
+        db -> {
+          append(db, event);
+          return true;
+        });
+  }
+
+  /** Checks every link of the audit trail. */
+  public AuditTrail.Verification verifyAudit() {
+    return read(db -> new AuditTrail(trailName, new Records(db), clock).verify());
+  }
+
+  /** Audit records from a sequence number on, oldest first. */
+  public List<AuditRecord> audit(long fromSequence, int limit) {
+    return read(db -> new Records(db).read(fromSequence, limit));
+  }
+
+  private void append(Database db, AuditEvent event) {
+    AuditTrail open = trail;
+    if (open == null) {
+      open = new AuditTrail(trailName, new Records(db), clock);
+      trail = open;
+    }
+    open.append(event);
+  }
+
+  /** The trail's records, inside whatever transaction the connection is in. */
+  private record Records(Database db) implements AuditStore {
+    private static final String COLUMNS =
+        "sequence, time_ms, actor, action, outcome, fields, previous_hash, hash";
+
+    @Override
+    public Optional<AuditRecord> last() {
+      return query("SELECT " + COLUMNS + " FROM audit_record ORDER BY sequence DESC LIMIT ?", 1L)
+          .stream()
+          .findFirst();
+    }
+
+    @Override
+    public void append(AuditRecord record) {
+      try {
+        db.update(
+            "INSERT INTO audit_record (" + COLUMNS + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            record.sequence(),
+            record.time().toEpochMilli(),
+            record.event().actor(),
+            record.event().action(),
+            record.event().outcome(),
+            JSON.writeValueAsString(record.event().fields()),
+            record.previousHash(),
+            record.hash());
+      } catch (SQLException e) {
+        throw new StoreException("an audit record could not be written", e);
+      }
+    }
+
+    @Override
+    public List<AuditRecord> read(long fromSequence, int limit) {
+      return query(
+          "SELECT " + COLUMNS + " FROM audit_record WHERE sequence >= ? ORDER BY sequence LIMIT ?",
+          fromSequence,
+          limit);
+    }
+
+    private List<AuditRecord> query(String sql, Object... parameters) {
+      List<AuditRecord> records = new ArrayList<>();
+      try (ResultSet row = db.statement(sql, parameters).executeQuery()) {
+        while (row.next()) {
+          SortedMap<String, String> fields = JSON.readValue(row.getString("fields"), FIELDS);
+          records.add(
+              new AuditRecord(
+                  row.getLong("sequence"),
+                  Instant.ofEpochMilli(row.getLong("time_ms")),
+                  new AuditEvent(
+                      row.getString("actor"),
+                      row.getString("action"),
+                      row.getString("outcome"),
+                      fields),
+                  row.getBytes("previous_hash"),
+                  row.getBytes("hash")));
+        }
+      } catch (SQLException e) {
+        throw new StoreException("the audit trail could not be read", e);
+      }
+      return records;
+    }
+  }
+
+  // ---- connections -----------------------------------------------------------------------------
+
+  private static long count(Database db, String sql, Object... parameters) throws SQLException {
+    try (ResultSet row = db.statement(sql, parameters).executeQuery()) {
+      return row.getLong(1);
+    }
+  }
+
+  private <T> T read(GroupCommit.Write<T> query) {
+    try {
+      Database db = readers.take();
+      try {
+        return query.run(db);
+      } finally {
+        readers.add(db);
+      }
+    } catch (SQLException e) {
+      throw new StoreException("the party's file could not be read", e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new StoreException("interrupted", e);
+    }
+  }
+
+  /** Writes what waits, then closes the file. */
+  @Override
+  public void close() {
+    writer.close();
+    try {
+      for (Database reader = readers.poll(); reader != null; reader = readers.poll()) {
+        reader.close();
+      }
+      lock.close();
+    } catch (SQLException | IOException e) {
+      throw new StoreException("the party's file could not be closed", e);
+    }
+  }
+}

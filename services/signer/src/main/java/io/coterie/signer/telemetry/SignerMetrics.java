@@ -1,0 +1,84 @@
+package io.coterie.signer.telemetry;
+
+import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.signer.session.Protocol;
+import io.coterie.signer.session.SessionLifecycle;
+import io.coterie.signer.session.SessionTelemetry;
+import io.micrometer.core.instrument.DistributionSummary;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import java.time.Duration;
+import java.util.function.IntSupplier;
+
+/** What a signer measures, beside what {@link ProtocolMetrics} names for all services. */
+public final class SignerMetrics implements SessionTelemetry {
+  /** Gauge: sessions alive now. */
+  public static final String LIVE = "coterie.sessions.live";
+
+  /** Counter {reason}: messages that were ignored. */
+  public static final String DROPPED = "coterie.sessions.dropped";
+
+  /** Timer: a transaction of the party's store, fsync included. */
+  public static final String COMMIT = "coterie.store.commit";
+
+  /** Summary: writes that shared a transaction. */
+  public static final String BATCH = "coterie.store.batch";
+
+  /** Gauge: 1 when the vault is open, 0 when the party is sealed. */
+  public static final String VAULT = "coterie.vault.open";
+
+  private final MeterRegistry registry;
+  private final ProtocolMetrics protocols;
+  private final Timer commit;
+  private final DistributionSummary batch;
+
+  /**
+   * @param party own name in the roster
+   * @param region where it runs
+   */
+  public SignerMetrics(MeterRegistry registry, String party, String region) {
+    this.registry = registry;
+    this.protocols = new ProtocolMetrics(registry, party, region);
+    this.commit = registry.timer(COMMIT);
+    this.batch = registry.summary(BATCH);
+  }
+
+  @Override
+  public void roundLeft(Protocol protocol, int round, long nanos) {
+    protocols.roundLeft(protocol.label(), round, Duration.ofNanos(nanos));
+  }
+
+  @Override
+  public void waited(Protocol protocol, int round, String straggler, long nanos) {
+    protocols.waited(protocol.label(), round, straggler, Duration.ofNanos(nanos));
+  }
+
+  @Override
+  public void ended(String protocol, SessionLifecycle.State outcome, String cause) {
+    protocols.sessionEnded(protocol, outcome.label(), cause);
+  }
+
+  @Override
+  public void dropped(String reason) {
+    registry.counter(DROPPED, "reason", reason).increment();
+  }
+
+  @Override
+  public void live(IntSupplier sessions) {
+    Gauge.builder(LIVE, sessions::getAsInt).strongReference(true).register(registry);
+  }
+
+  /** A transaction is on disk. */
+  public void committed(int writes, long nanos) {
+    commit.record(Duration.ofNanos(nanos));
+    batch.record(writes);
+  }
+
+  /** Whether the vault is open, for {@link #VAULT}. */
+  public void vault(java.util.function.BooleanSupplier open) {
+    Gauge.builder(VAULT, () -> open.getAsBoolean() ? 1 : 0)
+        .strongReference(true)
+        .register(registry);
+  }
+}

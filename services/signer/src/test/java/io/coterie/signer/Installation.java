@@ -1,0 +1,382 @@
+package io.coterie.signer;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Timestamp;
+import io.coterie.channel.InboundMessage;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.SecureChannel;
+import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.Requester;
+import io.coterie.platform.intent.RequesterDirectory;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.signer.channel.ChannelNetwork;
+import io.coterie.signer.policy.ConfiguredPolicy;
+import io.coterie.signer.policy.Glob;
+import io.coterie.signer.policy.RequesterRule;
+import io.coterie.signer.session.KeyShare;
+import io.coterie.signer.session.ProtocolCore;
+import io.coterie.signer.session.SessionDriver;
+import io.coterie.signer.session.SessionId;
+import io.coterie.signer.session.SessionLimits;
+import io.coterie.signer.session.WorkPool;
+import io.coterie.signer.storage.PartyStore;
+import io.coterie.signer.telemetry.SignerMetrics;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.nio.file.Path;
+import java.security.KeyPair;
+import java.security.KeyPairGenerator;
+import java.security.NoSuchAlgorithmException;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
+import java.util.function.Predicate;
+
+/** Three signers and a coordinator over a network in memory, and a requester called wallet. */
+public final class Installation implements AutoCloseable {
+  public static final Duration PATIENCE = Duration.ofSeconds(20);
+  public static final SessionLimits LIMITS =
+      new SessionLimits(
+          256, 256, 1024, Duration.ofSeconds(60), Duration.ofMillis(500), Duration.ofMillis(20));
+
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  public final KeyPair wallet = ed25519();
+  public final MemoryNetwork network;
+  public final List<Party> parties = new ArrayList<>();
+  public final Coordinator coordinator;
+  private final Path folder;
+  private final Function<String, ProtocolCore> cores;
+
+  /** By how much the clocks of all parties differ from the real one. */
+  public volatile Duration clockOffset = Duration.ZERO;
+
+  public SessionLimits limits = LIMITS;
+
+  /**
+   * @param evidence public evidence key of each party
+   */
+  public Installation(
+      Path folder, Map<String, byte[]> evidence, Function<String, ProtocolCore> cores) {
+    this.folder = folder;
+    this.cores = cores;
+    List<Member> members = new ArrayList<>();
+    int id = 0;
+    for (String name : List.of("alpha", "bravo", "charlie")) {
+      id++;
+      members.add(member(name, Member.Role.PARTY, id, evidence.get(name)));
+    }
+    members.add(member("coordinator", Member.Role.COORDINATOR, 0, new byte[0]));
+    members.add(member("coordinator-2", Member.Role.COORDINATOR, 0, new byte[0]));
+    network = new MemoryNetwork(new Roster(1, members));
+    coordinator = new Coordinator("coordinator");
+  }
+
+  /** With protocols that compute nothing. */
+  public static Installation faked(Path folder) {
+    FakeCore core = new FakeCore();
+    return new Installation(
+        folder,
+        Map.of("alpha", new byte[32], "bravo", new byte[32], "charlie", new byte[32]),
+        _ -> core);
+  }
+
+  public Installation start() {
+    for (String name : List.of("alpha", "bravo", "charlie")) {
+      parties.add(startParty(name));
+    }
+    return this;
+  }
+
+  public Party startParty(String name) {
+    return new Party(name, cores.apply(name));
+  }
+
+  public Party party(String name) {
+    return parties.stream().filter(p -> p.name.equals(name)).findFirst().orElseThrow();
+  }
+
+  /** Kills a party and starts it again on what it had stored. */
+  public Party restart(String name) {
+    Party old = party(name);
+    old.kill();
+    Party fresh = startParty(name);
+    parties.set(parties.indexOf(old), fresh);
+    return fresh;
+  }
+
+  private static Member member(String name, Member.Role role, int partyId, byte[] evidence) {
+    return new Member(name, role, partyId, "here", UUID.randomUUID(), 1, new byte[33], evidence);
+  }
+
+  static KeyPair ed25519() {
+    try {
+      return KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  public static String requestId() {
+    return UUID.randomUUID().toString();
+  }
+
+  /** Waits until something holds, without a guess how long it takes. */
+  public static void until(String what, BooleanSupplier condition) {
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    while (!condition.getAsBoolean()) {
+      if (System.nanoTime() > end) {
+        throw new AssertionError("did not happen: " + what);
+      }
+      Thread.onSpinWait();
+      try {
+        TimeUnit.MILLISECONDS.sleep(2);
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    parties.forEach(Party::kill);
+    network.close();
+  }
+
+  /** One signer, wired as in production but for the channel. */
+  public final class Party {
+    public final String name;
+    public final int id;
+    public final PartyStore store;
+    public final SessionDriver driver;
+    public final SimpleMeterRegistry meters = new SimpleMeterRegistry();
+    private final SecureChannel channel;
+    private final WorkPool pool;
+
+    Party(String name, ProtocolCore core) {
+      this.name = name;
+      this.id = network.roster().byName(name).orElseThrow().partyId();
+      SignerMetrics metrics = new SignerMetrics(meters, name, "here");
+      Clock clock =
+          new Clock() {
+            @Override
+            public ZoneOffset getZone() {
+              return ZoneOffset.UTC;
+            }
+
+            @Override
+            public Clock withZone(java.time.ZoneId zone) {
+              return this;
+            }
+
+            @Override
+            public Instant instant() {
+              return Instant.now().plus(clockOffset);
+            }
+          };
+      store = PartyStore.open(folder.resolve(name), name, clock, metrics::committed);
+      pool = new WorkPool(name, 2, limits.combineDelay());
+      channel = network.channel(name);
+      ChannelNetwork net = new ChannelNetwork(channel, pool, metrics);
+      driver =
+          new SessionDriver(
+              net,
+              new ConfiguredPolicy(
+                  new RequesterDirectory(List.of(new Requester("wallet", wallet.getPublic()))),
+                  Map.of(
+                      "wallet",
+                      new RequesterRule(
+                          List.of(new Glob("keys/treasury-*"), new Glob("keys/main")),
+                          Set.of(Scheme.SCHEME_BLS12381),
+                          true,
+                          List.of(new Glob("*")),
+                          1024))),
+              store,
+              store,
+              core,
+              store,
+              metrics,
+              limits,
+              clock,
+              pool);
+      net.deliverTo(driver);
+      channel.start();
+    }
+
+    public boolean hasActive(String key) {
+      return store.find(key).filter(s -> s.state() == KeyShare.State.ACTIVE).isPresent();
+    }
+
+    /** Ends abruptly; what is on disk is all that remains. */
+    public void kill() {
+      channel.close();
+      driver.close();
+      pool.close();
+      store.close();
+    }
+  }
+
+  /** Who orders and collects reports. */
+  public final class Coordinator {
+    public final Member self;
+    private final SecureChannel channel;
+    private final LinkedBlockingQueue<Incoming> reports = new LinkedBlockingQueue<>();
+    public final LinkedBlockingQueue<Envelope> envelopes = new LinkedBlockingQueue<>();
+
+    public record Incoming(Member sender, SessionReport report) {}
+
+    public record Envelope(Member sender, ByteString session, byte[] envelope) {}
+
+    Coordinator(String name) {
+      self = network.roster().byName(name).orElseThrow();
+      channel = network.channel(name);
+      channel.onMessage(this::receive);
+      channel.start();
+    }
+
+    private void receive(InboundMessage message) {
+      try {
+        PartyMessage body = PartyMessage.parseFrom(message.body());
+        if (body.hasReport()) {
+          reports.add(new Incoming(message.sender(), body.getReport()));
+        } else if (body.hasEnvelope()) {
+          envelopes.add(
+              new Envelope(
+                  message.sender(),
+                  body.getEnvelope().getSessionId(),
+                  body.getEnvelope().getEnvelope().toByteArray()));
+        }
+      } catch (InvalidProtocolBufferException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    public Order.Builder keygenOrder(SignedIntent intent, String key, int threshold, int... set) {
+      Order.Builder order = order(ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1, intent, key, threshold);
+      for (int id : set) {
+        order.addSigningSet(id);
+      }
+      return order;
+    }
+
+    public Order.Builder signOrder(SignedIntent intent, String key, int threshold, int... set) {
+      Order.Builder order = order(ProtocolId.PROTOCOL_ID_BLS_SIGN_1, intent, key, threshold);
+      for (int id : set) {
+        order.addSigningSet(id);
+      }
+      return order;
+    }
+
+    private Order.Builder order(
+        ProtocolId protocol, SignedIntent intent, String key, int threshold) {
+      byte[] nonce = new byte[32];
+      RANDOM.nextBytes(nonce);
+      return Order.newBuilder()
+          .setCoordinatorNonce(ByteString.copyFrom(nonce))
+          .setProtocol(protocol)
+          .setKey(key)
+          .setEpoch(1)
+          .setThreshold(threshold)
+          .setSignedIntent(intent)
+          .setDeadline(in(Duration.ofSeconds(20)));
+    }
+
+    /** Sends an order to its signing set. */
+    public SessionId give(Order order) {
+      return giveBytes(
+          order.toByteString(),
+          order.getSigningSetList().stream()
+              .map(id -> network.roster().byPartyId(id).orElseThrow())
+              .toList());
+    }
+
+    public SessionId giveBytes(ByteString order, Collection<Member> to) {
+      tell(PartyMessage.newBuilder().setOrder(order).build(), to);
+      return SessionId.ofOrder(order);
+    }
+
+    public void tell(PartyMessage message, Collection<Member> to) {
+      channel.broadcast(to, message.toByteArray(), SecureChannel.SendOptions.online(null));
+    }
+
+    /** The first report that fits and was not taken yet. */
+    public Incoming await(String what, Predicate<Incoming> wanted) {
+      List<Incoming> found = new ArrayList<>();
+      until(
+          "report: " + what,
+          () -> {
+            reports.stream().filter(wanted).findFirst().ifPresent(found::add);
+            return !found.isEmpty();
+          });
+      reports.remove(found.getFirst());
+      return found.getFirst();
+    }
+
+    public Incoming awaitFrom(String party, SessionId session) {
+      return await(
+          party + " about " + session,
+          r ->
+              r.sender().name().equals(party) && r.report().getSessionId().equals(session.bytes()));
+    }
+  }
+
+  public static Timestamp in(Duration time) {
+    Instant at = Instant.now().plus(time);
+    return Timestamp.newBuilder().setSeconds(at.getEpochSecond()).setNanos(at.getNano()).build();
+  }
+
+  public KeyIntent.Builder keyIntent(String requestId, String key, int threshold) {
+    return KeyIntent.newBuilder()
+        .setRequestId(requestId)
+        .setKey(key)
+        .setScheme(Scheme.SCHEME_BLS12381)
+        .setThreshold(threshold)
+        .addAllParties(List.of("alpha", "bravo", "charlie"))
+        .setNotAfter(in(Duration.ofMinutes(5)));
+  }
+
+  public SigningIntent.Builder signingIntent(String requestId, String key, String message) {
+    return SigningIntent.newBuilder()
+        .setRequestId(requestId)
+        .setKey(key)
+        .setScheme(Scheme.SCHEME_BLS12381)
+        .setMessage(ByteString.copyFromUtf8(message))
+        .setPurpose("test")
+        .setNotAfter(in(Duration.ofMinutes(5)));
+  }
+
+  public SignedIntent signed(KeyIntent.Builder intent) {
+    return new IntentSigner("wallet", wallet.getPrivate()).sign(intent.build());
+  }
+
+  public SignedIntent signed(SigningIntent.Builder intent) {
+    return new IntentSigner("wallet", wallet.getPrivate()).sign(intent.build());
+  }
+
+  /** Creates a key of all three parties and waits until it is active everywhere. */
+  public void createKey(String key, int threshold) {
+    SignedIntent intent = signed(keyIntent(requestId(), key, threshold));
+    coordinator.give(coordinator.keygenOrder(intent, key, threshold, 1, 2, 3).build());
+    until(key + " is active", () -> parties.stream().allMatch(p -> p.hasActive(key)));
+  }
+}
