@@ -81,6 +81,7 @@ final class Database implements AutoCloseable {
       handle.descendants().forEach(ProcessHandle::destroyForcibly);
       handle.destroyForcibly();
       handle.onExit().join();
+      server.close(); // releases the lock on the folder; there is nothing left to stop
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
