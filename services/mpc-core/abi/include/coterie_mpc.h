@@ -8,7 +8,7 @@
  *   - Inputs are borrowed for the call and never kept.
  *   - Outputs belong to the library, are freed by its function, and are cleared when the code is not MPC_OK.
  *   - No panic crosses: it is caught, MPC_INTERNAL is returned, and the session it happened in is poisoned.
- * A handle may be used by one thread at a time. There is no global state.
+ * A session may be used by one thread at a time, a vault by several until it is freed. There is no global state.
  */
 #ifndef COTERIE_MPC_H
 #define COTERIE_MPC_H

@@ -7,3 +7,11 @@ mod os_rng;
 mod vault;
 
 pub use ffi::*;
+
+/// The header's promise about threads, kept by the compiler.
+const _: () = {
+    const fn by_several_threads<T: Send + Sync>() {}
+    const fn by_one_at_a_time<T: Send>() {}
+    by_several_threads::<mpc_vault>();
+    by_one_at_a_time::<mpc_session>();
+};
