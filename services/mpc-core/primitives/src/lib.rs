@@ -4,6 +4,9 @@
 
 #![deny(unsafe_code)]
 
+pub mod ot;
+pub mod secp256k1;
 pub mod secret;
+pub mod vole;
 
 pub use secret::Secret;

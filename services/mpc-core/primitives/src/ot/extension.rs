@@ -1,0 +1,385 @@
+//! The extension: one message of the receiver turns the trees of a set-up into [`EXTENDED`] correlated transfers of one session.
+//!
+//! Written as columns of bits, one bit for each transfer, tree i with leaves r_x gives the receiver u_i = Σ r_x and k columns
+//! v_{i,b} = Σ_{x has bit b} r_x; the sender, who lacks the leaf at Δ_i, computes w_{i,b} = v_{i,b} ⊕ Δ_{i,b}·u_i. The receiver's choice
+//! bits are u_0; the message carries u_i ⊕ u_0 for the other trees, which the sender folds in, so that all columns have the same
+//! choice bits. A receiver that sends other differences than these is caught by a hash of each column, linear over F_2, under a key
+//! drawn from the message itself: it must satisfy h(w) = h(v) ⊕ Δ·h(u). The last block of each column enters the hash unmultiplied:
+//! it hides what the hash would tell about the rest, and is thrown away.
+
+use polyval::Polyval;
+use polyval::universal_hash::UniversalHash;
+use rand_core::CryptoRng;
+use sha2::{Digest, Sha256};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::block::{Permutation, absorb, half, hash, key_stream, transpose};
+use super::{CORRELATION_BITS, FIELD_BITS, LEAVES, OtError, TREES, same_digest};
+
+/// Correlated transfers a session: what one multiplication of 256-bit scalars with 80 bits of statistical security needs.
+pub const EXTENDED: usize = 416;
+
+/// Blocks of a column that hold transfers; the last one is only part used.
+const DATA_BLOCKS: usize = EXTENDED.div_ceil(128);
+/// Bits used of the last of them.
+const LAST_BITS: usize = EXTENDED - 128 * (DATA_BLOCKS - 1);
+/// With the block that hides the hash.
+const BLOCKS: usize = DATA_BLOCKS + 1;
+const SALT_BYTES: usize = 16;
+/// A column on the wire: the used bits, then the hiding block.
+const COLUMN_BYTES: usize = EXTENDED / 8 + 16;
+const DIFFERENCE_BYTES: usize = (TREES - 1) * COLUMN_BYTES;
+/// Salt, differences, hash of the choice column, digest of the hashes of the other columns.
+pub const EXTENSION_BYTES: usize = SALT_BYTES + DIFFERENCE_BYTES + 16 + 32;
+
+const STREAM: &str = "coterie/ot-stream/1";
+const CHALLENGE: &str = "coterie/ot-challenge/1";
+const COLUMN_HASHES: &str = "coterie/ot-column-hashes/1";
+const ROW_HASH: &str = "coterie/ot-row-hash/1";
+
+type Column = [u128; BLOCKS];
+
+/// The receiver's side of one session.
+pub struct ReceiverCorrelation {
+    /// Choice bit i is bit i mod 128 of block i / 128.
+    choices: Zeroizing<Vec<u128>>,
+    pub(crate) rows: Zeroizing<Vec<u128>>,
+    pub(crate) row_hash: RowHash,
+}
+
+impl ReceiverCorrelation {
+    /// The choice bit of each transfer, as 0 or 1.
+    pub(crate) fn choices(&self) -> impl Iterator<Item = u8> + '_ {
+        self.choices.iter().flat_map(|block| (0..128).map(move |bit| (block >> bit) as u8 & 1)).take(EXTENDED)
+    }
+}
+
+impl ReceiverCorrelation {
+    /// The key of the chosen branch of the first [`CORRELATION_BITS`] transfers: what base transfers give.
+    pub(super) fn keys(&self) -> Zeroizing<Vec<u128>> {
+        first_keys(&self.row_hash, &self.rows)
+    }
+}
+
+/// The sender's side of one session.
+pub struct SenderCorrelation {
+    pub(crate) delta: crate::Secret<u128>,
+    pub(crate) rows: Zeroizing<Vec<u128>>,
+    pub(crate) row_hash: RowHash,
+}
+
+impl SenderCorrelation {
+    /// Both keys of the first [`CORRELATION_BITS`] transfers: what base transfers give.
+    pub(super) fn key_pairs(&self) -> Zeroizing<Vec<[u128; 2]>> {
+        let flipped: Zeroizing<Vec<u128>> =
+            Zeroizing::new(self.rows.iter().map(|row| row ^ self.delta.expose()).collect());
+        let (zeros, ones) = (first_keys(&self.row_hash, &self.rows), first_keys(&self.row_hash, &flipped));
+        Zeroizing::new(zeros.iter().zip(ones.iter()).map(|(zero, one)| [*zero, *one]).collect())
+    }
+}
+
+fn first_keys(row_hash: &RowHash, rows: &[u128]) -> Zeroizing<Vec<u128>> {
+    let pads = row_hash.pads::<1>(rows.get(..CORRELATION_BITS).unwrap_or(rows));
+    Zeroizing::new(pads.iter().map(|[block]| u128::from_le_bytes(*block)).collect())
+}
+
+/// Makes pads out of rows: a tweakable hash that stays random under the correlation (π(π(x) ⊕ i) ⊕ π(x); Guo, Katz, Wang, Yu
+/// 2020, section 7.4), with a permutation of its own for each session.
+pub(crate) struct RowHash(Permutation);
+
+impl RowHash {
+    /// `N` blocks for each row.
+    pub(crate) fn pads<const N: usize>(&self, rows: &[u128]) -> Zeroizing<Vec<[[u8; 16]; N]>> {
+        let mut inner: Zeroizing<Vec<[u8; 16]>> =
+            Zeroizing::new(rows.iter().map(|row| row.to_le_bytes()).collect());
+        self.0.apply(&mut inner);
+        let mut pads: Zeroizing<Vec<[[u8; 16]; N]>> = Zeroizing::new(vec![[[0; 16]; N]; rows.len()]);
+        let mut tweak = 0u128;
+        for (pad, inner) in pads.iter_mut().zip(inner.iter()) {
+            for block in pad.iter_mut() {
+                *block = (u128::from_le_bytes(*inner) ^ tweak).to_le_bytes();
+                tweak += 1;
+            }
+        }
+        self.0.apply(pads.as_flattened_mut());
+        for (pad, inner) in pads.iter_mut().zip(inner.iter()) {
+            for block in pad.iter_mut() {
+                *block = (u128::from_le_bytes(*block) ^ u128::from_le_bytes(*inner)).to_le_bytes();
+            }
+        }
+        pads
+    }
+}
+
+/// What both sides derive from the binding and the receiver's salt: fresh even if the caller repeats a binding.
+struct Session {
+    start: u128,
+    row_hash: RowHash,
+}
+
+impl Session {
+    fn new(binding: &[u8; 32], salt: &[u8]) -> Self {
+        let salted = hash(STREAM, &[binding, salt]);
+        // Streams of different sessions under one seed overlap with probability 2^-124.
+        Self {
+            start: u128::from_le_bytes(half(&salted)),
+            row_hash: RowHash(Permutation::new(ROW_HASH, &salted, 0)),
+        }
+    }
+
+    fn column(&self, seed: u128) -> Column {
+        let mut column = [0; BLOCKS];
+        key_stream(seed, self.start, &mut column);
+        if let Some(last) = column.get_mut(DATA_BLOCKS - 1) {
+            *last &= (1 << LAST_BITS) - 1;
+        }
+        column
+    }
+}
+
+/// The hash of columns, keyed by everything the receiver sent before it.
+struct ColumnHash(Polyval);
+
+impl ColumnHash {
+    fn new(binding: &[u8; 32], sent: &[u8]) -> Self {
+        Self(Polyval::new(&half(&hash(CHALLENGE, &[binding, sent])).into()))
+    }
+
+    fn apply(&self, column: &Column) -> u128 {
+        let mut state = self.0.clone();
+        let mut mask = 0;
+        for (place, block) in column.iter().enumerate() {
+            if place < DATA_BLOCKS {
+                state.update(&[block.to_le_bytes().into()]);
+            } else {
+                mask = *block;
+            }
+        }
+        u128::from_le_bytes(state.finalize().into()) ^ mask
+    }
+}
+
+/// The receiver's columns of one session.
+struct Columns {
+    choice: Zeroizing<Column>,
+    all: Zeroizing<[Column; CORRELATION_BITS]>,
+}
+
+impl Columns {
+    /// Computes them, and appends the differences of the trees' choice columns to `message`.
+    fn new(session: &Session, leaves: &[u128], message: &mut Vec<u8>) -> Self {
+        let mut choice: Zeroizing<Column> = Zeroizing::new([0; BLOCKS]);
+        let mut all = Zeroizing::new([[0; BLOCKS]; CORRELATION_BITS]);
+        let trees = leaves.chunks_exact(LEAVES).zip(all.chunks_exact_mut(FIELD_BITS)).enumerate();
+        for (tree, (leaves, columns)) in trees {
+            let mut sum: Zeroizing<Column> = Zeroizing::new([0; BLOCKS]);
+            for (place, leaf) in leaves.iter().enumerate() {
+                let stream = Zeroizing::new(session.column(*leaf));
+                add(&mut sum, &stream);
+                add_to_bits(columns, place, &stream);
+            }
+            if tree == 0 {
+                *choice = *sum;
+            } else {
+                add(&mut sum, &choice);
+                write_column(&sum, message);
+            }
+        }
+        Self { choice, all }
+    }
+
+    /// Appends the check of everything that `message` holds.
+    fn prove(&self, binding: &[u8; 32], message: &mut Vec<u8>) {
+        let column_hash = ColumnHash::new(binding, message);
+        message.extend_from_slice(&column_hash.apply(&self.choice).to_le_bytes());
+        message.extend_from_slice(&hash_columns(self.all.iter().map(|column| column_hash.apply(column))));
+    }
+}
+
+/// Everything the receiver does for one session.
+pub(crate) fn receive(
+    binding: &[u8; 32],
+    leaves: &[u128],
+    rng: &mut dyn CryptoRng,
+) -> (ReceiverCorrelation, Vec<u8>) {
+    let mut message = Vec::with_capacity(EXTENSION_BYTES);
+    let mut salt = [0u8; SALT_BYTES];
+    rng.fill_bytes(&mut salt);
+    message.extend_from_slice(&salt);
+    let session = Session::new(binding, &salt);
+    let columns = Columns::new(&session, leaves, &mut message);
+    columns.prove(binding, &mut message);
+    let choices = Zeroizing::new(columns.choice.iter().take(DATA_BLOCKS).copied().collect());
+    let correlation = ReceiverCorrelation { choices, rows: rows(&columns.all), row_hash: session.row_hash };
+    (correlation, message)
+}
+
+/// Everything the sender does for one session. `leaves` by difference to Δ.
+pub(crate) fn send(
+    binding: &[u8; 32],
+    delta: u128,
+    leaves: &[u128],
+    message: &[u8; EXTENSION_BYTES],
+) -> Result<SenderCorrelation, OtError> {
+    let (sent, check) = message.split_at(SALT_BYTES + DIFFERENCE_BYTES);
+    let (choice_hash, digest) = check.split_first_chunk::<16>().ok_or(OtError::Malformed)?;
+    let digest = digest.try_into().map_err(|_| OtError::Malformed)?;
+    let (salt, differences) = sent.split_at(SALT_BYTES);
+    let session = Session::new(binding, salt);
+
+    let mut columns = Zeroizing::new([[0; BLOCKS]; CORRELATION_BITS]);
+    for (leaves, columns) in leaves.chunks_exact(LEAVES - 1).zip(columns.chunks_exact_mut(FIELD_BITS)) {
+        for (difference, leaf) in (1..).zip(leaves) {
+            add_to_bits(columns, difference, &Zeroizing::new(session.column(*leaf)));
+        }
+    }
+    let differences = differences.as_chunks::<COLUMN_BYTES>().0;
+    for (column, bit) in columns.iter_mut().zip(0..).skip(FIELD_BITS) {
+        if let Some(difference) = differences.get(bit / FIELD_BITS - 1) {
+            add_if(column, &read_column(difference), mask_of(delta, bit));
+        }
+    }
+
+    let column_hash = ColumnHash::new(binding, sent);
+    let choice_hash = u128::from_le_bytes(*choice_hash);
+    let hashes = columns
+        .iter()
+        .zip(0..)
+        .map(|(column, bit)| column_hash.apply(column) ^ (choice_hash & mask_of(delta, bit)));
+    if !same_digest(&hash_columns(hashes), digest) {
+        return Err(OtError::CheckFailed);
+    }
+    Ok(SenderCorrelation {
+        delta: crate::Secret::new(delta),
+        rows: rows(&columns),
+        row_hash: session.row_hash,
+    })
+}
+
+/// All ones if bit `bit` of Δ is set, else zero.
+fn mask_of(delta: u128, bit: usize) -> u128 {
+    0u128.wrapping_sub((delta >> bit) & 1)
+}
+
+fn add(sum: &mut Column, column: &Column) {
+    add_if(sum, column, u128::MAX);
+}
+
+fn add_if(sum: &mut Column, column: &Column, mask: u128) {
+    for (sum, block) in sum.iter_mut().zip(column) {
+        *sum ^= block & mask;
+    }
+}
+
+/// Adds a stream to the columns of those bits that its place in the tree has set. The place is public on both sides.
+fn add_to_bits(columns: &mut [Column], place: usize, stream: &Column) {
+    for (bit, column) in columns.iter_mut().enumerate() {
+        if (place >> bit) & 1 == 1 {
+            add(column, stream);
+        }
+    }
+}
+
+fn write_column(column: &Column, message: &mut Vec<u8>) {
+    let mut left = EXTENDED / 8;
+    for (place, block) in column.iter().enumerate() {
+        let used = if place < DATA_BLOCKS { left.min(16) } else { 16 };
+        message.extend(block.to_le_bytes().iter().take(used));
+        left -= used.min(left);
+    }
+}
+
+fn read_column(bytes: &[u8; COLUMN_BYTES]) -> Column {
+    let (data, mask) = bytes.split_at(EXTENDED / 8);
+    let mut column = [0; BLOCKS];
+    for (block, chunk) in column.iter_mut().zip(data.chunks(16).chain([mask])) {
+        let mut padded = [0u8; 16];
+        for (byte, value) in padded.iter_mut().zip(chunk) {
+            *byte = *value;
+        }
+        *block = u128::from_le_bytes(padded);
+    }
+    column
+}
+
+fn hash_columns(hashes: impl Iterator<Item = u128>) -> [u8; 32] {
+    let mut state = Sha256::new();
+    absorb(&mut state, COLUMN_HASHES.as_bytes());
+    for mut hash in hashes {
+        state.update(hash.to_le_bytes());
+        hash.zeroize();
+    }
+    state.finalize().into()
+}
+
+/// The first [`EXTENDED`] rows of the matrix whose columns these are.
+fn rows(columns: &[Column; CORRELATION_BITS]) -> Zeroizing<Vec<u128>> {
+    let mut rows = Zeroizing::new(Vec::with_capacity(128 * DATA_BLOCKS));
+    for place in 0..DATA_BLOCKS {
+        let mut square = Zeroizing::new([0u128; 128]);
+        for (word, column) in square.iter_mut().zip(columns) {
+            *word = column.get(place).copied().unwrap_or_default();
+        }
+        transpose(&mut square);
+        rows.extend_from_slice(square.as_slice());
+    }
+    rows.truncate(EXTENDED);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BINDING: [u8; 32] = [6; 32];
+    const DELTA: u128 = 0x7000_0000_0000_0000_0000_0000_0000_5a01;
+
+    /// The receiver's leaves, and the sender's by difference to Δ.
+    fn trees() -> (Vec<u128>, Vec<u128>) {
+        let all: Vec<u128> = (0..(TREES * LEAVES) as u128).map(|n| n * 0x1234_5677 + 1).collect();
+        let kept = all
+            .chunks(LEAVES)
+            .enumerate()
+            .flat_map(|(tree, leaves)| {
+                let digit = (DELTA >> (FIELD_BITS * tree)) as usize & (LEAVES - 1);
+                (1..LEAVES).map(move |difference| leaves[digit ^ difference])
+            })
+            .collect();
+        (all, kept)
+    }
+
+    /// The selective failure attack: a receiver that uses other choices in one tree, and proves as if Δ's digit there were
+    /// `guess`, passes exactly if it is.
+    #[test]
+    fn cheating_receiver_passes_only_by_guessing_the_digit() {
+        let (all, kept) = trees();
+        for tree in [1, 2, 7, TREES - 1] {
+            let digit = (DELTA >> (FIELD_BITS * tree)) & (LEAVES as u128 - 1);
+            for guess in 0..LEAVES as u128 {
+                let mut message = vec![9u8; SALT_BYTES];
+                let session = Session::new(&BINDING, &message);
+                let mut columns = Columns::new(&session, &all, &mut message);
+                let mut error: Column = [0; BLOCKS];
+                error[1] = 1 << 77;
+                message[SALT_BYTES + (tree - 1) * COLUMN_BYTES + 16 + 9] ^= 1 << 5;
+                for bit in 0..FIELD_BITS {
+                    let place = FIELD_BITS * tree + bit;
+                    add_if(&mut columns.all[place], &error, mask_of(guess, bit));
+                }
+                columns.prove(&BINDING, &mut message);
+                let result = send(&BINDING, DELTA, &kept, message.as_slice().try_into().unwrap());
+                assert_eq!(result.is_ok(), guess == digit, "tree {tree} guess {guess}");
+            }
+        }
+    }
+
+    #[test]
+    fn column_encoding_keeps_what_is_used() {
+        let mut column: Column = core::array::from_fn(|place| 0x0123_4567_89ab_cdef << place);
+        column[DATA_BLOCKS - 1] &= (1 << LAST_BITS) - 1;
+        let mut bytes = Vec::new();
+        write_column(&column, &mut bytes);
+        assert_eq!(bytes.len(), COLUMN_BYTES);
+        assert_eq!(read_column(bytes.as_slice().try_into().unwrap()), column);
+    }
+}
