@@ -1,0 +1,193 @@
+package io.coterie.messaging.api;
+
+import io.coterie.messaging.account.Accounts;
+import io.coterie.messaging.account.Accounts.Authenticated;
+import io.coterie.messaging.account.Credentials;
+import io.coterie.messaging.limit.RateLimit.RateLimitedException;
+import io.coterie.messaging.queue.MessageQueue.QueueFullException;
+import io.coterie.messaging.telemetry.MessagingMetrics;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.dao.TransientDataAccessException;
+import org.springframework.jdbc.CannotGetJdbcConnectionException;
+import org.springframework.transaction.CannotCreateTransactionException;
+
+/**
+ * The one way to every call, for REST and for requests inside the WebSocket. Whatever a handler
+ * does, the outcome is a response without internals in it.
+ */
+public final class Dispatcher {
+  private static final Logger LOG = LoggerFactory.getLogger(Dispatcher.class);
+  private static final String UNKNOWN_ROUTE = "unknown";
+  private static final String ANY_SEGMENT = "*";
+  private static final Duration QUEUE_FULL_RETRY = Duration.ofSeconds(60);
+  private static final Duration UNAVAILABLE_RETRY = Duration.ofSeconds(2);
+
+  private final Accounts accounts;
+  private final MessagingMetrics metrics;
+  private final Clock clock;
+  private final Map<Integer, List<Entry>> bySegments = new HashMap<>();
+
+  Dispatcher(List<Route> routes, Accounts accounts, MessagingMetrics metrics, Clock clock) {
+    this.accounts = accounts;
+    this.metrics = metrics;
+    this.clock = clock;
+    for (Route route : routes) {
+      Entry entry = new Entry(route, segments(route.template()));
+      bySegments.computeIfAbsent(entry.template().length, n -> new ArrayList<>()).add(entry);
+    }
+  }
+
+  /** Whether the call may wait for the database. */
+  public boolean mayBlock(ApiRequest request) {
+    return match(request) instanceof Match m && m.route().blocking();
+  }
+
+  /** Answers a call. Never throws. */
+  public ApiResponse dispatch(ApiRequest request) {
+    long start = System.nanoTime();
+    Match match = match(request);
+    ApiResponse response;
+    try {
+      response = match == null ? noRoute(request) : handle(match, request);
+    } catch (ApiException e) {
+      response = e.response();
+    } catch (RateLimitedException e) {
+      response = retryLater(429, e.retryAfter());
+    } catch (QueueFullException e) {
+      response = retryLater(429, QUEUE_FULL_RETRY);
+    } catch (CannotGetJdbcConnectionException
+        | CannotCreateTransactionException
+        | TransientDataAccessException e) {
+      LOG.warn("database unavailable", e);
+      response = retryLater(503, UNAVAILABLE_RETRY);
+    } catch (RuntimeException e) {
+      LOG.error("call failed: {} {}", request.verb(), template(match), e);
+      response = ApiResponse.empty(500);
+    }
+    metrics.request(template(match), response.status(), System.nanoTime() - start);
+    return response.withHeader("X-Signal-Timestamp", Long.toString(clock.millis()));
+  }
+
+  private static String template(@Nullable Match match) {
+    return match == null ? UNKNOWN_ROUTE : match.route().template();
+  }
+
+  private static ApiResponse retryLater(int status, Duration wait) {
+    long seconds = Math.max(1, (wait.toMillis() + 999) / 1000);
+    return ApiResponse.empty(status).withHeader("Retry-After", Long.toString(seconds));
+  }
+
+  private ApiResponse noRoute(ApiRequest request) {
+    boolean otherVerb =
+        bySegments.getOrDefault(segments(request.path()).length, List.of()).stream()
+            .anyMatch(entry -> entry.matches(segments(request.path())));
+    return ApiResponse.empty(otherVerb ? 405 : 404);
+  }
+
+  private ApiResponse handle(Match match, ApiRequest request) {
+    Optional<Authenticated> caller = authenticate(match.route().access(), request);
+    requireMediaType(match.route().body(), request);
+    return match.route().handler().handle(new Route.Call(request, caller, match.parameters()));
+  }
+
+  private Optional<Authenticated> authenticate(Route.Access access, ApiRequest request) {
+    if (access == Route.Access.ANYONE) {
+      return Optional.empty();
+    }
+    Optional<Authenticated> caller;
+    if (request.connection().isPresent()) {
+      caller = accounts.refresh(request.connection().get().address());
+      if (caller.isEmpty()) {
+        throw ApiException.unauthorized();
+      }
+    } else {
+      Optional<String> header = request.header("Authorization");
+      caller =
+          header
+              .flatMap(Credentials::basic)
+              .flatMap(Credentials::of)
+              .flatMap(accounts::authenticate);
+      if (header.isPresent() && caller.isEmpty()) {
+        throw ApiException.unauthorized();
+      }
+    }
+    if (access == Route.Access.DEVICE && caller.isEmpty()) {
+      throw ApiException.unauthorized();
+    }
+    return caller;
+  }
+
+  private static void requireMediaType(Route.Body body, ApiRequest request) {
+    if (body.mediaType == null) {
+      return;
+    }
+    String type = request.header("Content-Type").orElse("");
+    int parameters = type.indexOf(';');
+    String bare = (parameters < 0 ? type : type.substring(0, parameters)).strip();
+    if (!bare.toLowerCase(Locale.ROOT).equals(body.mediaType)) {
+      throw ApiException.status(415);
+    }
+  }
+
+  private record Entry(Route route, String[] template) {
+    boolean matches(String[] path) {
+      for (int i = 0; i < template.length; i++) {
+        if (!template[i].equals(ANY_SEGMENT) && !template[i].equals(path[i])) {
+          return false;
+        }
+      }
+      return true;
+    }
+  }
+
+  private record Match(Entry entry, String[] path) {
+    Route route() {
+      return entry.route();
+    }
+
+    /** What stood for each wildcard. */
+    List<String> parameters() {
+      List<String> parameters = new ArrayList<>();
+      for (int i = 0; i < path.length; i++) {
+        if (entry.template()[i].equals(ANY_SEGMENT)) {
+          parameters.add(decode(path[i]));
+        }
+      }
+      return parameters;
+    }
+  }
+
+  private @Nullable Match match(ApiRequest request) {
+    String[] path = segments(request.path());
+    for (Entry entry : bySegments.getOrDefault(path.length, List.of())) {
+      if (entry.route().verb().equals(request.verb()) && entry.matches(path)) {
+        return new Match(entry, path);
+      }
+    }
+    return null;
+  }
+
+  private static String[] segments(String path) {
+    return path.split("/", -1);
+  }
+
+  private static String decode(String segment) {
+    try {
+      return URLDecoder.decode(segment.replace("+", "%2B"), StandardCharsets.UTF_8);
+    } catch (IllegalArgumentException e) {
+      throw ApiException.badRequest();
+    }
+  }
+}

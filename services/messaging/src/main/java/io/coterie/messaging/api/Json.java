@@ -1,0 +1,90 @@
+package io.coterie.messaging.api;
+
+import java.util.Base64;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonGenerator;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.StreamReadConstraints;
+import tools.jackson.core.StreamReadFeature;
+import tools.jackson.core.json.JsonFactory;
+import tools.jackson.databind.DeserializationContext;
+import tools.jackson.databind.DeserializationFeature;
+import tools.jackson.databind.MapperFeature;
+import tools.jackson.databind.SerializationContext;
+import tools.jackson.databind.ValueDeserializer;
+import tools.jackson.databind.ValueSerializer;
+import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.module.SimpleModule;
+
+/**
+ * JSON as clients write and read it. Unknown fields are ignored, because clients send fields for
+ * functions this service does not have; everything else is strict. Byte arrays are base64, with or
+ * without padding, as clients differ in that.
+ */
+final class Json {
+  private static final int MAX_DEPTH = 16;
+  private static final int MAX_STRING = 1 << 20;
+
+  private static final JsonMapper MAPPER =
+      JsonMapper.builder(
+              JsonFactory.builder()
+                  .streamReadConstraints(
+                      StreamReadConstraints.builder()
+                          .maxNestingDepth(MAX_DEPTH)
+                          .maxStringLength(MAX_STRING)
+                          .maxNumberLength(32)
+                          .maxNameLength(256)
+                          .build())
+                  .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+                  .build())
+          .addModule(
+              new SimpleModule()
+                  .addDeserializer(byte[].class, new Base64Deserializer())
+                  .addSerializer(byte[].class, new Base64Serializer()))
+          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+          .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+          .disable(DeserializationFeature.ACCEPT_FLOAT_AS_INT)
+          .disable(MapperFeature.ALLOW_COERCION_OF_SCALARS)
+          .build();
+
+  private Json() {}
+
+  /**
+   * @throws ApiException 400 if the body is not JSON of that shape
+   */
+  static <T> T read(byte[] body, Class<T> type) {
+    try {
+      T value = MAPPER.readValue(body, type);
+      if (value == null) {
+        throw ApiException.badRequest();
+      }
+      return value;
+    } catch (JacksonException e) {
+      throw ApiException.badRequest();
+    }
+  }
+
+  static byte[] write(Object value) {
+    return MAPPER.writeValueAsBytes(value);
+  }
+
+  private static final class Base64Deserializer extends ValueDeserializer<byte[]> {
+    @Override
+    public byte[] deserialize(JsonParser parser, DeserializationContext context) {
+      String text = parser.getString();
+      try {
+        return Base64.getDecoder().decode(text);
+      } catch (IllegalArgumentException e) {
+        return context.reportInputMismatch(byte[].class, "not base64");
+      }
+    }
+  }
+
+  private static final class Base64Serializer extends ValueSerializer<byte[]> {
+    @Override
+    public void serialize(byte[] value, JsonGenerator out, SerializationContext context) {
+      out.writeString(Base64.getEncoder().encodeToString(value));
+    }
+  }
+}

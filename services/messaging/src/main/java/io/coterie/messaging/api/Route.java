@@ -1,0 +1,67 @@
+package io.coterie.messaging.api;
+
+import io.coterie.messaging.account.Accounts.Authenticated;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One call of the API.
+ *
+ * @param template path in which {@code *} stands for one segment, handed to the handler; also the
+ *     metric label
+ * @param access who may call
+ * @param body what it reads
+ * @param blocking whether it waits for the database, and so must not hold up other calls of its
+ *     connection
+ */
+record Route(
+    String verb, String template, Access access, Body body, boolean blocking, Handler handler) {
+
+  /** Who may call. */
+  enum Access {
+    /** Anyone; credentials are not looked at. */
+    ANYONE,
+    /** Anyone; but credentials that are sent must be right. */
+    OPTIONAL,
+    /** A device with its credentials. */
+    DEVICE
+  }
+
+  /** What a call reads. */
+  enum Body {
+    NONE(null),
+    JSON("application/json"),
+    MULTI_RECIPIENT("application/vnd.signal-messenger.mrm");
+
+    final @Nullable String mediaType;
+
+    Body(@Nullable String mediaType) {
+      this.mediaType = mediaType;
+    }
+  }
+
+  /** Parse, authorise, act, reply. */
+  @FunctionalInterface
+  interface Handler {
+    /**
+     * @throws ApiException to end with another status
+     */
+    ApiResponse handle(Call call);
+  }
+
+  /**
+   * @param caller empty unless {@link Access} asks for credentials
+   * @param segments what stood for each {@code *}, decoded
+   */
+  record Call(ApiRequest request, Optional<Authenticated> caller, List<String> segments) {
+    /** The caller of a {@link Access#DEVICE} route. */
+    Authenticated device() {
+      return caller.orElseThrow(ApiException::unauthorized);
+    }
+
+    <T> T json(Class<T> type) {
+      return Json.read(request.body(), type);
+    }
+  }
+}

@@ -1,0 +1,3 @@
+/** Rate limits. */
+@org.jspecify.annotations.NullMarked
+package io.coterie.messaging.limit;

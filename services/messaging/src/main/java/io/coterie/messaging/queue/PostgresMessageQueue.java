@@ -1,0 +1,248 @@
+package io.coterie.messaging.queue;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.messaging.account.DeviceAddress;
+import io.coterie.proto.signal.Envelope;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Timestamp;
+import java.sql.Types;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+import org.signal.libsignal.protocol.InvalidVersionException;
+import org.signal.libsignal.protocol.SealedSenderMultiRecipientMessage;
+import org.springframework.jdbc.core.JdbcOperations;
+import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.transaction.support.TransactionTemplate;
+
+/**
+ * The queue of one replica: online messages in its memory, stored ones in PostgreSQL. Whoever is
+ * connected is told through {@link Presence} as soon as there is something to fetch.
+ */
+public final class PostgresMessageQueue implements MessageQueue {
+  private final JdbcClient jdbc;
+  private final JdbcOperations batch;
+  private final TransactionTemplate transaction;
+  private final Presence presence;
+  private final Clock clock;
+  private final Limits limits;
+  private final OnlineMessages online;
+
+  /**
+   * @param onlineTimeToLive how long an online message waits to be fetched
+   * @param onlineMessages most online messages that wait for one device
+   * @param onlineBytes most bytes of online messages that wait for one device
+   * @param storedMessages most stored messages that wait for one device
+   * @param storedTimeToLive how long a stored message waits to be fetched
+   */
+  public record Limits(
+      Duration onlineTimeToLive,
+      int onlineMessages,
+      long onlineBytes,
+      int storedMessages,
+      Duration storedTimeToLive) {}
+
+  public PostgresMessageQueue(
+      JdbcClient jdbc,
+      JdbcOperations batch,
+      TransactionTemplate transaction,
+      Presence presence,
+      Clock clock,
+      Limits limits) {
+    this.jdbc = jdbc;
+    this.batch = batch;
+    this.transaction = transaction;
+    this.presence = presence;
+    this.clock = clock;
+    this.limits = limits;
+    this.online =
+        new OnlineMessages(
+            clock, limits.onlineTimeToLive(), limits.onlineMessages(), limits.onlineBytes());
+  }
+
+  @Override
+  public void enqueue(Delivery delivery) {
+    if (delivery.online()) {
+      for (Delivery.Recipient recipient : delivery.recipients()) {
+        online.add(
+            recipient.device(),
+            new QueuedMessage(
+                OptionalLong.empty(),
+                recipient.envelope().toBuilder().setContent(recipient.content()).build(),
+                delivery.traceparent()));
+        presence.onlineAvailable(recipient.device());
+      }
+    } else {
+      transaction.executeWithoutResult(status -> store(delivery));
+      for (Delivery.Recipient recipient : delivery.recipients()) {
+        presence.storedAvailable(recipient.device());
+      }
+    }
+  }
+
+  private void store(Delivery delivery) {
+    for (Delivery.Recipient recipient : delivery.recipients()) {
+      if (countStored(recipient.device()) >= limits.storedMessages()) {
+        throw new QueueFullException();
+      }
+    }
+    @Nullable Long bodyId =
+        delivery.sharedBody() == null
+            ? null
+            : jdbc.sql("INSERT INTO shared_body (body) VALUES (:body) RETURNING id")
+                .param("body", delivery.sharedBody())
+                .query(Long.class)
+                .single();
+    Timestamp now = Timestamp.from(clock.instant());
+    // The device may have gone since it was looked up; then nobody is left to read the message.
+    batch.batchUpdate(
+        """
+        INSERT INTO stored_message (aci, device_id, received_at, envelope, shared_body_id,
+          recipient_view, traceparent)
+        SELECT aci, device_id, ?::timestamptz, ?::bytea, ?::bigint, ?::bytea, ?::text FROM device
+        WHERE aci = ? AND device_id = ? FOR KEY SHARE
+        """,
+        delivery.recipients(),
+        delivery.recipients().size(),
+        (statement, recipient) -> {
+          Envelope envelope =
+              bodyId == null
+                  ? recipient.envelope().toBuilder().setContent(recipient.content()).build()
+                  : recipient.envelope();
+          statement.setTimestamp(1, now);
+          statement.setBytes(2, envelope.toByteArray());
+          statement.setObject(3, bodyId, Types.BIGINT);
+          statement.setBytes(4, recipient.view());
+          statement.setString(5, delivery.traceparent());
+          statement.setObject(6, recipient.device().aci());
+          statement.setInt(7, recipient.device().deviceId());
+        });
+  }
+
+  private int countStored(DeviceAddress device) {
+    return jdbc.sql(
+            """
+            SELECT count(*) FROM (SELECT 1 FROM stored_message
+              WHERE aci = :aci AND device_id = :device LIMIT :limit) AS waiting
+            """)
+        .param("aci", device.aci())
+        .param("device", device.deviceId())
+        .param("limit", limits.storedMessages())
+        .query(Integer.class)
+        .single();
+  }
+
+  @Override
+  public Optional<QueuedMessage> takeOnline(DeviceAddress device) {
+    return online.take(device);
+  }
+
+  @Override
+  public List<QueuedMessage> stored(DeviceAddress device, Collection<Long> except, int limit) {
+    return jdbc.sql(
+            """
+            SELECT m.id, m.envelope, m.recipient_view, m.traceparent, b.body
+            FROM stored_message m LEFT JOIN shared_body b ON b.id = m.shared_body_id
+            WHERE m.aci = :aci AND m.device_id = :device AND m.id <> ALL (:except)
+            ORDER BY m.id LIMIT :limit
+            """)
+        .param("aci", device.aci())
+        .param("device", device.deviceId())
+        .param("except", except.toArray(Long[]::new))
+        .param("limit", limit)
+        .query((row, n) -> message(row))
+        .list();
+  }
+
+  private static QueuedMessage message(ResultSet row) throws SQLException {
+    try {
+      Envelope envelope = Envelope.parseFrom(row.getBytes("envelope"));
+      byte[] body = row.getBytes("body");
+      if (body != null) {
+        byte[] content =
+            SealedSenderMultiRecipientMessage.messageForRecipient(
+                body, row.getBytes("recipient_view"));
+        envelope = envelope.toBuilder().setContent(ByteString.copyFrom(content)).build();
+      }
+      return new QueuedMessage(
+          OptionalLong.of(row.getLong("id")), envelope, row.getString("traceparent"));
+    } catch (InvalidProtocolBufferException | InvalidVersionException e) {
+      throw new IllegalStateException("stored message " + row.getLong("id") + " is damaged", e);
+    }
+  }
+
+  @Override
+  public void acknowledge(DeviceAddress device, long storedId) {
+    jdbc.sql(
+            """
+            DELETE FROM stored_message WHERE id = :id AND aci = :aci AND device_id = :device
+            RETURNING shared_body_id
+            """)
+        .param("id", storedId)
+        .param("aci", device.aci())
+        .param("device", device.deviceId())
+        .query((row, n) -> Optional.ofNullable(row.getObject(1, Long.class)))
+        .optional()
+        .flatMap(body -> body)
+        .ifPresent(this::deleteBodyIfUnused);
+  }
+
+  /**
+   * Two acknowledgements at once may both see the other's message; then {@link #sweepStored}
+   * deletes.
+   */
+  private void deleteBodyIfUnused(long bodyId) {
+    jdbc.sql(
+            """
+            DELETE FROM shared_body b WHERE id = :id
+              AND NOT EXISTS (SELECT 1 FROM stored_message m WHERE m.shared_body_id = b.id)
+            """)
+        .param("id", bodyId)
+        .update();
+  }
+
+  @Override
+  public void dropOnline(DeviceAddress device) {
+    online.drop(device);
+  }
+
+  @Override
+  public void dropOnline(UUID aci) {
+    online.drop(aci);
+  }
+
+  /** Frees the memory of online messages that have expired. */
+  public void sweepOnline() {
+    online.sweep();
+  }
+
+  /** Deletes stored messages that have expired, and bodies that no message refers to. */
+  public void sweepStored() {
+    jdbc.sql("DELETE FROM stored_message WHERE received_at < :before")
+        .param("before", Timestamp.from(clock.instant().minus(limits.storedTimeToLive())))
+        .update();
+    jdbc.sql(
+            """
+            DELETE FROM shared_body b
+            WHERE NOT EXISTS (SELECT 1 FROM stored_message m WHERE m.shared_body_id = b.id)
+            """)
+        .update();
+  }
+
+  /** Online messages that wait in memory. */
+  public long onlineDepth() {
+    return online.depth();
+  }
+
+  /** Stored messages that wait. */
+  public long storedDepth() {
+    return jdbc.sql("SELECT count(*) FROM stored_message").query(Long.class).single();
+  }
+}

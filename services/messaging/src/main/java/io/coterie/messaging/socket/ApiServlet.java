@@ -1,0 +1,166 @@
+package io.coterie.messaging.socket;
+
+import io.coterie.messaging.account.Accounts;
+import io.coterie.messaging.account.Accounts.Authenticated;
+import io.coterie.messaging.account.Credentials;
+import io.coterie.messaging.api.ApiException;
+import io.coterie.messaging.api.ApiRequest;
+import io.coterie.messaging.api.ApiResponse;
+import io.coterie.messaging.api.Dispatcher;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServlet;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import jakarta.websocket.DeploymentException;
+import jakarta.websocket.Extension;
+import jakarta.websocket.server.ServerContainer;
+import jakarta.websocket.server.ServerEndpointConfig;
+import java.io.IOException;
+import java.util.Enumeration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/** Everything that comes over HTTP: REST calls, and upgrades to a WebSocket. */
+public final class ApiServlet extends HttpServlet {
+  private static final long serialVersionUID = 1L;
+  private static final Set<String> SOCKET_PATHS = Set.of("/v1/websocket", "/v1/websocket/");
+
+  private final transient Dispatcher dispatcher;
+  private final transient Accounts accounts;
+  private final transient Connections connections;
+  private final int maxBodyBytes;
+
+  public ApiServlet(
+      Dispatcher dispatcher, Accounts accounts, Connections connections, int maxBodyBytes) {
+    this.dispatcher = dispatcher;
+    this.accounts = accounts;
+    this.connections = connections;
+    this.maxBodyBytes = maxBodyBytes;
+  }
+
+  @Override
+  protected void service(HttpServletRequest request, HttpServletResponse response)
+      throws ServletException, IOException {
+    if (SOCKET_PATHS.contains(request.getRequestURI())) {
+      upgrade(request, response);
+    } else {
+      reply(response, call(request));
+    }
+  }
+
+  private ApiResponse call(HttpServletRequest request) throws IOException {
+    if (request.getContentLengthLong() > maxBodyBytes) {
+      return ApiResponse.empty(413);
+    }
+    byte[] body = request.getInputStream().readNBytes(maxBodyBytes + 1);
+    if (body.length > maxBodyBytes) {
+      return ApiResponse.empty(413);
+    }
+    String query = request.getQueryString();
+    String target = query == null ? request.getRequestURI() : request.getRequestURI() + "?" + query;
+    try {
+      return dispatcher.dispatch(
+          new ApiRequest(request.getMethod(), target, headers(request), body, null));
+    } catch (ApiException e) {
+      return e.response();
+    }
+  }
+
+  private static Map<String, String> headers(HttpServletRequest request) {
+    Map<String, String> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+    Enumeration<String> names = request.getHeaderNames();
+    while (names.hasMoreElements()) {
+      String name = names.nextElement();
+      headers.putIfAbsent(name, request.getHeader(name));
+    }
+    return headers;
+  }
+
+  private static void reply(HttpServletResponse response, ApiResponse reply) throws IOException {
+    response.setStatus(reply.status());
+    reply.headers().forEach(response::setHeader);
+    response.setContentLength(reply.body().length);
+    if (reply.body().length > 0) {
+      response.setContentType("application/json");
+      response.getOutputStream().write(reply.body());
+    }
+  }
+
+  private void upgrade(HttpServletRequest request, HttpServletResponse response)
+      throws IOException, ServletException {
+    if (!"websocket".equalsIgnoreCase(request.getHeader("Upgrade"))) {
+      response.setHeader("Upgrade", "websocket");
+      reply(response, ApiResponse.empty(426));
+      return;
+    }
+    Optional<Credentials.Basic> basic = credentials(request);
+    boolean anonymous =
+        request.getHeader("Authorization") == null && request.getParameter("login") == null;
+    @Nullable Authenticated who =
+        basic.flatMap(Credentials::of).flatMap(accounts::authenticate).orElse(null);
+    if (who == null && !anonymous) {
+      reply(response, ApiResponse.empty(403));
+      return;
+    }
+    Optional<ClientConnection> connection = connections.open(who);
+    if (connection.isEmpty()) {
+      reply(response, ApiResponse.empty(503).withHeader("Retry-After", "2"));
+      return;
+    }
+    ServerContainer container =
+        (ServerContainer) getServletContext().getAttribute(ServerContainer.class.getName());
+    try {
+      container.upgradeHttpToWebSocket(request, response, config(connection.get()), Map.of());
+    } catch (DeploymentException e) {
+      connection.get().abandoned();
+      reply(response, ApiResponse.empty(400));
+    } catch (IOException | RuntimeException e) {
+      connection.get().abandoned();
+      throw e;
+    }
+    if (response.getStatus() != HttpServletResponse.SC_SWITCHING_PROTOCOLS) {
+      connection.get().abandoned();
+    }
+  }
+
+  /** In the header, or, as older clients send them, in the query. */
+  private static Optional<Credentials.Basic> credentials(HttpServletRequest request) {
+    String header = request.getHeader("Authorization");
+    if (header != null) {
+      return Credentials.basic(header);
+    }
+    String login = request.getParameter("login");
+    String password = request.getParameter("password");
+    return login == null || password == null
+        ? Optional.empty()
+        : Optional.of(new Credentials.Basic(login, password));
+  }
+
+  /** One connection's endpoint, without compression: what travels is encrypted already. */
+  private static ServerEndpointConfig config(ClientConnection connection) {
+    return ServerEndpointConfig.Builder.create(SocketEndpoint.class, "/v1/websocket/")
+        .configurator(
+            new ServerEndpointConfig.Configurator() {
+              @Override
+              public <T> T getEndpointInstance(Class<T> type) {
+                return type.cast(new SocketEndpoint(connection));
+              }
+
+              @Override
+              public List<Extension> getNegotiatedExtensions(
+                  List<Extension> installed, List<Extension> requested) {
+                return List.of();
+              }
+
+              @Override
+              public boolean checkOrigin(@Nullable String originHeaderValue) {
+                return true;
+              }
+            })
+        .build();
+  }
+}

@@ -1,0 +1,118 @@
+package io.coterie.messaging.socket;
+
+import io.coterie.messaging.account.Accounts;
+import io.coterie.messaging.account.Accounts.Authenticated;
+import io.coterie.messaging.api.Dispatcher;
+import io.coterie.messaging.config.MessagingProperties;
+import io.coterie.messaging.queue.MessageQueue;
+import io.coterie.messaging.queue.Presence;
+import io.coterie.messaging.telemetry.MessagingMetrics;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.boot.web.server.context.WebServerApplicationContext;
+import org.springframework.context.SmartLifecycle;
+
+/**
+ * All WebSockets of this process. At shutdown, before the HTTP server, it admits no more and asks
+ * every client to come back later.
+ */
+public final class Connections implements SmartLifecycle {
+  private static final Logger LOG = LoggerFactory.getLogger(Connections.class);
+
+  private final Set<ClientConnection> open = ConcurrentHashMap.newKeySet();
+  private final AtomicInteger count = new AtomicInteger();
+  private final ClientConnection.Services services;
+  private final int maxConnections;
+  private final ExecutorService blockingCalls;
+  private final Duration drain;
+  private final Semaphore allClosed = new Semaphore(0);
+  private volatile boolean running;
+
+  public Connections(
+      Dispatcher dispatcher,
+      Accounts accounts,
+      MessageQueue queue,
+      Presence presence,
+      MessagingMetrics metrics,
+      MessagingProperties.Limits limits) {
+    this.maxConnections = limits.connections();
+    this.drain = limits.drain();
+    this.blockingCalls =
+        Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("messaging-call-", 0).factory());
+    this.services =
+        new ClientConnection.Services(
+            dispatcher, accounts, queue, presence, metrics, blockingCalls, limits, this::closed);
+    metrics.connections("authenticated", () -> count(true));
+    metrics.connections("unauthenticated", () -> count(false));
+  }
+
+  private long count(boolean authenticated) {
+    return open.stream().filter(c -> c.isAuthenticated() == authenticated).count();
+  }
+
+  /** A connection to be upgraded to; empty if there is no room or the service is stopping. */
+  Optional<ClientConnection> open(@Nullable Authenticated who) {
+    if (!running) {
+      return Optional.empty();
+    }
+    if (count.incrementAndGet() > maxConnections) {
+      count.decrementAndGet();
+      return Optional.empty();
+    }
+    ClientConnection connection = new ClientConnection(who, services);
+    open.add(connection);
+    return Optional.of(connection);
+  }
+
+  private void closed(ClientConnection connection) {
+    if (open.remove(connection)) {
+      count.decrementAndGet();
+    }
+    if (!running && open.isEmpty()) {
+      allClosed.release();
+    }
+  }
+
+  @Override
+  public void start() {
+    running = true;
+  }
+
+  @Override
+  public void stop() {
+    running = false;
+    open.forEach(ClientConnection::leave);
+    try {
+      if (!open.isEmpty() && !allClosed.tryAcquire(drain.toMillis(), TimeUnit.MILLISECONDS)) {
+        open.forEach(ClientConnection::goAway);
+      }
+      blockingCalls.shutdown();
+      if (!blockingCalls.awaitTermination(drain.toMillis(), TimeUnit.MILLISECONDS)) {
+        LOG.warn("calls still in progress at shutdown");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Override
+  public boolean isRunning() {
+    return running;
+  }
+
+  /** Starts after and stops before the web server's own graceful shutdown. */
+  @Override
+  public int getPhase() {
+    return WebServerApplicationContext.GRACEFUL_SHUTDOWN_PHASE + 1;
+  }
+}

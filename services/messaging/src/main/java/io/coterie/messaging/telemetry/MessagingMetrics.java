@@ -1,0 +1,94 @@
+package io.coterie.messaging.telemetry;
+
+import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.DistributionSummary;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/** Every metric of the service. No label names an account, a device or a number. */
+public final class MessagingMetrics {
+  private static final Duration[] BUCKETS = {
+    Duration.ofMillis(1), Duration.ofMillis(2), Duration.ofMillis(5), Duration.ofMillis(10),
+    Duration.ofMillis(25), Duration.ofMillis(50), Duration.ofMillis(100), Duration.ofMillis(250),
+    Duration.ofMillis(500), Duration.ofSeconds(1), Duration.ofMillis(2500), Duration.ofSeconds(5),
+    Duration.ofSeconds(10)
+  };
+
+  private final MeterRegistry registry;
+  private final Map<RequestKey, Timer> requests = new ConcurrentHashMap<>();
+  private final Counter deliveredOnline;
+  private final Counter deliveredStored;
+  private final DistributionSummary fanout;
+
+  private record RequestKey(String route, int status) {}
+
+  public MessagingMetrics(MeterRegistry registry) {
+    this.registry = registry;
+    this.deliveredOnline = delivered("online");
+    this.deliveredStored = delivered("stored");
+    this.fanout =
+        DistributionSummary.builder("coterie.messaging.fanout")
+            .description("Devices that one accepted request reaches")
+            .serviceLevelObjectives(1, 2, 5, 10, 20, 50, 100)
+            .register(registry);
+  }
+
+  private Counter delivered(String kind) {
+    return Counter.builder("coterie.messaging.delivered")
+        .description("Messages that their device has acknowledged")
+        .tag("kind", kind)
+        .register(registry);
+  }
+
+  /**
+   * @param route the template, never the path
+   */
+  public void request(String route, int status, long nanos) {
+    requests
+        .computeIfAbsent(
+            new RequestKey(route, status),
+            key ->
+                Timer.builder("coterie.messaging.requests")
+                    .description("Calls, over REST and inside WebSockets")
+                    .tag("route", key.route())
+                    .tag("status", Integer.toString(key.status()))
+                    .serviceLevelObjectives(BUCKETS)
+                    .register(registry))
+        .record(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  public void delivered(boolean stored) {
+    (stored ? deliveredStored : deliveredOnline).increment();
+  }
+
+  public void fanout(int devices) {
+    fanout.record(devices);
+  }
+
+  /** WebSockets that the service closed, by reason. */
+  public void closed(String reason) {
+    registry.counter("coterie.messaging.closed", "reason", reason).increment();
+  }
+
+  /** Registers the depth of a queue. */
+  public void queueDepth(String kind, Supplier<Number> depth) {
+    Gauge.builder("coterie.messaging.queue.depth", depth)
+        .description("Messages that wait to be fetched")
+        .tag("kind", kind)
+        .register(registry);
+  }
+
+  /** Registers the number of WebSockets. */
+  public void connections(String kind, Supplier<Number> count) {
+    Gauge.builder("coterie.messaging.connections", count)
+        .description("Open WebSockets")
+        .tag("kind", kind)
+        .register(registry);
+  }
+}
