@@ -46,7 +46,7 @@ public final class PassphraseDataKeySource implements DataKeySource {
   /**
    * What guessing costs.
    *
-   * @param memoryKib memory of one derivation, KiB; 8 KiB a lane to 1 GiB
+   * @param memoryKib memory of one derivation, KiB; 8 KiB a lane to 256 MiB
    * @param passes over that memory, 1 to 64
    * @param lanes independent parts of it, 1 to 16
    */
@@ -54,7 +54,7 @@ public final class PassphraseDataKeySource implements DataKeySource {
     /** 64 MiB, 3 passes, 4 lanes: the second recommendation of RFC 9106, 4. */
     public static final Cost STANDARD = new Cost(64 * 1024, 3, 4);
 
-    private static final int MAX_MEMORY_KIB = 1024 * 1024;
+    private static final int MAX_MEMORY_KIB = 256 * 1024;
     private static final int MAX_PASSES = 64;
     private static final int MAX_LANES = 16;
 

@@ -12,17 +12,30 @@ import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import java.math.BigInteger;
+import java.nio.charset.StandardCharsets;
+import java.security.AlgorithmParameters;
 import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.PublicKey;
 import java.security.spec.ECGenParameterSpec;
+import java.security.spec.ECParameterSpec;
+import java.security.spec.ECPoint;
+import java.security.spec.ECPublicKeySpec;
 import java.time.Instant;
+import java.util.Arrays;
+import java.util.Base64;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.Random;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import org.bouncycastle.asn1.ASN1Encodable;
+import org.bouncycastle.asn1.ASN1Integer;
+import org.bouncycastle.asn1.DERSequence;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -113,7 +126,39 @@ class IntentVerifierTest {
         .asString()
         .isEqualTo("DSSEv1 29 http://example.com/HelloWorld 11 hello world");
     assertThat(Dsse.pae("ü", ByteString.EMPTY))
-        .isEqualTo("DSSEv1 2 ü 0 ".getBytes(java.nio.charset.StandardCharsets.UTF_8));
+        .isEqualTo("DSSEv1 2 ü 0 ".getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** The signature of the DSSE specification's example, which has the form r || s there. */
+  @Test
+  void a_signature_of_the_specification_verifies() throws Exception {
+    AlgorithmParameters curve = AlgorithmParameters.getInstance("EC");
+    curve.init(new ECGenParameterSpec("secp256r1"));
+    PublicKey key =
+        KeyFactory.getInstance("EC")
+            .generatePublic(
+                new ECPublicKeySpec(
+                    new ECPoint(
+                        new BigInteger(
+                            "46950820868899156662930047687818585632848591499744589407958293238635476079160"),
+                        new BigInteger(
+                            "5640078356564379163099075877009565129882514886557779369047442380624545832820")),
+                    curve.getParameterSpec(ECParameterSpec.class)));
+    byte[] rs =
+        Base64.getDecoder()
+            .decode(
+                "A3JqsQGtVsJ2O2xqrI5IcnXip5GToJ3F+FnZ+O88SjtR6rDAajabZKciJTfUiHqJPcIAriEGAHTVeCUjW2JIZA==");
+    byte[] der =
+        new DERSequence(
+                new ASN1Encodable[] {
+                  new ASN1Integer(new BigInteger(1, Arrays.copyOf(rs, 32))),
+                  new ASN1Integer(new BigInteger(1, Arrays.copyOfRange(rs, 32, 64)))
+                })
+            .getEncoded();
+    byte[] pae = Dsse.pae("http://example.com/HelloWorld", ByteString.copyFromUtf8("hello world"));
+    assertThat(Dsse.verifies(key, pae, der)).isTrue();
+    pae[0] ^= 1;
+    assertThat(Dsse.verifies(key, pae, der)).isFalse();
   }
 
   @Test
@@ -250,7 +295,7 @@ class IntentVerifierTest {
         signing("request id missing", b -> b.clearRequestId(), IntentProblem.REQUEST_ID_MALFORMED),
         signing(
             "request id upper case",
-            b -> b.setRequestId(b.getRequestId().toUpperCase(java.util.Locale.ROOT)),
+            b -> b.setRequestId(b.getRequestId().toUpperCase(Locale.ROOT)),
             IntentProblem.REQUEST_ID_MALFORMED),
         signing(
             "request id nil",
@@ -411,12 +456,12 @@ class IntentVerifierTest {
       assertThat(
               RequesterKeys.privateKey(
                   pem("PRIVATE KEY", pair.getPrivate().getEncoded())
-                      .getBytes(java.nio.charset.StandardCharsets.US_ASCII)))
+                      .getBytes(StandardCharsets.US_ASCII)))
           .isEqualTo(pair.getPrivate());
     }
     String good = pem("PUBLIC KEY", ED25519.getPublic().getEncoded());
     byte[] trailing =
-        java.util.Arrays.copyOf(
+        Arrays.copyOf(
             ED25519.getPublic().getEncoded(), ED25519.getPublic().getEncoded().length + 1);
     byte[] offCurve = P256.getPublic().getEncoded();
     offCurve[offCurve.length - 1] ^= 1;
@@ -446,7 +491,7 @@ class IntentVerifierTest {
     return "-----BEGIN "
         + label
         + "-----\n"
-        + java.util.Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(der)
+        + Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(der)
         + "\n-----END "
         + label
         + "-----\n";
