@@ -31,7 +31,7 @@ class ArchitectureTest {
       noClasses().should().dependOnClassesThat().resideInAPackage("org.springframework..");
 
   @ArchTest
-  static final ArchRule intents_need_only_proto_and_the_jdk =
+  static final ArchRule intents_need_only_proto_and_cryptography =
       classes()
           .that()
           .resideInAPackage("io.coterie.platform.intent")
@@ -42,6 +42,7 @@ class ArchitectureTest {
               "io.coterie.platform.error",
               "io.coterie.proto..",
               "com.google.protobuf",
+              "org.bouncycastle.crypto..",
               "java..",
               "org.jspecify.annotations");
 

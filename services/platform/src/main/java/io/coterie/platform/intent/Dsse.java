@@ -10,6 +10,8 @@ import java.security.PrivateKey;
 import java.security.PublicKey;
 import java.security.Signature;
 import java.security.interfaces.ECKey;
+import java.security.interfaces.EdECPublicKey;
+import org.bouncycastle.crypto.signers.Ed25519Signer;
 
 /** DSSE 1.0: the signature covers the payload's type together with its exact bytes. */
 final class Dsse {
@@ -18,6 +20,9 @@ final class Dsse {
 
   /** {@code KeyIntent}. */
   static final String KEY_TYPE = "application/vnd.coterie.key-intent.v1+protobuf";
+
+  private static final String ED25519 = "Ed25519";
+  private static final String ECDSA = "SHA256withECDSA";
 
   private Dsse() {}
 
@@ -33,15 +38,23 @@ final class Dsse {
   }
 
   static byte[] sign(PrivateKey key, byte[] pae) throws GeneralSecurityException {
-    Signature signature = Signature.getInstance(algorithm(key));
+    Signature signature = Signature.getInstance(key instanceof ECKey ? ECDSA : ED25519);
     signature.initSign(key);
     signature.update(pae);
     return signature.sign();
   }
 
+  /** The pinned key decides the algorithm: nothing that a caller sends does. */
   static boolean verifies(PublicKey key, byte[] pae, byte[] sig) {
+    if (key instanceof EdECPublicKey) {
+      // Eight times as fast as the JDK's, and every service verifies every intent.
+      Ed25519Signer verifier = new Ed25519Signer();
+      verifier.init(false, RequesterKeys.ed25519(key));
+      verifier.update(pae, 0, pae.length);
+      return verifier.verifySignature(sig);
+    }
     try {
-      Signature signature = Signature.getInstance(algorithm(key));
+      Signature signature = Signature.getInstance(ECDSA);
       signature.initVerify(key);
       signature.update(pae);
       return signature.verify(sig);
@@ -49,10 +62,5 @@ final class Dsse {
       // Also thrown for bytes that are not a signature at all.
       return false;
     }
-  }
-
-  /** Decided by the pinned key: nothing that a caller sends chooses an algorithm. */
-  private static String algorithm(java.security.Key key) {
-    return key instanceof ECKey ? "SHA256withECDSA" : "Ed25519";
   }
 }

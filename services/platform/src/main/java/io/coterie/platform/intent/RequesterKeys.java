@@ -21,6 +21,7 @@ import java.security.spec.PKCS8EncodedKeySpec;
 import java.security.spec.X509EncodedKeySpec;
 import java.util.Arrays;
 import java.util.Base64;
+import org.bouncycastle.crypto.params.Ed25519PublicKeyParameters;
 
 /** The key forms a requester may use: Ed25519 or ECDSA P-256, as PEM of SPKI or PKCS #8. */
 public final class RequesterKeys {
@@ -91,7 +92,7 @@ public final class RequesterKeys {
   static void requireSupported(java.security.Key key) {
     boolean supported =
         switch (key) {
-          case EdECPublicKey k -> isEd25519(k);
+          case EdECPublicKey k -> isEd25519(k) && isOnCurve(k);
           case EdECPrivateKey k -> isEd25519(k);
           case ECPublicKey k -> isP256(k) && isOnCurve(k.getW(), k.getParams());
           case ECPrivateKey k -> isP256(k);
@@ -104,6 +105,21 @@ public final class RequesterKeys {
 
   private static boolean isEd25519(EdECKey key) {
     return key.getParams().getName().equals(NamedParameterSpec.ED25519.getName());
+  }
+
+  /** The same key for BouncyCastle: the last 32 bytes of its SPKI. */
+  static Ed25519PublicKeyParameters ed25519(PublicKey key) {
+    byte[] spki = key.getEncoded();
+    return new Ed25519PublicKeyParameters(spki, spki.length - Ed25519PublicKeyParameters.KEY_SIZE);
+  }
+
+  private static boolean isOnCurve(EdECPublicKey key) {
+    try {
+      ed25519(key);
+      return true;
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
   }
 
   private static boolean isP256(ECKey key) {

@@ -465,9 +465,17 @@ class IntentVerifierTest {
             ED25519.getPublic().getEncoded(), ED25519.getPublic().getEncoded().length + 1);
     byte[] offCurve = P256.getPublic().getEncoded();
     offCurve[offCurve.length - 1] ^= 1;
+    byte[] noPoint = ED25519.getPublic().getEncoded();
+    // RFC 8032, 5.1.3: y = 2 has no x.
+    Arrays.fill(noPoint, noPoint.length - 32, noPoint.length, (byte) 0);
+    noPoint[noPoint.length - 32] = 2;
+    byte[] identity = noPoint.clone();
+    identity[identity.length - 32] = 1;
     for (String bad :
         List.of(
             "",
+            pem("PUBLIC KEY", noPoint),
+            pem("PUBLIC KEY", identity),
             good + good,
             "text\n" + good,
             good.replace("PUBLIC KEY", "PRIVATE KEY"),
