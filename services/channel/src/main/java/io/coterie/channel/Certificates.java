@@ -1,0 +1,139 @@
+package io.coterie.channel;
+
+import io.coterie.channel.ChannelException.Cause;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+import org.signal.libsignal.metadata.certificate.CertificateValidator;
+import org.signal.libsignal.metadata.certificate.InvalidCertificateException;
+import org.signal.libsignal.metadata.certificate.SenderCertificate;
+import org.signal.libsignal.protocol.InvalidKeyException;
+import org.signal.libsignal.protocol.ecc.ECPublicKey;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Sender certificates: the own one, fetched and renewed, and those of others, verified.
+ *
+ * <p>A certificate from the messaging service proves nothing by itself, since the service is not
+ * trusted: it must also carry the identity key that the roster pins. Verification costs two
+ * signatures, so the last good one of each peer is remembered, byte for byte.
+ */
+final class Certificates {
+  private static final Logger LOG = LoggerFactory.getLogger(Certificates.class);
+
+  /** An own certificate is renewed when less than this is left of it, or half its life. */
+  private static final Duration RENEW = Duration.ofHours(1);
+
+  /** Pause after a certificate could not be had. */
+  private static final Duration RETRY = Duration.ofSeconds(1);
+
+  private final Member self;
+  private final CertificateValidator validator;
+  private final Messaging messaging;
+
+  private volatile @Nullable SenderCertificate own;
+  private volatile CompletableFuture<SenderCertificate> first = new CompletableFuture<>();
+  private volatile boolean fetching;
+  private volatile long renewAtMs;
+
+  Certificates(Member self, byte[] trustRoot, Messaging messaging) {
+    this.self = self;
+    this.messaging = messaging;
+    try {
+      this.validator = new CertificateValidator(new ECPublicKey(trustRoot));
+    } catch (InvalidKeyException e) {
+      throw new IllegalArgumentException("the trust root is not a public key", e);
+    }
+  }
+
+  /** The own certificate, at once or when the service has given one. */
+  CompletableFuture<SenderCertificate> own() {
+    SenderCertificate certificate = own;
+    if (certificate != null && certificate.getExpiration() > System.currentTimeMillis()) {
+      return CompletableFuture.completedFuture(certificate);
+    }
+    return first.copy();
+  }
+
+  /** Fetches the own certificate when there is none or it is due. */
+  void renew() {
+    long now = System.currentTimeMillis();
+    synchronized (this) {
+      if (fetching || now < renewAtMs) {
+        return;
+      }
+      fetching = true;
+      SenderCertificate certificate = own;
+      if (certificate != null && certificate.getExpiration() <= now && first.isDone()) {
+        first = new CompletableFuture<>();
+      }
+    }
+    messaging
+        .senderCertificate()
+        .thenAccept(this::accept)
+        .whenComplete(
+            (done, failure) -> {
+              if (failure != null) {
+                renewAtMs = System.currentTimeMillis() + RETRY.toMillis();
+                LOG.info("no sender certificate: {}", Failures.of(failure).getMessage());
+              }
+              fetching = false;
+            });
+  }
+
+  private void accept(byte[] bytes) {
+    long now = System.currentTimeMillis();
+    try {
+      SenderCertificate certificate = new SenderCertificate(bytes);
+      validator.validate(certificate, now);
+      if (!certificate.getSenderUuid().equals(self.aci().toString())
+          || certificate.getSenderDeviceId() != self.deviceId()
+          || !Arrays.equals(certificate.getKey().serialize(), self.identityKey())) {
+        throw new ChannelException(
+            Cause.UNTRUSTED, "the messaging service certified another identity than this one");
+      }
+      long left = certificate.getExpiration() - now;
+      renewAtMs = now + Math.max(left / 2, left - RENEW.toMillis());
+      own = certificate;
+      first.complete(certificate);
+    } catch (InvalidCertificateException e) {
+      throw new ChannelException(
+          Cause.UNTRUSTED, "the own sender certificate does not verify against the trust root", e);
+    }
+  }
+
+  /** Gives up on a certificate; what waits for one fails. */
+  void close() {
+    first.completeExceptionally(new ChannelException(Cause.CLOSED, "the channel is closed"));
+  }
+
+  /**
+   * Verifies the certificate of a message that claims to come from that peer.
+   *
+   * @return why it is refused, or null
+   */
+  ChannelMetrics.@Nullable Rejection refusal(Peer peer, SenderCertificate certificate) {
+    long now = System.currentTimeMillis();
+    byte[] bytes = certificate.getSerialized();
+    synchronized (peer) {
+      if (now < peer.verifiedUntilMs && Arrays.equals(bytes, peer.verifiedCertificate)) {
+        return null;
+      }
+    }
+    try {
+      validator.validate(certificate, now);
+    } catch (InvalidCertificateException e) {
+      return ChannelMetrics.Rejection.CERTIFICATE;
+    }
+    if (!certificate.getKey().equals(peer.identity.getPublicKey())) {
+      return ChannelMetrics.Rejection.IDENTITY;
+    }
+    synchronized (peer) {
+      peer.verifiedCertificate = bytes;
+      peer.verifiedUntilMs = certificate.getExpiration();
+    }
+    return null;
+  }
+}

@@ -1,0 +1,489 @@
+package io.coterie.channel;
+
+import io.coterie.channel.ChannelException.Cause;
+import io.coterie.channel.ChannelMetrics.Mode;
+import io.coterie.channel.SecureChannel.SendOptions;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+import org.signal.libsignal.protocol.InvalidKeyException;
+import org.signal.libsignal.protocol.InvalidMessageException;
+import org.signal.libsignal.protocol.InvalidVersionException;
+import org.signal.libsignal.protocol.LegacyMessageException;
+import org.signal.libsignal.protocol.SignalProtocolAddress;
+import org.signal.libsignal.protocol.groups.GroupSessionBuilder;
+import org.signal.libsignal.protocol.message.SenderKeyDistributionMessage;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Brings this member and each peer to hold each other's sender keys, and back there after either
+ * has restarted. docs/protocols/channel.md, "Hello", is the specification.
+ *
+ * <p>Each side knows, for each peer, what is missing ({@link #needsHello}); as long as something
+ * is, hellos go out, at once when there is news, and otherwise with growing pauses. There is no
+ * other state machine: every message may be lost, repeated or come from a process that is gone.
+ */
+final class KeyExchange {
+  private static final Logger LOG = LoggerFactory.getLogger(KeyExchange.class);
+
+  /** Hellos to one peer that may follow each other at once. */
+  static final int HELLO_BURST = 8;
+
+  /** After which one more may follow this often: a peer cannot make us flood it. */
+  private static final Duration HELLO_REFILL = Duration.ofMillis(100);
+
+  /** Sessions reset for decryption failures: first and longest pause between two of them. */
+  private static final Duration RESET_MIN = Duration.ofMillis(250);
+
+  private static final Duration RESET_MAX = Duration.ofSeconds(10);
+
+  /** An unanswered hello opens a fresh session every so many times. */
+  private static final int FRESH_EVERY = 3;
+
+  /** Heartbeats a peer may miss before it counts as not reachable. */
+  static final int SILENCE = 3;
+
+  private final ChannelConfig config;
+  private final ProtocolStore store;
+  private final Outbox outbox;
+  private final Certificates certificates;
+  private final ChannelMetrics metrics;
+  private final Executor pool;
+  private final SignalProtocolAddress self;
+  private final Collection<Peer> peers;
+  private final long incarnation = new SecureRandom().nextLong();
+
+  private final List<Waiter> waiters = new CopyOnWriteArrayList<>();
+
+  /** Guards the choice of sender keys. */
+  private final Object keys = new Object();
+
+  private volatile OwnSenderKey current;
+  private volatile @Nullable OwnSenderKey next;
+  private long rotateAtNanos;
+
+  private volatile boolean running;
+
+  /** Someone who waits until all of these peers are ready. */
+  private record Waiter(
+      Collection<Peer> peers,
+      Predicate<Peer> ready,
+      long deadlineNanos,
+      CompletableFuture<Void> done) {}
+
+  /**
+   * @param peers all other members; the collection may change under way
+   */
+  KeyExchange(
+      ChannelConfig config,
+      ProtocolStore store,
+      Outbox outbox,
+      Certificates certificates,
+      ChannelMetrics metrics,
+      Executor pool,
+      Member self,
+      Collection<Peer> peers) {
+    this.config = config;
+    this.store = store;
+    this.outbox = outbox;
+    this.certificates = certificates;
+    this.metrics = metrics;
+    this.pool = pool;
+    this.self = new SignalProtocolAddress(self.aci().toString(), self.deviceId());
+    this.peers = peers;
+    this.current = create();
+  }
+
+  private OwnSenderKey create() {
+    OwnSenderKey key = new OwnSenderKey(UUID.randomUUID(), System.nanoTime());
+    distribution(key);
+    return key;
+  }
+
+  /** What a peer needs to follow that key from here on; makes the key the first time. */
+  private byte[] distribution(OwnSenderKey key) {
+    synchronized (key) {
+      return new GroupSessionBuilder(store).create(self, key.id()).serialize();
+    }
+  }
+
+  /** Starts to greet. */
+  void start() {
+    running = true;
+    peers.forEach(this::kick);
+  }
+
+  void close() {
+    running = false;
+    for (Waiter waiter : waiters) {
+      waiter.done.completeExceptionally(
+          new ChannelException(Cause.CLOSED, "the channel was closed meanwhile"));
+    }
+    waiters.clear();
+  }
+
+  // What is known of a peer
+
+  /** Whether sender keys have been exchanged in both directions. */
+  boolean established(Peer peer) {
+    synchronized (peer) {
+      return peer.holds.contains(current.id()) && !peer.theirs.isEmpty() && outbox.hasSession(peer);
+    }
+  }
+
+  /** Whether it is established and was heard of lately. */
+  boolean reachable(Peer peer) {
+    return System.nanoTime() - peer.lastHeardNanos < config.timing().heartbeat().toNanos() * SILENCE
+        && established(peer);
+  }
+
+  /**
+   * Whether a broadcast may go out: the service has accepted the sender key for the peer, and keeps
+   * the order. If the peer cannot read it after all, it holds the broadcast and asks.
+   */
+  boolean offered(Peer peer) {
+    synchronized (peer) {
+      return peer.offered.contains(current.id()) && outbox.hasSession(peer);
+    }
+  }
+
+  /** The sender key for broadcasts. */
+  OwnSenderKey senderKey() {
+    return current;
+  }
+
+  private boolean needsHello(Peer peer) {
+    OwnSenderKey following = next;
+    return peer.replyOwed
+        || peer.asking
+        || peer.resetSession
+        || peer.theirs.isEmpty()
+        || !peer.holds.contains(current.id())
+        || (following != null && !peer.holds.contains(following.id()))
+        || !outbox.hasSession(peer);
+  }
+
+  // Sending
+
+  /** Sends a hello now if one is needed and allowed. */
+  void kick(Peer peer) {
+    boolean fresh;
+    synchronized (peer) {
+      if (!running || !needsHello(peer)) {
+        return;
+      }
+      if (peer.helloInFlight) {
+        peer.kickAgain = true;
+        return;
+      }
+      long now = System.nanoTime();
+      if (now - peer.nextHelloNanos < 0 || !token(peer, now)) {
+        return;
+      }
+      peer.helloInFlight = true;
+      peer.kickAgain = false;
+      fresh =
+          peer.resetSession
+              || !outbox.hasSession(peer)
+              || peer.attempts % FRESH_EVERY == FRESH_EVERY - 1;
+      if (fresh) {
+        peer.resetSession = false;
+        peer.lastResetNanos = now;
+      }
+    }
+    CompletableFuture<Void> session =
+        fresh ? outbox.open(peer) : CompletableFuture.completedFuture(null);
+    session
+        .thenCombine(certificates.own(), (opened, certificate) -> opened)
+        .thenComposeAsync(ready -> send(peer, fresh), pool)
+        .whenComplete((sent, failure) -> sent(peer, fresh, failure));
+  }
+
+  private static boolean token(Peer peer, long now) {
+    double refill = (now - peer.tokensAtNanos) / (double) HELLO_REFILL.toNanos();
+    peer.tokens = Math.min(HELLO_BURST, peer.tokens + refill);
+    peer.tokensAtNanos = now;
+    if (peer.tokens < 1) {
+      return false;
+    }
+    peer.tokens--;
+    return true;
+  }
+
+  private CompletableFuture<Void> send(Peer peer, boolean fresh) {
+    List<UUID> ids = new ArrayList<>();
+    List<byte[]> distributions = new ArrayList<>();
+    Frame.Hello hello;
+    long about;
+    boolean answering;
+    synchronized (peer) {
+      for (OwnSenderKey key : ownKeys()) {
+        if (!peer.holds.contains(key.id())) {
+          ids.add(key.id());
+          distributions.add(distribution(key));
+        }
+      }
+      List<UUID> held = new ArrayList<>(peer.theirs);
+      hello =
+          new Frame.Hello(
+              incarnation,
+              ++peer.helloSequence,
+              !ids.isEmpty() || peer.theirs.isEmpty() || peer.asking,
+              held,
+              distributions);
+      about = peer.incarnation;
+      answering = peer.replyOwed;
+      peer.replyOwed = false;
+    }
+    metrics.hello(fresh);
+    return outbox
+        .pairwise(Mode.CONTROL, peer, List.of(Frame.hello(hello)), SendOptions.online(null))
+        .whenComplete(
+            (accepted, failure) -> {
+              synchronized (peer) {
+                if (failure != null) {
+                  peer.replyOwed |= answering;
+                } else if (peer.incarnation == about || about == 0) {
+                  peer.offered.addAll(ids);
+                }
+              }
+            });
+  }
+
+  private List<OwnSenderKey> ownKeys() {
+    OwnSenderKey following = next;
+    return following == null ? List.of(current) : List.of(current, following);
+  }
+
+  private void sent(Peer peer, boolean fresh, @Nullable Throwable failure) {
+    boolean again;
+    synchronized (peer) {
+      peer.helloInFlight = false;
+      long min = config.timing().helloMin().toMillis();
+      long pause =
+          Math.min(config.timing().helloMax().toMillis(), min << Math.min(peer.attempts, 16));
+      peer.attempts++;
+      peer.nextHelloNanos =
+          System.nanoTime()
+              + Duration.ofMillis(pause - ThreadLocalRandom.current().nextLong(pause / 4 + 1))
+                  .toNanos();
+      if (failure != null && fresh) {
+        peer.resetSession |= !outbox.hasSession(peer);
+      }
+      again = peer.kickAgain;
+      peer.kickAgain = false;
+      if (again && failure == null) {
+        peer.nextHelloNanos = System.nanoTime();
+      }
+      if (failure == null) {
+        peer.lastFailure = null;
+      } else {
+        String text = String.valueOf(Failures.of(failure).getMessage());
+        if (!text.equals(peer.lastFailure)) {
+          LOG.info("hello to {} failed: {}", peer, text);
+          peer.lastFailure = text;
+        }
+      }
+    }
+    check();
+    if (again) {
+      kick(peer);
+    }
+  }
+
+  // Receiving
+
+  /**
+   * Takes a hello. Runs in the peer's inbound lane.
+   *
+   * @return whether there are new sender keys
+   */
+  boolean received(Peer peer, Frame.Hello hello) {
+    boolean learned = false;
+    synchronized (peer) {
+      if (hello.incarnation() == peer.incarnation) {
+        if (hello.sequence() <= peer.lastSequence) {
+          return false;
+        }
+      } else {
+        // Another process of the peer: it has nothing of ours, and what we have of it is void.
+        peer.incarnation = hello.incarnation();
+        peer.offered.clear();
+        for (UUID id : peer.theirs) {
+          store.deleteSenderKey(peer.address, id);
+        }
+        peer.theirs.clear();
+        peer.reassembly.clear();
+      }
+      peer.lastSequence = hello.sequence();
+      peer.holds.clear();
+      peer.holds.addAll(hello.holds());
+      peer.offered.addAll(hello.holds());
+      peer.replyOwed |= hello.reply();
+      peer.asking = false;
+      peer.attempts = 0;
+      peer.nextHelloNanos = System.nanoTime();
+      for (byte[] distribution : hello.distributions()) {
+        learned |= learn(peer, distribution);
+      }
+    }
+    check();
+    kick(peer);
+    return learned;
+  }
+
+  private boolean learn(Peer peer, byte[] distribution) {
+    try {
+      SenderKeyDistributionMessage message = new SenderKeyDistributionMessage(distribution);
+      UUID id = message.getDistributionId();
+      new GroupSessionBuilder(store).process(peer.address, message);
+      boolean added = peer.theirs.add(id);
+      if (peer.theirs.size() > Frame.MAX_DISTRIBUTIONS) {
+        UUID oldest = peer.theirs.removeFirst();
+        store.deleteSenderKey(peer.address, oldest);
+      }
+      return added;
+    } catch (InvalidMessageException
+        | InvalidVersionException
+        | LegacyMessageException
+        | InvalidKeyException e) {
+      LOG.info("{} sent a sender key that is not readable", peer);
+      return false;
+    }
+  }
+
+  /** A broadcast came under a sender key that is not here: asks for it. */
+  void missingSenderKey(Peer peer) {
+    synchronized (peer) {
+      if (peer.asking) {
+        return;
+      }
+      peer.asking = true;
+      peer.nextHelloNanos = System.nanoTime();
+    }
+    kick(peer);
+  }
+
+  /** A pairwise message could not be decrypted: opens a fresh session, not too often. */
+  void brokenSession(Peer peer) {
+    synchronized (peer) {
+      long now = System.nanoTime();
+      Duration since = Duration.ofNanos(now - peer.lastResetNanos);
+      long pause = Math.max(peer.resetPauseMs, RESET_MIN.toMillis());
+      if (peer.lastResetNanos != 0 && since.toMillis() < pause) {
+        return;
+      }
+      peer.resetPauseMs =
+          since.compareTo(RESET_MAX.multipliedBy(2)) > 0
+              ? RESET_MIN.toMillis()
+              : Math.min(pause * 2, RESET_MAX.toMillis());
+      peer.resetSession = true;
+      peer.nextHelloNanos = now;
+    }
+    kick(peer);
+  }
+
+  // Waiting and time
+
+  /**
+   * Completes when all of the peers are ready.
+   *
+   * @param patience fails with NOT_ESTABLISHED after it; null waits for ever
+   */
+  CompletableFuture<Void> when(
+      Collection<Peer> needed, Predicate<Peer> ready, @Nullable Duration patience) {
+    if (needed.stream().allMatch(ready)) {
+      return CompletableFuture.completedFuture(null);
+    }
+    long deadline = patience == null ? Long.MAX_VALUE : System.nanoTime() + patience.toNanos();
+    Waiter waiter = new Waiter(List.copyOf(needed), ready, deadline, new CompletableFuture<>());
+    waiters.add(waiter);
+    check();
+    return waiter.done;
+  }
+
+  private void check() {
+    for (Waiter waiter : waiters) {
+      if (waiter.done.isDone() || waiter.peers.stream().allMatch(waiter.ready)) {
+        waiters.remove(waiter);
+        pool.execute(() -> waiter.done.complete(null));
+      }
+    }
+  }
+
+  /** Called some twenty times a second: what is due because time has passed. */
+  void tick(long now) {
+    for (Peer peer : peers) {
+      kick(peer);
+    }
+    for (Iterator<Waiter> it = waiters.iterator(); it.hasNext(); ) {
+      Waiter waiter = it.next();
+      if (waiter.deadlineNanos != Long.MAX_VALUE && now - waiter.deadlineNanos >= 0) {
+        waiters.remove(waiter);
+        List<Peer> missing = waiter.peers.stream().filter(waiter.ready.negate()).toList();
+        pool.execute(
+            () ->
+                waiter.done.completeExceptionally(
+                    new ChannelException(
+                        Cause.NOT_ESTABLISHED, "no keys exchanged with " + missing)));
+      }
+    }
+    rotateIfDue(now);
+  }
+
+  private void rotateIfDue(long now) {
+    synchronized (keys) {
+      OwnSenderKey following = next;
+      if (following == null) {
+        if (current.worn(config, now)) {
+          prepareRotation(now);
+        }
+        return;
+      }
+      boolean confirmed =
+          peers.stream()
+              .filter(this::reachable)
+              .allMatch(
+                  peer -> {
+                    synchronized (peer) {
+                      return peer.holds.contains(following.id());
+                    }
+                  });
+      if (confirmed || now - rotateAtNanos >= 0) {
+        current = following;
+        next = null;
+      }
+    }
+    check();
+  }
+
+  /** Makes a new sender key and hands it out; it is used once the peers that are there have it. */
+  void rotate() {
+    synchronized (keys) {
+      prepareRotation(System.nanoTime());
+    }
+    peers.forEach(this::kick);
+  }
+
+  private void prepareRotation(long now) {
+    next = create();
+    rotateAtNanos = now + config.timing().rotation().toNanos();
+    for (Peer peer : peers) {
+      synchronized (peer) {
+        peer.attempts = 0;
+        peer.nextHelloNanos = now;
+      }
+    }
+  }
+}

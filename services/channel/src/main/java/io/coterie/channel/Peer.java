@@ -1,0 +1,115 @@
+package io.coterie.channel;
+
+import java.util.ArrayDeque;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.Executor;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.signal.libsignal.protocol.IdentityKey;
+import org.signal.libsignal.protocol.InvalidKeyException;
+import org.signal.libsignal.protocol.SignalProtocolAddress;
+
+/** Another member, and what this process knows of it. */
+final class Peer {
+  final Member member;
+  final SignalProtocolAddress address;
+  final IdentityKey identity;
+  final byte[] accessKey;
+
+  /** Held around every operation on the pairwise session, and only around those. */
+  final ReentrantLock session = new ReentrantLock();
+
+  /** What came from this peer, in the order in which it came. */
+  final Lane inbound;
+
+  /** Pairwise messages to this peer, in the order in which they were given. */
+  final Lane outbound;
+
+  final Reassembly reassembly;
+
+  /** The sender certificate that was last verified for this peer. Guarded by {@code this}. */
+  byte @Nullable [] verifiedCertificate;
+
+  long verifiedUntilMs;
+
+  /** {@link System#nanoTime()} of the last message that was proved to come from this peer. */
+  volatile long lastHeardNanos;
+
+  // The state of the key exchange, guarded by this. docs/protocols/channel.md, "Hello".
+
+  /** Which process of the peer the rest is about; 0 before the first hello. */
+  long incarnation;
+
+  long lastSequence;
+
+  /** Own sender keys the messaging service has accepted for this process of the peer. */
+  final Set<UUID> offered = new HashSet<>();
+
+  /** Own sender keys the peer says it holds. */
+  final Set<UUID> holds = new HashSet<>();
+
+  /** Sender keys of the peer held here, oldest first. */
+  final LinkedHashSet<UUID> theirs = new LinkedHashSet<>();
+
+  /** The peer has asked for a confirmation. */
+  boolean replyOwed;
+
+  /** The peer has used a sender key that is not held here. */
+  boolean asking;
+
+  /** The session does not serve: the next hello opens a fresh one. */
+  boolean resetSession;
+
+  boolean helloInFlight;
+
+  /** Something happened while a hello was in flight. */
+  boolean kickAgain;
+
+  /** Hellos since the peer last said something new. */
+  int attempts;
+
+  long nextHelloNanos;
+  long helloSequence;
+
+  /** When a fresh session was last offered, and for how long no other one may be. */
+  long lastResetNanos;
+
+  long resetPauseMs;
+
+  /** Replies that may be sent at once; see {@link KeyExchange}. */
+  double tokens = KeyExchange.HELLO_BURST;
+
+  long tokensAtNanos;
+
+  /** The last failure of a hello that was logged, so that it is logged once. */
+  @Nullable String lastFailure;
+
+  /** Group messages whose sender key has not come. Only touched in {@link #inbound}. */
+  final ArrayDeque<Inbox.Held> held = new ArrayDeque<>();
+
+  Peer(Member member, Executor pool, ChannelConfig config) {
+    this.member = member;
+    this.address = new SignalProtocolAddress(member.aci().toString(), member.deviceId());
+    try {
+      this.identity = new IdentityKey(member.identityKey());
+    } catch (InvalidKeyException e) {
+      throw new IllegalArgumentException(member.name() + ": identityKey is not a public key", e);
+    }
+    this.accessKey = Messaging.accessKey(member.identityKey());
+    this.inbound = new Lane(pool);
+    this.outbound = new Lane(pool);
+    this.reassembly = new Reassembly(config.limits(), config.timing().reassembly());
+    long now = System.nanoTime();
+    this.nextHelloNanos = now;
+    this.tokensAtNanos = now;
+    this.lastHeardNanos = now - config.timing().heartbeat().toNanos() * KeyExchange.SILENCE;
+  }
+
+  @Override
+  public String toString() {
+    return member.name();
+  }
+}
