@@ -3,12 +3,15 @@
 // The names are the header's.
 #![allow(non_camel_case_types)]
 
+use core::cell::Cell;
 use core::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
+use std::panic::{catch_unwind, set_hook, take_hook};
+use std::sync::Once;
 
 use engine::Secret;
 use zeroize::Zeroize;
 
+use crate::session::{AnySession, StartError};
 use crate::vault::Vault;
 
 /// `MPC_ABI_VERSION`.
@@ -55,6 +58,7 @@ pub struct mpc_vault(Vault);
 
 /// Opaque: one party's run of one protocol.
 pub struct mpc_session {
+    running: AnySession,
     poisoned: bool,
 }
 
@@ -100,9 +104,26 @@ fn exact(mut bytes: Vec<u8>) -> Box<[u8]> {
     copy
 }
 
+thread_local! {
+    static IN_CALL: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Runs `body`, and turns a panic into `MPC_INTERNAL`.
 fn guarded(body: impl FnOnce() -> mpc_code) -> mpc_code {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or(MPC_INTERNAL)
+    static QUIET: Once = Once::new();
+    // The code says what happened; a message on standard error could only add what must not be there.
+    QUIET.call_once(|| {
+        let outside = take_hook();
+        set_hook(Box::new(move |info| {
+            if !IN_CALL.get() {
+                outside(info);
+            }
+        }));
+    });
+    IN_CALL.set(true);
+    let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(MPC_INTERNAL);
+    IN_CALL.set(false);
+    code
 }
 
 /// Version of this interface.
@@ -262,10 +283,33 @@ pub unsafe extern "C" fn mpc_session_start(
         step.write(mpc_buffer::EMPTY);
         error_detail.write(mpc_buffer::EMPTY);
     }
-    let _ = (vault, config, sealed_identity, sealed_share);
-    // SAFETY: the output is writable by contract.
-    unsafe { error_detail.write(mpc_buffer::from_vec(b"unknown protocol".to_vec())) };
-    MPC_SETUP_REFUSED
+    guarded(|| {
+        // SAFETY: live or null, and valid views, by contract.
+        let (vault, config, identity, share) =
+            unsafe { (vault.as_ref(), config.bytes(), sealed_identity.bytes(), sealed_share.bytes()) };
+        let (Some(config), Some(identity), Some(share)) = (config, identity, share) else {
+            return MPC_INVALID_ARGUMENT;
+        };
+        let (code, detail) = match AnySession::start(vault.map(|vault| &vault.0), config, identity, share) {
+            Ok((running, first)) => {
+                let session = Box::new(mpc_session { running, poisoned: false });
+                // SAFETY: the outputs are writable by contract.
+                unsafe {
+                    out.write(Box::into_raw(session));
+                    step.write(mpc_buffer::from_vec(first));
+                }
+                return MPC_OK;
+            }
+            Err(StartError::Unseal) => return MPC_UNSEAL_FAILED,
+            Err(StartError::Undecodable) => {
+                (MPC_INVALID_ARGUMENT, "config is not a SessionConfig".to_owned())
+            }
+            Err(StartError::Setup(error)) => (MPC_SETUP_REFUSED, error.to_string()),
+        };
+        // SAFETY: the output is writable by contract.
+        unsafe { error_detail.write(mpc_buffer::from_vec(detail.into_bytes())) };
+        code
+    })
 }
 
 /// Hands one received envelope to a session.
@@ -284,13 +328,21 @@ pub unsafe extern "C" fn mpc_session_handle(
     }
     // SAFETY: the output is writable by contract.
     unsafe { step.write(mpc_buffer::EMPTY) };
-    let _ = (authenticated_sender, envelope);
     // SAFETY: live or null by contract.
-    match unsafe { session.as_mut() } {
-        None => MPC_INVALID_ARGUMENT,
-        Some(session) if session.poisoned => MPC_POISONED,
-        Some(_) => MPC_INTERNAL,
+    let Some(session) = (unsafe { session.as_mut() }) else { return MPC_INVALID_ARGUMENT };
+    if session.poisoned {
+        return MPC_POISONED;
     }
+    let code = guarded(|| {
+        // SAFETY: a valid view by contract.
+        let Some(envelope) = (unsafe { envelope.bytes() }) else { return MPC_INVALID_ARGUMENT };
+        let encoded = session.running.handle(authenticated_sender, envelope);
+        // SAFETY: the output is writable by contract.
+        unsafe { step.write(mpc_buffer::from_vec(encoded)) };
+        MPC_OK
+    });
+    session.poisoned = code == MPC_INTERNAL;
+    code
 }
 
 /// Wipes and frees a session.

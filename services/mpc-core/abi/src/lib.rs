@@ -4,6 +4,8 @@
 
 mod ffi;
 mod os_rng;
+pub mod proto;
+mod session;
 mod vault;
 
 pub use ffi::*;

@@ -61,7 +61,6 @@ pub struct SessionContext {
     protocol: ProtocolId,
     settings: SessionSettings,
     parties: PartySet,
-    signed: bool,
     digest: [u8; 32],
 }
 
@@ -93,7 +92,13 @@ impl SessionContext {
             check_evidence_keys(&settings.roster)?;
         }
         let digest = session_digest(protocol, signed, &settings);
-        Ok(Self { protocol, settings, parties, signed, digest })
+        Ok(Self { protocol, settings, parties, digest })
+    }
+
+    /// The context that a session of `P` with these settings has.
+    #[cfg(feature = "forge")]
+    pub fn for_test<P: crate::session::Protocol>(settings: SessionSettings) -> Result<Self, SetupError> {
+        Self::new(P::ID, P::SIGNED, settings)
     }
 
     /// The protocol that runs.
@@ -146,10 +151,6 @@ impl SessionContext {
         let mut transcript = Transcript::new(tags::SESSION);
         transcript.append("session", &self.digest);
         transcript
-    }
-
-    pub(crate) fn signed(&self) -> bool {
-        self.signed
     }
 
     pub(crate) fn evidence_key(&self, party: PartyId) -> Option<&EvidencePublicKey> {

@@ -82,6 +82,11 @@ impl Envelope {
         self.round
     }
 
+    /// Hash of the broadcasts that the sender says it saw in earlier rounds; only signed envelopes have one.
+    pub fn echo(&self) -> Option<&[u8; 32]> {
+        self.echo.as_ref()
+    }
+
     /// The encoded body.
     pub fn body(&self) -> &[u8] {
         &self.body
@@ -125,6 +130,11 @@ impl Envelope {
         let digest = Sha256::digest(&bytes).into();
         bytes.zeroize();
         digest
+    }
+
+    /// For our own log of what we broadcast. Envelopes have no `Clone`, as private ones carry secrets.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self { body: self.body.clone(), ..*self }
     }
 
     pub(crate) fn sign(&mut self, key: &EvidenceKey) {

@@ -4,6 +4,7 @@
 //! All of them carry ids and digests, never values.
 
 use core::fmt;
+use std::sync::Arc;
 
 use crate::envelope::Envelope;
 use crate::party::PartyId;
@@ -194,8 +195,6 @@ pub struct Abort {
     pub evidence: Vec<Vec<u8>>,
     /// The party whose notice ended our run, if it was not our own finding.
     pub reporter: Option<PartyId>,
-    /// What the other parties still need from us: the notice that lets them judge for themselves.
-    pub farewell: Vec<Envelope>,
 }
 
 impl Abort {
@@ -228,7 +227,7 @@ impl fmt::Debug for Abort {
 pub struct Fault {
     pub(crate) cause: AbortCause,
     pub(crate) culprits: Vec<PartyId>,
-    pub(crate) evidence: Vec<std::sync::Arc<Envelope>>,
+    pub(crate) evidence: Vec<Arc<Envelope>>,
 }
 
 impl Fault {
@@ -243,7 +242,7 @@ impl Fault {
     }
 
     /// `culprit` did it, and `evidence` (its own signed envelopes, and what they refer to) convinces everybody.
-    pub fn proven(cause: AbortCause, culprit: PartyId, evidence: Vec<std::sync::Arc<Envelope>>) -> Self {
+    pub fn proven(cause: AbortCause, culprit: PartyId, evidence: Vec<Arc<Envelope>>) -> Self {
         Self { cause, culprits: vec![culprit], evidence }
     }
 

@@ -4,12 +4,17 @@
 
 #![forbid(unsafe_code)]
 
+mod broadcast;
 pub mod context;
 pub mod envelope;
 pub mod evidence;
 pub mod fault;
+#[cfg(feature = "forge")]
+pub mod forge;
+mod mailbox;
 pub mod party;
 pub mod seal;
+pub mod session;
 pub mod tags;
 pub mod transcript;
 pub mod wire;
@@ -18,7 +23,11 @@ pub use context::{MAX_KEY_ID_BYTES, ProtocolId, RosterEntry, SessionContext, Ses
 pub use envelope::{Delivery, Envelope};
 pub use evidence::{EvidenceKey, EvidencePublicKey};
 pub use fault::{Abort, AbortCause, Advice, Fault, Reject, SetupError};
+pub use mailbox::Inbox;
 pub use party::{MAX_PARTIES, PartyId, PartySet, Threshold};
 pub use primitives::Secret;
+pub use session::{
+    Body, BroadcastBody, Next, Outbox, PrivateBody, Progress, Protocol, RoundRule, Session, Step,
+};
 pub use tags::Tag;
 pub use transcript::{Transcript, hedged};

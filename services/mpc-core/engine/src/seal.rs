@@ -86,7 +86,7 @@ impl DataKey {
 
     /// Opens a blob of `kind` that was sealed with `label`.
     pub fn unseal(&self, kind: SealKind, label: &[u8], blob: &[u8]) -> Result<Unsealed, UnsealFailed> {
-        let (head, public, rest) = split(kind, blob).map_err(|Malformed| UnsealFailed)?;
+        let Parts { head, public, rest } = split(kind, blob).map_err(|Malformed| UnsealFailed)?;
         let (nonce, ciphertext) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(UnsealFailed)?;
         let associated = associated_data(head, label);
         let payload = Payload { msg: ciphertext, aad: &associated };
@@ -137,8 +137,7 @@ impl ShareLabel {
 
     /// The label of a sealed share, readable without its key and genuine only once the share has been unsealed.
     pub fn peek(blob: &[u8]) -> Result<Self, Malformed> {
-        let (_, public, _) = split(SealKind::KeyShare, blob)?;
-        let mut reader = Reader::new(public);
+        let mut reader = Reader::new(split(SealKind::KeyShare, blob)?.public);
         let label = Self {
             family: text(reader.sized(MAX_LABEL_BYTES)?)?,
             key_id: text(reader.sized(MAX_KEY_ID_BYTES)?)?,
@@ -155,7 +154,14 @@ fn text(bytes: &[u8]) -> Result<String, Malformed> {
     core::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Malformed)
 }
 
-fn split(kind: SealKind, blob: &[u8]) -> Result<(&[u8], &[u8], &[u8]), Malformed> {
+/// A blob taken apart: everything before the nonce, the public part in it, and what follows.
+struct Parts<'a> {
+    head: &'a [u8],
+    public: &'a [u8],
+    rest: &'a [u8],
+}
+
+fn split(kind: SealKind, blob: &[u8]) -> Result<Parts<'_>, Malformed> {
     let mut reader = Reader::new(blob);
     if reader.u8()? != SEAL_VERSION || reader.u8()? != kind as u8 {
         return Err(Malformed);
@@ -163,7 +169,7 @@ fn split(kind: SealKind, blob: &[u8]) -> Result<(&[u8], &[u8], &[u8]), Malformed
     let length = usize::from(reader.u16()?);
     let public = reader.bytes(length)?;
     let (head, rest) = blob.split_at_checked(4 + length).ok_or(Malformed)?;
-    Ok((head, public, rest))
+    Ok(Parts { head, public, rest })
 }
 
 fn associated_data(head: &[u8], label: &[u8]) -> Vec<u8> {

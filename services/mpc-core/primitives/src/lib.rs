@@ -4,9 +4,12 @@
 
 #![deny(unsafe_code)]
 
+pub mod bls12_381;
 pub mod ot;
+pub mod schnorr;
 pub mod secp256k1;
 pub mod secret;
+pub mod shamir;
 pub mod vole;
 
 pub use secret::Secret;

@@ -1,3 +1,6 @@
-//! The signature schemes, one module each.
+//! The signature schemes, one module each. A scheme brings its rounds; `engine` runs them.
 
 #![forbid(unsafe_code)]
+
+pub mod bls;
+pub mod tags;

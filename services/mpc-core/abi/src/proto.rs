@@ -1,0 +1,218 @@
+//! The messages of `proto/coterie/core/v1/core.proto`, by hand, so that no compiler is needed to build the core.
+//!
+//! `tests/proto_drift.rs` compares names, numbers and types with the file.
+
+use prost::{Enumeration, Message, Oneof};
+use zeroize::Zeroize;
+
+/// `ProtocolId`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub enum ProtocolId {
+    /// Not a protocol.
+    Unspecified = 0,
+    /// Key generation.
+    BlsKeygen1 = 1,
+    /// Signing.
+    BlsSign1 = 2,
+}
+
+/// `Party`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Party {
+    /// 1 to 65535.
+    #[prost(uint32, tag = "1")]
+    pub id: u32,
+    /// Ed25519 public key.
+    #[prost(bytes = "vec", tag = "2")]
+    pub evidence_key: Vec<u8>,
+}
+
+/// `SessionConfig`.
+#[derive(Clone, PartialEq, Message)]
+pub struct SessionConfig {
+    /// Number from the registry.
+    #[prost(enumeration = "ProtocolId", tag = "1")]
+    pub protocol: i32,
+    /// 32 bytes.
+    #[prost(bytes = "vec", tag = "2")]
+    pub session_id: Vec<u8>,
+    /// `self`, which is no name in Rust; 0 for an observer.
+    #[prost(uint32, tag = "3")]
+    pub own: u32,
+    /// Ascending.
+    #[prost(message, repeated, tag = "4")]
+    pub parties: Vec<Party>,
+    /// Parties needed to sign.
+    #[prost(uint32, tag = "5")]
+    pub threshold: u32,
+    /// Our name for the key.
+    #[prost(string, tag = "6")]
+    pub key_id: String,
+    /// From 1.
+    #[prost(uint32, tag = "7")]
+    pub epoch: u32,
+    /// What is signed.
+    #[prost(bytes = "vec", tag = "8")]
+    pub payload: Vec<u8>,
+    /// For an observer.
+    #[prost(message, optional, tag = "9")]
+    pub key_public: Option<KeyPublic>,
+}
+
+/// `KeyPublic`.
+#[derive(Clone, PartialEq, Message)]
+pub struct KeyPublic {
+    /// Compressed.
+    #[prost(bytes = "vec", tag = "1")]
+    pub public_key: Vec<u8>,
+    /// Parties needed to sign.
+    #[prost(uint32, tag = "2")]
+    pub threshold: u32,
+    /// Our name for the key.
+    #[prost(string, tag = "3")]
+    pub key_id: String,
+    /// Generation of the shares.
+    #[prost(uint32, tag = "4")]
+    pub epoch: u32,
+    /// Ascending by party.
+    #[prost(message, repeated, tag = "5")]
+    pub verification_shares: Vec<VerificationShare>,
+    /// 96 bytes for BLS.
+    #[prost(bytes = "vec", tag = "6")]
+    pub proof_of_possession: Vec<u8>,
+}
+
+/// `VerificationShare`.
+#[derive(Clone, PartialEq, Message)]
+pub struct VerificationShare {
+    /// Whose.
+    #[prost(uint32, tag = "1")]
+    pub party: u32,
+    /// Compressed.
+    #[prost(bytes = "vec", tag = "2")]
+    pub point: Vec<u8>,
+}
+
+/// `Step`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Step {
+    /// To be sent whatever the progress says.
+    #[prost(message, repeated, tag = "1")]
+    pub outgoing: Vec<Outgoing>,
+    /// 0 after the end.
+    #[prost(uint32, tag = "2")]
+    pub round: u32,
+    /// What became of the run.
+    #[prost(oneof = "Progress", tags = "3, 4, 5, 6")]
+    pub progress: Option<Progress>,
+}
+
+/// `Step.progress`.
+#[derive(Clone, PartialEq, Oneof)]
+pub enum Progress {
+    /// Messages are missing.
+    #[prost(message, tag = "3")]
+    Waiting(Waiting),
+    /// The message was ignored.
+    #[prost(message, tag = "4")]
+    Dropped(Dropped),
+    /// The result.
+    #[prost(message, tag = "5")]
+    Done(Done),
+    /// The end without a result.
+    #[prost(message, tag = "6")]
+    Abort(Abort),
+}
+
+/// `Outgoing`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Outgoing {
+    /// 0 for all.
+    #[prost(uint32, tag = "1")]
+    pub recipient: u32,
+    /// Opaque; secret if it has a recipient.
+    #[prost(bytes = "vec", tag = "2")]
+    pub envelope: Vec<u8>,
+    /// It belongs to this round.
+    #[prost(uint32, tag = "3")]
+    pub round: u32,
+}
+
+/// `Waiting`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Waiting {
+    /// Whose message of this round has not come.
+    #[prost(uint32, repeated, tag = "1")]
+    pub missing: Vec<u32>,
+}
+
+/// `Dropped`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Dropped {
+    /// `RejectReason`; the numbers are [`engine::Reject`]'s.
+    #[prost(int32, tag = "1")]
+    pub reason: i32,
+}
+
+/// `Done`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Done {
+    /// Key generation.
+    #[prost(bytes = "vec", tag = "1")]
+    pub sealed_share: Vec<u8>,
+    /// Key generation.
+    #[prost(message, optional, tag = "2")]
+    pub key_public: Option<KeyPublic>,
+    /// Signing.
+    #[prost(bytes = "vec", tag = "3")]
+    pub signature: Vec<u8>,
+    /// Left out.
+    #[prost(message, repeated, tag = "4")]
+    pub culprits: Vec<Culprit>,
+}
+
+/// `Culprit`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Culprit {
+    /// Who.
+    #[prost(uint32, tag = "1")]
+    pub party: u32,
+    /// `AbortCause`; the numbers are [`engine::AbortCause`]'s.
+    #[prost(int32, tag = "2")]
+    pub cause: i32,
+}
+
+/// `Abort`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Abort {
+    /// The round this party was in.
+    #[prost(uint32, tag = "1")]
+    pub round: u32,
+    /// `AbortCause`.
+    #[prost(int32, tag = "2")]
+    pub cause: i32,
+    /// Shown to have deviated.
+    #[prost(uint32, repeated, tag = "3")]
+    pub culprits: Vec<u32>,
+    /// `Advice`; the numbers are [`engine::Advice`]'s.
+    #[prost(int32, tag = "4")]
+    pub advice: i32,
+    /// Signed envelopes.
+    #[prost(bytes = "vec", repeated, tag = "5")]
+    pub evidence: Vec<Vec<u8>>,
+    /// For people.
+    #[prost(string, tag = "6")]
+    pub detail: String,
+}
+
+impl Step {
+    /// The encoding; the envelopes in it may be secret, so this copy of them is wiped.
+    pub fn encode_and_wipe(mut self) -> Vec<u8> {
+        let bytes = self.encode_to_vec();
+        for outgoing in &mut self.outgoing {
+            outgoing.envelope.zeroize();
+        }
+        bytes
+    }
+}

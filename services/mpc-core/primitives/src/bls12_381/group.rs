@@ -1,0 +1,502 @@
+//! The groups G1 and G2, their encodings, and signature checks by pairing.
+//!
+//! Encodings are those of the IETF BLS draft and of Ethereum ("ZCash format"): big-endian, flags in the top three bits.
+
+use blst::{
+    BLST_ERROR, blst_final_exp, blst_fp12, blst_fp12_is_one, blst_hash_to_g2, blst_miller_loop_n, blst_p1,
+    blst_p1_add_or_double, blst_p1_add_or_double_affine, blst_p1_affine, blst_p1_affine_compress,
+    blst_p1_affine_generator, blst_p1_affine_in_g1, blst_p1_affine_is_inf, blst_p1_affine_serialize,
+    blst_p1_cneg, blst_p1_deserialize, blst_p1_double, blst_p1_from_affine, blst_p1_is_inf,
+    blst_p1_to_affine, blst_p1_uncompress, blst_p1s_mult_pippenger_scratch_sizeof, blst_p1s_tile_pippenger,
+    blst_p2, blst_p2_affine, blst_p2_affine_compress, blst_p2_affine_in_g2, blst_p2_affine_is_inf,
+    blst_p2_affine_serialize, blst_p2_cneg, blst_p2_deserialize, blst_p2_from_affine, blst_p2_mult,
+    blst_p2_to_affine, blst_p2_uncompress, blst_p2s_mult_pippenger, blst_p2s_mult_pippenger_scratch_sizeof,
+    blst_sign_pk_in_g1, blst_sk_to_pk_in_g1, limb_t,
+};
+use rand_core::CryptoRng;
+use zeroize::Zeroize;
+
+use super::scalar::Scalar;
+use crate::Secret;
+use crate::shamir::Weights;
+
+/// Bytes of a compressed point of G1.
+pub const G1_COMPRESSED_BYTES: usize = 48;
+/// Bytes of an uncompressed point of G1. Decoding costs no square root, which matters where there are hundreds.
+pub const G1_UNCOMPRESSED_BYTES: usize = 96;
+/// Bytes of a compressed point of G2.
+pub const G2_COMPRESSED_BYTES: usize = 96;
+/// Bytes of an uncompressed point of G2.
+pub const G2_UNCOMPRESSED_BYTES: usize = 192;
+
+/// 1 - z for the curve's parameter z: maps every point of the curve over Fp into G1, and G1 onto itself.
+const EFFECTIVE_COFACTOR_G1: u64 = 0xd201_0000_0001_0001;
+
+/// Bits of the random coefficients with which checks are batched: a false statement passes with chance 2^-128.
+const BATCH_COEFFICIENT_BITS: usize = 128;
+
+/// A point of the curve over Fp other than the identity, perhaps outside the subgroup.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CurveG1(blst_p1_affine);
+
+/// An element of the subgroup of prime order over Fp, where public keys live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct G1(blst_p1_affine);
+
+/// An element of the subgroup of prime order over Fp2, where signatures live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct G2(blst_p2_affine);
+
+/// A decoded signature: a point of the curve over Fp2 other than the identity, perhaps outside the subgroup.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UncheckedG2(blst_p2_affine);
+
+impl CurveG1 {
+    /// `None` unless a canonical encoding of a point on the curve other than the identity.
+    pub fn from_uncompressed(bytes: &[u8; G1_UNCOMPRESSED_BYTES]) -> Option<Self> {
+        let mut point = blst_p1_affine::default();
+        // An uncompressed encoding has no compression bit; blst would otherwise read a compressed one.
+        let flagged = bytes.first().is_none_or(|first| first & 0x80 != 0);
+        // SAFETY: `bytes` has the 96 bytes that blst reads.
+        let decoded = unsafe { blst_p1_deserialize(&mut point, bytes.as_ptr()) } == BLST_ERROR::BLST_SUCCESS;
+        // SAFETY: a valid place.
+        (decoded && !flagged && !unsafe { blst_p1_affine_is_inf(&point) }).then_some(Self(point))
+    }
+
+    /// 96 bytes.
+    pub fn to_uncompressed(&self) -> [u8; G1_UNCOMPRESSED_BYTES] {
+        let mut bytes = [0u8; G1_UNCOMPRESSED_BYTES];
+        // SAFETY: blst writes 96 bytes.
+        unsafe { blst_p1_affine_serialize(bytes.as_mut_ptr(), &self.0) };
+        bytes
+    }
+
+    /// The same point, known to be in the subgroup; `None` if it is not.
+    pub fn check(&self) -> Option<G1> {
+        // SAFETY: a valid point of the curve.
+        unsafe { blst_p1_affine_in_g1(&self.0) }.then_some(G1(self.0))
+    }
+
+    /// The sum of points; `None` if it is the identity.
+    pub fn sum<'a>(points: impl Iterator<Item = &'a CurveG1>) -> Option<Self> {
+        let mut sum = blst_p1::default();
+        for point in points {
+            // SAFETY: valid places; the addition is complete and may work in place.
+            unsafe { blst_p1_add_or_double_affine(&mut sum, &sum, &point.0) };
+        }
+        let sum = affine1(&sum);
+        // SAFETY: a valid place.
+        (!unsafe { blst_p1_affine_is_inf(&sum) }).then_some(Self(sum))
+    }
+
+    /// Whether sum over k of x^k * coefficients\[k\] is `expected`: the check of a share against Feldman's commitments.
+    pub fn evaluates_to(coefficients: &[CurveG1], x: u16, expected: &G1) -> bool {
+        affine1(&horner(coefficients.iter().map(|point| &point.0), x)) == expected.0
+    }
+
+    /// Whether a combination is the identity up to a point of cofactor order. Complete for any points of the curve.
+    pub fn combination_vanishes(points: &[CurveG1], scalars: &[Scalar]) -> bool {
+        let affine: Vec<blst_p1_affine> = points.iter().map(|point| point.0).collect();
+        let raw: Vec<[u8; 32]> = scalars.iter().map(|scalar| scalar.to_raw().b).collect();
+        let cleared = multiply1(&combine1(&affine, &raw, 255), &EFFECTIVE_COFACTOR_G1.to_le_bytes());
+        // SAFETY: a valid place.
+        unsafe { blst_p1_is_inf(&cleared) }
+    }
+}
+
+impl From<G1> for CurveG1 {
+    fn from(point: G1) -> Self {
+        Self(point.0)
+    }
+}
+
+impl G1 {
+    /// The standard generator.
+    pub fn generator() -> Self {
+        // SAFETY: blst returns the address of a constant.
+        Self(unsafe { *blst_p1_affine_generator() })
+    }
+
+    /// The generator times a secret, in constant time.
+    pub fn mul_generator(scalar: &Secret<Scalar>) -> Self {
+        let mut raw = scalar.expose().to_raw();
+        let mut out = blst_p1::default();
+        // SAFETY: valid places.
+        unsafe { blst_sk_to_pk_in_g1(&mut out, &raw) };
+        raw.zeroize();
+        Self(affine1(&out))
+    }
+
+    /// `None` unless a canonical encoding of an element of the subgroup other than the identity.
+    pub fn from_compressed(bytes: &[u8; G1_COMPRESSED_BYTES]) -> Option<Self> {
+        let mut point = blst_p1_affine::default();
+        // SAFETY: `bytes` has the 48 bytes that blst reads.
+        let decoded = unsafe { blst_p1_uncompress(&mut point, bytes.as_ptr()) } == BLST_ERROR::BLST_SUCCESS;
+        // SAFETY: a valid point of the curve if it was decoded.
+        let valid = decoded && unsafe { !blst_p1_affine_is_inf(&point) && blst_p1_affine_in_g1(&point) };
+        valid.then_some(Self(point))
+    }
+
+    /// 48 bytes.
+    pub fn to_compressed(&self) -> [u8; G1_COMPRESSED_BYTES] {
+        let mut bytes = [0u8; G1_COMPRESSED_BYTES];
+        // SAFETY: blst writes 48 bytes.
+        unsafe { blst_p1_affine_compress(bytes.as_mut_ptr(), &self.0) };
+        bytes
+    }
+
+    /// 96 bytes.
+    pub fn to_uncompressed(&self) -> [u8; G1_UNCOMPRESSED_BYTES] {
+        CurveG1(self.0).to_uncompressed()
+    }
+
+    /// Whether it is the identity.
+    pub fn is_identity(&self) -> bool {
+        // SAFETY: a valid place.
+        unsafe { blst_p1_affine_is_inf(&self.0) }
+    }
+
+    /// Sum over k of x^k * coefficients\[k\]. Variable time: everything is public.
+    pub fn evaluate(coefficients: &[G1], x: u16) -> Self {
+        Self(affine1(&horner(coefficients.iter().map(|point| &point.0), x)))
+    }
+}
+
+impl G2 {
+    /// `None` unless a canonical encoding of an element of the subgroup other than the identity.
+    pub fn from_uncompressed(bytes: &[u8; G2_UNCOMPRESSED_BYTES]) -> Option<Self> {
+        let mut point = blst_p2_affine::default();
+        let flagged = bytes.first().is_none_or(|first| first & 0x80 != 0);
+        // SAFETY: `bytes` has the 192 bytes that blst reads.
+        let decoded = unsafe { blst_p2_deserialize(&mut point, bytes.as_ptr()) } == BLST_ERROR::BLST_SUCCESS;
+        // SAFETY: a valid place.
+        let valid = decoded && !flagged && !unsafe { blst_p2_affine_is_inf(&point) };
+        if valid { UncheckedG2(point).check() } else { None }
+    }
+
+    /// 192 bytes.
+    pub fn to_uncompressed(&self) -> [u8; G2_UNCOMPRESSED_BYTES] {
+        let mut bytes = [0u8; G2_UNCOMPRESSED_BYTES];
+        // SAFETY: blst writes 192 bytes.
+        unsafe { blst_p2_affine_serialize(bytes.as_mut_ptr(), &self.0) };
+        bytes
+    }
+
+    /// 96 bytes.
+    pub fn to_compressed(&self) -> [u8; G2_COMPRESSED_BYTES] {
+        UncheckedG2(self.0).to_compressed()
+    }
+}
+
+impl From<G2> for UncheckedG2 {
+    fn from(point: G2) -> Self {
+        Self(point.0)
+    }
+}
+
+impl UncheckedG2 {
+    /// `None` unless a canonical encoding of a point on the curve other than the identity.
+    pub fn from_compressed(bytes: &[u8; G2_COMPRESSED_BYTES]) -> Option<Self> {
+        let mut point = blst_p2_affine::default();
+        // SAFETY: `bytes` has the 96 bytes that blst reads.
+        let decoded = unsafe { blst_p2_uncompress(&mut point, bytes.as_ptr()) } == BLST_ERROR::BLST_SUCCESS;
+        // SAFETY: a valid place.
+        (decoded && !unsafe { blst_p2_affine_is_inf(&point) }).then_some(Self(point))
+    }
+
+    /// 96 bytes.
+    pub fn to_compressed(&self) -> [u8; G2_COMPRESSED_BYTES] {
+        let mut bytes = [0u8; G2_COMPRESSED_BYTES];
+        // SAFETY: blst writes 96 bytes.
+        unsafe { blst_p2_affine_compress(bytes.as_mut_ptr(), &self.0) };
+        bytes
+    }
+
+    /// The same point, known to be in the subgroup; `None` if it is not.
+    pub fn check(&self) -> Option<G2> {
+        // SAFETY: a valid point of the curve.
+        unsafe { blst_p2_affine_in_g2(&self.0) }.then_some(G2(self.0))
+    }
+
+    /// The Lagrange combination of partial signatures. If one of them is outside the subgroup the result is some point or
+    /// the identity, so it is a signature only once [`verify`] has said so.
+    pub fn combine(points: &[UncheckedG2], weights: &Weights) -> Self {
+        let mut affine: Vec<blst_p2_affine> = points.iter().map(|point| point.0).collect();
+        match weights {
+            Weights::Large(scalars) => {
+                let raw: Vec<[u8; 32]> = scalars.iter().map(|scalar| scalar.to_raw().b).collect();
+                Self(affine2(&combine2(&affine, &raw, 255)))
+            }
+            Weights::Small { numerators, denominator } => {
+                for (point, numerator) in affine.iter_mut().zip(numerators) {
+                    if *numerator < 0 {
+                        *point = negate2(point);
+                    }
+                }
+                let raw: Vec<[u8; 32]> = numerators.iter().map(|n| little_endian(n.unsigned_abs())).collect();
+                let bits = numerators.iter().map(|n| bit_length(n.unsigned_abs())).max().unwrap_or(1);
+                let mut sum = combine2(&affine, &raw, bits);
+                if *denominator != 1 {
+                    let inverse = Scalar::from_u64(*denominator).inverse_of_public().to_raw();
+                    let unscaled = sum;
+                    // SAFETY: valid places; the scalar has the 32 bytes that 255 bits take.
+                    unsafe { blst_p2_mult(&mut sum, &unscaled, inverse.b.as_ptr(), 255) };
+                }
+                Self(affine2(&sum))
+            }
+        }
+    }
+}
+
+/// A message hashed to G2, ready to be signed or verified any number of times.
+#[derive(Clone)]
+pub struct HashedMessage {
+    projective: blst_p2,
+    affine: blst_p2_affine,
+}
+
+impl HashedMessage {
+    /// Hash-to-curve of RFC 9380, suite BLS12381G2_XMD:SHA-256_SSWU_RO_, with this domain separation tag.
+    pub fn new(message: &[u8], domain: &[u8]) -> Self {
+        let mut projective = blst_p2::default();
+        // SAFETY: both slices are readable for their length; there is no augmentation.
+        unsafe {
+            blst_hash_to_g2(
+                &mut projective,
+                message.as_ptr(),
+                message.len(),
+                domain.as_ptr(),
+                domain.len(),
+                core::ptr::null(),
+                0,
+            );
+        }
+        Self { projective, affine: affine2(&projective) }
+    }
+
+    /// The hash times a secret, in constant time.
+    pub fn sign(&self, key: &Secret<Scalar>) -> G2 {
+        let mut raw = key.expose().to_raw();
+        let mut out = blst_p2::default();
+        // SAFETY: valid places.
+        unsafe { blst_sign_pk_in_g1(&mut out, &self.projective, &raw) };
+        raw.zeroize();
+        G2(affine2(&out))
+    }
+}
+
+/// Whether `signature` is that of `message` under `key`: e(key, message) = e(generator, signature).
+pub fn verify(key: &G1, message: &HashedMessage, signature: &G2) -> bool {
+    // SAFETY: valid places.
+    let degenerate = key.is_identity() || unsafe { blst_p2_affine_is_inf(&signature.0) };
+    !degenerate && pairing_product_is_one(&[(&key.0, &message.affine), (&negated_generator(), &signature.0)])
+}
+
+/// Whether every one of `signatures` is that of `message` under the key at the same place. One pairing check over a
+/// random combination; a wrong set passes with chance 2^-128. An empty set holds.
+pub fn verify_batch(
+    keys: &[G1],
+    message: &HashedMessage,
+    signatures: &[G2],
+    rng: &mut dyn CryptoRng,
+) -> bool {
+    if keys.len() != signatures.len() || keys.iter().any(G1::is_identity) {
+        return false;
+    }
+    if keys.is_empty() {
+        return true;
+    }
+    let coefficients: Vec<[u8; 32]> = keys.iter().map(|_| batch_coefficient(rng)).collect();
+    let keys: Vec<blst_p1_affine> = keys.iter().map(|key| key.0).collect();
+    let signatures: Vec<blst_p2_affine> = signatures.iter().map(|signature| signature.0).collect();
+    let key = affine1(&combine1(&keys, &coefficients, BATCH_COEFFICIENT_BITS));
+    let signature = affine2(&combine2(&signatures, &coefficients, BATCH_COEFFICIENT_BITS));
+    pairing_product_is_one(&[(&key, &message.affine), (&negated_generator(), &signature)])
+}
+
+fn batch_coefficient(rng: &mut dyn CryptoRng) -> [u8; 32] {
+    let mut coefficient = [0u8; 32];
+    let (low, _) = coefficient.split_at_mut(BATCH_COEFFICIENT_BITS / 8);
+    rng.fill_bytes(low);
+    coefficient
+}
+
+fn negated_generator() -> blst_p1_affine {
+    let mut point = blst_p1::default();
+    // SAFETY: valid places; the generator is a constant of blst.
+    unsafe {
+        blst_p1_from_affine(&mut point, blst_p1_affine_generator());
+        blst_p1_cneg(&mut point, true);
+    }
+    affine1(&point)
+}
+
+/// A pair with the identity contributes one, as it should.
+fn pairing_product_is_one(pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> bool {
+    // SAFETY: valid places.
+    let finite = |pair: &&(&blst_p1_affine, &blst_p2_affine)| unsafe {
+        !blst_p1_affine_is_inf(pair.0) && !blst_p2_affine_is_inf(pair.1)
+    };
+    let (in_g1, in_g2): (Vec<*const blst_p1_affine>, Vec<*const blst_p2_affine>) = pairs
+        .iter()
+        .filter(finite)
+        .map(|(left, right)| (core::ptr::from_ref(*left), core::ptr::from_ref(*right)))
+        .unzip();
+    if in_g1.is_empty() {
+        return true;
+    }
+    let mut product = blst_fp12::default();
+    let mut reduced = blst_fp12::default();
+    // SAFETY: two lists of the same length of pointers to points that outlive the call.
+    unsafe {
+        blst_miller_loop_n(&mut product, in_g2.as_ptr(), in_g1.as_ptr(), in_g1.len());
+        blst_final_exp(&mut reduced, &product);
+        blst_fp12_is_one(&reduced)
+    }
+}
+
+fn affine1(point: &blst_p1) -> blst_p1_affine {
+    let mut out = blst_p1_affine::default();
+    // SAFETY: valid places.
+    unsafe { blst_p1_to_affine(&mut out, point) };
+    out
+}
+
+fn affine2(point: &blst_p2) -> blst_p2_affine {
+    let mut out = blst_p2_affine::default();
+    // SAFETY: valid places.
+    unsafe { blst_p2_to_affine(&mut out, point) };
+    out
+}
+
+fn negate2(point: &blst_p2_affine) -> blst_p2_affine {
+    let mut projective = blst_p2::default();
+    // SAFETY: valid places.
+    unsafe {
+        blst_p2_from_affine(&mut projective, point);
+        blst_p2_cneg(&mut projective, true);
+    }
+    affine2(&projective)
+}
+
+/// Horner's rule with a public x of at most 16 bits, by complete additions.
+fn horner<'a>(coefficients: impl DoubleEndedIterator<Item = &'a blst_p1_affine>, x: u16) -> blst_p1 {
+    let mut sum = blst_p1::default();
+    for coefficient in coefficients.rev() {
+        let base = sum;
+        sum = blst_p1::default();
+        for bit in (0..u16::BITS - x.leading_zeros()).rev() {
+            // SAFETY: valid places; the operations are complete and may work in place.
+            unsafe {
+                blst_p1_double(&mut sum, &sum);
+                if x >> bit & 1 == 1 {
+                    blst_p1_add_or_double(&mut sum, &sum, &base);
+                }
+            }
+        }
+        // SAFETY: as above.
+        unsafe { blst_p1_add_or_double_affine(&mut sum, &sum, coefficient) };
+    }
+    sum
+}
+
+/// Sum of scalar times point by the bucket method, whose additions are complete: right for any points of the curve.
+/// Scalars are little-endian and below 2^`bits`.
+fn combine1(points: &[blst_p1_affine], scalars: &[[u8; 32]], bits: usize) -> blst_p1 {
+    const WINDOW: usize = 4;
+    /// From this many points on blst's scratch is large enough for `WINDOW`.
+    const POINTS_OF_WINDOW: usize = 32;
+    let mut sum = blst_p1::default();
+    match (points, scalars) {
+        ([], _) | (_, []) => return sum,
+        // The bucket method reads a second point before it looks at the count.
+        ([point], [scalar, ..]) | ([point, ..], [scalar]) => {
+            // SAFETY: valid places.
+            unsafe { blst_p1_from_affine(&mut sum, point) };
+            return multiply1(&sum, scalar);
+        }
+        _ => {}
+    }
+    let count = points.len().min(scalars.len());
+    let points: Vec<*const blst_p1_affine> = points.iter().take(count).map(core::ptr::from_ref).collect();
+    let scalars: Vec<*const u8> = scalars.iter().take(count).map(|scalar| scalar.as_ptr()).collect();
+    // SAFETY: a function of its argument alone.
+    let scratch_bytes = unsafe { blst_p1s_mult_pippenger_scratch_sizeof(count.max(POINTS_OF_WINDOW)) };
+    let mut scratch = vec![0 as limb_t; scratch_bytes / size_of::<limb_t>()];
+    // The topmost window holds what is left over, and if nothing is, the carry of the signed digits below it.
+    for window in (0..=bits / WINDOW).rev() {
+        let mut tile = blst_p1::default();
+        // SAFETY: `count` >= 2 pointers to points and to scalars of `bits` bits; scratch that is zero and that blst leaves
+        // zero, for windows at least as large as WINDOW; additions are complete and may work in place.
+        unsafe {
+            for _ in 0..WINDOW {
+                blst_p1_double(&mut sum, &sum);
+            }
+            blst_p1s_tile_pippenger(
+                &mut tile,
+                points.as_ptr(),
+                count,
+                scalars.as_ptr(),
+                bits,
+                scratch.as_mut_ptr(),
+                window * WINDOW,
+                WINDOW,
+            );
+            blst_p1_add_or_double(&mut sum, &sum, &tile);
+        }
+    }
+    sum
+}
+
+/// Public scalar (little-endian) times point, by complete additions.
+fn multiply1(base: &blst_p1, scalar: &[u8]) -> blst_p1 {
+    let mut product = blst_p1::default();
+    for byte in scalar.iter().rev() {
+        for bit in (0..u8::BITS).rev() {
+            // SAFETY: valid places; the operations are complete and may work in place.
+            unsafe {
+                blst_p1_double(&mut product, &product);
+                if byte >> bit & 1 == 1 {
+                    blst_p1_add_or_double(&mut product, &product, base);
+                }
+            }
+        }
+    }
+    product
+}
+
+/// Sum of scalar times point by blst's fastest method; some point or the identity if one is outside the subgroup.
+fn combine2(points: &[blst_p2_affine], scalars: &[[u8; 32]], bits: usize) -> blst_p2 {
+    let count = points.len().min(scalars.len());
+    let mut sum = blst_p2::default();
+    if count == 0 {
+        return sum;
+    }
+    let points: Vec<*const blst_p2_affine> = points.iter().take(count).map(core::ptr::from_ref).collect();
+    let scalars: Vec<*const u8> = scalars.iter().take(count).map(|scalar| scalar.as_ptr()).collect();
+    // SAFETY: `count` is above zero; as many pointers to points and to scalars of at least `bits` bits; enough scratch.
+    unsafe {
+        let scratch_bytes = blst_p2s_mult_pippenger_scratch_sizeof(count);
+        let mut scratch = vec![0 as limb_t; scratch_bytes / size_of::<limb_t>()];
+        blst_p2s_mult_pippenger(
+            &mut sum,
+            points.as_ptr(),
+            count,
+            scalars.as_ptr(),
+            bits,
+            scratch.as_mut_ptr(),
+        );
+    }
+    sum
+}
+
+fn little_endian(number: u64) -> [u8; 32] {
+    let mut bytes = [0u8; 32];
+    let (low, _) = bytes.split_at_mut(8);
+    low.copy_from_slice(&number.to_le_bytes());
+    bytes
+}
+
+fn bit_length(number: u64) -> usize {
+    usize::try_from(u64::BITS - number.leading_zeros()).unwrap_or(64).max(1)
+}

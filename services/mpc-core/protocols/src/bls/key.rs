@@ -1,0 +1,166 @@
+//! What is kept of a key: the public data, the same at every party, and one party's share.
+
+use engine::seal::{DataKey, SealKind, ShareLabel};
+use engine::wire::{Malformed, Reader, Writer};
+use engine::{MAX_PARTIES, PartyId, PartySet, Secret, Threshold};
+use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, G2_COMPRESSED_BYTES, Scalar};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+/// The family named in the label of a sealed share.
+pub const FAMILY: &str = "bls12-381";
+
+/// The public point of one party's signing share.
+///
+/// Encoded: it is decoded, and then checked, only where a wrong partial signature has to be found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerificationShare {
+    /// Whose.
+    pub party: PartyId,
+    /// Compressed point of G1.
+    pub point: [u8; G1_COMPRESSED_BYTES],
+}
+
+/// The public data of a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyPublic {
+    /// What verifiers use: compressed point of G1.
+    pub public_key: [u8; G1_COMPRESSED_BYTES],
+    /// Parties needed to sign.
+    pub threshold: Threshold,
+    /// Our name for the key.
+    pub key_id: String,
+    /// Generation of the shares.
+    pub epoch: u32,
+    /// One for each party of the key, ascending by party.
+    pub verification_shares: Vec<VerificationShare>,
+    /// Signature of the public key by itself under [`super::POSSESSION_DOMAIN`]: compressed point of G2.
+    pub proof_of_possession: [u8; G2_COMPRESSED_BYTES],
+}
+
+impl KeyPublic {
+    /// All parties of the key.
+    pub fn parties(&self) -> PartySet {
+        self.verification_shares.iter().map(|share| share.party).collect()
+    }
+
+    /// The public key as a point; `None` if it is not a valid one.
+    pub fn point(&self) -> Option<G1> {
+        G1::from_compressed(&self.public_key)
+    }
+
+    /// One party's verification share as a point; `None` if there is none or it is not a valid one.
+    pub fn verification_point(&self, party: PartyId) -> Option<G1> {
+        let share = self.verification_shares.iter().find(|share| share.party == party)?;
+        G1::from_compressed(&share.point)
+    }
+
+    /// Whether counts and order are right: at most [`MAX_PARTIES`], strictly ascending, threshold not above them.
+    pub fn well_formed(&self) -> bool {
+        let shares = &self.verification_shares;
+        self.threshold.get() <= shares.len()
+            && shares.len() <= MAX_PARTIES
+            && shares.is_sorted_by(|a, b| a.party < b.party)
+            && !self.key_id.is_empty()
+            && self.epoch > 0
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.bytes(&self.public_key);
+        writer.bytes(&self.proof_of_possession);
+        writer.u8(u8::try_from(self.verification_shares.len()).unwrap_or(u8::MAX));
+        for share in &self.verification_shares {
+            writer.u16(share.party.get());
+            writer.bytes(&share.point);
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>, label: &ShareLabel) -> Result<Self, Malformed> {
+        let public_key = *reader.array()?;
+        let proof_of_possession = *reader.array()?;
+        let count = usize::from(reader.u8()?);
+        let mut verification_shares = Vec::with_capacity(count);
+        for _ in 0..count {
+            let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
+            verification_shares.push(VerificationShare { party, point: *reader.array()? });
+        }
+        let public = Self {
+            public_key,
+            threshold: label.threshold,
+            key_id: label.key_id.clone(),
+            epoch: label.epoch,
+            verification_shares,
+            proof_of_possession,
+        };
+        if public.well_formed() { Ok(public) } else { Err(Malformed) }
+    }
+}
+
+/// All that one party keeps of a key. Wiped on drop.
+pub struct KeyShare {
+    pub(crate) party: PartyId,
+    pub(crate) signing_share: Secret<Scalar>,
+    pub(crate) public: KeyPublic,
+}
+
+/// Why a sealed share was not opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenShareError {
+    /// It says that it is of another family, key, party, epoch or threshold.
+    Mismatch,
+    /// Wrong data key or altered blob.
+    Unseal,
+    /// Genuine, but not a key share of this version.
+    Invalid,
+}
+
+impl KeyShare {
+    /// The public data of the key.
+    pub fn public(&self) -> &KeyPublic {
+        &self.public
+    }
+
+    /// Whose share it is.
+    pub fn party(&self) -> PartyId {
+        self.party
+    }
+
+    /// What the sealed share says of itself.
+    pub fn label(&self) -> ShareLabel {
+        ShareLabel {
+            family: FAMILY.to_owned(),
+            key_id: self.public.key_id.clone(),
+            party: self.party,
+            epoch: self.public.epoch,
+            threshold: self.public.threshold,
+        }
+    }
+
+    /// The share as a blob under the party's data key. `None` if the label is too long to be one of ours.
+    pub fn seal(&self, key: &DataKey, rng: &mut dyn CryptoRng) -> Option<Vec<u8>> {
+        let mut writer = Writer::with_capacity(2048);
+        writer.bytes(Zeroizing::new(self.signing_share.expose().to_bytes()).as_slice());
+        self.public.write(&mut writer);
+        let plain = Zeroizing::new(writer.finish());
+        key.seal(SealKind::KeyShare, &self.label().encode(), &[], &plain, rng)
+    }
+
+    /// Opens a sealed share that must be the one of `expected`.
+    pub fn unseal(key: &DataKey, blob: &[u8], expected: &ShareLabel) -> Result<Self, OpenShareError> {
+        let label = ShareLabel::peek(blob).map_err(|Malformed| OpenShareError::Unseal)?;
+        if &label != expected {
+            return Err(OpenShareError::Mismatch);
+        }
+        let unsealed = key.unseal(SealKind::KeyShare, &[], blob).map_err(|_| OpenShareError::Unseal)?;
+        Self::read(unsealed.secret.expose(), &label).map_err(|Malformed| OpenShareError::Invalid)
+    }
+
+    fn read(bytes: &[u8], label: &ShareLabel) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let signing_share = Secret::new(Scalar::from_bytes(reader.array()?).ok_or(Malformed)?);
+        let public = KeyPublic::read(&mut reader, label)?;
+        reader.finish()?;
+        let ours = public.parties().contains(label.party) && !signing_share.expose().is_zero();
+        if ours { Ok(Self { party: label.party, signing_share, public }) } else { Err(Malformed) }
+    }
+}
