@@ -1,0 +1,102 @@
+package io.coterie.coordinator.api;
+
+import com.google.rpc.Status;
+import io.coterie.coordinator.custody.IntentCheck;
+import io.coterie.coordinator.custody.KeyRecord;
+import io.coterie.coordinator.custody.Keys;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.IntentProblem;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.CreateKeyRequest;
+import io.coterie.proto.custody.v1.GetKeyRequest;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.ListKeysRequest;
+import io.coterie.proto.custody.v1.ListKeysResponse;
+import io.grpc.BindableService;
+import io.grpc.ServerInterceptors;
+import io.grpc.ServerServiceDefinition;
+import io.grpc.protobuf.StatusProto;
+import io.grpc.stub.StreamObserver;
+import java.util.List;
+import java.util.Map;
+
+/** The {@code KeyService} of the API. */
+public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableService {
+  private static final int DEFAULT_PAGE = 50;
+  private static final int MAX_PAGE = 1000;
+
+  private final Keys keys;
+  private final IntentCheck intents;
+
+  public KeyApi(Keys keys, IntentCheck intents) {
+    this.keys = keys;
+    this.intents = intents;
+  }
+
+  /** Requests are decoded inside the interceptors, so that bad bytes end like any bad request. */
+  @Override
+  public ServerServiceDefinition bindService() {
+    return ServerInterceptors.useInputStreamMessages(KeyServiceGrpc.bindService(this));
+  }
+
+  @Override
+  public void createKey(CreateKeyRequest request, StreamObserver<Key> answer) {
+    Call call = Call.current();
+    if (!(intents.check(request.getSignedIntent()) instanceof VerifiedIntent.KeyCreation intent)) {
+      throw new CustodyException(
+          ErrorReason.INTENT_MALFORMED,
+          Map.of(StatusErrors.PROBLEM, IntentProblem.PAYLOAD_TYPE_UNKNOWN.name()));
+    }
+    call.about(intent);
+    call.client().requireMaySubmitFor(intent.requester());
+    KeyRecord record;
+    try {
+      record = keys.create(intent, call.caller());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new CustodyException(ErrorReason.DRAINING);
+    }
+    Status error = record.error();
+    if (error != null) {
+      throw StatusProto.toStatusRuntimeException(error);
+    }
+    answer.onNext(Resources.key(record));
+    answer.onCompleted();
+  }
+
+  @Override
+  public void getKey(GetKeyRequest request, StreamObserver<Key> answer) {
+    String name = Resources.keyName(request.getName());
+    Call.current().client().requireMayRead(name);
+    answer.onNext(
+        keys.find(name)
+            .map(Resources::key)
+            .orElseThrow(
+                () ->
+                    new CustodyException(
+                        ErrorReason.KEY_NOT_FOUND, Map.of(StatusErrors.RESOURCE, name))));
+    answer.onCompleted();
+  }
+
+  @Override
+  public void listKeys(ListKeysRequest request, StreamObserver<ListKeysResponse> answer) {
+    String after = PageToken.parse(request.getPageToken());
+    if (request.getPageSize() < 0) {
+      throw new CustodyException(
+          ErrorReason.PAGE_TOKEN_INVALID, Map.of(StatusErrors.PROBLEM, "page_size"));
+    }
+    int size =
+        request.getPageSize() == 0 ? DEFAULT_PAGE : Math.min(request.getPageSize(), MAX_PAGE);
+    List<KeyRecord> found = keys.list(after, Call.current().client().readKeys(), size + 1);
+    ListKeysResponse.Builder page = ListKeysResponse.newBuilder();
+    found.stream().limit(size).map(Resources::key).forEach(page::addKeys);
+    if (found.size() > size) {
+      page.setNextPageToken(PageToken.after(found.get(size - 1).name()));
+    }
+    answer.onNext(page.build());
+    answer.onCompleted();
+  }
+}

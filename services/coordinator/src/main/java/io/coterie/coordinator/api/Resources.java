@@ -1,0 +1,108 @@
+package io.coterie.coordinator.api;
+
+import com.google.protobuf.Timestamp;
+import io.coterie.coordinator.custody.KeyRecord;
+import io.coterie.coordinator.custody.SigningRecord;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Signing;
+import java.time.Instant;
+import java.util.Map;
+import java.util.UUID;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Records as resources of the API, and their names. */
+final class Resources {
+  private static final Pattern SIGNING =
+      Pattern.compile(
+          "(keys/[a-z][a-z0-9-]{0,62})/signings/"
+              + "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})");
+
+  /** Characters of a name shown in an error: the rest of a hostile one is nobody's business. */
+  private static final int SHOWN = 80;
+
+  private Resources() {}
+
+  /** The parts of a signing's name. */
+  record SigningName(String key, UUID id) {
+    static SigningName parse(String name) {
+      Matcher matcher = SIGNING.matcher(name);
+      if (!matcher.matches()) {
+        throw badName(name);
+      }
+      return new SigningName(matcher.group(1), UUID.fromString(matcher.group(2)));
+    }
+  }
+
+  static String keyName(String name) {
+    if (!IntentVerifier.isKeyName(name)) {
+      throw badName(name);
+    }
+    return name;
+  }
+
+  private static CustodyException badName(String name) {
+    return new CustodyException(
+        ErrorReason.RESOURCE_NAME_INVALID,
+        Map.of(
+            StatusErrors.RESOURCE,
+            name.substring(0, Math.min(SHOWN, name.length())).replaceAll("[^ -~]", "?")));
+  }
+
+  static Key key(KeyRecord record) {
+    Key.Builder key =
+        Key.newBuilder()
+            .setName(record.name())
+            .setScheme(record.scheme())
+            .setThreshold(record.threshold())
+            .setState(record.state())
+            .setCreateTime(timestamp(record.createdAt()))
+            .setRequestId(record.requestId());
+    record.parties().forEach(p -> key.addParties(p.name()));
+    KeyPublic keyPublic = record.keyPublic();
+    if (keyPublic != null) {
+      key.setPublicKey(keyPublic.getPublicKey())
+          .setProofOfPossession(keyPublic.getProofOfPossession())
+          .setEpoch(keyPublic.getEpoch());
+    }
+    if (record.error() != null) {
+      key.setError(record.error());
+    }
+    return key.build();
+  }
+
+  static Signing signing(SigningRecord record) {
+    Signing.Builder signing =
+        Signing.newBuilder()
+            .setName(record.name())
+            .setRequestId(record.requestId())
+            .setScheme(record.scheme())
+            .setState(record.state())
+            .setIntentDigest(record.intentDigest())
+            .addAllSigningSet(record.signingSet())
+            .setCreateTime(timestamp(record.createdAt()))
+            .setSessions(record.sessions());
+    if (record.signature() != null) {
+      signing.setSignature(record.signature());
+    }
+    if (record.completedAt() != null) {
+      signing.setCompleteTime(timestamp(record.completedAt()));
+    }
+    if (record.error() != null) {
+      signing.setError(record.error());
+    }
+    return signing.build();
+  }
+
+  private static Timestamp timestamp(Instant instant) {
+    return Timestamp.newBuilder()
+        .setSeconds(instant.getEpochSecond())
+        .setNanos(instant.getNano())
+        .build();
+  }
+}

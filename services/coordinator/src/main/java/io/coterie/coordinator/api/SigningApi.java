@@ -1,0 +1,142 @@
+package io.coterie.coordinator.api;
+
+import com.google.rpc.Status;
+import io.coterie.coordinator.api.Resources.SigningName;
+import io.coterie.coordinator.custody.IntentCheck;
+import io.coterie.coordinator.custody.SigningRecord;
+import io.coterie.coordinator.custody.Signings;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.IntentProblem;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.GetSigningRequest;
+import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.coterie.proto.custody.v1.WatchSigningRequest;
+import io.grpc.BindableService;
+import io.grpc.ServerInterceptors;
+import io.grpc.ServerServiceDefinition;
+import io.grpc.protobuf.StatusProto;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import java.util.Map;
+
+/** The {@code SigningService} of the API. */
+public final class SigningApi implements SigningServiceGrpc.AsyncService, BindableService {
+  private final Signings signings;
+  private final IntentCheck intents;
+
+  public SigningApi(Signings signings, IntentCheck intents) {
+    this.signings = signings;
+    this.intents = intents;
+  }
+
+  /** Requests are decoded inside the interceptors, so that bad bytes end like any bad request. */
+  @Override
+  public ServerServiceDefinition bindService() {
+    return ServerInterceptors.useInputStreamMessages(SigningServiceGrpc.bindService(this));
+  }
+
+  @Override
+  public void sign(SignRequest request, StreamObserver<Signing> answer) {
+    Call call = Call.current();
+    if (!(intents.check(request.getSignedIntent()) instanceof VerifiedIntent.Signing intent)) {
+      throw new CustodyException(
+          ErrorReason.INTENT_MALFORMED,
+          Map.of(StatusErrors.PROBLEM, IntentProblem.PAYLOAD_TYPE_UNKNOWN.name()));
+    }
+    call.about(intent);
+    call.client().requireMaySubmitFor(intent.requester());
+    SigningRecord record;
+    try {
+      record = signings.sign(intent, call.caller());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new CustodyException(ErrorReason.DRAINING);
+    }
+    Status error = record.error();
+    if (error != null) {
+      throw StatusProto.toStatusRuntimeException(error);
+    }
+    answer.onNext(Resources.signing(record));
+    answer.onCompleted();
+  }
+
+  @Override
+  public void getSigning(GetSigningRequest request, StreamObserver<Signing> answer) {
+    SigningName name = SigningName.parse(request.getName());
+    Call.current().client().requireMayRead(name.key());
+    answer.onNext(Resources.signing(find(name)));
+    answer.onCompleted();
+  }
+
+  @Override
+  public void watchSigning(WatchSigningRequest request, StreamObserver<Signing> answer) {
+    SigningName name = SigningName.parse(request.getName());
+    Call.current().client().requireMayRead(name.key());
+    Watch watch = new Watch((ServerCallStreamObserver<Signing>) answer);
+    // Before the first look, so that no change falls between.
+    watch.stopWith(signings.watch(name.id(), watch::changed));
+    try {
+      watch.changed(find(name));
+    } catch (CustodyException e) {
+      watch.stop();
+      throw e;
+    }
+  }
+
+  private SigningRecord find(SigningName name) {
+    return signings
+        .find(name.id())
+        .filter(s -> s.key().equals(name.key()))
+        .orElseThrow(
+            () ->
+                new CustodyException(
+                    ErrorReason.SIGNING_NOT_FOUND,
+                    Map.of(StatusErrors.RESOURCE, name.key() + "/signings/" + name.id())));
+  }
+
+  /** One stream: sends a record once it says more than the last one did, and ends after the end. */
+  private static final class Watch {
+    private final ServerCallStreamObserver<Signing> answer;
+    private Runnable ending = () -> {};
+    private boolean stopped;
+    private int sessions = -1;
+
+    Watch(ServerCallStreamObserver<Signing> answer) {
+      this.answer = answer;
+      answer.setOnCancelHandler(this::stop);
+    }
+
+    synchronized void stopWith(Runnable unwatch) {
+      if (stopped) {
+        unwatch.run();
+      } else {
+        ending = unwatch;
+      }
+    }
+
+    synchronized void changed(SigningRecord record) {
+      if (stopped || answer.isCancelled()) {
+        stop();
+        return;
+      }
+      boolean last = record.state() != Signing.State.PENDING;
+      if (last || record.sessions() > sessions) {
+        sessions = record.sessions();
+        answer.onNext(Resources.signing(record));
+      }
+      if (last) {
+        answer.onCompleted();
+        stop();
+      }
+    }
+
+    synchronized void stop() {
+      stopped = true;
+      ending.run();
+    }
+  }
+}

@@ -1,0 +1,3 @@
+/** gRPC adapters: proto in, domain call, proto out. */
+@org.jspecify.annotations.NullMarked
+package io.coterie.coordinator.api;

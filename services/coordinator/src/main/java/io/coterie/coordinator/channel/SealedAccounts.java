@@ -1,0 +1,18 @@
+package io.coterie.coordinator.channel;
+
+import java.time.Instant;
+import java.util.Optional;
+
+/** Where the account of a replica is kept; what is kept is sealed. */
+public interface SealedAccounts {
+
+  /** What was saved for that replica. */
+  Optional<byte[]> load(String replica);
+
+  /**
+   * Saves an account durably; never replaces one.
+   *
+   * @throws IllegalStateException if the replica has one
+   */
+  void saveOnce(String replica, byte[] sealed, Instant now);
+}

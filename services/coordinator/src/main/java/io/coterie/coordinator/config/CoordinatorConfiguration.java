@@ -1,0 +1,351 @@
+package io.coterie.coordinator.config;
+
+import com.zaxxer.hikari.HikariDataSource;
+import io.coterie.coordinator.api.CallRecorder;
+import io.coterie.coordinator.api.Client;
+import io.coterie.coordinator.api.ClientAuthentication;
+import io.coterie.coordinator.api.ClientDirectory;
+import io.coterie.coordinator.api.ErrorMapping;
+import io.coterie.coordinator.api.KeyApi;
+import io.coterie.coordinator.api.SigningApi;
+import io.coterie.coordinator.channel.ChannelConnector;
+import io.coterie.coordinator.channel.ChannelOpener;
+import io.coterie.coordinator.custody.IntentCheck;
+import io.coterie.coordinator.custody.Keys;
+import io.coterie.coordinator.custody.RunLimits;
+import io.coterie.coordinator.custody.Signings;
+import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.coordinator.session.PartyHealth;
+import io.coterie.coordinator.session.QuorumChooser;
+import io.coterie.coordinator.session.ResultVerifier;
+import io.coterie.coordinator.session.Sessions;
+import io.coterie.coordinator.storage.JdbcAuditStore;
+import io.coterie.coordinator.storage.JdbcKeyStore;
+import io.coterie.coordinator.storage.JdbcSigningStore;
+import io.coterie.coordinator.telemetry.CoordinatorAudit;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.coordinator.verification.BlstVerifier;
+import io.coterie.mpc.MpcCore;
+import io.coterie.mpc.NativeMpcCore;
+import io.coterie.platform.audit.AuditTrail;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.Requester;
+import io.coterie.platform.intent.RequesterDirectory;
+import io.coterie.platform.telemetry.Buckets;
+import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.config.MeterFilter;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import javax.sql.DataSource;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.boot.jdbc.autoconfigure.DataSourceProperties;
+import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Primary;
+import org.springframework.core.annotation.Order;
+import org.springframework.grpc.server.GlobalServerInterceptor;
+
+/** Wiring: what is built from what. */
+@Configuration(proxyBeanMethods = false)
+class CoordinatorConfiguration {
+  /** Commits that may be lost when the database crashes: see docs/adr/0004. */
+  private static final String ASYNCHRONOUS_COMMIT = "-c synchronous_commit=off";
+
+  /** Longest PEM file of a public key, in bytes. */
+  private static final int MAX_PEM = 4096;
+
+  @Bean
+  Clock clock() {
+    return Clock.systemUTC();
+  }
+
+  @Bean
+  SecureRandom secureRandom() {
+    return new SecureRandom();
+  }
+
+  @Bean
+  MeterFilter latencyBuckets() {
+    return Buckets.filter();
+  }
+
+  @Bean
+  CoordinatorMetrics coordinatorMetrics(MeterRegistry registry) {
+    return new CoordinatorMetrics(registry);
+  }
+
+  @Bean
+  ProtocolMetrics protocolMetrics(MeterRegistry registry, CoordinatorProperties properties) {
+    return new ProtocolMetrics(registry, CoordinatorMetrics.PARTY, properties.region());
+  }
+
+  // Storage
+
+  @Bean
+  @Primary
+  HikariDataSource durableDataSource(DataSourceProperties database) {
+    return pool(database, "durable");
+  }
+
+  /** For what may be lost; never the place to read back from what is durable. */
+  @Bean
+  HikariDataSource soonDataSource(DataSourceProperties database) {
+    HikariDataSource pool = pool(database, "soon");
+    pool.addDataSourceProperty("options", ASYNCHRONOUS_COMMIT);
+    return pool;
+  }
+
+  private static HikariDataSource pool(DataSourceProperties database, String name) {
+    HikariDataSource pool =
+        database.initializeDataSourceBuilder().type(HikariDataSource.class).build();
+    pool.setPoolName(name);
+    pool.setMaximumPoolSize(16);
+    pool.setMinimumIdle(4);
+    pool.setConnectionTimeout(5_000);
+    // Every statement is sent again and again: prepare it at its first use.
+    pool.addDataSourceProperty("prepareThreshold", "1");
+    pool.addDataSourceProperty("ApplicationName", "coterie-coordinator");
+    pool.addDataSourceProperty("tcpKeepAlive", "true");
+    return pool;
+  }
+
+  @Bean
+  JdbcKeyStore keyStore(DataSource durable) {
+    return new JdbcKeyStore(durable);
+  }
+
+  @Bean
+  JdbcSigningStore signingStore(DataSource durable, HikariDataSource soonDataSource) {
+    return new JdbcSigningStore(durable, soonDataSource);
+  }
+
+  @Bean
+  @DependsOnDatabaseInitialization
+  CoordinatorAudit audit(DataSource durable, Clock clock, CoordinatorProperties properties) {
+    return new CoordinatorAudit(new AuditTrail("coordinator", new JdbcAuditStore(durable), clock));
+  }
+
+  // Sessions
+
+  @Bean
+  ExecutorService cryptoPool(CoordinatorProperties properties) {
+    return Executors.newFixedThreadPool(
+        properties.limits().threads(), Thread.ofPlatform().name("crypto-", 0).daemon().factory());
+  }
+
+  @Bean
+  ExecutorService requestThreads() {
+    return Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("run-", 0).factory());
+  }
+
+  /** For observing only: there is no share and no vault in this process. */
+  @Bean
+  @ConditionalOnMissingBean
+  MpcCore mpcCore() {
+    return NativeMpcCore.load();
+  }
+
+  @Bean
+  ResultVerifier resultVerifier() {
+    return new BlstVerifier();
+  }
+
+  @Bean
+  PartyHealth partyHealth() {
+    return new PartyHealth(System::nanoTime);
+  }
+
+  @Bean
+  QuorumChooser quorumChooser(PartyHealth health) {
+    return new QuorumChooser(health);
+  }
+
+  @Bean
+  Sessions sessions(
+      MpcCore core,
+      ResultVerifier verifier,
+      PartyHealth health,
+      ExecutorService cryptoPool,
+      ProtocolMetrics protocolMetrics,
+      CoordinatorMetrics metrics,
+      SecureRandom random) {
+    return new Sessions(core, verifier, health, cryptoPool, protocolMetrics, metrics, random);
+  }
+
+  @Bean
+  ChannelConnector channelConnector(ChannelOpener opener) {
+    return new ChannelConnector(opener);
+  }
+
+  // Domain
+
+  @Bean
+  RequesterDirectory requesterDirectory(CoordinatorProperties properties) {
+    return new RequesterDirectory(
+        properties.requesters().stream()
+            .map(r -> Requester.of(r.name(), text(r.publicKey())))
+            .toList());
+  }
+
+  private static String text(Path file) {
+    try {
+      if (Files.size(file) > MAX_PEM) {
+        throw new IllegalArgumentException(file + " is too large for a public key");
+      }
+      return Files.readString(file, StandardCharsets.US_ASCII);
+    } catch (IOException e) {
+      throw new IllegalArgumentException("cannot read " + file, e);
+    }
+  }
+
+  @Bean
+  IntentCheck intentCheck(RequesterDirectory requesters) {
+    return signed -> {
+      try {
+        return IntentVerifier.verify(signed, requesters);
+      } catch (IntentException e) {
+        throw e.toCustodyException();
+      }
+    };
+  }
+
+  @Bean
+  Keys keys(
+      JdbcKeyStore store,
+      Sessions sessions,
+      QuorumChooser chooser,
+      ChannelConnector link,
+      IntentCheck intents,
+      ExecutorService requestThreads,
+      CoordinatorMetrics metrics,
+      CoordinatorProperties properties,
+      Clock clock,
+      SecureRandom random) {
+    CoordinatorProperties.KeygenTime time = properties.keygen();
+    CoordinatorProperties.Limits limits = properties.limits();
+    return new Keys(
+        store,
+        sessions,
+        chooser,
+        new AdaptiveTimeout(time.min(), time.initial(), time.max()),
+        link,
+        intents,
+        new RunLimits(limits.runs(), limits.keygenSessions(), limits.clockSkew()),
+        requestThreads,
+        metrics,
+        clock,
+        random);
+  }
+
+  @Bean
+  Signings signings(
+      JdbcSigningStore store,
+      Keys keys,
+      Sessions sessions,
+      QuorumChooser chooser,
+      ChannelConnector link,
+      IntentCheck intents,
+      ExecutorService requestThreads,
+      CoordinatorMetrics metrics,
+      CoordinatorProperties properties,
+      Clock clock,
+      SecureRandom random) {
+    CoordinatorProperties.SigningTime time = properties.signing();
+    CoordinatorProperties.Limits limits = properties.limits();
+    return new Signings(
+        store,
+        keys,
+        sessions,
+        chooser,
+        new AdaptiveTimeout(time.min(), time.initial(), time.max()),
+        link,
+        intents,
+        new RunLimits(limits.runs(), limits.signingSessions(), limits.clockSkew()),
+        requestThreads,
+        metrics,
+        clock,
+        random);
+  }
+
+  @Bean
+  CoordinatorLifecycle coordinatorLifecycle(
+      ChannelConnector connector,
+      Sessions sessions,
+      Keys keys,
+      Signings signings,
+      CoordinatorMetrics metrics) {
+    metrics.watchRuns(() -> keys.running() + signings.running());
+    return new CoordinatorLifecycle(connector, sessions, keys, signings);
+  }
+
+  /** Ready when there is a channel and a party at its other end. */
+  @Bean
+  HealthIndicator channelHealthIndicator(ChannelConnector connector) {
+    return () ->
+        connector
+            .channel()
+            .map(
+                channel ->
+                    (channel.reachable().isEmpty() ? Health.outOfService() : Health.up())
+                        .withDetail("reachable", channel.reachable().size())
+                        .build())
+            .orElseGet(() -> Health.outOfService().withDetail("channel", "not open").build());
+  }
+
+  // API
+
+  @Bean
+  KeyApi keyApi(Keys keys, IntentCheck intents) {
+    return new KeyApi(keys, intents);
+  }
+
+  @Bean
+  SigningApi signingApi(Signings signings, IntentCheck intents) {
+    return new SigningApi(signings, intents);
+  }
+
+  @Bean
+  ClientDirectory clientDirectory(CoordinatorProperties properties) {
+    Map<Client, Set<String>> clients = new LinkedHashMap<>();
+    for (CoordinatorProperties.Client c : properties.clients()) {
+      clients.put(new Client(c.name(), c.submitFor(), c.readKeys()), c.certificates());
+    }
+    return new ClientDirectory(clients);
+  }
+
+  @Bean
+  @Order(10)
+  @GlobalServerInterceptor
+  ClientAuthentication clientAuthentication(
+      ClientDirectory clients, CoordinatorProperties properties, SecureRandom random) {
+    return new ClientAuthentication(clients, properties.limits().longestWait(), random);
+  }
+
+  @Bean
+  @Order(20)
+  @GlobalServerInterceptor
+  CallRecorder callRecorder(CoordinatorMetrics metrics, CoordinatorAudit audit) {
+    return new CallRecorder(metrics, audit);
+  }
+
+  @Bean
+  @Order(30)
+  @GlobalServerInterceptor
+  ErrorMapping errorMapping() {
+    return new ErrorMapping();
+  }
+}

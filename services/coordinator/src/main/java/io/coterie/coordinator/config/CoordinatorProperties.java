@@ -1,0 +1,153 @@
+package io.coterie.coordinator.config;
+
+import io.coterie.channel.SendMode;
+import java.net.URI;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * Everything that can be configured about the service, besides Spring's own {@code
+ * spring.datasource}, {@code spring.grpc.server}, {@code server} and {@code management}. Unknown
+ * keys stop the start.
+ *
+ * @param replica name of this member in the roster
+ * @param region where it runs, as it appears in metrics
+ * @param dataFolder where {@code roster.json} is read from and {@code roster-entry.json} and the
+ *     wrapped data key are written to
+ * @param tls what the gRPC and the management port present, and whom they trust
+ * @param channel the way to the parties
+ * @param unseal what opens the channel account
+ * @param requesters whose intents are accepted
+ * @param clients whose certificates are accepted
+ * @param limits bounds of the work
+ * @param signing time for one session of a signature
+ * @param keygen time for one session of a key generation
+ */
+@ConfigurationProperties(prefix = "coterie.coordinator", ignoreUnknownFields = false)
+public record CoordinatorProperties(
+    @DefaultValue("coordinator") String replica,
+    @DefaultValue("local") String region,
+    Path dataFolder,
+    Tls tls,
+    Channel channel,
+    Unseal unseal,
+    @DefaultValue List<Requester> requesters,
+    @DefaultValue List<Client> clients,
+    @DefaultValue Limits limits,
+    @DefaultValue SigningTime signing,
+    @DefaultValue KeygenTime keygen) {
+
+  public CoordinatorProperties {
+    requesters = List.copyOf(requesters);
+    clients = List.copyOf(clients);
+  }
+
+  /**
+   * Transport security.
+   *
+   * @param certificate PEM file, server certificate first
+   * @param privateKey PEM file
+   * @param clientCa PEM file with the authorities whose client certificates are accepted
+   */
+  public record Tls(Path certificate, Path privateKey, Path clientCa) {}
+
+  /**
+   * The way to the parties.
+   *
+   * @param messaging base URI of the messaging service
+   * @param ca PEM file with the installation's certificate authority
+   * @param trustRoot file with the base64 of the public key that vouches for senders
+   * @param number under which this replica is registered
+   * @param tokenFile one-time enrolment token; needed until the first start has succeeded
+   * @param sendMode how broadcasts travel
+   */
+  public record Channel(
+      URI messaging,
+      Path ca,
+      Path trustRoot,
+      String number,
+      Path tokenFile,
+      @DefaultValue("group") SendMode sendMode) {}
+
+  /**
+   * Unsealing.
+   *
+   * @param passphraseFile what unwraps the data key
+   */
+  public record Unseal(Path passphraseFile) {}
+
+  /**
+   * A requester.
+   *
+   * @param name as in the {@code keyid} of its intents
+   * @param publicKey PEM file (SPKI) with an Ed25519 or P-256 key
+   */
+  public record Requester(String name, Path publicKey) {}
+
+  /**
+   * A client.
+   *
+   * @param name for the audit trail
+   * @param certificates names of its certificates: {@code subject:CN=...}, {@code dns:...} or
+   *     {@code uri:...}; one match is enough
+   * @param submitFor requesters whose intents it may submit
+   * @param readKeys keys it may read: resource names in which {@code *} stands for any text
+   */
+  public record Client(
+      String name,
+      Set<String> certificates,
+      @DefaultValue Set<String> submitFor,
+      @DefaultValue Set<String> readKeys) {}
+
+  /**
+   * Bounds.
+   *
+   * @param runs requests being worked on at once
+   * @param signingSessions sessions tried for one signature
+   * @param keygenSessions sessions tried for one key
+   * @param clockSkew by how much the parties' clocks may differ
+   * @param longestWait how long a call without a deadline waits
+   * @param cryptoThreads platform threads for the core and the verifier; 0: one a processor
+   */
+  public record Limits(
+      @DefaultValue("1024") int runs,
+      @DefaultValue("100") int signingSessions,
+      @DefaultValue("8") int keygenSessions,
+      @DefaultValue("2s") Duration clockSkew,
+      @DefaultValue("30s") Duration longestWait,
+      @DefaultValue("0") int cryptoThreads) {
+    public Limits {
+      if (runs < 1 || signingSessions < 1 || keygenSessions < 1 || cryptoThreads < 0) {
+        throw new IllegalArgumentException("limits must be positive");
+      }
+      if (clockSkew.isNegative() || !longestWait.isPositive()) {
+        throw new IllegalArgumentException(
+            "limits.clock-skew and limits.longest-wait are out of range");
+      }
+    }
+
+    int threads() {
+      return cryptoThreads > 0 ? cryptoThreads : Runtime.getRuntime().availableProcessors();
+    }
+  }
+
+  /**
+   * Time for one signing session: adapts between the bounds to what sessions take.
+   *
+   * @param initial until the first one has succeeded
+   */
+  public record SigningTime(
+      @DefaultValue("1s") Duration min,
+      @DefaultValue("3s") Duration initial,
+      @DefaultValue("10s") Duration max) {}
+
+  /** Time for one key generation session; as {@link SigningTime}. */
+  public record KeygenTime(
+      @DefaultValue("5s") Duration min,
+      @DefaultValue("15s") Duration initial,
+      @DefaultValue("60s") Duration max) {}
+}

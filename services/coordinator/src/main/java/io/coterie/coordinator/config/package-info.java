@@ -1,0 +1,3 @@
+/** Typed configuration and wiring. */
+@org.jspecify.annotations.NullMarked
+package io.coterie.coordinator.config;

@@ -1,0 +1,33 @@
+package io.coterie.coordinator.custody;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+
+/** Where signings are kept. */
+public interface SigningStore {
+
+  /**
+   * Stores a request unless the requester used its id before, which the database decides. It may be
+   * lost if the database crashes at once: then nothing was answered, and the signers' own claims
+   * keep the request to its first intent.
+   *
+   * @param pending PENDING
+   * @return empty if it was stored, else the signing that is there
+   */
+  Optional<SigningRecord> claimOnce(SigningRecord pending);
+
+  /**
+   * Ends a PENDING signing; durable when this returns.
+   *
+   * @param finished SIGNED or FAILED
+   * @return the signing as it is stored: {@code finished}, or what was stored before it
+   */
+  SigningRecord finish(SigningRecord finished);
+
+  /** The signing of that id. */
+  Optional<SigningRecord> find(UUID id);
+
+  /** Ids of the PENDING signings, oldest first. */
+  List<UUID> pending();
+}

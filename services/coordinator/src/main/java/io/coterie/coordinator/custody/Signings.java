@@ -1,0 +1,565 @@
+package io.coterie.coordinator.custody;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.coordinator.session.PartyLink;
+import io.coterie.coordinator.session.QuorumChooser;
+import io.coterie.coordinator.session.QuorumChooser.Choice;
+import io.coterie.coordinator.session.Session;
+import io.coterie.coordinator.session.SessionOutcome;
+import io.coterie.coordinator.session.SessionPlan;
+import io.coterie.coordinator.session.Sessions;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.SessionFailures;
+import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.telemetry.LogScope;
+import io.coterie.platform.telemetry.TraceContext;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.party.v1.RefusalReason;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Signatures for requesters: one request id gives one signature, whatever is repeated or killed.
+ *
+ * <p>Each request is worked on by one thread, which tries one quorum after another until there is a
+ * verified signature, the request can never succeed, or its intent has expired.
+ */
+public final class Signings {
+  private static final Logger log = LoggerFactory.getLogger(Signings.class);
+
+  /**
+   * Work on one intent. Another intent under the same request id is other work: the store refuses
+   * it.
+   */
+  private record RunKey(String requester, String requestId, ByteString digest) {}
+
+  private final ConcurrentHashMap<RunKey, Run<SigningRecord>> runs = new ConcurrentHashMap<>();
+  private final CompletableFuture<Void> stopping = new CompletableFuture<>();
+  private final Changes changes = new Changes();
+  private final SigningStore store;
+  private final Keys keys;
+  private final Sessions sessions;
+  private final QuorumChooser chooser;
+  private final AdaptiveTimeout timeout;
+  private final PartyLink link;
+  private final IntentCheck intents;
+  private final RunLimits limits;
+  private final Executor threads;
+  private final CoordinatorMetrics metrics;
+  private final Clock clock;
+  private final SecureRandom random;
+
+  /**
+   * The signings of one coordinator.
+   *
+   * @param threads starts a thread for each request; they wait most of the time
+   */
+  public Signings(
+      SigningStore store,
+      Keys keys,
+      Sessions sessions,
+      QuorumChooser chooser,
+      AdaptiveTimeout timeout,
+      PartyLink link,
+      IntentCheck intents,
+      RunLimits limits,
+      Executor threads,
+      CoordinatorMetrics metrics,
+      Clock clock,
+      SecureRandom random) {
+    this.store = store;
+    this.keys = keys;
+    this.sessions = sessions;
+    this.chooser = chooser;
+    this.timeout = timeout;
+    this.link = link;
+    this.intents = intents;
+    this.limits = limits;
+    this.threads = threads;
+    this.metrics = metrics;
+    this.clock = clock;
+    this.random = random;
+  }
+
+  /**
+   * Gets the signature for an intent: the stored one, that of the work in progress, or a new one.
+   *
+   * @return SIGNED or FAILED
+   * @throws CustodyException if the request is refused, with nothing stored, or the caller's time
+   *     is up; the work goes on then
+   */
+  public SigningRecord sign(VerifiedIntent.Signing intent, Caller caller)
+      throws InterruptedException {
+    RunKey key = new RunKey(intent.requester(), intent.requestId(), intent.digest());
+    UUID id = SigningRecord.idOf(intent.requester(), intent.requestId());
+    Run<SigningRecord> fresh = new Run<>(intent.key() + "/signings/" + id, caller);
+    Run<SigningRecord> run = runs.putIfAbsent(key, fresh);
+    if (run != null) {
+      run.join(caller);
+      return run.await(caller);
+    }
+    boolean started = false;
+    try {
+      SigningRecord stored = claim(intent, id);
+      if (stored.state() != Signing.State.PENDING) {
+        fresh.finish(stored);
+        return stored;
+      }
+      begin(key, fresh, stored, () -> intent);
+      started = true;
+    } catch (RuntimeException e) {
+      fresh.fail(e);
+      throw e;
+    } finally {
+      if (!started) {
+        runs.remove(key, fresh);
+      }
+    }
+    return fresh.await(caller);
+  }
+
+  /** Stores the request, or finds it stored. */
+  private SigningRecord claim(VerifiedIntent.Signing intent, UUID id) {
+    Instant now = clock.instant().truncatedTo(ChronoUnit.MICROS);
+    Optional<SigningRecord> known;
+    if (now.isAfter(intent.notAfter())) {
+      known = store.find(id);
+      if (known.isEmpty()) {
+        throw expired(intent, now);
+      }
+    } else if (stopping.isDone()) {
+      throw Trouble.of(ErrorReason.DRAINING, intent.key()).toException();
+    } else {
+      SigningRecord pending =
+          new SigningRecord(
+              id,
+              intent.requester(),
+              intent.requestId(),
+              intent.key(),
+              intent.digest(),
+              intent.envelope(),
+              intent.scheme(),
+              Signing.State.PENDING,
+              0,
+              List.of(),
+              intent.notAfter(),
+              now,
+              null,
+              null,
+              null);
+      requireUsable(intent);
+      if (runs.size() > limits.maxRuns()) {
+        throw Trouble.of(ErrorReason.OVERLOADED, intent.key()).toException();
+      }
+      known = store.claimOnce(pending);
+      if (known.isEmpty()) {
+        return pending;
+      }
+    }
+    SigningRecord stored = known.get();
+    if (!stored.intentDigest().equals(intent.digest())) {
+      throw new CustodyException(
+          ErrorReason.REQUEST_ID_REUSED, Map.of(StatusErrors.RESOURCE, stored.name()));
+    }
+    return stored;
+  }
+
+  private static CustodyException expired(VerifiedIntent intent, Instant now) {
+    try {
+      intent.requireNotExpired(now);
+      throw new IllegalStateException("the intent has not expired");
+    } catch (IntentException e) {
+      return e.toCustodyException();
+    }
+  }
+
+  private KeyRecord requireUsable(VerifiedIntent.Signing intent) {
+    KeyRecord key =
+        keys.find(intent.key())
+            .orElseThrow(() -> Trouble.of(ErrorReason.KEY_NOT_FOUND, intent.key()).toException());
+    if (key.state() != Key.State.ACTIVE) {
+      throw Trouble.of(ErrorReason.KEY_NOT_ACTIVE, intent.key()).toException();
+    }
+    if (key.scheme() != intent.scheme()) {
+      throw Trouble.of(ErrorReason.UNSUPPORTED_SCHEME, intent.key()).toException();
+    }
+    return key;
+  }
+
+  /** The signing of that id. */
+  public Optional<SigningRecord> find(UUID id) {
+    return store.find(id);
+  }
+
+  /**
+   * Calls {@code watcher} at every change of the signing from now on, on the thread that makes it.
+   *
+   * @return ends the watching
+   */
+  public Runnable watch(UUID id, Consumer<SigningRecord> watcher) {
+    return changes.watch(id, watcher);
+  }
+
+  /** Takes up what was PENDING when this replica, or the one before it, stopped. */
+  public void resume() {
+    List<UUID> pending = store.pending();
+    if (!pending.isEmpty()) {
+      log.info("resuming {} pending signings", pending.size());
+    }
+    for (UUID id : pending) {
+      threads.execute(() -> store.find(id).ifPresent(this::resume));
+    }
+  }
+
+  private void resume(SigningRecord record) {
+    if (record.state() != Signing.State.PENDING) {
+      return;
+    }
+    RunKey key = new RunKey(record.requester(), record.requestId(), record.intentDigest());
+    Run<SigningRecord> run =
+        new Run<>(record.name(), new Caller(System.nanoTime(), TraceContext.create(random)));
+    if (runs.putIfAbsent(key, run) == null) {
+      begin(key, run, record, () -> recheck(record));
+    }
+  }
+
+  private VerifiedIntent.Signing recheck(SigningRecord record) {
+    if (intents.check(record.intent()) instanceof VerifiedIntent.Signing intent) {
+      return intent;
+    }
+    throw new IllegalStateException("the stored intent of a signing is another intent");
+  }
+
+  private void begin(
+      RunKey key,
+      Run<SigningRecord> run,
+      SigningRecord record,
+      Supplier<VerifiedIntent.Signing> intent) {
+    threads.execute(
+        () -> {
+          try (LogScope scope = LogScope.open().trace(run.trace).request(record.requestId())) {
+            Work work;
+            try {
+              work = new Work(key, run, record, intent.get());
+            } catch (CustodyException e) {
+              // Resumed, and the configuration has changed: the requester is not known any more.
+              end(key, run, record, new Trouble(e.reason(), e.metadata()), record.sessions());
+              return;
+            }
+            work.drive();
+          } catch (RuntimeException e) {
+            log.error("work on a signing failed", e);
+            run.fail(e);
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            run.fail(Trouble.of(ErrorReason.DRAINING, record.name()).toException());
+          } finally {
+            runs.remove(key, run);
+          }
+        });
+  }
+
+  /** Stores a result, however long the database takes to come back: it must not be lost. */
+  private SigningRecord finish(SigningRecord finished) throws InterruptedException {
+    Pace pace = new Pace(stopping);
+    while (true) {
+      try {
+        return store.finish(finished);
+      } catch (StoreUnavailableException e) {
+        if (stopping.isDone()) {
+          throw e;
+        }
+        log.warn("cannot store the end of a signing yet: {}", e.getMessage());
+        pace.pause();
+      }
+    }
+  }
+
+  private void end(
+      RunKey key, Run<SigningRecord> run, SigningRecord record, Trouble trouble, int tried)
+      throws InterruptedException {
+    Instant now = clock.instant().truncatedTo(ChronoUnit.MICROS);
+    SigningRecord stored = finish(record.failed(trouble.toStatus(), tried, now));
+    metrics.signingEnded(
+        record.scheme(),
+        trouble.reason().name(),
+        Duration.ofNanos(System.nanoTime() - run.startedNanos));
+    changes.publish(stored);
+    runs.remove(key, run);
+    run.finish(stored);
+  }
+
+  /** How many requests are being worked on. */
+  public int running() {
+    return runs.size();
+  }
+
+  /** Starts nothing new; what is running ends at its next step and is resumed after the restart. */
+  public void stop() {
+    stopping.complete(null);
+  }
+
+  /** The work on one request: a thread's state. */
+  private final class Work {
+    private final RunKey key;
+    private final Run<SigningRecord> run;
+    private final SigningRecord record;
+    private final VerifiedIntent.Signing intent;
+    private final Pace pace = new Pace(stopping);
+    private final Map<Integer, Integer> failures = new HashMap<>();
+    private final Map<Integer, RefusalReason> refusals = new HashMap<>();
+    private final Set<Integer> excluded;
+    private final KeyRecord signingKey;
+    private final KeyPublic keyPublic;
+    private int tried;
+    private int attempt;
+
+    Work(RunKey key, Run<SigningRecord> run, SigningRecord record, VerifiedIntent.Signing intent) {
+      this.key = key;
+      this.run = run;
+      this.record = record;
+      this.intent = intent;
+      this.tried = record.sessions();
+      this.signingKey = requireUsable(intent);
+      this.keyPublic = Objects.requireNonNull(signingKey.keyPublic());
+      this.excluded = new HashSet<>(keys.excluded(intent.key()));
+    }
+
+    void drive() throws InterruptedException {
+      while (!stopping.isDone()) {
+        Instant now = clock.instant();
+        if (now.isAfter(intent.notAfter())) {
+          fail(lastTrouble().as(ErrorReason.INTENT_EXPIRED));
+          return;
+        }
+        if (tried >= limits.maxSessions()) {
+          fail(lastTrouble());
+          return;
+        }
+        Optional<SecureChannel> channel = link.channel();
+        if (channel.isEmpty()) {
+          run.troubled(Trouble.outOfReach(run.resource, List.of()));
+          pace.pause();
+          continue;
+        }
+        switch (chooser.choose(
+            signingKey.threshold(),
+            candidates(channel.get()),
+            channel.get().reachable(),
+            failures)) {
+          case Choice.Exhausted e -> {
+            fail(exhausted());
+            return;
+          }
+          case Choice.OutOfReach o -> {
+            run.troubled(Trouble.outOfReach(run.resource, Trouble.names(o.unreachable())));
+            pace.pauseUntilReachable(channel.get(), o.unreachable());
+          }
+          case Choice.Chosen chosen -> {
+            if (!chosen.fresh()) {
+              pace.pause();
+            }
+            if (tryWith(channel.get(), chosen.parties())) {
+              return;
+            }
+          }
+        }
+      }
+      run.fail(Trouble.of(ErrorReason.DRAINING, run.resource).toException());
+    }
+
+    private Collection<Member> candidates(SecureChannel channel) {
+      List<Member> candidates = new ArrayList<>();
+      for (KeyRecord.Holder holder : signingKey.parties()) {
+        if (!excluded.contains(holder.partyId()) && !refusals.containsKey(holder.partyId())) {
+          channel.roster().byPartyId(holder.partyId()).ifPresent(candidates::add);
+        }
+      }
+      return candidates;
+    }
+
+    /** One session; true if the request has ended. */
+    private boolean tryWith(SecureChannel channel, List<Member> parties)
+        throws InterruptedException {
+      Instant now = clock.instant();
+      Duration time = sessionTime(now, parties);
+      Instant deadline = now.plus(time).plus(limits.clockSkew());
+      Session session =
+          sessions.start(
+              channel,
+              new SessionPlan(
+                  new SessionPlan.Work.Sign(intent.message(), keyPublic),
+                  intent.scheme(),
+                  intent.key(),
+                  keyPublic.getEpoch(),
+                  signingKey.threshold(),
+                  intent.envelope(),
+                  parties,
+                  deadline.isAfter(intent.notAfter()) ? intent.notAfter() : deadline,
+                  run.trace));
+      tried++;
+      attempt++;
+      run.trying(session);
+      if (attempt > 1) {
+        changes.publish(record.trying(tried));
+      }
+      long started = System.nanoTime();
+      SessionOutcome outcome = session.await(time);
+      switch (outcome) {
+        case SessionOutcome.Signed signed -> {
+          timeout.succeeded(System.nanoTime() - started);
+          succeed(session, signed);
+          return true;
+        }
+        case SessionOutcome.Refused refused ->
+            refused
+                .by()
+                .forEach(
+                    (party, reason) -> {
+                      if (Trouble.isLasting(reason)) {
+                        refusals.put(party, reason);
+                      }
+                      failed(party);
+                    });
+        case SessionOutcome.Aborted aborted -> {
+          Set<Integer> blamed = new HashSet<>(aborted.culprits());
+          if (aborted.exclude()) {
+            for (int culprit : aborted.culprits()) {
+              excluded.add(culprit);
+              keys.exclude(intent.key(), culprit, aborted.cause().name(), session.id());
+            }
+          }
+          blamed.addAll(aborted.suspects());
+          blame(blamed, parties);
+        }
+        case SessionOutcome.TimedOut timedOut -> blame(timedOut.missing(), parties);
+        case SessionOutcome.Unsent unsent -> {
+          // Nobody's fault but the network's; the same parties are asked again, after a pause.
+          tried--;
+          pace.pause();
+        }
+        case SessionOutcome.Stopped stopped -> {
+          run.fail(Trouble.of(ErrorReason.DRAINING, run.resource).toException());
+          return true;
+        }
+        case SessionOutcome.Created created ->
+            throw new IllegalStateException("a signing session created a key");
+      }
+      Trouble trouble = Trouble.of(run.resource, session, outcome);
+      run.troubled(trouble);
+      try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
+        log.warn("signing session without result: {} {}", trouble.reason(), trouble.metadata());
+      }
+      return false;
+    }
+
+    private void blame(Set<Integer> parties, List<Member> asked) {
+      if (parties.isEmpty()) {
+        asked.forEach(m -> failed(m.partyId()));
+      } else {
+        parties.forEach(this::failed);
+      }
+    }
+
+    private void failed(int party) {
+      failures.merge(party, 1, Integer::sum);
+    }
+
+    /**
+     * What sessions take lately; but while another quorum is left, no more than half of the time
+     * that the most patient caller has, so that there is a second chance inside it.
+     */
+    private Duration sessionTime(Instant now, List<Member> parties) {
+      Duration time = timeout.next(attempt);
+      long patience = run.patienceNanos();
+      int left = signingKey.parties().size() - excluded.size() - refusals.size();
+      if (patience > 0 && left > parties.size() && time.toNanos() > patience / 2) {
+        time = Duration.ofNanos(Math.max(patience / 2, timeout.min().toNanos()));
+      }
+      Duration untilExpiry = Duration.between(now, intent.notAfter());
+      return time.compareTo(untilExpiry) > 0 ? untilExpiry : time;
+    }
+
+    private Trouble lastTrouble() {
+      Trouble last = run.trouble();
+      return last != null ? last : Trouble.of(ErrorReason.INTENT_EXPIRED, run.resource);
+    }
+
+    /** Why fewer parties than needed are left. */
+    private Trouble exhausted() {
+      Map<Integer, String> names = new HashMap<>();
+      signingKey.parties().forEach(h -> names.put(h.partyId(), h.name()));
+      if (!refusals.isEmpty()) {
+        RefusalReason reason = refusals.values().stream().sorted().findFirst().orElseThrow();
+        return Trouble.parties(
+            SessionFailures.reason(reason),
+            run.resource,
+            refusals.keySet().stream().map(names::get).toList(),
+            0,
+            reason.name());
+      }
+      return excluded.isEmpty()
+          ? Trouble.parties(
+              ErrorReason.PARTY_UNKNOWN, run.resource, names.values(), 0, "not_in_roster")
+          : Trouble.parties(
+              ErrorReason.PARTY_MISBEHAVED,
+              run.resource,
+              excluded.stream().map(names::get).filter(Objects::nonNull).toList(),
+              0,
+              "excluded");
+    }
+
+    private void succeed(Session session, SessionOutcome.Signed signed)
+        throws InterruptedException {
+      SigningRecord stored =
+          finish(
+              record.signed(
+                  signed.signature(),
+                  session.partyNames().stream()
+                      .filter(name -> !session.names(signed.culprits()).contains(name))
+                      .toList(),
+                  tried,
+                  clock.instant().truncatedTo(ChronoUnit.MICROS)));
+      metrics.signingEnded(
+          intent.scheme(),
+          CoordinatorMetrics.OK,
+          Duration.ofNanos(System.nanoTime() - run.startedNanos));
+      runs.remove(key, run);
+      run.finish(stored);
+      changes.publish(stored);
+    }
+
+    private void fail(Trouble trouble) throws InterruptedException {
+      end(key, run, record, trouble, tried);
+    }
+  }
+}

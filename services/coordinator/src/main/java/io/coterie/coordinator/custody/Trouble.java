@@ -1,0 +1,144 @@
+package io.coterie.coordinator.custody;
+
+import com.google.rpc.Status;
+import io.coterie.channel.Member;
+import io.coterie.coordinator.session.Session;
+import io.coterie.coordinator.session.SessionOutcome;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.SessionFailures;
+import io.coterie.platform.error.StatusErrors;
+import io.coterie.proto.party.v1.RefusalReason;
+import java.util.Collection;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+
+/**
+ * What keeps a request from its result: the answer to a caller who cannot wait any longer, and the
+ * error of a request that ends without one.
+ *
+ * @param metadata keys of {@link StatusErrors}
+ */
+record Trouble(ErrorReason reason, Map<String, String> metadata) {
+
+  Trouble {
+    metadata = Map.copyOf(metadata);
+  }
+
+  CustodyException toException() {
+    return new CustodyException(reason, metadata);
+  }
+
+  Status toStatus() {
+    return StatusErrors.status(reason, metadata);
+  }
+
+  /** The same under another reason, when what kept it back has become its end. */
+  Trouble as(ErrorReason other) {
+    return new Trouble(other, metadata);
+  }
+
+  static Trouble of(ErrorReason reason, String resource) {
+    return new Trouble(reason, Map.of(StatusErrors.RESOURCE, resource));
+  }
+
+  static Trouble outOfReach(String resource, Collection<String> parties) {
+    return parties(ErrorReason.QUORUM_UNAVAILABLE, resource, parties, 0, "unreachable");
+  }
+
+  static Trouble parties(
+      ErrorReason reason, String resource, Collection<String> parties, int round, String cause) {
+    Map<String, String> metadata = new TreeMap<>();
+    metadata.put(StatusErrors.RESOURCE, resource);
+    if (!parties.isEmpty()) {
+      metadata.put(StatusErrors.PARTY, String.join(",", parties.stream().sorted().toList()));
+    }
+    if (round > 0) {
+      metadata.put(StatusErrors.ROUND, Integer.toString(round));
+    }
+    metadata.put(StatusErrors.CAUSE, cause);
+    return new Trouble(reason, metadata);
+  }
+
+  /** Why a session ended without a result: party, round and cause. */
+  static Trouble of(String resource, Session session, SessionOutcome outcome) {
+    return switch (outcome) {
+      case SessionOutcome.Refused r -> {
+        RefusalReason first = r.by().values().iterator().next();
+        yield parties(
+            SessionFailures.reason(first),
+            resource,
+            session.names(r.by().keySet()),
+            0,
+            first.name());
+      }
+      case SessionOutcome.Aborted a ->
+          a.culprits().isEmpty()
+              ? parties(
+                  ErrorReason.SESSION_FAILED,
+                  resource,
+                  session.names(a.suspects()),
+                  a.round(),
+                  a.cause().name())
+              : parties(
+                  ErrorReason.PARTY_MISBEHAVED,
+                  resource,
+                  session.names(a.culprits()),
+                  a.round(),
+                  a.cause().name());
+      case SessionOutcome.TimedOut t ->
+          parties(
+              ErrorReason.PARTY_UNRESPONSIVE,
+              resource,
+              session.names(t.missing()),
+              t.round(),
+              "timed_out");
+      case SessionOutcome.Unsent u ->
+          parties(
+              ErrorReason.QUORUM_UNAVAILABLE,
+              resource,
+              List.of(),
+              0,
+              "channel_" + u.cause().name().toLowerCase(Locale.ROOT));
+      case SessionOutcome.Stopped s -> of(ErrorReason.DRAINING, resource);
+      case SessionOutcome.Signed s -> throw new IllegalArgumentException("a result is no trouble");
+      case SessionOutcome.Created c -> throw new IllegalArgumentException("a result is no trouble");
+    };
+  }
+
+  /**
+   * Whether a party that refuses for this reason would refuse the same request again: it is not
+   * asked again for it. The others may do at another time.
+   */
+  static boolean isLasting(RefusalReason reason) {
+    return switch (reason) {
+      case REFUSAL_REASON_MALFORMED_ORDER,
+          REFUSAL_REASON_ORDER_MISMATCH,
+          REFUSAL_REASON_UNKNOWN_REQUESTER,
+          REFUSAL_REASON_BAD_INTENT_SIGNATURE,
+          REFUSAL_REASON_INTENT_EXPIRED,
+          REFUSAL_REASON_FORBIDDEN,
+          REFUSAL_REASON_REQUEST_ID_REUSED,
+          REFUSAL_REASON_UNKNOWN_KEY,
+          REFUSAL_REASON_WRONG_EPOCH,
+          REFUSAL_REASON_KEY_EXISTS,
+          REFUSAL_REASON_UNKNOWN_PARTY ->
+          true;
+      case REFUSAL_REASON_SESSION_REPLAYED,
+          REFUSAL_REASON_OVERLOADED,
+          REFUSAL_REASON_NOT_READY,
+          REFUSAL_REASON_INTERNAL,
+          REFUSAL_REASON_UNSPECIFIED,
+          UNRECOGNIZED ->
+          false;
+    };
+  }
+
+  /** The names of members, for a message. */
+  static Collection<String> names(Collection<Member> members) {
+    return members.stream().map(Member::name).collect(Collectors.toSet());
+  }
+}

@@ -1,0 +1,203 @@
+package io.coterie.coordinator.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.VerificationShare;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A key generation session. The coordinator takes no part in it; it collects what every party says
+ * about the end. The key exists when all parties name the same session and the same public data.
+ *
+ * <p>A party that holds a share from an earlier session of the same request answers with that
+ * session's report instead of running again, so reports are told apart by the session they name.
+ */
+public final class KeygenSession extends Session {
+  private static final Logger log = LoggerFactory.getLogger(KeygenSession.class);
+
+  /** After one party said that the run is over: how long the others have to say what they saw. */
+  private static final Duration HEARING = Duration.ofMillis(750);
+
+  private record Completion(ByteString session, KeyPublic keyPublic) {}
+
+  private final Map<Integer, Completion> completed = new HashMap<>();
+  private final Map<Integer, RefusalReason> refused = new HashMap<>();
+  private final Map<Integer, SessionReport> broken = new HashMap<>();
+  private boolean closing;
+
+  KeygenSession(
+      SessionId id, SessionPlan plan, Protocol protocol, Sessions sessions, SecureChannel channel) {
+    super(id, plan, protocol, sessions, channel);
+  }
+
+  @Override
+  void onEnvelope(Member sender, SessionEnvelope envelope, long receivedNanos) {
+    // The parties' broadcasts among themselves: nothing here for one who holds no share.
+  }
+
+  @Override
+  synchronized void onReport(Member sender, SessionReport report) {
+    if (hasEnded()) {
+      return;
+    }
+    boolean ofThisSession = report.getSessionId().equals(id.bytes());
+    switch (report.getOutcomeCase()) {
+      case COMPLETED -> {
+        if (!fits(report.getCompleted().getKeyPublic())) {
+          log.warn("{} reports a key that does not fit the order: session {}", sender.name(), id);
+          sessions.telemetry().dropped("key_mismatch");
+          return;
+        }
+        sessions.health().answered(sender.partyId(), System.nanoTime() - startedNanos);
+        completed.put(
+            sender.partyId(),
+            new Completion(report.getSessionId(), report.getCompleted().getKeyPublic()));
+      }
+      case REFUSED -> {
+        if (ofThisSession) {
+          refused.put(sender.partyId(), report.getRefused().getReason());
+        }
+      }
+      case ABORTED -> {
+        if (ofThisSession) {
+          broken.put(sender.partyId(), report);
+          accuse(sender, report.getAborted().getCulpritsList());
+        }
+      }
+      case TIMED_OUT -> {
+        if (ofThisSession) {
+          broken.put(sender.partyId(), report);
+        }
+      }
+      case OUTCOME_NOT_SET -> {}
+    }
+    judge();
+  }
+
+  private void judge() {
+    if (completed.size() == plan.parties().size()) {
+      Set<Completion> distinct = new HashSet<>(completed.values());
+      if (distinct.size() == 1) {
+        verify(distinct.iterator().next().keyPublic());
+      } else {
+        // Somebody lies about the public data, and nothing here shows who.
+        end(aborted(AbortCause.ABORT_CAUSE_BROADCAST_MISMATCH, true));
+      }
+      return;
+    }
+    if (refused.isEmpty() && broken.isEmpty()) {
+      return;
+    }
+    if (partiesWithout(heard()).isEmpty()) {
+      end(verdict());
+    } else if (!closing) {
+      closing = true;
+      CompletableFuture.delayedExecutor(HEARING.toNanos(), TimeUnit.NANOSECONDS, sessions.pool())
+          .execute(
+              () -> {
+                synchronized (this) {
+                  end(verdict());
+                }
+              });
+    }
+  }
+
+  private void verify(KeyPublic keyPublic) {
+    sessions
+        .pool()
+        .execute(
+            () -> {
+              if (sessions.verifier().isSound(plan.scheme(), keyPublic)) {
+                end(new SessionOutcome.Created(keyPublic));
+              } else {
+                log.error("all parties agree on a key that the verifier refuses: session {}", id);
+                end(aborted(AbortCause.ABORT_CAUSE_WRONG_PROOF, true));
+              }
+            });
+  }
+
+  private Set<Integer> heard() {
+    Set<Integer> heard = new HashSet<>(completed.keySet());
+    heard.addAll(refused.keySet());
+    heard.addAll(broken.keySet());
+    return heard;
+  }
+
+  private SessionOutcome verdict() {
+    if (!refused.isEmpty()) {
+      return new SessionOutcome.Refused(Map.copyOf(refused));
+    }
+    AbortCause cause = AbortCause.ABORT_CAUSE_UNSPECIFIED;
+    int round = 0;
+    for (SessionReport report : broken.values()) {
+      if (report.hasAborted()) {
+        cause = known(report.getAborted().getCause());
+        round = report.getAborted().getRound();
+        break;
+      }
+    }
+    // Parties that hold a share of an earlier session will not run again, and this one has none.
+    boolean hopeless =
+        completed.values().stream().anyMatch(c -> !c.session().equals(id.bytes()))
+            && !broken.isEmpty();
+    if (cause == AbortCause.ABORT_CAUSE_UNSPECIFIED && !hopeless) {
+      return silence();
+    }
+    Accused accused = accused();
+    return new SessionOutcome.Aborted(
+        round, cause, accused.culprits(), accused.suspects(), false, hopeless);
+  }
+
+  private SessionOutcome aborted(AbortCause cause, boolean hopeless) {
+    return new SessionOutcome.Aborted(0, cause, Set.of(), Set.of(), false, hopeless);
+  }
+
+  /** Whom the parties say they were waiting for; if they say nothing, those not heard from. */
+  private SessionOutcome silence() {
+    Set<Integer> missing = new HashSet<>(partiesWithout(heard()));
+    int round = 0;
+    for (SessionReport report : broken.values()) {
+      if (report.hasTimedOut()) {
+        round = Math.max(round, report.getTimedOut().getRound());
+        if (missing.isEmpty()) {
+          Set<Integer> named = new HashSet<>(report.getTimedOut().getMissingList());
+          named.retainAll(partiesWithout(Set.of()));
+          missing.addAll(named);
+        }
+      }
+    }
+    return new SessionOutcome.TimedOut(round, missing);
+  }
+
+  private boolean fits(KeyPublic key) {
+    return key.getKeyId().equals(plan.key())
+        && key.getThreshold() == plan.threshold()
+        && key.getEpoch() == plan.epoch()
+        && key.getVerificationSharesList().stream()
+            .map(VerificationShare::getParty)
+            .toList()
+            .equals(plan.parties().stream().map(Member::partyId).toList());
+  }
+
+  @Override
+  synchronized SessionOutcome timedOut() {
+    return refused.isEmpty() && broken.isEmpty() ? silence() : verdict();
+  }
+
+  @Override
+  void release() {}
+}

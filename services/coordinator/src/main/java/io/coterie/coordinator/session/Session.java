@@ -1,0 +1,245 @@
+package io.coterie.coordinator.session;
+
+import io.coterie.channel.ChannelException;
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.SessionCancel;
+import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * One session as the coordinator follows it, from the order to the outcome. It ends exactly once;
+ * what comes later is dropped.
+ */
+public abstract sealed class Session permits SigningSession, KeygenSession {
+  final SessionId id;
+  final SessionPlan plan;
+  final Protocol protocol;
+  final Sessions sessions;
+  final long startedNanos;
+  private final Map<Integer, Member> members = new HashMap<>();
+  private final SecureChannel channel;
+  private final CompletableFuture<SessionOutcome> outcome = new CompletableFuture<>();
+
+  /** Who accused whom: culprit to accusers. Guarded by itself. */
+  private final Map<Integer, Set<Integer>> accusations = new HashMap<>();
+
+  Session(
+      SessionId id, SessionPlan plan, Protocol protocol, Sessions sessions, SecureChannel channel) {
+    this.id = id;
+    this.plan = plan;
+    this.protocol = protocol;
+    this.sessions = sessions;
+    this.channel = channel;
+    this.startedNanos = System.nanoTime();
+    plan.parties().forEach(m -> members.put(m.partyId(), m));
+  }
+
+  public SessionId id() {
+    return id;
+  }
+
+  /** Names of the parties, in ascending order of party id. */
+  public List<String> partyNames() {
+    return plan.parties().stream().map(Member::name).toList();
+  }
+
+  /** Names of those parties of this session. */
+  public List<String> names(Collection<Integer> partyIds) {
+    return plan.parties().stream()
+        .filter(m -> partyIds.contains(m.partyId()))
+        .map(Member::name)
+        .toList();
+  }
+
+  /** What the session is waiting for now, as if its time were up. */
+  public SessionOutcome waitingFor() {
+    return timedOut();
+  }
+
+  /** Sends the order to all parties as one message. */
+  void order(PartyMessage order) {
+    channel
+        .broadcast(
+            plan.parties(), order.toByteArray(), SendOptions.online(plan.trace().traceparent()))
+        .whenComplete(
+            (accepted, failure) -> {
+              if (failure != null) {
+                end(new SessionOutcome.Unsent(causeOf(failure)));
+              }
+            });
+  }
+
+  private static ChannelException.Cause causeOf(Throwable failure) {
+    Throwable cause =
+        failure instanceof CompletionException && failure.getCause() != null
+            ? failure.getCause()
+            : failure;
+    return cause instanceof ChannelException c ? c.reason() : ChannelException.Cause.INTERNAL;
+  }
+
+  /** The party of this session that the channel proved as the sender, if it is one. */
+  boolean isParty(Member sender) {
+    Member pinned = members.get(sender.partyId());
+    return pinned != null && pinned.equals(sender);
+  }
+
+  /** An envelope of a party of this session. Does not block. */
+  abstract void onEnvelope(Member sender, SessionEnvelope envelope, long receivedNanos);
+
+  /** A report of a party of this session. Does not block. */
+  abstract void onReport(Member sender, SessionReport report);
+
+  /** What the session is waiting for when its time is up. */
+  abstract SessionOutcome timedOut();
+
+  /** Frees what the session holds. Called once, after its end. */
+  abstract void release();
+
+  /**
+   * Waits for the end; when {@code timeout} has passed the session ends with what it was waiting
+   * for, and the parties are told to stop.
+   */
+  public SessionOutcome await(Duration timeout) throws InterruptedException {
+    try {
+      return outcome.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException e) {
+      end(timedOut());
+      return outcome.join();
+    } catch (ExecutionException e) {
+      throw new IllegalStateException("an outcome is never a failure", e);
+    }
+  }
+
+  /** Ends the session, unless it has ended. */
+  final void end(SessionOutcome result) {
+    if (!outcome.complete(result)) {
+      return;
+    }
+    sessions.ended(this);
+    boolean withResult =
+        switch (result) {
+          case SessionOutcome.Signed s -> true;
+          case SessionOutcome.Created c -> true;
+          case SessionOutcome.Refused r -> {
+            r.by().keySet().forEach(sessions.health()::disappointed);
+            r.by().values().forEach(reason -> count("refused", label(reason)));
+            yield false;
+          }
+          case SessionOutcome.Aborted a -> {
+            a.culprits().forEach(sessions.health()::disappointed);
+            a.suspects().forEach(sessions.health()::disappointed);
+            count("aborted", label(a.cause()));
+            yield false;
+          }
+          case SessionOutcome.TimedOut t -> {
+            t.missing().forEach(sessions.health()::disappointed);
+            count("timed_out", "deadline");
+            yield false;
+          }
+          case SessionOutcome.Unsent u -> {
+            count("unsent", label(u.cause()));
+            yield false;
+          }
+          case SessionOutcome.Stopped s -> {
+            count("stopped", "draining");
+            yield false;
+          }
+        };
+    if (withResult) {
+      count("completed", "none");
+    } else if (!(result instanceof SessionOutcome.Unsent)) {
+      cancel();
+    }
+    release();
+  }
+
+  private void count(String outcomeLabel, String cause) {
+    sessions.metrics().sessionEnded(protocol.label(), outcomeLabel, cause);
+  }
+
+  /** The stable name of a wire constant without its type's prefix, in lower case. */
+  static String label(Enum<?> constant) {
+    return constant
+        .name()
+        .replaceFirst("^(ABORT_CAUSE|REFUSAL_REASON|REJECT_REASON)_", "")
+        .toLowerCase(Locale.ROOT);
+  }
+
+  /**
+   * Tells the parties that nobody waits for this session any more. They also notice by themselves.
+   */
+  private void cancel() {
+    byte[] cancel =
+        PartyMessage.newBuilder()
+            .setCancel(SessionCancel.newBuilder().setSessionId(id.bytes()))
+            .build()
+            .toByteArray();
+    channel
+        .broadcast(plan.parties(), cancel, SendOptions.online(plan.trace().traceparent()))
+        .exceptionally(failure -> null);
+  }
+
+  final boolean hasEnded() {
+    return outcome.isDone();
+  }
+
+  /**
+   * Notes that {@code accuser} blames {@code accused}, and says who is a culprit by now: a report
+   * is one party's word, so it takes at least threshold parties to be sure that one honest party is
+   * among them.
+   */
+  final Accused accuse(Member accuser, List<Integer> accused) {
+    synchronized (accusations) {
+      for (int culprit : accused) {
+        if (culprit != accuser.partyId() && members.containsKey(culprit)) {
+          accusations.computeIfAbsent(culprit, c -> new HashSet<>()).add(accuser.partyId());
+        }
+      }
+    }
+    return accused();
+  }
+
+  /** Who is blamed by now. */
+  final Accused accused() {
+    synchronized (accusations) {
+      Set<Integer> culprits = new HashSet<>();
+      Set<Integer> suspects = new HashSet<>();
+      accusations.forEach(
+          (party, accusers) ->
+              (accusers.size() >= plan.threshold() ? culprits : suspects).add(party));
+      return new Accused(culprits, suspects);
+    }
+  }
+
+  /** The parties blamed by at least threshold others, and by fewer. */
+  record Accused(Set<Integer> culprits, Set<Integer> suspects) {}
+
+  /** Members other than those ids, by id. */
+  final Set<Integer> partiesWithout(Set<Integer> ids) {
+    Set<Integer> rest = new HashSet<>(members.keySet());
+    rest.removeAll(ids);
+    return rest;
+  }
+
+  /** Bounds a wire value to the enum this version knows. */
+  static AbortCause known(AbortCause cause) {
+    return cause == AbortCause.UNRECOGNIZED ? AbortCause.ABORT_CAUSE_UNSPECIFIED : cause;
+  }
+}

@@ -1,0 +1,60 @@
+package io.coterie.coordinator.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.ChannelException;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.party.v1.RefusalReason;
+import java.util.Map;
+import java.util.Set;
+
+/** How one session ended, as the coordinator saw it. */
+public sealed interface SessionOutcome {
+
+  /**
+   * A signature that the verifier has accepted.
+   *
+   * @param signature in the scheme's standard encoding
+   * @param culprits parties left out because their contribution was wrong
+   */
+  record Signed(ByteString signature, Set<Integer> culprits) implements SessionOutcome {}
+
+  /** All parties hold a share of the same key, and its proofs were accepted. */
+  record Created(KeyPublic keyPublic) implements SessionOutcome {}
+
+  /** Parties that would not start. */
+  record Refused(Map<Integer, RefusalReason> by) implements SessionOutcome {}
+
+  /**
+   * The run is over without a result.
+   *
+   * @param round of the protocol, 0 if unknown
+   * @param culprits shown to have deviated: by this observer, or by reports of at least threshold
+   *     parties
+   * @param suspects accused by fewer
+   * @param exclude whether the culprits must be left out of every later session of the key
+   * @param hopeless whether no later session for the same request can succeed
+   */
+  record Aborted(
+      int round,
+      AbortCause cause,
+      Set<Integer> culprits,
+      Set<Integer> suspects,
+      boolean exclude,
+      boolean hopeless)
+      implements SessionOutcome {}
+
+  /**
+   * Time is up.
+   *
+   * @param round being waited in
+   * @param missing parties that were silent
+   */
+  record TimedOut(int round, Set<Integer> missing) implements SessionOutcome {}
+
+  /** The order could not be handed to the messaging service. */
+  record Unsent(ChannelException.Cause cause) implements SessionOutcome {}
+
+  /** This coordinator is stopping. */
+  record Stopped() implements SessionOutcome {}
+}

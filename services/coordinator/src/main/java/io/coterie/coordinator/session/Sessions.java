@@ -1,0 +1,188 @@
+package io.coterie.coordinator.session;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Timestamp;
+import io.coterie.channel.InboundMessage;
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.session.SessionPlan.Work;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.mpc.MpcCore;
+import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.SessionReport;
+import java.security.SecureRandom;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** All running sessions of this replica, and the way of a message to its session. Thread-safe. */
+public final class Sessions {
+  private static final int NONCE_BYTES = 32;
+
+  /** Bytes of a message: a core envelope is below this for every protocol and party set. */
+  static final int MAX_MESSAGE = 1024 * 1024;
+
+  private final ConcurrentHashMap<ByteString, Session> running = new ConcurrentHashMap<>();
+
+  /** By key name: a party may answer with the report of an earlier session of the same key. */
+  private final ConcurrentHashMap<String, KeygenSession> keygens = new ConcurrentHashMap<>();
+
+  private final AtomicBoolean stopping = new AtomicBoolean();
+  private final MpcCore core;
+  private final ResultVerifier verifier;
+  private final PartyHealth health;
+  private final Executor pool;
+  private final ProtocolMetrics metrics;
+  private final CoordinatorMetrics telemetry;
+  private final SecureRandom random;
+
+  /**
+   * The sessions of one coordinator.
+   *
+   * @param pool bounded, of platform threads: where the core and the verifier run
+   */
+  public Sessions(
+      MpcCore core,
+      ResultVerifier verifier,
+      PartyHealth health,
+      Executor pool,
+      ProtocolMetrics metrics,
+      CoordinatorMetrics telemetry,
+      SecureRandom random) {
+    this.core = core;
+    this.verifier = verifier;
+    this.health = health;
+    this.pool = pool;
+    this.metrics = metrics;
+    this.telemetry = telemetry;
+    this.random = random;
+  }
+
+  /** Sends the order of a session and follows it. */
+  public Session start(SecureChannel channel, SessionPlan plan) {
+    Protocol protocol =
+        Protocol.of(
+                plan.scheme(),
+                plan.work() instanceof Work.Sign
+                    ? Protocol.Operation.SIGN
+                    : Protocol.Operation.KEYGEN)
+            .orElseThrow(() -> new IllegalArgumentException("no protocol for " + plan.scheme()));
+    ByteString order = order(plan, protocol);
+    SessionId id = SessionId.of(order);
+    Session session =
+        switch (plan.work()) {
+          case Work.Sign sign -> new SigningSession(id, plan, sign, protocol, this, channel);
+          case Work.Keygen keygen -> new KeygenSession(id, plan, protocol, this, channel);
+        };
+    // Before the order leaves, so that no answer finds nobody.
+    running.put(id.bytes(), session);
+    switch (session) {
+      case SigningSession signing -> signing.observe();
+      case KeygenSession keygen -> keygens.put(plan.key(), keygen);
+    }
+    if (stopping.get()) {
+      session.end(new SessionOutcome.Stopped());
+    } else {
+      session.order(PartyMessage.newBuilder().setOrder(order).build());
+    }
+    return session;
+  }
+
+  private ByteString order(SessionPlan plan, Protocol protocol) {
+    byte[] nonce = new byte[NONCE_BYTES];
+    random.nextBytes(nonce);
+    Order.Builder order =
+        Order.newBuilder()
+            .setCoordinatorNonce(ByteString.copyFrom(nonce))
+            .setProtocol(protocol.id())
+            .setKey(plan.key())
+            .setEpoch(plan.epoch())
+            .setThreshold(plan.threshold())
+            .setSignedIntent(plan.intent())
+            .setDeadline(
+                Timestamp.newBuilder()
+                    .setSeconds(plan.deadline().getEpochSecond())
+                    .setNanos(plan.deadline().getNano()));
+    plan.parties().forEach(m -> order.addSigningSet(m.partyId()));
+    return order.build().toByteString();
+  }
+
+  /**
+   * Takes a message off the channel. Does not block. The channel has proved the sender; everything
+   * else about the message may be hostile.
+   */
+  public void receive(InboundMessage inbound) {
+    if (inbound.sender().role() != Member.Role.PARTY || inbound.body().length > MAX_MESSAGE) {
+      telemetry.dropped("unexpected");
+      return;
+    }
+    PartyMessage message;
+    try {
+      message = PartyMessage.parseFrom(inbound.body());
+    } catch (InvalidProtocolBufferException e) {
+      telemetry.dropped("malformed");
+      return;
+    }
+    switch (message.getBodyCase()) {
+      case ENVELOPE -> {
+        Session session = running.get(message.getEnvelope().getSessionId());
+        if (session != null && session.isParty(inbound.sender())) {
+          session.onEnvelope(inbound.sender(), message.getEnvelope(), inbound.receivedNanos());
+        }
+      }
+      case REPORT -> {
+        SessionReport report = message.getReport();
+        Session session = running.get(report.getSessionId());
+        if (session == null && report.hasCompleted()) {
+          session = keygens.get(report.getCompleted().getKeyPublic().getKeyId());
+        }
+        if (session != null && session.isParty(inbound.sender())) {
+          session.onReport(inbound.sender(), report);
+        }
+      }
+      case ORDER, CANCEL, BODY_NOT_SET -> telemetry.dropped("unexpected");
+    }
+  }
+
+  /**
+   * Ends all sessions and every later one at once; their requests are resumed after the restart.
+   */
+  public void stop() {
+    stopping.set(true);
+    running.values().forEach(s -> s.end(new SessionOutcome.Stopped()));
+  }
+
+  void ended(Session session) {
+    running.remove(session.id().bytes());
+    if (session instanceof KeygenSession keygen) {
+      keygens.remove(session.plan.key(), keygen);
+    }
+  }
+
+  MpcCore core() {
+    return core;
+  }
+
+  ResultVerifier verifier() {
+    return verifier;
+  }
+
+  PartyHealth health() {
+    return health;
+  }
+
+  Executor pool() {
+    return pool;
+  }
+
+  ProtocolMetrics metrics() {
+    return metrics;
+  }
+
+  CoordinatorMetrics telemetry() {
+    return telemetry;
+  }
+}

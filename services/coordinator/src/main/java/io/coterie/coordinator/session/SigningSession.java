@@ -1,0 +1,228 @@
+package io.coterie.coordinator.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.session.SessionPlan.Work;
+import io.coterie.mpc.MpcException;
+import io.coterie.mpc.MpcSession;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.Advice;
+import io.coterie.proto.core.v1.Culprit;
+import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A signing session: this coordinator is an observer of the core over the envelopes that the
+ * parties also send to it. The core combines; the verifier decides.
+ */
+public final class SigningSession extends Session {
+  private static final Logger log = LoggerFactory.getLogger(SigningSession.class);
+
+  /**
+   * Envelopes of one party that may wait for the core: two rounds' worth and a duplicate of each.
+   */
+  private static final int WAITING_PER_PARTY = 4;
+
+  private final Work.Sign work;
+  private final Lane lane;
+
+  /** Used in the lane only. */
+  private @Nullable MpcSession core;
+
+  /** Parties whose contribution has not come; written in the lane. */
+  private volatile Set<Integer> missing;
+
+  private volatile int round = 1;
+
+  SigningSession(
+      SessionId id,
+      SessionPlan plan,
+      Work.Sign work,
+      Protocol protocol,
+      Sessions sessions,
+      SecureChannel channel) {
+    super(id, plan, protocol, sessions, channel);
+    this.work = work;
+    this.lane = new Lane(sessions.pool(), WAITING_PER_PARTY * plan.parties().size() + 1);
+    this.missing = partiesWithout(Set.of());
+  }
+
+  /** Starts observing; the order travels meanwhile. */
+  void observe() {
+    lane.offer(
+        () -> {
+          SessionConfig.Builder config =
+              SessionConfig.newBuilder()
+                  .setProtocol(protocol.id())
+                  .setSessionId(id.bytes())
+                  .setThreshold(plan.threshold())
+                  .setKeyId(work.keyPublic().getKeyId())
+                  .setEpoch(plan.epoch())
+                  .setPayload(work.message())
+                  .setKeyPublic(work.keyPublic());
+          for (Member m : plan.parties()) {
+            config.addParties(
+                Party.newBuilder()
+                    .setId(m.partyId())
+                    .setEvidenceKey(ByteString.copyFrom(m.evidenceKey())));
+          }
+          try {
+            core = sessions.core().observe(config.build());
+            take(core.firstStep());
+          } catch (MpcException e) {
+            broken(e);
+          }
+        });
+  }
+
+  @Override
+  void onEnvelope(Member sender, SessionEnvelope envelope, long receivedNanos) {
+    if (!lane.offer(() -> handle(sender, envelope.getEnvelope().toByteArray(), receivedNanos))) {
+      sessions.telemetry().dropped("lane_full");
+    }
+  }
+
+  private void handle(Member sender, byte[] envelope, long receivedNanos) {
+    MpcSession session = core;
+    if (session == null || hasEnded()) {
+      return;
+    }
+    Set<Integer> before = missing;
+    Step step;
+    try {
+      step = session.handle(sender.partyId(), envelope);
+    } catch (MpcException e) {
+      broken(e);
+      return;
+    }
+    if (step.hasDropped()) {
+      sessions.telemetry().dropped(label(step.getDropped().getReason()));
+      return;
+    }
+    if (before.contains(sender.partyId())) {
+      sessions.health().answered(sender.partyId(), receivedNanos - startedNanos);
+    }
+    int left = round;
+    take(step);
+    if (step.hasDone() || (step.hasWaiting() && step.getRound() > left)) {
+      sessions
+          .metrics()
+          .roundLeft(protocol.label(), left, Duration.ofNanos(System.nanoTime() - startedNanos));
+      sessions
+          .metrics()
+          .waited(
+              protocol.label(),
+              left,
+              sender.name(),
+              Duration.ofNanos(Math.max(0, receivedNanos - startedNanos)));
+    }
+  }
+
+  private void take(Step step) {
+    switch (step.getProgressCase()) {
+      case WAITING -> {
+        round = Math.max(1, step.getRound());
+        missing = Set.copyOf(step.getWaiting().getMissingList());
+      }
+      case DROPPED -> {}
+      case DONE -> {
+        ByteString signature = step.getDone().getSignature();
+        if (sessions
+            .verifier()
+            .verifies(plan.scheme(), work.keyPublic().getPublicKey(), work.message(), signature)) {
+          Set<Integer> culprits = new HashSet<>();
+          step.getDone().getCulpritsList().stream().map(Culprit::getParty).forEach(culprits::add);
+          end(new SessionOutcome.Signed(signature, culprits));
+        } else {
+          log.error(
+              "the core combined a signature that the verifier refuses: session {}, key {}",
+              id,
+              plan.key());
+          end(internal());
+        }
+      }
+      case ABORT ->
+          end(
+              new SessionOutcome.Aborted(
+                  step.getAbort().getRound(),
+                  known(step.getAbort().getCause()),
+                  Set.copyOf(step.getAbort().getCulpritsList()),
+                  Set.of(),
+                  step.getAbort().getAdvice() == Advice.ADVICE_EXCLUDE_PARTY
+                      || step.getAbort().getAdvice() == Advice.ADVICE_FREEZE_KEY,
+                  false));
+      case PROGRESS_NOT_SET -> {
+        log.error("the core said nothing: session {}", id);
+        end(internal());
+      }
+    }
+  }
+
+  private void broken(MpcException e) {
+    log.error("the core refused a session: {} {}", id, e.getMessage());
+    end(internal());
+  }
+
+  private SessionOutcome internal() {
+    return new SessionOutcome.Aborted(
+        round, AbortCause.ABORT_CAUSE_INTERNAL, Set.of(), Set.of(), false, false);
+  }
+
+  @Override
+  void onReport(Member sender, SessionReport report) {
+    switch (report.getOutcomeCase()) {
+      // As many parties were asked as are needed, so one that would not start ends the session.
+      case REFUSED ->
+          end(
+              new SessionOutcome.Refused(
+                  Map.of(sender.partyId(), report.getRefused().getReason())));
+      case ABORTED -> {
+        Accused accused = accuse(sender, report.getAborted().getCulpritsList());
+        if (missing.contains(sender.partyId())) {
+          Set<Integer> suspects = new HashSet<>(accused.suspects());
+          if (suspects.isEmpty() && accused.culprits().isEmpty()) {
+            suspects.add(sender.partyId());
+          }
+          end(
+              new SessionOutcome.Aborted(
+                  report.getAborted().getRound(),
+                  known(report.getAborted().getCause()),
+                  accused.culprits(),
+                  suspects,
+                  false,
+                  false));
+        }
+      }
+      // The parties' own view of the end: this observer has its own.
+      case COMPLETED, TIMED_OUT, OUTCOME_NOT_SET -> {}
+    }
+  }
+
+  @Override
+  SessionOutcome timedOut() {
+    return new SessionOutcome.TimedOut(round, missing);
+  }
+
+  @Override
+  void release() {
+    lane.last(
+        () -> {
+          MpcSession session = core;
+          core = null;
+          if (session != null) {
+            session.close();
+          }
+        });
+  }
+}

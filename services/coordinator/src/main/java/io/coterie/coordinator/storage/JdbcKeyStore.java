@@ -1,0 +1,205 @@
+package io.coterie.coordinator.storage;
+
+import com.google.rpc.Status;
+import io.coterie.coordinator.custody.KeyRecord;
+import io.coterie.coordinator.custody.KeyStore;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.UUID;
+import javax.sql.DataSource;
+import org.jspecify.annotations.Nullable;
+
+/** Keys in PostgreSQL. */
+public final class JdbcKeyStore implements KeyStore {
+  private static final String COLUMNS =
+      "id, name, requester, request_id, intent_digest, signed_intent, scheme, threshold, party_ids,"
+          + " party_names, state, sessions, not_after, created_at, key_public, error";
+
+  private static final String CREATE =
+      "insert into keys (name, requester, request_id, intent_digest, signed_intent, scheme,"
+          + " threshold, party_ids, party_names, state, not_after, created_at)"
+          + " values (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) on conflict do nothing returning id";
+
+  private static final String FINISH =
+      "update keys set state = ?, key_public = ?, error = ?, sessions = ?"
+          + " where id = ? and state = 1";
+
+  private static final String FIND =
+      "select "
+          + COLUMNS
+          + " from keys where name = ? order by (state in (1, 2)) desc, id desc limit 1";
+
+  private static final String FIND_REQUEST =
+      "select " + COLUMNS + " from keys where requester = ? and request_id = ?";
+
+  private static final String LIST =
+      "select distinct on (name) "
+          + COLUMNS
+          + " from keys where name > ? and name like any (?)"
+          + " order by name, (state in (1, 2)) desc, id desc limit ?";
+
+  private static final String CREATING =
+      "select " + COLUMNS + " from keys where state = 1 order by id";
+
+  private static final String EXCLUDE =
+      "insert into key_exclusions (key_name, party_id, cause, session_id, excluded_at)"
+          + " values (?, ?, ?, ?, ?) on conflict do nothing";
+
+  private static final String EXCLUDED = "select party_id from key_exclusions where key_name = ?";
+
+  private final Sql sql;
+
+  public JdbcKeyStore(DataSource durable) {
+    this.sql = new Sql(durable);
+  }
+
+  @Override
+  public Creation create(KeyRecord attempt) {
+    List<Long> id =
+        sql.query(
+            CREATE,
+            s -> {
+              s.setString(1, attempt.name());
+              s.setString(2, attempt.requester());
+              s.setObject(3, UUID.fromString(attempt.requestId()));
+              s.setBytes(4, attempt.intentDigest().toByteArray());
+              s.setBytes(5, attempt.intent().toByteArray());
+              s.setInt(6, attempt.scheme().getNumber());
+              s.setInt(7, attempt.threshold());
+              s.setArray(
+                  8,
+                  s.getConnection()
+                      .createArrayOf(
+                          "integer",
+                          attempt.parties().stream().map(KeyRecord.Holder::partyId).toArray()));
+              s.setArray(
+                  9,
+                  s.getConnection()
+                      .createArrayOf(
+                          "text",
+                          attempt.parties().stream().map(KeyRecord.Holder::name).toArray()));
+              s.setObject(10, Sql.time(attempt.notAfter()));
+              s.setObject(11, Sql.time(attempt.createdAt()));
+            },
+            row -> row.getLong(1));
+    if (!id.isEmpty()) {
+      return new Creation.Stored(attempt.withId(id.getFirst()));
+    }
+    return findRequest(attempt.requester(), attempt.requestId())
+        .<Creation>map(Creation.Known::new)
+        .orElseGet(Creation.NameTaken::new);
+  }
+
+  @Override
+  public boolean finish(
+      long id, @Nullable KeyPublic keyPublic, @Nullable Status error, int sessions) {
+    Key.State state = keyPublic != null ? Key.State.ACTIVE : Key.State.FAILED;
+    return sql.update(
+            FINISH,
+            s -> {
+              s.setInt(1, state.getNumber());
+              s.setBytes(2, Sql.bytes(keyPublic));
+              s.setBytes(3, Sql.bytes(error));
+              s.setInt(4, sessions);
+              s.setLong(5, id);
+            })
+        == 1;
+  }
+
+  @Override
+  public Optional<KeyRecord> find(String name) {
+    return sql.query(FIND, s -> s.setString(1, name), JdbcKeyStore::read).stream().findFirst();
+  }
+
+  @Override
+  public Optional<KeyRecord> findRequest(String requester, String requestId) {
+    return sql
+        .query(
+            FIND_REQUEST,
+            s -> {
+              s.setString(1, requester);
+              s.setObject(2, UUID.fromString(requestId));
+            },
+            JdbcKeyStore::read)
+        .stream()
+        .findFirst();
+  }
+
+  @Override
+  public List<KeyRecord> list(String afterName, Set<String> globs, int limit) {
+    return sql.query(
+        LIST,
+        s -> {
+          s.setString(1, afterName);
+          s.setArray(
+              2,
+              s.getConnection()
+                  .createArrayOf("text", globs.stream().map(JdbcKeyStore::pattern).toArray()));
+          s.setInt(3, limit);
+        },
+        JdbcKeyStore::read);
+  }
+
+  private static String pattern(String glob) {
+    return glob.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace('*', '%');
+  }
+
+  @Override
+  public List<KeyRecord> creating() {
+    return sql.query(CREATING, s -> {}, JdbcKeyStore::read);
+  }
+
+  @Override
+  public void exclude(String key, int partyId, String cause, byte[] sessionId, Instant now) {
+    sql.update(
+        EXCLUDE,
+        s -> {
+          s.setString(1, key);
+          s.setInt(2, partyId);
+          s.setString(3, cause);
+          s.setBytes(4, sessionId);
+          s.setObject(5, Sql.time(now));
+        });
+  }
+
+  @Override
+  public Set<Integer> excluded(String key) {
+    return new TreeSet<>(sql.query(EXCLUDED, s -> s.setString(1, key), row -> row.getInt(1)));
+  }
+
+  private static KeyRecord read(ResultSet row) throws SQLException {
+    Integer[] ids = Sql.numbers(row, "party_ids");
+    String[] names = Sql.texts(row, "party_names");
+    List<KeyRecord.Holder> parties = new ArrayList<>();
+    for (int i = 0; i < ids.length; i++) {
+      parties.add(new KeyRecord.Holder(ids[i], names[i]));
+    }
+    return new KeyRecord(
+        row.getLong("id"),
+        row.getString("name"),
+        row.getString("requester"),
+        row.getObject("request_id", UUID.class).toString(),
+        Sql.byteString(row, "intent_digest"),
+        Sql.message(row, "signed_intent", SignedIntent.parser()),
+        Objects.requireNonNull(Scheme.forNumber(row.getInt("scheme"))),
+        row.getInt("threshold"),
+        parties,
+        Objects.requireNonNull(Key.State.forNumber(row.getInt("state"))),
+        row.getInt("sessions"),
+        Sql.time(row, "not_after"),
+        Sql.time(row, "created_at"),
+        Sql.messageOrNull(row, "key_public", KeyPublic.parser()),
+        Sql.messageOrNull(row, "error", Status.parser()));
+  }
+}

@@ -1,0 +1,137 @@
+package io.coterie.coordinator.storage;
+
+import com.google.rpc.Status;
+import io.coterie.coordinator.custody.SigningRecord;
+import io.coterie.coordinator.custody.SigningStore;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.UUID;
+import javax.sql.DataSource;
+
+/** Signings in PostgreSQL: one insert when a request comes, one update when it ends. */
+public final class JdbcSigningStore implements SigningStore {
+  private static final String COLUMNS =
+      "id, requester, request_id, key_name, intent_digest, signed_intent, scheme, state, sessions,"
+          + " signing_set, not_after, created_at, completed_at, signature, error";
+
+  private static final String CLAIM =
+      "insert into signings (id, requester, request_id, key_name, intent_digest, signed_intent,"
+          + " scheme, state, not_after, created_at) values (?, ?, ?, ?, ?, ?, ?, 1, ?, ?)"
+          + " on conflict do nothing";
+
+  private static final String FINISH =
+      "update signings set state = ?, sessions = ?, signing_set = ?, completed_at = ?,"
+          + " signature = ?, error = ? where id = ? and state = 1";
+
+  private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
+
+  private static final String PENDING =
+      "select id from signings where state = 1 order by created_at";
+
+  private final Sql durable;
+  private final Sql soon;
+
+  /**
+   * A store on two pools of the same database.
+   *
+   * @param durable its commits wait for the disk
+   * @param soon its commits do not ({@code synchronous_commit=off}): for what may be lost
+   */
+  public JdbcSigningStore(DataSource durable, DataSource soon) {
+    this.durable = new Sql(durable);
+    this.soon = new Sql(soon);
+  }
+
+  @Override
+  public Optional<SigningRecord> claimOnce(SigningRecord pending) {
+    int inserted =
+        soon.update(
+            CLAIM,
+            s -> {
+              s.setObject(1, pending.id());
+              s.setString(2, pending.requester());
+              s.setObject(3, UUID.fromString(pending.requestId()));
+              s.setString(4, pending.key());
+              s.setBytes(5, pending.intentDigest().toByteArray());
+              s.setBytes(6, pending.intent().toByteArray());
+              s.setInt(7, pending.scheme().getNumber());
+              s.setObject(8, Sql.time(pending.notAfter()));
+              s.setObject(9, Sql.time(pending.createdAt()));
+            });
+    return inserted == 1
+        ? Optional.empty()
+        : Optional.of(find(pending.id()).orElseThrow(JdbcSigningStore::gone));
+  }
+
+  @Override
+  public SigningRecord finish(SigningRecord finished) {
+    if (update(finished)) {
+      return finished;
+    }
+    Optional<SigningRecord> stored = find(finished.id());
+    if (stored.isEmpty()) {
+      // The database crashed since the request was stored, and lost it.
+      claimOnce(finished);
+      if (update(finished)) {
+        return finished;
+      }
+      stored = find(finished.id());
+    }
+    return stored.orElseThrow(JdbcSigningStore::gone);
+  }
+
+  private boolean update(SigningRecord finished) {
+    return durable.update(FINISH, s -> bindFinish(s, finished)) == 1;
+  }
+
+  private static void bindFinish(PreparedStatement s, SigningRecord finished) throws SQLException {
+    s.setInt(1, finished.state().getNumber());
+    s.setInt(2, finished.sessions());
+    s.setArray(3, s.getConnection().createArrayOf("text", finished.signingSet().toArray()));
+    s.setObject(4, Sql.time(Objects.requireNonNull(finished.completedAt())));
+    s.setBytes(5, Sql.bytes(finished.signature()));
+    s.setBytes(6, Sql.bytes(finished.error()));
+    s.setObject(7, finished.id());
+  }
+
+  private static IllegalStateException gone() {
+    return new IllegalStateException("a signing that was stored is not there");
+  }
+
+  @Override
+  public Optional<SigningRecord> find(UUID id) {
+    return durable.query(FIND, s -> s.setObject(1, id), JdbcSigningStore::read).stream()
+        .findFirst();
+  }
+
+  @Override
+  public List<UUID> pending() {
+    return durable.query(PENDING, s -> {}, row -> row.getObject(1, UUID.class));
+  }
+
+  private static SigningRecord read(ResultSet row) throws SQLException {
+    return new SigningRecord(
+        row.getObject("id", UUID.class),
+        row.getString("requester"),
+        row.getObject("request_id", UUID.class).toString(),
+        row.getString("key_name"),
+        Sql.byteString(row, "intent_digest"),
+        Sql.message(row, "signed_intent", SignedIntent.parser()),
+        Objects.requireNonNull(Scheme.forNumber(row.getInt("scheme"))),
+        Objects.requireNonNull(Signing.State.forNumber(row.getInt("state"))),
+        row.getInt("sessions"),
+        List.of(Sql.texts(row, "signing_set")),
+        Sql.time(row, "not_after"),
+        Sql.time(row, "created_at"),
+        Sql.timeOrNull(row, "completed_at"),
+        Sql.byteStringOrNull(row, "signature"),
+        Sql.messageOrNull(row, "error", Status.parser()));
+  }
+}

@@ -1,0 +1,134 @@
+package io.coterie.coordinator.storage;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Message;
+import com.google.protobuf.Parser;
+import io.coterie.coordinator.custody.StoreUnavailableException;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Instant;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.List;
+import javax.sql.DataSource;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Single statements on a pool: one round trip each, committed when they return. JDBC itself,
+ * because these statements are on the path of every signature.
+ */
+final class Sql {
+
+  /** Sets the parameters of a statement. */
+  @FunctionalInterface
+  interface Binder {
+    void bind(PreparedStatement statement) throws SQLException;
+  }
+
+  /** Reads one row. */
+  @FunctionalInterface
+  interface Reader<T> {
+    T read(ResultSet row) throws SQLException;
+  }
+
+  private final DataSource pool;
+
+  Sql(DataSource pool) {
+    this.pool = pool;
+  }
+
+  /** Runs a statement that changes rows. */
+  int update(String sql, Binder binder) {
+    try (Connection connection = pool.getConnection();
+        PreparedStatement statement = connection.prepareStatement(sql)) {
+      binder.bind(statement);
+      return statement.executeUpdate();
+    } catch (SQLException e) {
+      throw failed(e);
+    }
+  }
+
+  /** Runs a statement that returns rows. */
+  <T> List<T> query(String sql, Binder binder, Reader<T> reader) {
+    try (Connection connection = pool.getConnection();
+        PreparedStatement statement = connection.prepareStatement(sql)) {
+      binder.bind(statement);
+      try (ResultSet rows = statement.executeQuery()) {
+        List<T> result = new ArrayList<>();
+        while (rows.next()) {
+          result.add(reader.read(rows));
+        }
+        return result;
+      }
+    } catch (SQLException e) {
+      throw failed(e);
+    }
+  }
+
+  /** The database's text may quote values, so only its code is passed on. */
+  private static StoreUnavailableException failed(SQLException e) {
+    return new StoreUnavailableException("database error, SQLSTATE " + e.getSQLState(), e);
+  }
+
+  static OffsetDateTime time(Instant instant) {
+    return instant.atOffset(ZoneOffset.UTC);
+  }
+
+  static Instant time(ResultSet row, String column) throws SQLException {
+    return row.getObject(column, OffsetDateTime.class).toInstant();
+  }
+
+  static @Nullable Instant timeOrNull(ResultSet row, String column) throws SQLException {
+    OffsetDateTime time = row.getObject(column, OffsetDateTime.class);
+    return time == null ? null : time.toInstant();
+  }
+
+  static byte @Nullable [] bytes(@Nullable ByteString bytes) {
+    return bytes == null ? null : bytes.toByteArray();
+  }
+
+  static byte @Nullable [] bytes(@Nullable Message message) {
+    return message == null ? null : message.toByteArray();
+  }
+
+  static ByteString byteString(ResultSet row, String column) throws SQLException {
+    return ByteString.copyFrom(row.getBytes(column));
+  }
+
+  static @Nullable ByteString byteStringOrNull(ResultSet row, String column) throws SQLException {
+    byte[] bytes = row.getBytes(column);
+    return bytes == null ? null : ByteString.copyFrom(bytes);
+  }
+
+  static <M extends Message> @Nullable M messageOrNull(
+      ResultSet row, String column, Parser<M> parser) throws SQLException {
+    byte[] bytes = row.getBytes(column);
+    return bytes == null ? null : parse(bytes, column, parser);
+  }
+
+  static <M extends Message> M message(ResultSet row, String column, Parser<M> parser)
+      throws SQLException {
+    return parse(row.getBytes(column), column, parser);
+  }
+
+  private static <M extends Message> M parse(byte[] bytes, String column, Parser<M> parser)
+      throws SQLException {
+    try {
+      return parser.parseFrom(bytes);
+    } catch (InvalidProtocolBufferException e) {
+      throw new SQLException("column " + column + " holds other bytes than were stored", e);
+    }
+  }
+
+  static String[] texts(ResultSet row, String column) throws SQLException {
+    return (String[]) row.getArray(column).getArray();
+  }
+
+  static Integer[] numbers(ResultSet row, String column) throws SQLException {
+    return (Integer[]) row.getArray(column).getArray();
+  }
+}

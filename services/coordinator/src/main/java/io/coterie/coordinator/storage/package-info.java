@@ -1,0 +1,3 @@
+/** PostgreSQL adapters of the domain's stores. */
+@org.jspecify.annotations.NullMarked
+package io.coterie.coordinator.storage;

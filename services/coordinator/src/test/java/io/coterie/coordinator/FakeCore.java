@@ -1,0 +1,115 @@
+package io.coterie.coordinator;
+
+import com.google.protobuf.ByteString;
+import io.coterie.mpc.MpcCore;
+import io.coterie.mpc.MpcSession;
+import io.coterie.mpc.Vault;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.Advice;
+import io.coterie.proto.core.v1.Done;
+import io.coterie.proto.core.v1.Dropped;
+import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.RejectReason;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.core.v1.VerificationShare;
+import io.coterie.proto.core.v1.Waiting;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** An observer whose envelopes are bare partial signatures; it can be told to lie. */
+final class FakeCore implements MpcCore {
+  /** While set, what is combined is not a signature of the message. */
+  volatile boolean lying;
+
+  /** Advice given with a wrong partial signature. */
+  volatile Advice advice = Advice.ADVICE_EXCLUDE_PARTY;
+
+  final AtomicInteger open = new AtomicInteger();
+
+  @Override
+  public Vault openVault(byte[] dataKey) {
+    throw new UnsupportedOperationException("a coordinator has no vault");
+  }
+
+  @Override
+  public MpcSession observe(SessionConfig config) {
+    open.incrementAndGet();
+    return new Observer(config);
+  }
+
+  private final class Observer implements MpcSession {
+    private final SessionConfig config;
+    private final Map<Integer, byte[]> partials = new TreeMap<>();
+    private final Set<Integer> missing = new TreeSet<>();
+
+    Observer(SessionConfig config) {
+      this.config = config;
+      config.getPartiesList().stream().map(Party::getId).forEach(missing::add);
+    }
+
+    @Override
+    public Step firstStep() {
+      return waiting();
+    }
+
+    private Step waiting() {
+      return Step.newBuilder()
+          .setRound(1)
+          .setWaiting(Waiting.newBuilder().addAllMissing(missing))
+          .build();
+    }
+
+    @Override
+    public Step handle(int sender, byte[] envelope) {
+      if (!missing.contains(sender)) {
+        return dropped(RejectReason.REJECT_REASON_DUPLICATE);
+      }
+      if (envelope.length != 96) {
+        return dropped(RejectReason.REJECT_REASON_MALFORMED);
+      }
+      byte[] message = config.getPayload().toByteArray();
+      ByteString share =
+          config.getKeyPublic().getVerificationSharesList().stream()
+              .filter(s -> s.getParty() == sender)
+              .map(VerificationShare::getPoint)
+              .findFirst()
+              .orElseThrow();
+      if (!TestBls.verifies(share, message, envelope)) {
+        return Step.newBuilder()
+            .setAbort(
+                Abort.newBuilder()
+                    .setRound(1)
+                    .setCause(AbortCause.ABORT_CAUSE_WRONG_PARTIAL_SIGNATURE)
+                    .addCulprits(sender)
+                    .setAdvice(advice))
+            .build();
+      }
+      partials.put(sender, envelope);
+      missing.remove(sender);
+      if (!missing.isEmpty()) {
+        return waiting();
+      }
+      byte[] signature = lying ? envelope : TestBls.combine(partials);
+      return Step.newBuilder()
+          .setDone(Done.newBuilder().setSignature(ByteString.copyFrom(signature)))
+          .build();
+    }
+
+    private Step dropped(RejectReason reason) {
+      return Step.newBuilder()
+          .setRound(1)
+          .setDropped(Dropped.newBuilder().setReason(reason))
+          .build();
+    }
+
+    @Override
+    public void close() {
+      open.decrementAndGet();
+    }
+  }
+}

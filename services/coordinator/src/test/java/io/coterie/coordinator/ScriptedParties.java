@@ -1,0 +1,207 @@
+package io.coterie.coordinator;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.channel.InboundMessage;
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.Completed;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.Refused;
+import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
+import java.security.MessageDigest;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+
+/** Signers that do as they are told. */
+final class ScriptedParties implements AutoCloseable {
+
+  /** What a party does with an order. */
+  sealed interface Behaviour {
+    record Honest() implements Behaviour {}
+
+    record Silent() implements Behaviour {}
+
+    record Refuses(RefusalReason reason) implements Behaviour {}
+
+    /** Reports an abort and blames these. */
+    record Aborts(AbortCause cause, List<Integer> culprits) implements Behaviour {}
+
+    /** Sends a signature of something else. */
+    record Lies() implements Behaviour {}
+
+    /** Answers when told to. */
+    record Waits(CountDownLatch until) implements Behaviour {}
+
+    /** Reports another key than the rest. */
+    record OtherKey() implements Behaviour {}
+  }
+
+  private final MemoryNetwork network;
+  private final Map<String, SecureChannel> channels = new ConcurrentHashMap<>();
+  private final Map<String, Behaviour> behaviours = new ConcurrentHashMap<>();
+  private final Map<ByteString, TestBls.Dealt> dealt = new ConcurrentHashMap<>();
+
+  /** ACTIVE keys, by name. */
+  final Map<String, TestBls.Dealt> keys = new ConcurrentHashMap<>();
+
+  /** Every order any party received. */
+  final ConcurrentLinkedQueue<Order> orders = new ConcurrentLinkedQueue<>();
+
+  final Set<ByteString> cancelled = ConcurrentHashMap.newKeySet();
+
+  ScriptedParties(MemoryNetwork network) {
+    this.network = network;
+  }
+
+  void connect(String name) {
+    SecureChannel channel = network.channel(name);
+    channel.onMessage(m -> receive(channel, m));
+    channel.start();
+    channels.put(name, channel);
+  }
+
+  void disconnect(String name) {
+    SecureChannel channel = channels.remove(name);
+    if (channel != null) {
+      channel.close();
+    }
+  }
+
+  void behave(String name, Behaviour behaviour) {
+    behaviours.put(name, behaviour);
+  }
+
+  void behave() {
+    behaviours.clear();
+  }
+
+  private void receive(SecureChannel channel, InboundMessage inbound) {
+    try {
+      PartyMessage message = PartyMessage.parseFrom(inbound.body());
+      if (message.hasCancel()) {
+        cancelled.add(message.getCancel().getSessionId());
+      } else if (message.hasOrder()) {
+        MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
+        sha256.update("coterie/session/1".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+        sha256.update(message.getOrder().toByteArray());
+        Order order = Order.parseFrom(message.getOrder());
+        orders.add(order);
+        act(channel, inbound.sender(), ByteString.copyFrom(sha256.digest()), order);
+      }
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private void act(SecureChannel channel, Member coordinator, ByteString session, Order order)
+      throws InvalidProtocolBufferException, InterruptedException {
+    switch (behaviours.getOrDefault(channel.self().name(), new Behaviour.Honest())) {
+      case Behaviour.Honest h -> contribute(channel, coordinator, session, order, false);
+      case Behaviour.Lies l -> contribute(channel, coordinator, session, order, true);
+      case Behaviour.OtherKey o -> contribute(channel, coordinator, session, order, true);
+      case Behaviour.Silent s -> {}
+      case Behaviour.Waits w ->
+          Thread.ofVirtual()
+              .start(
+                  () -> {
+                    try {
+                      w.until().await();
+                      contribute(channel, coordinator, session, order, false);
+                    } catch (InterruptedException | InvalidProtocolBufferException e) {
+                      throw new IllegalStateException(e);
+                    }
+                  });
+      case Behaviour.Refuses r ->
+          report(
+              channel,
+              coordinator,
+              SessionReport.newBuilder()
+                  .setSessionId(session)
+                  .setRefused(Refused.newBuilder().setReason(r.reason())));
+      case Behaviour.Aborts a ->
+          report(
+              channel,
+              coordinator,
+              SessionReport.newBuilder()
+                  .setSessionId(session)
+                  .setAborted(
+                      Abort.newBuilder()
+                          .setRound(2)
+                          .setCause(a.cause())
+                          .addAllCulprits(a.culprits())));
+    }
+  }
+
+  private void contribute(
+      SecureChannel channel, Member coordinator, ByteString session, Order order, boolean lie)
+      throws InvalidProtocolBufferException {
+    int self = channel.self().partyId();
+    if (order.getProtocol() == ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1) {
+      TestBls.Dealt key =
+          dealt.computeIfAbsent(
+              session,
+              s ->
+                  TestBls.deal(
+                      order.getKey(),
+                      order.getThreshold(),
+                      order.getSigningSetList(),
+                      s.hashCode()));
+      KeyPublic keyPublic =
+          lie
+              ? TestBls.deal(order.getKey(), order.getThreshold(), order.getSigningSetList(), 4711)
+                  .keyPublic()
+              : key.keyPublic();
+      keys.put(order.getKey(), key);
+      report(
+          channel,
+          coordinator,
+          SessionReport.newBuilder()
+              .setSessionId(session)
+              .setCompleted(Completed.newBuilder().setKeyPublic(keyPublic)));
+      return;
+    }
+    byte[] message =
+        SigningIntent.parseFrom(order.getSignedIntent().getPayload()).getMessage().toByteArray();
+    byte[] partial =
+        TestBls.partial(
+            keys.get(order.getKey()).shares().get(self),
+            lie ? "other".getBytes(java.nio.charset.StandardCharsets.US_ASCII) : message);
+    send(
+        channel,
+        coordinator,
+        PartyMessage.newBuilder()
+            .setEnvelope(
+                SessionEnvelope.newBuilder()
+                    .setSessionId(session)
+                    .setEnvelope(ByteString.copyFrom(partial)))
+            .build());
+  }
+
+  private static void report(
+      SecureChannel channel, Member coordinator, SessionReport.Builder report) {
+    send(channel, coordinator, PartyMessage.newBuilder().setReport(report).build());
+  }
+
+  static void send(SecureChannel channel, Member to, PartyMessage message) {
+    channel.broadcast(List.of(to), message.toByteArray(), SendOptions.online(null));
+  }
+
+  @Override
+  public void close() {
+    channels.values().forEach(SecureChannel::close);
+  }
+}

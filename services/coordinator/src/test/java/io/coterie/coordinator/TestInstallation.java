@@ -1,0 +1,322 @@
+package io.coterie.coordinator;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.channel.ChannelOpener;
+import io.coterie.mpc.MpcCore;
+import io.coterie.platform.intent.IntentSigner;
+import io.coterie.proto.custody.v1.CreateKeyRequest;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.grpc.ManagedChannel;
+import io.grpc.netty.GrpcSslContexts;
+import io.grpc.netty.NettyChannelBuilder;
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyPair;
+import java.security.KeyPairGenerator;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.bouncycastle.asn1.x509.GeneralName;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.support.GenericApplicationContext;
+
+/** A coordinator with a real database and real TLS sockets, and scripted parties behind it. */
+final class TestInstallation implements AutoCloseable {
+  private static final AtomicInteger DATABASES = new AtomicInteger();
+  private static EmbeddedPostgres postgres;
+
+  final Path folder;
+  final TestPki pki = new TestPki("installation");
+  final MemoryNetwork network;
+  final ScriptedParties parties;
+  final FakeCore core = new FakeCore();
+  final IntentSigner wallet;
+  final IntentSigner treasury;
+  final IntentSigner stranger;
+  final int port = freePort();
+  final int managementPort = freePort();
+  private final String database;
+  private final List<String> arguments = new ArrayList<>();
+  private final List<ManagedChannel> clients = new ArrayList<>();
+  private ConfigurableApplicationContext context;
+
+  /** An installation with parties p1, p2, ..., all connected. */
+  TestInstallation(Path folder, int partyCount, String... moreArguments) {
+    this.folder = folder;
+    List<Member> members = new ArrayList<>();
+    members.add(member("coordinator", Member.Role.COORDINATOR, 0));
+    for (int i = 1; i <= partyCount; i++) {
+      members.add(member("p" + i, Member.Role.PARTY, i));
+    }
+    network = new MemoryNetwork(new Roster(1, members));
+    parties = new ScriptedParties(network);
+    for (int i = 1; i <= partyCount; i++) {
+      parties.connect("p" + i);
+    }
+    database = createDatabase();
+    wallet = requester(0, "wallet", "Ed25519");
+    treasury = requester(1, "treasury", "EC");
+    stranger = new IntentSigner("stranger", keyPair("Ed25519").getPrivate());
+    TestPki.Leaf server =
+        pki.leaf(folder, "localhost", new GeneralName(GeneralName.dNSName, "localhost"));
+    Path ca = pki.caFile(folder);
+    arguments.addAll(
+        List.of(
+            "--spring.datasource.url=" + database,
+            "--spring.datasource.username=postgres",
+            "--spring.grpc.server.port=" + port,
+            "--server.port=" + managementPort,
+            "--logging.structured.format.console=",
+            "--logging.level.root=WARN",
+            "--coterie.coordinator.data-folder=" + folder,
+            "--coterie.coordinator.tls.certificate=" + server.certificate(),
+            "--coterie.coordinator.tls.private-key=" + server.privateKey(),
+            "--coterie.coordinator.tls.client-ca=" + ca,
+            "--coterie.coordinator.channel.messaging=https://localhost:1",
+            "--coterie.coordinator.channel.ca=" + ca,
+            "--coterie.coordinator.channel.trust-root=" + folder.resolve("trust-root"),
+            "--coterie.coordinator.channel.number=+10000000000",
+            "--coterie.coordinator.channel.token-file=" + folder.resolve("token"),
+            "--coterie.coordinator.unseal.passphrase-file=" + folder.resolve("passphrase"),
+            "--coterie.coordinator.clients[0].name=backend",
+            "--coterie.coordinator.clients[0].certificates[0]=dns:backend.example",
+            "--coterie.coordinator.clients[0].submit-for[0]=wallet",
+            "--coterie.coordinator.clients[0].read-keys[0]=keys/*",
+            "--coterie.coordinator.clients[1].name=auditor",
+            "--coterie.coordinator.clients[1].certificates[0]=subject:CN=auditor",
+            "--coterie.coordinator.clients[1].read-keys[0]=keys/public-*"));
+    arguments.addAll(List.of(moreArguments));
+  }
+
+  private static Member member(String name, Member.Role role, int partyId) {
+    byte[] identity = new byte[33];
+    identity[1] = (byte) partyId;
+    return new Member(
+        name,
+        role,
+        partyId,
+        "local",
+        UUID.nameUUIDFromBytes(name.getBytes(java.nio.charset.StandardCharsets.UTF_8)),
+        1,
+        identity,
+        role == Member.Role.PARTY ? new byte[32] : new byte[0]);
+  }
+
+  private static synchronized String createDatabase() {
+    try {
+      if (postgres == null) {
+        postgres = EmbeddedPostgres.builder().setServerConfig("fsync", "on").start();
+      }
+      String name = "coordinator" + DATABASES.incrementAndGet();
+      try (Connection c = postgres.getPostgresDatabase().getConnection();
+          Statement s = c.createStatement()) {
+        s.execute("create database " + name);
+      }
+      return "jdbc:postgresql://localhost:" + postgres.getPort() + "/" + name;
+    } catch (IOException | SQLException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private IntentSigner requester(int index, String name, String algorithm) {
+    KeyPair pair = keyPair(algorithm);
+    Path pem = folder.resolve(name + ".pem");
+    try {
+      Files.writeString(pem, TestPki.pem(pair.getPublic()));
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+    arguments.add("--coterie.coordinator.requesters[" + index + "].name=" + name);
+    arguments.add("--coterie.coordinator.requesters[" + index + "].public-key=" + pem);
+    return new IntentSigner(name, pair.getPrivate());
+  }
+
+  private static KeyPair keyPair(String algorithm) {
+    try {
+      KeyPairGenerator generator = KeyPairGenerator.getInstance(algorithm);
+      if (algorithm.equals("EC")) {
+        generator.initialize(256);
+      }
+      return generator.generateKeyPair();
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  static int freePort() {
+    try (ServerSocket socket = new ServerSocket(0)) {
+      return socket.getLocalPort();
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  TestInstallation start(String... more) {
+    ChannelOpener opener =
+        receiver -> {
+          SecureChannel channel = network.channel("coordinator");
+          channel.onMessage(receiver);
+          channel.start();
+          return channel;
+        };
+    List<String> all = new ArrayList<>(arguments);
+    all.addAll(List.of(more));
+    context =
+        CoordinatorApplication.builder()
+            .initializers(
+                c -> {
+                  GenericApplicationContext generic = (GenericApplicationContext) c;
+                  generic.registerBean("testChannel", ChannelOpener.class, () -> opener);
+                  generic.registerBean("testCore", MpcCore.class, () -> core);
+                })
+            .run(all.toArray(String[]::new));
+    return this;
+  }
+
+  ConfigurableApplicationContext context() {
+    return context;
+  }
+
+  <T> T bean(Class<T> type) {
+    return context.getBean(type);
+  }
+
+  /** As abruptly as one JVM allows: the channel is cut first, so that nothing can finish. */
+  void kill() {
+    bean(io.coterie.coordinator.session.Sessions.class).stop();
+    bean(io.coterie.coordinator.channel.ChannelConnector.class).close();
+    context.close();
+  }
+
+  void stop() {
+    context.close();
+  }
+
+  ManagedChannel client(String commonName, GeneralName... alternatives) {
+    return client(pki, commonName, alternatives);
+  }
+
+  ManagedChannel client(TestPki authority, String commonName, GeneralName... alternatives) {
+    TestPki.Leaf leaf = authority.leaf(folder, commonName, alternatives);
+    try {
+      ManagedChannel channel =
+          NettyChannelBuilder.forAddress("localhost", port)
+              .sslContext(
+                  GrpcSslContexts.forClient()
+                      .trustManager(pki.ca)
+                      .keyManager(leaf.certificate().toFile(), leaf.privateKey().toFile())
+                      .build())
+              .build();
+      clients.add(channel);
+      return channel;
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  ManagedChannel backend() {
+    return client("backend", new GeneralName(GeneralName.dNSName, "backend.example"));
+  }
+
+  static KeyServiceGrpc.KeyServiceBlockingStub keys(ManagedChannel channel) {
+    return KeyServiceGrpc.newBlockingStub(channel).withDeadlineAfter(20, TimeUnit.SECONDS);
+  }
+
+  static SigningServiceGrpc.SigningServiceBlockingStub signing(ManagedChannel channel) {
+    return SigningServiceGrpc.newBlockingStub(channel).withDeadlineAfter(20, TimeUnit.SECONDS);
+  }
+
+  static KeyIntent.Builder keyIntent(String name, int threshold, String... parties) {
+    return KeyIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/" + name)
+        .setScheme(Scheme.SCHEME_BLS12381)
+        .setThreshold(threshold)
+        .addAllParties(List.of(parties))
+        .setPurpose("test")
+        .setNotAfter(inSeconds(120));
+  }
+
+  static SigningIntent.Builder signingIntent(String key, String message) {
+    return SigningIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/" + key)
+        .setScheme(Scheme.SCHEME_BLS12381)
+        .setMessage(ByteString.copyFromUtf8(message))
+        .setPurpose("test")
+        .setNotAfter(inSeconds(120));
+  }
+
+  static Timestamp inSeconds(double seconds) {
+    Instant instant = Instant.now().plusMillis((long) (seconds * 1000));
+    return Timestamp.newBuilder()
+        .setSeconds(instant.getEpochSecond())
+        .setNanos(instant.getNano())
+        .build();
+  }
+
+  static CreateKeyRequest createKey(SignedIntent signed) {
+    return CreateKeyRequest.newBuilder().setSignedIntent(signed).build();
+  }
+
+  static SignRequest sign(SignedIntent signed) {
+    return SignRequest.newBuilder().setSignedIntent(signed).build();
+  }
+
+  /** Creates a key with parties p1 to pn. */
+  Key createKey(ManagedChannel client, String name, int threshold, int n) {
+    String[] names = new String[n];
+    for (int i = 0; i < n; i++) {
+      names[i] = "p" + (i + 1);
+    }
+    return keys(client)
+        .createKey(createKey(wallet.sign(keyIntent(name, threshold, names).build())));
+  }
+
+  /** What the database holds, to see that nothing changed. */
+  String rows() {
+    return query(
+        "select (select count(*) from keys) || ' keys, ' || (select count(*) from signings) || ' signings'");
+  }
+
+  String query(String sql) {
+    try (Connection c = java.sql.DriverManager.getConnection(database, "postgres", "");
+        Statement s = c.createStatement();
+        ResultSet r = s.executeQuery(sql)) {
+      return r.next() ? r.getString(1) : "";
+    } catch (SQLException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Override
+  public void close() {
+    clients.forEach(ManagedChannel::shutdownNow);
+    if (context != null) {
+      context.close();
+    }
+    parties.close();
+    network.close();
+  }
+}
