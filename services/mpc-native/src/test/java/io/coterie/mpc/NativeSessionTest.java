@@ -168,9 +168,6 @@ class NativeSessionTest {
     assertFails(
         MpcException.Reason.UNSEAL_FAILED,
         () -> parties.vaults.get(2).start(config, identity, share));
-    assertFails(
-        MpcException.Reason.UNSEAL_FAILED,
-        () -> vault.start(config, parties.identities.get(2).sealed(), share));
     for (int i = 0; i < share.length; i += 7) {
       byte[] altered = share.clone();
       altered[i] ^= 1;
@@ -179,9 +176,27 @@ class NativeSessionTest {
           .isInstanceOf(MpcException.class);
       assertThatThrownBy(() -> vault.start(config, identity, cut)).isInstanceOf(MpcException.class);
     }
-    assertThatThrownBy(() -> vault.start(config, NO_SHARE, share)).isInstanceOf(MpcException.class);
     assertThatThrownBy(() -> vault.start(config, identity, NO_SHARE))
         .isInstanceOf(MpcException.class);
+  }
+
+  /** Signing makes no evidence and leaves the identity alone; key generation needs it. */
+  @Test
+  void refuses_identity_that_is_not_of_this_vault() {
+    SessionConfig config = parties.keygen(2).toBuilder().setSelf(1).build();
+    Vault vault = parties.vaults.get(1);
+    byte[] identity = parties.identities.get(1).sealed();
+    assertFails(
+        MpcException.Reason.UNSEAL_FAILED,
+        () -> vault.start(config, parties.identities.get(2).sealed(), NO_SHARE));
+    assertThatThrownBy(() -> vault.start(config, NO_SHARE, NO_SHARE))
+        .isInstanceOf(MpcException.class);
+    for (int i = 0; i < identity.length; i++) {
+      byte[] altered = identity.clone();
+      altered[i] ^= 1;
+      assertThatThrownBy(() -> vault.start(config, altered, NO_SHARE))
+          .isInstanceOf(MpcException.class);
+    }
   }
 
   @Test
