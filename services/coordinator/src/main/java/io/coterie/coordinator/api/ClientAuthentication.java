@@ -34,7 +34,10 @@ public final class ClientAuthentication extends ServerTransportFilter implements
       Metadata.Key.of(TraceContext.HEADER, Metadata.ASCII_STRING_MARSHALLER);
 
   private static final Set<String> OPEN_SERVICES =
-      Set.of("grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection");
+      Set.of(
+          "grpc.health.v1.Health",
+          "grpc.reflection.v1.ServerReflection",
+          "grpc.reflection.v1alpha.ServerReflection");
 
   private final ClientDirectory clients;
   private final Duration longestWait;

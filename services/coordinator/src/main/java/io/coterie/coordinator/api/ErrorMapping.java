@@ -26,6 +26,10 @@ public final class ErrorMapping implements ServerInterceptor {
   @Override
   public <Q, A> ServerCall.Listener<Q> interceptCall(
       ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
+    if (Call.KEY.get() == null) {
+      // Health and reflection have statuses of their own.
+      return next.startCall(call, headers);
+    }
     AtomicBoolean closed = new AtomicBoolean();
     ServerCall<Q, A> checked =
         new ForwardingServerCall.SimpleForwardingServerCall<>(call) {

@@ -1,6 +1,7 @@
 package io.coterie.coordinator.config;
 
 import com.zaxxer.hikari.HikariDataSource;
+import io.coterie.channel.ChannelConfig;
 import io.coterie.coordinator.api.CallRecorder;
 import io.coterie.coordinator.api.Client;
 import io.coterie.coordinator.api.ClientAuthentication;
@@ -8,8 +9,10 @@ import io.coterie.coordinator.api.ClientDirectory;
 import io.coterie.coordinator.api.ErrorMapping;
 import io.coterie.coordinator.api.KeyApi;
 import io.coterie.coordinator.api.SigningApi;
+import io.coterie.coordinator.channel.AccountSealer;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.channel.ChannelOpener;
+import io.coterie.coordinator.channel.SignalChannelOpener;
 import io.coterie.coordinator.custody.IntentCheck;
 import io.coterie.coordinator.custody.Keys;
 import io.coterie.coordinator.custody.RunLimits;
@@ -19,6 +22,7 @@ import io.coterie.coordinator.session.PartyHealth;
 import io.coterie.coordinator.session.QuorumChooser;
 import io.coterie.coordinator.session.ResultVerifier;
 import io.coterie.coordinator.session.Sessions;
+import io.coterie.coordinator.storage.JdbcAccountStore;
 import io.coterie.coordinator.storage.JdbcAuditStore;
 import io.coterie.coordinator.storage.JdbcKeyStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
@@ -34,6 +38,7 @@ import io.coterie.platform.intent.Requester;
 import io.coterie.platform.intent.RequesterDirectory;
 import io.coterie.platform.telemetry.Buckets;
 import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.platform.unseal.PassphraseDataKeySource;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.config.MeterFilter;
 import java.io.IOException;
@@ -65,8 +70,8 @@ class CoordinatorConfiguration {
   /** Commits that may be lost when the database crashes: see docs/adr/0004. */
   private static final String ASYNCHRONOUS_COMMIT = "-c synchronous_commit=off";
 
-  /** Longest PEM file of a public key, in bytes. */
-  private static final int MAX_PEM = 4096;
+  /** Longest text file that the configuration names, in bytes: a few certificates. */
+  private static final int MAX_TEXT = 64 * 1024;
 
   @Bean
   Clock clock() {
@@ -187,6 +192,36 @@ class CoordinatorConfiguration {
   }
 
   @Bean
+  @ConditionalOnMissingBean
+  ChannelOpener channelOpener(
+      CoordinatorProperties properties,
+      DataSource durable,
+      MeterRegistry registry,
+      Clock clock,
+      SecureRandom random) {
+    CoordinatorProperties.Channel channel = properties.channel();
+    PassphraseDataKeySource dataKey =
+        new PassphraseDataKeySource(
+            properties.dataFolder().resolve("data.key"), properties.unseal().passphraseFile());
+    if (!dataKey.exists()) {
+      dataKey.create(random, PassphraseDataKeySource.Cost.STANDARD);
+    }
+    return new SignalChannelOpener(
+        new SignalChannelOpener.Replica(
+            properties.replica(),
+            properties.region(),
+            channel.number(),
+            channel.tokenFile(),
+            properties.dataFolder()),
+        ChannelConfig.of(channel.messaging(), text(channel.ca()), text(channel.trustRoot()))
+            .withSendMode(channel.sendMode()),
+        new JdbcAccountStore(durable),
+        new AccountSealer(dataKey, random),
+        registry,
+        clock);
+  }
+
+  @Bean
   ChannelConnector channelConnector(ChannelOpener opener) {
     return new ChannelConnector(opener);
   }
@@ -203,8 +238,8 @@ class CoordinatorConfiguration {
 
   private static String text(Path file) {
     try {
-      if (Files.size(file) > MAX_PEM) {
-        throw new IllegalArgumentException(file + " is too large for a public key");
+      if (Files.size(file) > MAX_TEXT) {
+        throw new IllegalArgumentException(file + " has more than " + MAX_TEXT + " bytes");
       }
       return Files.readString(file, StandardCharsets.US_ASCII);
     } catch (IOException e) {

@@ -1,0 +1,131 @@
+package io.coterie.coordinator.channel;
+
+import io.coterie.channel.ChannelAccount;
+import io.coterie.channel.ChannelConfig;
+import io.coterie.channel.Enrolment;
+import io.coterie.channel.InboundMessage;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.RosterFile;
+import io.coterie.channel.SecureChannel;
+import io.coterie.channel.SignalChannel;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The channel over the messaging service. At the first start the account is made with a one-time
+ * token; then this replica's own roster entry is written for the operator to collect, and nothing
+ * happens until there is a roster that pins exactly it.
+ */
+public final class SignalChannelOpener implements ChannelOpener {
+  private static final Logger log = LoggerFactory.getLogger(SignalChannelOpener.class);
+
+  /** Between two looks at a roster that is not there yet. */
+  private static final Duration LOOK = Duration.ofMillis(200);
+
+  private static final String ROSTER = "roster.json";
+  private static final String ENTRY = "roster-entry.json";
+
+  /**
+   * Who this replica is.
+   *
+   * @param name in the roster
+   * @param number to enrol with
+   * @param tokenFile one-time token to enrol with; read at the first start only
+   * @param folder of {@code roster.json} and {@code roster-entry.json}
+   */
+  public record Replica(String name, String region, String number, Path tokenFile, Path folder) {}
+
+  private final Replica replica;
+  private final ChannelConfig config;
+  private final SealedAccounts accounts;
+  private final AccountSealer sealer;
+  private final MeterRegistry registry;
+  private final Clock clock;
+
+  public SignalChannelOpener(
+      Replica replica,
+      ChannelConfig config,
+      SealedAccounts accounts,
+      AccountSealer sealer,
+      MeterRegistry registry,
+      Clock clock) {
+    this.replica = replica;
+    this.config = config;
+    this.accounts = accounts;
+    this.sealer = sealer;
+    this.registry = registry;
+    this.clock = clock;
+  }
+
+  @Override
+  public SecureChannel open(Consumer<InboundMessage> receiver) throws InterruptedException {
+    ChannelAccount account = account();
+    Member self =
+        Enrolment.member(
+            account, replica.name(), Member.Role.COORDINATOR, 0, replica.region(), new byte[0]);
+    try {
+      RosterFile.writeEntry(replica.folder().resolve(ENTRY), self);
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot write " + ENTRY, e);
+    }
+    SecureChannel channel = SignalChannel.open(config, account, awaitRoster(self), registry);
+    channel.onMessage(receiver);
+    channel.start();
+    return channel;
+  }
+
+  private ChannelAccount account() {
+    Optional<byte[]> sealed = accounts.load(replica.name());
+    if (sealed.isPresent()) {
+      return sealer.unseal(replica.name(), sealed.get());
+    }
+    ChannelAccount account =
+        Enrolment.enrol(
+            config.messaging(), config.caPem(), replica.number(), token(replica.tokenFile()));
+    accounts.saveOnce(replica.name(), sealer.seal(replica.name(), account), clock.instant());
+    log.info("enrolled {} as {}", replica.name(), account);
+    return account;
+  }
+
+  private static String token(Path file) {
+    try {
+      return Files.readString(file).strip();
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot read the enrolment token file " + file, e);
+    }
+  }
+
+  private Roster awaitRoster(Member self) throws InterruptedException {
+    Path file = replica.folder().resolve(ROSTER);
+    String said = "";
+    while (true) {
+      String problem = "there is no " + file;
+      if (Files.exists(file)) {
+        try {
+          Roster roster = RosterFile.read(file);
+          if (roster.byName(replica.name()).filter(self::equals).isPresent()) {
+            return roster;
+          }
+          problem = file + " does not pin this replica as it is: compare with " + ENTRY;
+        } catch (IllegalArgumentException | IOException e) {
+          problem = file + ": " + e.getMessage();
+        }
+      }
+      if (!problem.equals(said)) {
+        log.info("waiting for the roster: {}", problem);
+        said = problem;
+      }
+      Thread.sleep(LOOK);
+    }
+  }
+}
