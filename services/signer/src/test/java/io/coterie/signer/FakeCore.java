@@ -18,8 +18,10 @@ import io.coterie.signer.session.ProtocolCore;
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Queue;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -36,10 +38,14 @@ public final class FakeCore implements ProtocolCore {
   public final AtomicInteger started = new AtomicInteger();
   public final AtomicInteger open = new AtomicInteger();
 
+  /** What runs were started with. */
+  public final Queue<SessionConfig> configs = new ConcurrentLinkedQueue<>();
+
   @Override
   public Run start(SessionConfig config, ByteString sealedShare) {
     started.incrementAndGet();
     open.incrementAndGet();
+    configs.add(config);
     return new FakeRun(config, sealedShare);
   }
 

@@ -59,6 +59,12 @@ public final class Installation implements AutoCloseable {
       new SessionLimits(
           256, 256, 1024, Duration.ofSeconds(60), Duration.ofMillis(500), Duration.ofMillis(20));
 
+  /** The same, with deadlines that count at once. */
+  public static SessionLimits quick() {
+    return new SessionLimits(
+        256, 256, 1024, Duration.ofSeconds(60), Duration.ZERO, Duration.ofMillis(5));
+  }
+
   private static final SecureRandom RANDOM = new SecureRandom();
 
   public final KeyPair wallet = ed25519();
@@ -94,7 +100,11 @@ public final class Installation implements AutoCloseable {
 
   /** With protocols that compute nothing. */
   public static Installation faked(Path folder) {
-    FakeCore core = new FakeCore();
+    return with(folder, new FakeCore());
+  }
+
+  /** With one fake core for all. */
+  public static Installation with(Path folder, FakeCore core) {
     return new Installation(
         folder,
         Map.of("alpha", new byte[32], "bravo", new byte[32], "charlie", new byte[32]),
@@ -223,6 +233,15 @@ public final class Installation implements AutoCloseable {
       channel.start();
     }
 
+    public SecureChannel channel() {
+      return channel;
+    }
+
+    /** Sessions that have not ended. */
+    public int live() {
+      return (int) meters.get("coterie.sessions.live").gauge().value();
+    }
+
     public boolean hasActive(String key) {
       return store.find(key).filter(s -> s.state() == KeyShare.State.ACTIVE).isPresent();
     }
@@ -330,6 +349,11 @@ public final class Installation implements AutoCloseable {
           });
       reports.remove(found.getFirst());
       return found.getFirst();
+    }
+
+    /** Envelopes of a session that came here. */
+    public long partials(SessionId session) {
+      return envelopes.stream().filter(e -> e.session().equals(session.bytes())).count();
     }
 
     public Incoming awaitFrom(String party, SessionId session) {

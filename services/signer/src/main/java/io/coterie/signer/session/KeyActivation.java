@@ -32,23 +32,29 @@ final class KeyActivation {
   private static final Logger log = LoggerFactory.getLogger(KeyActivation.class);
 
   /** How often a peer whose report is missing is asked again. */
-  static final long ASK_NANOS = 5_000_000_000L;
+  static final long ASK_NANOS = 2_000_000_000L;
 
-  /** Sessions and peers whose questions are remembered as answered. */
-  private static final int MAX_ANSWERED = 1024;
+  /**
+   * A report of a peer is answered with the own one, unless the peer was told so recently: two
+   * parties must not answer each other for ever.
+   */
+  static final long ANSWER_NANOS = ASK_NANOS / 2;
+
+  /** Sessions and peers of which is remembered when they were told last. */
+  private static final int MAX_TOLD = 4096;
 
   private final PartyNetwork network;
   private final KeyShareStore shares;
   private final WorkPool.Lane lane;
   private final Map<SessionId, Candidate> candidates = new LinkedHashMap<>();
   private final Map<String, List<Waiter>> waiters = new HashMap<>();
-  private final Map<Question, Long> answered =
+  private final Map<Told, Long> toldNanos =
       new LinkedHashMap<>() {
         private static final long serialVersionUID = 1L;
 
         @Override
-        protected boolean removeEldestEntry(Map.Entry<Question, Long> eldest) {
-          return size() > MAX_ANSWERED;
+        protected boolean removeEldestEntry(Map.Entry<Told, Long> eldest) {
+          return size() > MAX_TOLD;
         }
       };
 
@@ -57,7 +63,6 @@ final class KeyActivation {
     final String key;
     final Set<Integer> parties;
     final Map<Integer, KeyPublic> reports = new HashMap<>();
-    final Map<Integer, Long> askedNanos = new HashMap<>();
     final Set<Integer> reachable = new HashSet<>();
     @Nullable KeyShare own;
     boolean activating;
@@ -68,7 +73,7 @@ final class KeyActivation {
     }
   }
 
-  private record Question(SessionId session, int party) {}
+  private record Told(SessionId session, int party) {}
 
   private record Waiter(Object owner, Runnable wake) {}
 
@@ -196,46 +201,37 @@ final class KeyActivation {
       if (!reachable.contains(party)) {
         candidate.reachable.remove(party);
       }
-      Long asked = candidate.askedNanos.get(party);
-      if (cameBack
-          || (reachable.contains(party) && (asked == null || nowNanos - asked >= ASK_NANOS))) {
-        candidate.askedNanos.put(party, nowNanos);
-        network.roster().byPartyId(party).ifPresent(m -> network.send(m, report(own), null));
+      if (cameBack || (reachable.contains(party) && toldLongAgo(own, party, nowNanos, ASK_NANOS))) {
+        tell(own, party, nowNanos);
       }
     }
   }
 
   private void take(Member sender, SessionId session, KeyPublic keyPublic) {
     Candidate candidate = candidates.get(session);
-    if (candidate == null) {
-      answer(sender, session, keyPublic);
-    } else if (candidate.parties.contains(sender.partyId())) {
+    Optional<KeyShare> own =
+        candidate == null
+            ? shares.find(keyPublic.getKeyId()).filter(s -> s.session().equals(session))
+            : Optional.ofNullable(candidate.own);
+    if (candidate != null && candidate.parties.contains(sender.partyId())) {
       candidate.reports.put(sender.partyId(), keyPublic);
       activateIfAgreed(session, candidate);
     }
+    // It may be asking, because it has missed the own report.
+    long now = System.nanoTime();
+    own.filter(s -> s.parties().contains(sender.partyId()))
+        .filter(s -> toldLongAgo(s, sender.partyId(), now, ANSWER_NANOS))
+        .ifPresent(s -> tell(s, sender.partyId(), now));
   }
 
-  /** A peer that still misses reports asked; the key is long active here. */
-  private void answer(Member sender, SessionId session, KeyPublic keyPublic) {
-    Optional<KeyShare> own =
-        shares
-            .find(keyPublic.getKeyId())
-            .filter(
-                s ->
-                    s.state() == KeyShare.State.ACTIVE
-                        && s.session().equals(session)
-                        && s.parties().contains(sender.partyId()));
-    if (own.isEmpty()) {
-      return;
-    }
-    // Two parties that both are active must not answer each other for ever.
-    long now = System.nanoTime();
-    Question question = new Question(session, sender.partyId());
-    Long last = answered.get(question);
-    if (last == null || now - last >= ASK_NANOS / 2) {
-      answered.put(question, now);
-      network.send(sender, report(own.get()), null);
-    }
+  private boolean toldLongAgo(KeyShare share, int party, long nowNanos, long nanos) {
+    Long told = toldNanos.get(new Told(share.session(), party));
+    return told == null || nowNanos - told >= nanos;
+  }
+
+  private void tell(KeyShare share, int party, long nowNanos) {
+    toldNanos.put(new Told(share.session(), party), nowNanos);
+    network.roster().byPartyId(party).ifPresent(m -> network.send(m, report(share), null));
   }
 
   private void activateIfAgreed(SessionId session, Candidate candidate) {
@@ -291,10 +287,12 @@ final class KeyActivation {
   }
 
   private void announce(KeyShare share, Optional<Member> coordinator) {
+    long now = System.nanoTime();
     List<Member> recipients = new ArrayList<>();
     for (int party : share.parties()) {
       if (party != network.self().partyId()) {
         network.roster().byPartyId(party).ifPresent(recipients::add);
+        toldNanos.put(new Told(share.session(), party), now);
       }
     }
     coordinator.ifPresent(recipients::add);

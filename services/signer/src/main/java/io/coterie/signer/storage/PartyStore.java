@@ -130,9 +130,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   public static PartyStore open(
       Path folder, String party, Clock clock, ObjLongConsumer<Integer> committed) {
     try {
-      Files.createDirectories(
-          folder,
-          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      createFolder(folder);
       FileChannel lock = lock(folder.resolve(FILE + ".lock"));
       try {
         Path file = folder.resolve(FILE);
@@ -150,6 +148,17 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
       }
     } catch (SQLException | IOException e) {
       throw new StoreException("cannot open " + folder.resolve(FILE), e);
+    }
+  }
+
+  /** Makes the data folder, readable by its owner alone; leaves an existing one as it is. */
+  public static void createFolder(Path folder) {
+    try {
+      Files.createDirectories(
+          folder,
+          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    } catch (IOException e) {
+      throw new StoreException("cannot make " + folder, e);
     }
   }
 

@@ -1,0 +1,341 @@
+package io.coterie.signer.config;
+
+import io.coterie.channel.ChannelAccount;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.SecureChannel;
+import io.coterie.mpc.MpcCore;
+import io.coterie.mpc.Vault;
+import io.coterie.platform.unseal.DataKeySource;
+import io.coterie.signer.channel.ChannelNetwork;
+import io.coterie.signer.nativecore.VaultCore;
+import io.coterie.signer.session.PolicyGate;
+import io.coterie.signer.session.SessionDriver;
+import io.coterie.signer.session.WorkPool;
+import io.coterie.signer.storage.PartyStore;
+import io.coterie.signer.telemetry.SignerMetrics;
+import java.io.IOException;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Optional;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.context.SmartLifecycle;
+
+/**
+ * The life of the process as one party: unseal, enrol, wait for the roster, connect, serve, drain.
+ * Each step is tried again until it succeeds; until then the process is live but not ready.
+ */
+final class Party implements SmartLifecycle, HealthIndicator {
+  private static final Logger log = LoggerFactory.getLogger(Party.class);
+
+  private static final String IDENTITY = "evidence-identity";
+  private static final String ACCOUNT = "channel-account";
+  private static final String ACCOUNT_LABEL = "coterie/signer/channel-account/1";
+
+  /** Where the party is. */
+  enum Phase {
+    /** No data key: nothing can be opened. */
+    SEALED(Duration.ofSeconds(5)),
+    ENROLLING(Duration.ofSeconds(1)),
+    WAITING_FOR_ROSTER(Duration.ofMillis(200)),
+    CONNECTING(Duration.ofSeconds(1)),
+    READY(Duration.ZERO),
+    DRAINING(Duration.ZERO),
+    STOPPED(Duration.ZERO);
+
+    /** Pause before the step that leads out of this phase is tried again. */
+    private final Duration pause;
+
+    Phase(Duration pause) {
+      this.pause = pause;
+    }
+  }
+
+  private final SignerProperties properties;
+  private final DataKeySource dataKeys;
+  private final Supplier<MpcCore> core;
+  private final ChannelAccess access;
+  private final PolicyGate policy;
+  private final SignerMetrics metrics;
+  private final Clock clock;
+
+  private volatile Phase phase = Phase.STOPPED;
+  private volatile String problem = "";
+  private @Nullable ScheduledExecutorService starter;
+
+  // Touched by the starter's thread, and by the stopping one after that has ended.
+  private @Nullable PartyStore store;
+  private @Nullable Vault vault;
+  private byte[] sealedIdentity = {};
+  private byte[] evidenceKey = {};
+  private @Nullable ChannelAccount account;
+  private @Nullable Member self;
+  private @Nullable Roster roster;
+  private @Nullable WorkPool pool;
+  private @Nullable SecureChannel channel;
+  private @Nullable SessionDriver driver;
+
+  Party(
+      SignerProperties properties,
+      DataKeySource dataKeys,
+      Supplier<MpcCore> core,
+      ChannelAccess access,
+      PolicyGate policy,
+      SignerMetrics metrics,
+      Clock clock) {
+    this.properties = properties;
+    this.dataKeys = dataKeys;
+    this.core = core;
+    this.access = access;
+    this.policy = policy;
+    this.metrics = metrics;
+    this.clock = clock;
+    metrics.vault(() -> phase != Phase.SEALED && phase != Phase.STOPPED);
+  }
+
+  @Override
+  public synchronized void start() {
+    ScheduledThreadPoolExecutor executor =
+        new ScheduledThreadPoolExecutor(
+            1, Thread.ofPlatform().daemon().name(properties.name() + "-start").factory());
+    executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    starter = executor;
+    phase = Phase.SEALED;
+    executor.execute(this::advance);
+  }
+
+  /** Goes as far as it can, then comes back after the phase's pause. */
+  private void advance() {
+    try {
+      while (step()) {
+        problem = "";
+      }
+    } catch (IOException | RuntimeException e) {
+      tell(phase + ": " + e.getMessage(), e);
+    }
+    ScheduledExecutorService executor = starter;
+    if (executor != null && !executor.isShutdown() && phase != Phase.READY) {
+      executor.schedule(this::advance, phase.pause.toNanos(), TimeUnit.NANOSECONDS);
+    }
+  }
+
+  /** One step; false if it has to be tried again later, or nothing is left to do. */
+  private boolean step() throws IOException {
+    return switch (phase) {
+      case SEALED -> {
+        unseal();
+        yield enter(Phase.ENROLLING);
+      }
+      case ENROLLING -> {
+        enrol();
+        yield enter(Phase.WAITING_FOR_ROSTER);
+      }
+      case WAITING_FOR_ROSTER -> {
+        roster = pinned().orElse(null);
+        yield roster != null && enter(Phase.CONNECTING);
+      }
+      case CONNECTING -> {
+        connect();
+        yield enter(Phase.READY);
+      }
+      case READY, DRAINING, STOPPED -> false;
+    };
+  }
+
+  private boolean enter(Phase next) {
+    phase = next;
+    log.info("{} is {}", properties.name(), next);
+    return true;
+  }
+
+  private void tell(String what, @Nullable Exception e) {
+    if (!what.equals(problem)) {
+      problem = what;
+      log.warn("{}", what, e);
+    }
+  }
+
+  private void unseal() {
+    // The key first: its source makes one only as long as there is nothing sealed under another.
+    if (vault == null) {
+      byte[] dataKey = dataKeys.dataKey();
+      try {
+        vault = core.get().openVault(dataKey);
+      } finally {
+        Arrays.fill(dataKey, (byte) 0);
+      }
+    }
+    if (store == null) {
+      store = PartyStore.open(properties.data(), properties.name(), clock, metrics::committed);
+    }
+    PartyStore.PartySecret identity = store.secret(IDENTITY).orElse(null);
+    if (identity == null) {
+      Vault.SealedIdentity fresh = vault.createIdentity(properties.name());
+      identity = new PartyStore.PartySecret(fresh.sealed(), fresh.evidenceKey());
+      store.saveSecret(IDENTITY, identity);
+    }
+    sealedIdentity = identity.sealed();
+    evidenceKey = identity.publicPart();
+  }
+
+  private void enrol() throws IOException {
+    PartyStore openStore = present(store);
+    Vault openVault = present(vault);
+    PartyStore.PartySecret stored = openStore.secret(ACCOUNT).orElse(null);
+    ChannelAccount found;
+    if (stored == null) {
+      found = access.enrol();
+      byte[] plain = AccountCodec.encode(found);
+      try {
+        openStore.saveSecret(
+            ACCOUNT, new PartyStore.PartySecret(openVault.seal(ACCOUNT_LABEL, plain), new byte[0]));
+      } finally {
+        Arrays.fill(plain, (byte) 0);
+      }
+    } else {
+      byte[] plain = openVault.unseal(ACCOUNT_LABEL, stored.sealed());
+      try {
+        found = AccountCodec.decode(plain);
+      } finally {
+        Arrays.fill(plain, (byte) 0);
+      }
+    }
+    account = found;
+    self =
+        new Member(
+            properties.name(),
+            Member.Role.PARTY,
+            properties.partyId(),
+            properties.region(),
+            found.aci(),
+            found.deviceId(),
+            access.identityKey(found),
+            evidenceKey);
+    access.writeEntry(self);
+  }
+
+  /** The roster, once it is there and names exactly this party. */
+  private Optional<Roster> pinned() throws IOException {
+    Optional<Roster> found = access.roster();
+    Member me = present(self);
+    if (found.isEmpty()) {
+      problem = "there is no roster yet";
+      return Optional.empty();
+    }
+    if (!found.get().byName(me.name()).filter(me::equals).isPresent()) {
+      tell("the roster does not have this party as its roster entry says", null);
+      return Optional.empty();
+    }
+    return found;
+  }
+
+  private void connect() {
+    closeSessions();
+    WorkPool freshPool =
+        new WorkPool(
+            properties.name(),
+            properties.sessions().poolSize(),
+            properties.sessions().combineDelay());
+    pool = freshPool;
+    SecureChannel freshChannel = access.open(present(account), present(roster));
+    channel = freshChannel;
+    ChannelNetwork network = new ChannelNetwork(freshChannel, freshPool, metrics);
+    PartyStore openStore = present(store);
+    SessionDriver freshDriver =
+        new SessionDriver(
+            network,
+            policy,
+            openStore,
+            openStore,
+            new VaultCore(present(vault), sealedIdentity),
+            openStore,
+            metrics,
+            properties.sessions().limits(),
+            clock,
+            freshPool);
+    driver = freshDriver;
+    network.deliverTo(freshDriver);
+    freshChannel.start();
+  }
+
+  private static <T> T present(@Nullable T value) {
+    if (value == null) {
+      throw new IllegalStateException("a step of the start was left out");
+    }
+    return value;
+  }
+
+  /** Refuses new orders, lets running sessions finish, and gives everything back. */
+  @Override
+  public synchronized void stop() {
+    ScheduledExecutorService executor = starter;
+    if (executor == null) {
+      return;
+    }
+    boolean wasReady = phase == Phase.READY;
+    executor.shutdownNow();
+    try {
+      if (!executor.awaitTermination(properties.drain().toMillis() + 1, TimeUnit.MILLISECONDS)) {
+        log.warn("a step of the start does not end");
+      }
+      if (wasReady && driver != null) {
+        phase = Phase.DRAINING;
+        boolean drained = driver.drain(properties.drain());
+        log.info("sessions {}", drained ? "are finished" : "did not finish in time");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    phase = Phase.STOPPED;
+    closeSessions();
+    if (vault != null) {
+      vault.close();
+      vault = null;
+    }
+    if (store != null) {
+      store.close();
+      store = null;
+    }
+    starter = null;
+  }
+
+  private void closeSessions() {
+    if (driver != null) {
+      driver.close();
+      driver = null;
+    }
+    if (channel != null) {
+      channel.close();
+      channel = null;
+    }
+    if (pool != null) {
+      pool.close();
+      pool = null;
+    }
+  }
+
+  @Override
+  public boolean isRunning() {
+    return starter != null;
+  }
+
+  @Override
+  public Health health() {
+    Phase now = phase;
+    Health.Builder health = now == Phase.READY ? Health.up() : Health.outOfService();
+    health.withDetail("phase", now.name());
+    if (now != Phase.READY && !problem.isEmpty()) {
+      health.withDetail("problem", problem);
+    }
+    return health.build();
+  }
+}

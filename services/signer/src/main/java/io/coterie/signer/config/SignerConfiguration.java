@@ -1,0 +1,135 @@
+package io.coterie.signer.config;
+
+import io.coterie.mpc.NativeMpcCore;
+import io.coterie.platform.intent.RequesterDirectory;
+import io.coterie.platform.telemetry.Buckets;
+import io.coterie.platform.unseal.DataKeySource;
+import io.coterie.platform.unseal.PassphraseDataKeySource;
+import io.coterie.signer.policy.ConfiguredPolicy;
+import io.coterie.signer.policy.RequesterRule;
+import io.coterie.signer.session.PolicyGate;
+import io.coterie.signer.storage.PartyStore;
+import io.coterie.signer.telemetry.SignerMetrics;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.config.MeterFilter;
+import java.nio.file.Files;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.springframework.boot.actuate.autoconfigure.endpoint.EndpointAutoConfiguration;
+import org.springframework.boot.actuate.autoconfigure.endpoint.jackson.JacksonEndpointAutoConfiguration;
+import org.springframework.boot.actuate.autoconfigure.endpoint.web.WebEndpointAutoConfiguration;
+import org.springframework.boot.actuate.autoconfigure.web.server.ManagementContextAutoConfiguration;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.autoconfigure.availability.ApplicationAvailabilityAutoConfiguration;
+import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
+import org.springframework.boot.autoconfigure.context.LifecycleAutoConfiguration;
+import org.springframework.boot.autoconfigure.context.PropertyPlaceholderAutoConfiguration;
+import org.springframework.boot.autoconfigure.ssl.SslAutoConfiguration;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.health.autoconfigure.actuate.endpoint.AvailabilityProbesAutoConfiguration;
+import org.springframework.boot.health.autoconfigure.actuate.endpoint.HealthEndpointAutoConfiguration;
+import org.springframework.boot.health.autoconfigure.application.AvailabilityHealthContributorAutoConfiguration;
+import org.springframework.boot.health.autoconfigure.contributor.HealthContributorAutoConfiguration;
+import org.springframework.boot.health.autoconfigure.registry.HealthContributorRegistryAutoConfiguration;
+import org.springframework.boot.http.converter.autoconfigure.HttpMessageConvertersAutoConfiguration;
+import org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.MetricsAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.export.prometheus.PrometheusMetricsExportAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.jvm.JvmMetricsAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.system.SystemMetricsAutoConfiguration;
+import org.springframework.boot.servlet.autoconfigure.actuate.web.ServletManagementContextAutoConfiguration;
+import org.springframework.boot.tomcat.autoconfigure.servlet.TomcatServletWebServerAutoConfiguration;
+import org.springframework.boot.webmvc.autoconfigure.DispatcherServletAutoConfiguration;
+import org.springframework.boot.webmvc.autoconfigure.WebMvcAutoConfiguration;
+import org.springframework.boot.webmvc.autoconfigure.actuate.endpoint.web.WebMvcHealthEndpointExtensionAutoConfiguration;
+import org.springframework.boot.webmvc.autoconfigure.error.ErrorMvcAutoConfiguration;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+/**
+ * Wires one party. What is configured automatically is listed here, and nothing else is: a signer
+ * has one inbound port, whatever else is on the class path.
+ */
+@Configuration(proxyBeanMethods = false)
+@EnableConfigurationProperties(SignerProperties.class)
+@ImportAutoConfiguration({
+  ApplicationAvailabilityAutoConfiguration.class,
+  AvailabilityHealthContributorAutoConfiguration.class,
+  AvailabilityProbesAutoConfiguration.class,
+  CompositeMeterRegistryAutoConfiguration.class,
+  ConfigurationPropertiesAutoConfiguration.class,
+  DispatcherServletAutoConfiguration.class,
+  EndpointAutoConfiguration.class,
+  ErrorMvcAutoConfiguration.class,
+  HealthContributorAutoConfiguration.class,
+  HealthContributorRegistryAutoConfiguration.class,
+  HealthEndpointAutoConfiguration.class,
+  HttpMessageConvertersAutoConfiguration.class,
+  JacksonAutoConfiguration.class,
+  JacksonEndpointAutoConfiguration.class,
+  JvmMetricsAutoConfiguration.class,
+  LifecycleAutoConfiguration.class,
+  ManagementContextAutoConfiguration.class,
+  MetricsAutoConfiguration.class,
+  PrometheusMetricsExportAutoConfiguration.class,
+  PropertyPlaceholderAutoConfiguration.class,
+  ServletManagementContextAutoConfiguration.class,
+  SslAutoConfiguration.class,
+  SystemMetricsAutoConfiguration.class,
+  TomcatServletWebServerAutoConfiguration.class,
+  WebEndpointAutoConfiguration.class,
+  WebMvcAutoConfiguration.class,
+  WebMvcHealthEndpointExtensionAutoConfiguration.class,
+})
+public class SignerConfiguration {
+
+  @Bean
+  MeterFilter latencyBuckets() {
+    return Buckets.filter();
+  }
+
+  @Bean
+  SignerMetrics signerMetrics(MeterRegistry registry, SignerProperties properties) {
+    return new SignerMetrics(registry, properties.name(), properties.region());
+  }
+
+  @Bean
+  PolicyGate policy(SignerProperties properties) {
+    Map<String, RequesterRule> rules = new LinkedHashMap<>();
+    properties.requesters().forEach(r -> rules.put(r.name(), r.rule()));
+    return new ConfiguredPolicy(
+        new RequesterDirectory(
+            properties.requesters().stream()
+                .map(SignerProperties.RequesterSettings::requester)
+                .toList()),
+        rules);
+  }
+
+  @Bean
+  DataKeySource dataKeySource(SignerProperties properties) {
+    PassphraseDataKeySource source =
+        new PassphraseDataKeySource(properties.keyFile(), properties.unseal().passphraseFile());
+    return () -> {
+      // A party that has stored something needs the very key it was sealed under.
+      if (!source.exists() && !Files.exists(properties.data().resolve(PartyStore.FILE))) {
+        PartyStore.createFolder(properties.data());
+        source.create(new SecureRandom(), PassphraseDataKeySource.Cost.STANDARD);
+      }
+      return source.dataKey();
+    };
+  }
+
+  @Bean
+  Party party(
+      SignerProperties properties,
+      DataKeySource dataKeys,
+      ChannelAccess access,
+      PolicyGate policy,
+      SignerMetrics metrics) {
+    return new Party(
+        properties, dataKeys, NativeMpcCore::load, access, policy, metrics, Clock.systemUTC());
+  }
+}

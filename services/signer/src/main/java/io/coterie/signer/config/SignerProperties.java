@@ -1,0 +1,182 @@
+package io.coterie.signer.config;
+
+import io.coterie.channel.SendMode;
+import io.coterie.platform.intent.Requester;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.policy.Glob;
+import io.coterie.signer.policy.RequesterRule;
+import io.coterie.signer.session.SessionLimits;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * The configuration of a signer, {@code coterie.signer.*}. Unknown and impossible settings are
+ * refused at start. It holds no secret: secrets are files that it names.
+ *
+ * @param name of the party in the roster
+ * @param partyId 1..65535, stable for the life of its keys
+ * @param region where it runs, as it appears in metrics
+ * @param data folder of everything the party keeps; owned by this process alone
+ * @param drain how long running sessions may take to finish at shutdown
+ * @param requesters whom this party obeys, and how far
+ */
+@ConfigurationProperties(prefix = "coterie.signer", ignoreUnknownFields = false)
+public record SignerProperties(
+    String name,
+    int partyId,
+    @DefaultValue("local") String region,
+    Path data,
+    Unseal unseal,
+    Channel channel,
+    @DefaultValue Sessions sessions,
+    @DefaultValue("10s") Duration drain,
+    @DefaultValue List<RequesterSettings> requesters) {
+
+  private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
+
+  public SignerProperties {
+    require(NAME.matcher(name).matches(), "name is not 1 to 63 of [a-z0-9-]");
+    require(partyId >= 1 && partyId <= 65_535, "party-id is not 1 to 65535");
+    require(!drain.isNegative(), "drain is negative");
+    requesters = List.copyOf(requesters);
+  }
+
+  /**
+   * How the party gets its data key.
+   *
+   * @param passphraseFile the passphrase; normally a mounted secret
+   * @param keyFile the wrapped data key; {@code data.key} in the data folder if not given. Made at
+   *     the first start.
+   */
+  public record Unseal(Path passphraseFile, @Nullable Path keyFile) {}
+
+  /**
+   * How the party gets onto the secure channel.
+   *
+   * @param messaging base URI of the messaging service, https
+   * @param caFile PEM of the installation's certificate authority
+   * @param trustRoot base64 of the key under which the messaging service certifies senders
+   * @param number account number to enrol with
+   * @param tokenFile one-time token to enrol with; needed at the first start only
+   * @param rosterFile the pinned members; {@code roster.json} in the data folder if not given
+   */
+  public record Channel(
+      URI messaging,
+      Path caFile,
+      String trustRoot,
+      String number,
+      @Nullable Path tokenFile,
+      @DefaultValue("GROUP") SendMode sendMode,
+      @Nullable Path rosterFile) {}
+
+  /**
+   * Limits of sessions; see {@link SessionLimits}.
+   *
+   * @param threads that compute; 0 for one a processor
+   */
+  public record Sessions(
+      @DefaultValue("256") int max,
+      @DefaultValue("256") int maxPerRequester,
+      @DefaultValue("1024") int maxCombining,
+      @DefaultValue("2m") Duration maxTime,
+      @DefaultValue("1s") Duration clockSkew,
+      @DefaultValue("30ms") Duration combineDelay,
+      @DefaultValue("0") int threads) {
+
+    public Sessions {
+      require(threads >= 0 && threads <= 256, "sessions.threads is not 0 to 256");
+    }
+
+    SessionLimits limits() {
+      return new SessionLimits(
+          max, maxPerRequester, maxCombining, maxTime, clockSkew, combineDelay);
+    }
+
+    int poolSize() {
+      return threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
+    }
+  }
+
+  /**
+   * One requester. What is not allowed is forbidden.
+   *
+   * @param name what it writes into {@code keyid}
+   * @param publicKeyFile PEM, Ed25519 or P-256
+   * @param keys names or globs, for example {@code keys/treasury-*}
+   * @param schemes for example {@code bls12381}
+   * @param purposes globs over the intent's purpose
+   */
+  public record RequesterSettings(
+      String name,
+      Path publicKeyFile,
+      List<String> keys,
+      @DefaultValue("bls12381") List<String> schemes,
+      @DefaultValue("false") boolean mayCreateKeys,
+      @DefaultValue("*") List<String> purposes,
+      @DefaultValue("65536") int maxMessageBytes) {
+
+    public RequesterSettings {
+      require(!keys.isEmpty(), "requester " + name + " has no keys");
+      require(maxMessageBytes > 0, "requester " + name + ": max-message-bytes is not positive");
+    }
+
+    Requester requester() {
+      try {
+        return Requester.of(name, Files.readString(publicKeyFile));
+      } catch (IOException e) {
+        throw new IllegalArgumentException(
+            "requester " + name + ": cannot read " + publicKeyFile, e);
+      }
+    }
+
+    RequesterRule rule() {
+      return new RequesterRule(
+          keys.stream().map(Glob::new).toList(),
+          schemes.stream().map(this::scheme).collect(Collectors.toSet()),
+          mayCreateKeys,
+          purposes.stream().map(Glob::new).toList(),
+          maxMessageBytes);
+    }
+
+    private Scheme scheme(String text) {
+      String wanted = "SCHEME_" + text.toUpperCase(Locale.ROOT);
+      Set<Scheme> none = Set.of(Scheme.SCHEME_UNSPECIFIED, Scheme.UNRECOGNIZED);
+      return Arrays.stream(Scheme.values())
+          .filter(s -> !none.contains(s) && s.name().equals(wanted))
+          .findFirst()
+          .orElseThrow(
+              () -> new IllegalArgumentException("requester " + name + ": no scheme " + text));
+    }
+  }
+
+  Path keyFile() {
+    return unseal.keyFile() == null ? data.resolve("data.key") : unseal.keyFile();
+  }
+
+  Path rosterFile() {
+    return channel.rosterFile() == null ? data.resolve("roster.json") : channel.rosterFile();
+  }
+
+  /** Where the party's own entry for the roster is written. */
+  Path rosterEntryFile() {
+    return data.resolve("roster-entry.json");
+  }
+
+  private static void require(boolean condition, String problem) {
+    if (!condition) {
+      throw new IllegalArgumentException("coterie.signer: " + problem);
+    }
+  }
+}

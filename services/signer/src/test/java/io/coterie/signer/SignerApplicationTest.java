@@ -1,0 +1,141 @@
+package io.coterie.signer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.coterie.channel.ChannelAccount;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.SecureChannel;
+import io.coterie.signer.config.ChannelAccess;
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.test.context.TestConfiguration;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+
+/** The service as a process: its configuration, its one port, its health. */
+class SignerApplicationTest {
+  @TempDir Path folder;
+
+  private List<String> arguments() throws Exception {
+    Path pem = folder.resolve("wallet.pem");
+    Files.writeString(
+        pem,
+        "-----BEGIN PUBLIC KEY-----\n"
+            + Base64.getMimeEncoder()
+                .encodeToString(Installation.ed25519().getPublic().getEncoded())
+            + "\n-----END PUBLIC KEY-----\n");
+    return new ArrayList<>(
+        List.of(
+            "--coterie.signer.name=alpha",
+            "--coterie.signer.party-id=1",
+            "--coterie.signer.data=" + folder.resolve("data"),
+            "--coterie.signer.unseal.passphrase-file=" + folder.resolve("passphrase"),
+            "--coterie.signer.channel.messaging=https://localhost:1",
+            "--coterie.signer.channel.ca-file=" + folder.resolve("ca.pem"),
+            "--coterie.signer.channel.trust-root=AAAA",
+            "--coterie.signer.channel.number=+4911",
+            "--coterie.signer.requesters[0].name=wallet",
+            "--coterie.signer.requesters[0].public-key-file=" + pem,
+            "--coterie.signer.requesters[0].keys[0]=keys/*",
+            "--management.server.port=" + freePort(),
+            "--server.ssl.enabled=false",
+            "--logging.structured.format.console="));
+  }
+
+  private static ConfigurableApplicationContext start(List<String> arguments) {
+    return new SpringApplicationBuilder(SignerApplication.class, NoChannel.class)
+        .properties("spring.config.name=signer")
+        .run(arguments.toArray(String[]::new));
+  }
+
+  @TestConfiguration(proxyBeanMethods = false)
+  static class NoChannel {
+    @Bean
+    ChannelAccess access() {
+      return new ChannelAccess() {
+        @Override
+        public ChannelAccount enrol() throws IOException {
+          throw new IOException("there is no messaging service");
+        }
+
+        @Override
+        public byte[] identityKey(ChannelAccount account) {
+          return new byte[33];
+        }
+
+        @Override
+        public void writeEntry(Member self) {}
+
+        @Override
+        public Optional<Roster> roster() {
+          return Optional.empty();
+        }
+
+        @Override
+        public SecureChannel open(ChannelAccount account, Roster roster) {
+          throw new IllegalStateException("there is no messaging service");
+        }
+      };
+    }
+  }
+
+  @Test
+  void sealed_signer_is_live_but_not_ready() throws Exception {
+    try (ConfigurableApplicationContext context = start(arguments())) {
+      String port = context.getEnvironment().getProperty("local.server.port");
+      assertThat(get(port, "/actuator/health/liveness").statusCode()).isEqualTo(200);
+      HttpResponse<String> readiness = get(port, "/actuator/health/readiness");
+      assertThat(readiness.statusCode()).isEqualTo(503);
+      assertThat(readiness.body()).contains("SEALED");
+      HttpResponse<String> metrics = get(port, "/actuator/prometheus");
+      assertThat(metrics.statusCode()).isEqualTo(200);
+      assertThat(metrics.body()).contains("coterie_vault_open 0.0");
+      for (String closed : List.of("/", "/actuator/env", "/actuator/shutdown", "/error")) {
+        assertThat(get(port, closed).statusCode()).as(closed).isNotEqualTo(200);
+      }
+    }
+  }
+
+  @Test
+  void unknown_setting_is_refused_at_start() throws Exception {
+    List<String> arguments = arguments();
+    arguments.add("--coterie.signer.max-sesions=3");
+    assertThatThrownBy(() -> start(arguments)).hasStackTraceContaining("max-sesions");
+  }
+
+  @Test
+  void impossible_setting_is_refused_at_start() throws Exception {
+    List<String> arguments = arguments();
+    arguments.add("--coterie.signer.requesters[0].schemes[0]=rsa");
+    assertThatThrownBy(() -> start(arguments)).hasStackTraceContaining("no scheme rsa");
+  }
+
+  private static int freePort() throws IOException {
+    try (ServerSocket socket = new ServerSocket(0)) {
+      return socket.getLocalPort();
+    }
+  }
+
+  private static HttpResponse<String> get(String port, String path) throws Exception {
+    try (HttpClient http = HttpClient.newHttpClient()) {
+      return http.send(
+          HttpRequest.newBuilder(URI.create("http://localhost:" + port + path)).build(),
+          HttpResponse.BodyHandlers.ofString());
+    }
+  }
+}
