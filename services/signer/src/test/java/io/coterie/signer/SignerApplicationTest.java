@@ -3,11 +3,6 @@ package io.coterie.signer;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.coterie.channel.ChannelAccount;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
-import io.coterie.channel.SecureChannel;
-import io.coterie.signer.config.ChannelAccess;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.net.URI;
@@ -19,13 +14,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
-import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.springframework.boot.builder.SpringApplicationBuilder;
-import org.springframework.boot.test.context.TestConfiguration;
 import org.springframework.context.ConfigurableApplicationContext;
-import org.springframework.context.annotation.Bean;
 
 /** The service as a process: its configuration, its one port, its health. */
 class SignerApplicationTest {
@@ -58,40 +49,7 @@ class SignerApplicationTest {
   }
 
   private static ConfigurableApplicationContext start(List<String> arguments) {
-    return new SpringApplicationBuilder(SignerApplication.class, NoChannel.class)
-        .properties("spring.config.name=signer")
-        .run(arguments.toArray(String[]::new));
-  }
-
-  @TestConfiguration(proxyBeanMethods = false)
-  static class NoChannel {
-    @Bean
-    ChannelAccess access() {
-      return new ChannelAccess() {
-        @Override
-        public ChannelAccount enrol() throws IOException {
-          throw new IOException("there is no messaging service");
-        }
-
-        @Override
-        public byte[] identityKey(ChannelAccount account) {
-          return new byte[33];
-        }
-
-        @Override
-        public void writeEntry(Member self) {}
-
-        @Override
-        public Optional<Roster> roster() {
-          return Optional.empty();
-        }
-
-        @Override
-        public SecureChannel open(ChannelAccount account, Roster roster) {
-          throw new IllegalStateException("there is no messaging service");
-        }
-      };
-    }
+    return SignerApplication.start(arguments.toArray(String[]::new));
   }
 
   @Test

@@ -6,14 +6,15 @@ import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import java.io.IOException;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 
 /** How a party gets onto the secure channel, and what it is told out of band. */
-public interface ChannelAccess {
+interface ChannelAccess {
   /** Registers a new account with the one-time token. */
   ChannelAccount enrol() throws IOException;
 
-  /** The public identity key of an account, 33 bytes. */
-  byte[] identityKey(ChannelAccount account);
+  /** What others must pin for this party. */
+  Member member(ChannelAccount account, byte[] evidenceKey);
 
   /** Publishes the party's own entry, for the operator to collect. */
   void writeEntry(Member self) throws IOException;
@@ -22,5 +23,10 @@ public interface ChannelAccess {
   Optional<Roster> roster() throws IOException;
 
   /** A channel that is not started. */
-  SecureChannel open(ChannelAccount account, Roster roster);
+  Opened open(ChannelAccount account, Roster roster) throws IOException;
+
+  /**
+   * @param connected whether messages can be sent and received now
+   */
+  record Opened(SecureChannel channel, BooleanSupplier connected) {}
 }

@@ -22,6 +22,7 @@ import java.util.Optional;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -82,6 +83,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private @Nullable Roster roster;
   private @Nullable WorkPool pool;
   private @Nullable SecureChannel channel;
+  private volatile BooleanSupplier connected = () -> false;
   private @Nullable SessionDriver driver;
 
   Party(
@@ -210,16 +212,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
       }
     }
     account = found;
-    self =
-        new Member(
-            properties.name(),
-            Member.Role.PARTY,
-            properties.partyId(),
-            properties.region(),
-            found.aci(),
-            found.deviceId(),
-            access.identityKey(found),
-            evidenceKey);
+    self = access.member(found, evidenceKey);
     access.writeEntry(self);
   }
 
@@ -238,7 +231,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     return found;
   }
 
-  private void connect() {
+  private void connect() throws IOException {
     closeSessions();
     WorkPool freshPool =
         new WorkPool(
@@ -246,8 +239,10 @@ final class Party implements SmartLifecycle, HealthIndicator {
             properties.sessions().poolSize(),
             properties.sessions().combineDelay());
     pool = freshPool;
-    SecureChannel freshChannel = access.open(present(account), present(roster));
+    ChannelAccess.Opened opened = access.open(present(account), present(roster));
+    SecureChannel freshChannel = opened.channel();
     channel = freshChannel;
+    connected = opened.connected();
     ChannelNetwork network = new ChannelNetwork(freshChannel, freshPool, metrics);
     PartyStore openStore = present(store);
     SessionDriver freshDriver =
@@ -331,8 +326,12 @@ final class Party implements SmartLifecycle, HealthIndicator {
   @Override
   public Health health() {
     Phase now = phase;
-    Health.Builder health = now == Phase.READY ? Health.up() : Health.outOfService();
+    boolean online = now == Phase.READY && connected.getAsBoolean();
+    Health.Builder health = online ? Health.up() : Health.outOfService();
     health.withDetail("phase", now.name());
+    if (now == Phase.READY && !online) {
+      health.withDetail("problem", "the messaging service is not connected");
+    }
     if (now != Phase.READY && !problem.isEmpty()) {
       health.withDetail("problem", problem);
     }

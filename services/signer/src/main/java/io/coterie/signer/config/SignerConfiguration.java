@@ -126,10 +126,16 @@ public class SignerConfiguration {
   Party party(
       SignerProperties properties,
       DataKeySource dataKeys,
-      ChannelAccess access,
       PolicyGate policy,
-      SignerMetrics metrics) {
+      SignerMetrics metrics,
+      MeterRegistry registry) {
     return new Party(
-        properties, dataKeys, NativeMpcCore::load, access, policy, metrics, Clock.systemUTC());
+        properties,
+        dataKeys,
+        NativeMpcCore::load,
+        new SignalAccess(properties, registry),
+        policy,
+        metrics,
+        Clock.systemUTC());
   }
 }

@@ -1,0 +1,73 @@
+package io.coterie.signer.config;
+
+import io.coterie.channel.ChannelAccount;
+import io.coterie.channel.ChannelConfig;
+import io.coterie.channel.Enrolment;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.RosterFile;
+import io.coterie.channel.SignalChannel;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/** The Signal channel of the installation, and the roster as a file. */
+final class SignalAccess implements ChannelAccess {
+  private final SignerProperties properties;
+  private final MeterRegistry registry;
+
+  SignalAccess(SignerProperties properties, MeterRegistry registry) {
+    this.properties = properties;
+    this.registry = registry;
+  }
+
+  @Override
+  public ChannelAccount enrol() throws IOException {
+    SignerProperties.Channel settings = properties.channel();
+    Path tokenFile = settings.tokenFile();
+    if (tokenFile == null) {
+      throw new IOException(
+          "there is no account yet, and coterie.signer.channel.token-file is not set");
+    }
+    return Enrolment.enrol(
+        settings.messaging(),
+        Files.readString(settings.caFile()),
+        settings.number(),
+        Files.readString(tokenFile));
+  }
+
+  @Override
+  public Member member(ChannelAccount account, byte[] evidenceKey) {
+    return Enrolment.member(
+        account,
+        properties.name(),
+        Member.Role.PARTY,
+        properties.partyId(),
+        properties.region(),
+        evidenceKey);
+  }
+
+  @Override
+  public void writeEntry(Member self) throws IOException {
+    RosterFile.writeEntry(properties.rosterEntryFile(), self);
+  }
+
+  @Override
+  public Optional<Roster> roster() throws IOException {
+    Path file = properties.rosterFile();
+    return Files.exists(file) ? Optional.of(RosterFile.read(file)) : Optional.empty();
+  }
+
+  @Override
+  public Opened open(ChannelAccount account, Roster roster) throws IOException {
+    SignerProperties.Channel settings = properties.channel();
+    ChannelConfig config =
+        ChannelConfig.of(
+                settings.messaging(), Files.readString(settings.caFile()), settings.trustRoot())
+            .withSendMode(settings.sendMode());
+    SignalChannel channel = SignalChannel.open(config, account, roster, registry);
+    return new Opened(channel, channel::connected);
+  }
+}
