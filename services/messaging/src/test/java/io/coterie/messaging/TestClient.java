@@ -246,6 +246,11 @@ public final class TestClient {
 
   /** A WebSocket with Signal's framing. */
   public final class Socket implements Transport, AutoCloseable {
+    /**
+     * Complete before the first message comes in: the listener may run before the constructor ends.
+     */
+    private final CompletableFuture<WebSocket> open = new CompletableFuture<>();
+
     private final WebSocket socket;
     private final boolean acknowledge;
     private final AtomicLong nextId = new AtomicLong(1);
@@ -268,6 +273,12 @@ public final class TestClient {
 
     private final class Listener implements WebSocket.Listener {
       private final ByteArrayOutputStream parts = new ByteArrayOutputStream();
+
+      @Override
+      public void onOpen(WebSocket webSocket) {
+        open.complete(webSocket);
+        webSocket.request(1);
+      }
 
       @Override
       public CompletionStage<?> onBinary(WebSocket webSocket, ByteBuffer data, boolean last) {
@@ -353,7 +364,7 @@ public final class TestClient {
 
     /** Sends a whole WebSocket message; they go out in the order of the calls. */
     public synchronized void sendRaw(byte[] bytes) {
-      lastSend = lastSend.thenCompose(x -> socket.sendBinary(ByteBuffer.wrap(bytes), true));
+      lastSend = lastSend.thenCompose(x -> open.join().sendBinary(ByteBuffer.wrap(bytes), true));
     }
 
     public WebSocket raw() {

@@ -6,6 +6,8 @@ import io.coterie.messaging.account.Credentials;
 import io.coterie.messaging.limit.RateLimit.RateLimitedException;
 import io.coterie.messaging.queue.MessageQueue.QueueFullException;
 import io.coterie.messaging.telemetry.MessagingMetrics;
+import io.coterie.platform.telemetry.LogScope;
+import io.coterie.platform.telemetry.TraceContext;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Clock;
@@ -58,26 +60,35 @@ public final class Dispatcher {
   public ApiResponse dispatch(ApiRequest request) {
     long start = System.nanoTime();
     Match match = match(request);
+    Optional<TraceContext> trace = request.header(TraceContext.HEADER).flatMap(TraceContext::parse);
     ApiResponse response;
+    try (LogScope scope = LogScope.open()) {
+      trace.ifPresent(scope::trace);
+      response = answer(match, request, trace);
+    }
+    metrics.request(template(match), response.status(), System.nanoTime() - start);
+    return response.withHeader("X-Signal-Timestamp", Long.toString(clock.millis()));
+  }
+
+  private ApiResponse answer(
+      @Nullable Match match, ApiRequest request, Optional<TraceContext> trace) {
     try {
-      response = match == null ? noRoute(request) : handle(match, request);
+      return match == null ? noRoute(request) : handle(match, request, trace);
     } catch (ApiException e) {
-      response = e.response();
+      return e.response();
     } catch (RateLimitedException e) {
-      response = retryLater(429, e.retryAfter());
+      return retryLater(429, e.retryAfter());
     } catch (QueueFullException e) {
-      response = retryLater(429, QUEUE_FULL_RETRY);
+      return retryLater(429, QUEUE_FULL_RETRY);
     } catch (CannotGetJdbcConnectionException
         | CannotCreateTransactionException
         | TransientDataAccessException e) {
       LOG.warn("database unavailable", e);
-      response = retryLater(503, UNAVAILABLE_RETRY);
+      return retryLater(503, UNAVAILABLE_RETRY);
     } catch (RuntimeException e) {
       LOG.error("call failed: {} {}", request.verb(), template(match), e);
-      response = ApiResponse.empty(500);
+      return ApiResponse.empty(500);
     }
-    metrics.request(template(match), response.status(), System.nanoTime() - start);
-    return response.withHeader("X-Signal-Timestamp", Long.toString(clock.millis()));
   }
 
   private static String template(@Nullable Match match) {
@@ -96,10 +107,13 @@ public final class Dispatcher {
     return ApiResponse.empty(otherVerb ? 405 : 404);
   }
 
-  private ApiResponse handle(Match match, ApiRequest request) {
+  private ApiResponse handle(Match match, ApiRequest request, Optional<TraceContext> trace) {
     Optional<Authenticated> caller = authenticate(match.route().access(), request);
     requireMediaType(match.route().body(), request);
-    return match.route().handler().handle(new Route.Call(request, caller, match.parameters()));
+    return match
+        .route()
+        .handler()
+        .handle(new Route.Call(request, caller, match.parameters(), trace));
   }
 
   private Optional<Authenticated> authenticate(Route.Access access, ApiRequest request) {

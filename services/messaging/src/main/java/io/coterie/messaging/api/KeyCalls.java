@@ -23,6 +23,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -188,8 +189,9 @@ public final class KeyCalls {
     return identity(call.request().query("identity").orElse("aci"));
   }
 
+  /** Clients write it in either case. */
   private static IdentityType identity(String text) {
-    return switch (text) {
+    return switch (text.toLowerCase(Locale.ROOT)) {
       case "aci" -> IdentityType.ACI;
       case "pni" -> IdentityType.PNI;
       default -> throw ApiException.badRequest();

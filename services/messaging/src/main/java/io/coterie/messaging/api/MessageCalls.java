@@ -18,6 +18,7 @@ import io.coterie.messaging.limit.RateLimits;
 import io.coterie.messaging.queue.Delivery;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.telemetry.MessagingMetrics;
+import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.signal.Envelope;
 import java.nio.ByteBuffer;
 import java.time.Clock;
@@ -31,23 +32,23 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.InvalidMessageException;
 import org.signal.libsignal.protocol.InvalidVersionException;
 import org.signal.libsignal.protocol.SealedSenderMultiRecipientMessage;
 import org.signal.libsignal.protocol.ServiceId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Sending to one account and to many. */
 public final class MessageCalls {
+  private static final Logger LOG = LoggerFactory.getLogger(MessageCalls.class);
+
   /** Most recipients of one request, as on Signal's server. */
   private static final int MAX_RECIPIENTS = 5_000;
 
   /** The last moment that every client can represent. */
   private static final long MAX_TIMESTAMP_MS = 8_640_000_000_000_000L;
-
-  private static final Pattern TRACEPARENT =
-      Pattern.compile("00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}");
 
   /** Types that a client may send; the others are the service's own. */
   private static final Map<Integer, Envelope.Type> TYPES =
@@ -440,10 +441,11 @@ public final class MessageCalls {
             online,
             sharedBody,
             recipients,
-            call.request()
-                .header("traceparent")
-                .filter(t -> TRACEPARENT.matcher(t).matches())
-                .orElse(null)));
+            call.trace().map(TraceContext::traceparent).orElse(null)));
     metrics.fanout(recipients.size());
+    LOG.atDebug()
+        .addKeyValue("devices", recipients.size())
+        .addKeyValue("online", online)
+        .log("message accepted");
   }
 }

@@ -1,6 +1,7 @@
 package io.coterie.messaging.api;
 
 import io.coterie.messaging.account.Accounts.Authenticated;
+import io.coterie.platform.telemetry.TraceContext;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -53,8 +54,13 @@ record Route(
   /**
    * @param caller empty unless {@link Access} asks for credentials
    * @param segments what stood for each {@code *}, decoded
+   * @param trace the caller's trace context
    */
-  record Call(ApiRequest request, Optional<Authenticated> caller, List<String> segments) {
+  record Call(
+      ApiRequest request,
+      Optional<Authenticated> caller,
+      List<String> segments,
+      Optional<TraceContext> trace) {
     /** The caller of a {@link Access#DEVICE} route. */
     Authenticated device() {
       return caller.orElseThrow(ApiException::unauthorized);

@@ -19,7 +19,9 @@ import io.coterie.messaging.queue.Presence;
 import io.coterie.messaging.socket.ApiServlet;
 import io.coterie.messaging.socket.Connections;
 import io.coterie.messaging.telemetry.MessagingMetrics;
+import io.coterie.platform.telemetry.Buckets;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.config.MeterFilter;
 import java.security.SecureRandom;
 import java.time.Clock;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -44,6 +46,11 @@ public class MessagingConfiguration {
   @Bean
   static RateConverter rateConverter() {
     return new RateConverter();
+  }
+
+  @Bean
+  static MeterFilter latencyBuckets() {
+    return Buckets.filter();
   }
 
   @Bean

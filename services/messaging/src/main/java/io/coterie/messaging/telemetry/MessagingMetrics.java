@@ -5,7 +5,6 @@ import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
-import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -13,13 +12,6 @@ import java.util.function.Supplier;
 
 /** Every metric of the service. No label names an account, a device or a number. */
 public final class MessagingMetrics {
-  private static final Duration[] BUCKETS = {
-    Duration.ofMillis(1), Duration.ofMillis(2), Duration.ofMillis(5), Duration.ofMillis(10),
-    Duration.ofMillis(25), Duration.ofMillis(50), Duration.ofMillis(100), Duration.ofMillis(250),
-    Duration.ofMillis(500), Duration.ofSeconds(1), Duration.ofMillis(2500), Duration.ofSeconds(5),
-    Duration.ofSeconds(10)
-  };
-
   private final MeterRegistry registry;
   private final Map<RequestKey, Timer> requests = new ConcurrentHashMap<>();
   private final Counter deliveredOnline;
@@ -58,7 +50,6 @@ public final class MessagingMetrics {
                     .description("Calls, over REST and inside WebSockets")
                     .tag("route", key.route())
                     .tag("status", Integer.toString(key.status()))
-                    .serviceLevelObjectives(BUCKETS)
                     .register(registry))
         .record(nanos, TimeUnit.NANOSECONDS);
   }
