@@ -98,11 +98,20 @@ pub enum AbortCause {
     NotEnoughPartials = 13,
     /// The joint public key, or a verification share, came out as the identity.
     DegenerateKey = 14,
+    /// A consistency check of oblivious transfers or of a multiplication built on them failed. What the pair shares must
+    /// never be used again: each further attempt could tell the peer more of this party's secrets.
+    TransferCheckFailed = 15,
+    /// What a party put into a multiplication is not the logarithm of the points it shows.
+    WrongProduct = 16,
+    /// The parties' shares are not shares of the key, and nobody can be shown to have caused it.
+    InconsistentShares = 17,
+    /// The combined signature does not verify, and nobody can be shown to have caused it.
+    InvalidSignature = 18,
 }
 
 impl AbortCause {
     /// Every cause, in the order of their numbers.
-    pub const ALL: [AbortCause; 14] = [
+    pub const ALL: [AbortCause; 18] = [
         AbortCause::Internal,
         AbortCause::MalformedBody,
         AbortCause::InvalidPoint,
@@ -117,6 +126,10 @@ impl AbortCause {
         AbortCause::WrongPartialSignature,
         AbortCause::NotEnoughPartials,
         AbortCause::DegenerateKey,
+        AbortCause::TransferCheckFailed,
+        AbortCause::WrongProduct,
+        AbortCause::InconsistentShares,
+        AbortCause::InvalidSignature,
     ];
 
     /// The stable number.
@@ -145,7 +158,11 @@ impl AbortCause {
             AbortCause::Internal
             | AbortCause::BroadcastMismatch
             | AbortCause::NotEnoughPartials
-            | AbortCause::DegenerateKey => false,
+            | AbortCause::DegenerateKey
+            | AbortCause::TransferCheckFailed
+            | AbortCause::WrongProduct
+            | AbortCause::InconsistentShares
+            | AbortCause::InvalidSignature => false,
         }
     }
 }
@@ -167,6 +184,10 @@ impl fmt::Display for AbortCause {
             AbortCause::WrongPartialSignature => "partial signature does not verify",
             AbortCause::NotEnoughPartials => "fewer good partial signatures than the threshold",
             AbortCause::DegenerateKey => "key is the identity",
+            AbortCause::TransferCheckFailed => "consistency check of a pair's transfers failed",
+            AbortCause::WrongProduct => "multiplication does not match the points shown",
+            AbortCause::InconsistentShares => "shares do not add up to the key",
+            AbortCause::InvalidSignature => "combined signature does not verify",
         })
     }
 }
@@ -303,6 +324,10 @@ pub enum SetupError {
     KeyPublicMissing,
     /// The public data of the key is not valid, or not of this key, epoch and threshold.
     KeyPublicInvalid,
+    /// The payload does not say what the protocol needs to know.
+    PayloadInvalid,
+    /// The share holds nothing for one of the signers, which was excluded after a failed check.
+    PeerExcluded,
 }
 
 impl fmt::Display for SetupError {
@@ -332,6 +357,8 @@ impl fmt::Display for SetupError {
             SetupError::ShareInvalid => "the share is not valid",
             SetupError::KeyPublicMissing => "key_public is missing",
             SetupError::KeyPublicInvalid => "key_public is not valid for this key, epoch and threshold",
+            SetupError::PayloadInvalid => "payload does not say what the protocol needs",
+            SetupError::PeerExcluded => "a signer is excluded by this party's share",
         })
     }
 }
@@ -352,6 +379,6 @@ mod tests {
             assert_eq!(usize::from(reject.number()), position + 1);
         }
         assert_eq!(AbortCause::from_number(0), None);
-        assert_eq!(AbortCause::from_number(15), None);
+        assert_eq!(AbortCause::from_number(19), None);
     }
 }

@@ -11,6 +11,7 @@ use k256::{U256, WideBytes};
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
+pub use k256::elliptic_curve::scalar::IsHigh;
 pub use k256::{ProjectivePoint as Point, Scalar};
 
 /// Bytes of a scalar.
@@ -88,6 +89,19 @@ pub fn combine_public(a: &Scalar, b: &Scalar, point: &Point) -> Point {
     Point::mul_by_generator_and_mul_add_vartime(a, b, point)
 }
 
+/// Public points of a polynomial, constant term first, evaluated at a small number by Horner's rule.
+pub fn evaluate_public(points: &[Point], x: u16) -> Point {
+    points.iter().rev().fold(Point::IDENTITY, |value, point| mul_small(&value, x) + point)
+}
+
+/// Double and add: for public values only.
+fn mul_small(point: &Point, factor: u16) -> Point {
+    (0..u16::BITS - factor.leading_zeros()).rev().fold(Point::IDENTITY, |value, bit| {
+        let doubled = value.double();
+        if (factor >> bit) & 1 == 1 { doubled + point } else { doubled }
+    })
+}
+
 /// The affine x coordinate as an integer, reduced modulo the group order, with what the reduction and the sign of y lost:
 /// (x mod q, y is odd, x was at least q). Zero coordinates for the identity.
 pub fn x_coordinate(point: &Point) -> (Scalar, bool, bool) {
@@ -136,6 +150,12 @@ mod tests {
         assert_eq!(mul_generator(&a), Point::GENERATOR * a);
         assert_eq!(combine_two(&a, &Point::GENERATOR, &b, &point), Point::GENERATOR * a + point * b);
         assert_eq!(combine_public(&a, &b, &point), Point::GENERATOR * a + point * b);
+        for x in [0, 1, 2, 3, 20, 65_535] {
+            let expected = point
+                + Point::GENERATOR * Scalar::from(u64::from(x))
+                + point * Scalar::from(u64::from(x).pow(2));
+            assert_eq!(evaluate_public(&[point, Point::GENERATOR, point], x), expected);
+        }
         assert_eq!(encode_points(&[point, Point::GENERATOR])[0], encode_point(&point));
         let wide = reduce_wide(&[0xff; 64]);
         let two_128 = Scalar::from(u128::MAX) + Scalar::ONE;

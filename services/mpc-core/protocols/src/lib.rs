@@ -3,4 +3,5 @@
 #![forbid(unsafe_code)]
 
 pub mod bls;
+pub mod ecdsa;
 pub mod tags;

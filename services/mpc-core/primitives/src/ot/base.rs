@@ -184,6 +184,11 @@ fn halves(pair: &[u8; 2 * POINT_BYTES]) -> [[u8; POINT_BYTES]; 2] {
     [first, second]
 }
 
+/// Whether each 32 bytes are a canonical point other than the identity.
+pub(crate) fn are_points(bytes: &[u8]) -> bool {
+    bytes.as_chunks().0.iter().all(|point| decode(point).is_ok())
+}
+
 /// A canonical point other than the identity.
 fn decode(bytes: &[u8; POINT_BYTES]) -> Result<RistrettoPoint, OtError> {
     CompressedRistretto(*bytes)

@@ -62,6 +62,16 @@ pub enum OtError {
     CheckFailed,
 }
 
+/// Whether `bytes` are an initiator's first message at all: points where points belong.
+pub fn is_request(bytes: &[u8]) -> bool {
+    bytes.len() == REQUEST_BYTES && base::are_points(bytes)
+}
+
+/// Whether `bytes` are a responder's message at all: a point where one belongs.
+pub fn is_response(bytes: &[u8]) -> bool {
+    bytes.len() == RESPONSE_BYTES && bytes.get(..base::ANSWER_BYTES).is_some_and(base::are_points)
+}
+
 /// The side of a set-up that speaks first, between its messages.
 pub struct Initiator {
     binding: [u8; 32],

@@ -314,7 +314,11 @@ impl Protocol for Keygen {
             | AbortCause::Equivocation
             | AbortCause::BroadcastMismatch
             | AbortCause::NotEnoughPartials
-            | AbortCause::DegenerateKey => false,
+            | AbortCause::DegenerateKey
+            | AbortCause::TransferCheckFailed
+            | AbortCause::WrongProduct
+            | AbortCause::InconsistentShares
+            | AbortCause::InvalidSignature => false,
         }
     }
 }

@@ -1,0 +1,208 @@
+//! What a key consists of: its public data, and one party's share.
+
+use std::collections::BTreeMap;
+
+use engine::seal::{DataKey, SealKind, ShareLabel};
+use engine::wire::{Malformed, Reader, Writer};
+use engine::{MAX_KEY_ID_BYTES, MAX_PARTIES, PartyId, PartySet, Secret, Threshold};
+use primitives::ot::{PAIR_STATE_BYTES, PairState};
+use primitives::secp256k1::{
+    Point, Scalar, decode_point, decode_scalar, encode_point, encode_scalar, mul_generator,
+};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::bls::OpenShareError;
+
+use super::derivation::{DerivationPath, Derived, derive};
+
+/// Which protocols can use these shares.
+pub const FAMILY: &str = "ecdsa-secp256k1";
+/// Bytes of a chain code.
+pub const CHAIN_CODE_BYTES: usize = 32;
+/// Bytes of the seed from which a pair draws shares of zero.
+pub(super) const ZERO_SEED_BYTES: usize = 32;
+
+/// The public data of a key, the same for all parties.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyPublic {
+    /// Our name for the key.
+    pub key_id: String,
+    /// Generation of its shares.
+    pub epoch: u32,
+    /// Parties needed to sign.
+    pub threshold: Threshold,
+    /// The joint key.
+    pub public_key: Point,
+    /// Its BIP-32 chain code.
+    pub chain_code: [u8; CHAIN_CODE_BYTES],
+    /// The public point of each party's signing share, ascending by party.
+    pub verification_shares: Vec<(PartyId, Point)>,
+}
+
+impl KeyPublic {
+    /// All parties of the key.
+    pub fn parties(&self) -> PartySet {
+        self.verification_shares.iter().map(|(party, _)| *party).collect()
+    }
+
+    /// The child key at `path`.
+    pub fn derive(&self, path: &DerivationPath) -> Option<Derived> {
+        derive(&self.public_key, &self.chain_code, path)
+    }
+
+    /// The encoding inside sealed shares.
+    pub fn encode(&self, writer: &mut Writer) {
+        writer.sized(self.key_id.as_bytes());
+        writer.u32(self.epoch);
+        writer.u16(u16::try_from(self.threshold.get()).unwrap_or(u16::MAX));
+        writer.bytes(&encode_point(&self.public_key));
+        writer.bytes(&self.chain_code);
+        writer.u16(u16::try_from(self.verification_shares.len()).unwrap_or(u16::MAX));
+        for (party, point) in &self.verification_shares {
+            writer.u16(party.get());
+            writer.bytes(&encode_point(point));
+        }
+    }
+
+    /// What [`KeyPublic::encode`] wrote, checked: parties ascending, 2 <= threshold <= parties, no point the identity.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let key_id = core::str::from_utf8(reader.sized(MAX_KEY_ID_BYTES)?).map_err(|_| Malformed)?.to_owned();
+        let epoch = reader.u32()?;
+        let threshold = Threshold::new(reader.u16()?.into()).ok_or(Malformed)?;
+        let public_key = decode_point(reader.array()?).ok_or(Malformed)?;
+        let chain_code = *reader.array()?;
+        let count = usize::from(reader.u16()?);
+        if count > MAX_PARTIES || threshold.get() > count || threshold.get() < 2 || epoch == 0 {
+            return Err(Malformed);
+        }
+        let verification_shares = (0..count)
+            .map(|_| {
+                let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
+                Ok((party, decode_point(reader.array()?).ok_or(Malformed)?))
+            })
+            .collect::<Result<Vec<_>, Malformed>>()?;
+        if !verification_shares.is_sorted_by(|(a, _), (b, _)| a < b) {
+            return Err(Malformed);
+        }
+        Ok(Self { key_id, epoch, threshold, public_key, chain_code, verification_shares })
+    }
+}
+
+/// What a party shares with one peer.
+pub(super) struct Pair {
+    pub(super) zero_seed: Secret<[u8; ZERO_SEED_BYTES]>,
+    pub(super) transfers: PairState,
+}
+
+/// All that one party keeps for a key.
+#[must_use]
+pub struct KeyShare {
+    pub(super) public: KeyPublic,
+    pub(super) party: PartyId,
+    pub(super) signing_share: Secret<Scalar>,
+    pub(super) pairs: BTreeMap<PartyId, Pair>,
+}
+
+impl KeyShare {
+    /// The public data of the key.
+    pub fn public(&self) -> &KeyPublic {
+        &self.public
+    }
+
+    /// Whose share it is.
+    pub fn party(&self) -> PartyId {
+        self.party
+    }
+
+    /// The peers with whom this share can sign: all but those whose transfers were destroyed.
+    pub fn usable_peers(&self) -> PartySet {
+        self.pairs.keys().copied().collect()
+    }
+
+    /// Destroys what is shared with `peer`, for ever: what must follow an abort that excludes it, because each further failed
+    /// check would tell it more about this party's secrets.
+    pub fn exclude(&mut self, peer: PartyId) {
+        self.pairs.remove(&peer);
+    }
+
+    /// Seals the share. Its label (family, key, party, epoch, threshold) stays readable and is bound to it.
+    pub fn seal(&self, key: &DataKey, rng: &mut dyn CryptoRng) -> Option<Vec<u8>> {
+        let mut writer = Writer::with_capacity(4096 + self.pairs.len() * (PAIR_STATE_BYTES + 64));
+        self.encode(&mut writer);
+        let secret = Zeroizing::new(writer.finish());
+        key.seal(SealKind::KeyShare, &self.label().encode(), &[], &secret, rng)
+    }
+
+    /// Opens a sealed share that must be the one of `expected`, and checks that it is whole.
+    pub fn unseal(key: &DataKey, blob: &[u8], expected: &ShareLabel) -> Result<Self, OpenShareError> {
+        let label = ShareLabel::peek(blob).map_err(|Malformed| OpenShareError::Unseal)?;
+        if &label != expected {
+            return Err(OpenShareError::Mismatch);
+        }
+        let unsealed = key.unseal(SealKind::KeyShare, &[], blob).map_err(|_| OpenShareError::Unseal)?;
+        let mut reader = Reader::new(unsealed.secret.expose());
+        let share = Self::decode(&mut reader).map_err(|Malformed| OpenShareError::Invalid)?;
+        reader.finish().map_err(|Malformed| OpenShareError::Invalid)?;
+        if share.label() == label { Ok(share) } else { Err(OpenShareError::Invalid) }
+    }
+
+    /// What the sealed share says of itself.
+    pub fn label(&self) -> ShareLabel {
+        ShareLabel {
+            family: FAMILY.to_owned(),
+            key_id: self.public.key_id.clone(),
+            party: self.party,
+            epoch: self.public.epoch,
+            threshold: self.public.threshold,
+        }
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.public.encode(writer);
+        writer.u16(self.party.get());
+        writer.bytes(Zeroizing::new(encode_scalar(self.signing_share.expose())).as_slice());
+        writer.u16(u16::try_from(self.pairs.len()).unwrap_or(u16::MAX));
+        for (peer, pair) in &self.pairs {
+            writer.u16(peer.get());
+            writer.bytes(pair.zero_seed.expose());
+            writer.bytes(&pair.transfers.to_bytes());
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let public = KeyPublic::decode(reader)?;
+        let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
+        let signing_share = Secret::new(decode_scalar(reader.array()?).ok_or(Malformed)?);
+        let point = mul_generator(signing_share.expose());
+        if !public.verification_shares.contains(&(party, point)) {
+            return Err(Malformed);
+        }
+        let parties = public.parties();
+        let mut pairs = BTreeMap::new();
+        for _ in 0..reader.u16()? {
+            let peer = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
+            let zero_seed = Secret::new(*reader.array()?);
+            let transfers = PairState::from_bytes(reader.array::<PAIR_STATE_BYTES>()?);
+            if peer == party || !parties.contains(peer) {
+                return Err(Malformed);
+            }
+            if pairs.insert(peer, Pair { zero_seed, transfers }).is_some() {
+                return Err(Malformed);
+            }
+        }
+        Ok(Self { public, party, signing_share, pairs })
+    }
+}
+
+/// The coefficient with which `party`'s share enters the secret when `signers` sign: Π x_j / (x_j − x_i).
+pub(super) fn lagrange(signers: &PartySet, party: PartyId) -> Option<Scalar> {
+    let own = Scalar::from(u64::from(party.get()));
+    let (mut numerator, mut denominator) = (Scalar::ONE, Scalar::ONE);
+    for other in signers.iter().filter(|other| *other != party) {
+        let other = Scalar::from(u64::from(other.get()));
+        numerator *= other;
+        denominator *= other - own;
+    }
+    denominator.invert().into_option().map(|inverse| numerator * inverse)
+}

@@ -1,0 +1,749 @@
+//! Key generation: Pedersen's with Feldman commitments, committed before opened, with the set-up of all pairs' transfers.
+//!
+//! Specification: `docs/protocols/ecdsa.md`; steps are cited as [K1.2].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::session::{History, echo_of, parse};
+use engine::wire::{Reader, Writer};
+use engine::{
+    AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, Inbox, MAX_PARTIES, Next, Outbox, PartyId,
+    PrivateBody, Protocol, ProtocolId, RoundRule, Secret, SessionContext, SetupError, Transcript,
+};
+use primitives::ot::{
+    CORRECTION_BYTES, Initiator, OtError, REQUEST_BYTES, RESPONSE_BYTES, Responder, is_request, is_response,
+};
+use primitives::secp256k1::{
+    POINT_BYTES, Point, SCALAR_BYTES, Scalar, encode_point, encode_scalar, evaluate_public, mul_generator,
+    random_scalar,
+};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::key::{CHAIN_CODE_BYTES, KeyPublic, KeyShare, Pair, ZERO_SEED_BYTES};
+use super::proof::{PROOF_BYTES, Proof, read_point, read_scalar};
+use super::tags;
+
+/// Bytes of a commitment, and of a contribution to the joint randomness.
+const DIGEST_BYTES: usize = 32;
+/// Twice as many points as any honest opening has, so that a vector that is too long is blamed and not only dropped.
+const MAX_OPENING_BYTES: usize = 1 + 2 * MAX_PARTIES * POINT_BYTES + PROOF_BYTES + DIGEST_BYTES;
+/// A transfer message with its length.
+const fn transfer_bytes(message: usize) -> usize {
+    4 + message
+}
+
+/// Round 1: commitment to the opening.
+pub struct Commitment {
+    digest: [u8; DIGEST_BYTES],
+}
+
+/// Round 2: what was committed to.
+pub struct Opening {
+    /// The sender's polynomial in the exponent, constant term first; `threshold` of them.
+    points: Vec<Point>,
+    /// Of the constant term.
+    proof: Proof,
+    /// To the chain code and to everything that later rounds are bound to.
+    contribution: [u8; DIGEST_BYTES],
+}
+
+/// Round 3: the sender's polynomial at the recipient's number, its part of the pair's seed, and, to higher parties, the request
+/// of the transfers.
+pub struct Share {
+    value: Secret<Scalar>,
+    zero_seed: Secret<[u8; ZERO_SEED_BYTES]>,
+    request: Vec<u8>,
+}
+
+/// Round 4: to lower parties, the response to their request.
+pub struct Response(Vec<u8>);
+
+/// Round 5: to higher parties, what completes the transfers the other way.
+pub struct Corrections(Vec<u8>);
+
+/// Round 6: the sender knows the signing share that the commitments say it has.
+pub struct Confirmation {
+    proof: Proof,
+}
+
+impl Body for Commitment {
+    const ROUND: u8 = 1;
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&self.digest);
+    }
+
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+        Ok(Self { digest: *reader.array()? })
+    }
+}
+
+impl BroadcastBody for Commitment {}
+
+impl Body for Opening {
+    const ROUND: u8 = 2;
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.u8(u8::try_from(self.points.len()).unwrap_or(u8::MAX));
+        for point in &self.points {
+            writer.bytes(&encode_point(point));
+        }
+        self.proof.encode(writer);
+        writer.bytes(&self.contribution);
+    }
+
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext) -> Result<Self, AbortCause> {
+        if usize::from(reader.u8()?) != ctx.threshold().get() {
+            return Err(AbortCause::WrongDegree);
+        }
+        let points = (0..ctx.threshold().get()).map(|_| read_point(reader)).collect::<Result<_, _>>()?;
+        Ok(Self { points, proof: Proof::decode(reader)?, contribution: *reader.array()? })
+    }
+}
+
+impl BroadcastBody for Opening {}
+
+impl Body for Share {
+    const ROUND: u8 = 3;
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(Zeroizing::new(encode_scalar(self.value.expose())).as_slice());
+        writer.bytes(self.zero_seed.expose());
+        writer.sized(&self.request);
+    }
+
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+        let value = Secret::new(read_scalar(reader)?);
+        let zero_seed = Secret::new(*reader.array()?);
+        Ok(Self { value, zero_seed, request: read_transfer(reader, REQUEST_BYTES)? })
+    }
+}
+
+impl PrivateBody for Share {}
+
+impl Body for Response {
+    const ROUND: u8 = 4;
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.sized(&self.0);
+    }
+
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+        read_transfer(reader, RESPONSE_BYTES).map(Self)
+    }
+}
+
+impl PrivateBody for Response {}
+
+impl Body for Corrections {
+    const ROUND: u8 = 5;
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.sized(&self.0);
+    }
+
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+        read_transfer(reader, CORRECTION_BYTES).map(Self)
+    }
+}
+
+impl PrivateBody for Corrections {}
+
+impl Body for Confirmation {
+    const ROUND: u8 = 6;
+
+    fn encode(&self, writer: &mut Writer) {
+        self.proof.encode(writer);
+    }
+
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+        Proof::decode(reader).map(|proof| Self { proof })
+    }
+}
+
+impl BroadcastBody for Confirmation {}
+
+/// Nothing, or exactly `length` bytes.
+fn read_transfer(reader: &mut Reader<'_>, length: usize) -> Result<Vec<u8>, AbortCause> {
+    let bytes = reader.sized(length)?;
+    if bytes.is_empty() || bytes.len() == length {
+        Ok(bytes.to_vec())
+    } else {
+        Err(AbortCause::MalformedBody)
+    }
+}
+
+/// One party's part in key generation.
+pub enum Keygen {
+    /// Waiting for commitments.
+    Committed(Committed),
+    /// Waiting for openings.
+    Opened(Opened),
+    /// Waiting for shares, and for requests from lower parties.
+    Dealt(Box<Dealt>),
+    /// Waiting for responses from higher parties.
+    Answered(Box<Answered>),
+    /// Waiting for corrections from lower parties.
+    Corrected(Box<Corrected>),
+    /// Waiting for confirmations.
+    Confirmed(Box<Confirmed>),
+}
+
+/// State of round 1.
+pub struct Committed {
+    me: PartyId,
+    polynomial: Vec<Secret<Scalar>>,
+    opening: Opening,
+}
+
+/// State of round 2.
+pub struct Opened {
+    me: PartyId,
+    polynomial: Vec<Secret<Scalar>>,
+    opening: Opening,
+    commitments: BTreeMap<PartyId, [u8; DIGEST_BYTES]>,
+}
+
+/// State of round 3.
+pub struct Dealt {
+    me: PartyId,
+    joint: Joint,
+    /// The value of our own polynomial at our own number.
+    own_share: Secret<Scalar>,
+    /// Everyone's points, to check the shares against.
+    points: BTreeMap<PartyId, Vec<Point>>,
+    zero_seeds: BTreeMap<PartyId, Secret<[u8; ZERO_SEED_BYTES]>>,
+    initiated: BTreeMap<PartyId, Initiator>,
+}
+
+/// What no later round changes.
+struct Settled {
+    me: PartyId,
+    joint: Joint,
+    signing_share: Secret<Scalar>,
+    zero_seeds: BTreeMap<PartyId, Secret<[u8; ZERO_SEED_BYTES]>>,
+}
+
+/// State of round 4.
+pub struct Answered {
+    settled: Settled,
+    initiated: BTreeMap<PartyId, Initiator>,
+    responders: BTreeMap<PartyId, Responder>,
+}
+
+/// State of round 5.
+pub struct Corrected {
+    settled: Settled,
+    pairs: BTreeMap<PartyId, Pair>,
+    responders: BTreeMap<PartyId, Responder>,
+}
+
+/// State of round 6.
+pub struct Confirmed {
+    settled: Settled,
+    pairs: BTreeMap<PartyId, Pair>,
+}
+
+/// What follows from all openings together.
+struct Joint {
+    public_key: Point,
+    verification_shares: Vec<(PartyId, Point)>,
+    /// Hash of all openings, contributions included.
+    digest: [u8; DIGEST_BYTES],
+}
+
+impl Protocol for Keygen {
+    const ID: ProtocolId = ProtocolId { number: 3, name: "ecdsa/keygen/1" };
+    const SIGNED: bool = true;
+    const ROUNDS: &'static [RoundRule] = &[
+        RoundRule { delivery: Delivery::Broadcast, max_body: DIGEST_BYTES },
+        RoundRule { delivery: Delivery::Broadcast, max_body: MAX_OPENING_BYTES },
+        RoundRule {
+            delivery: Delivery::Private,
+            max_body: SCALAR_BYTES + ZERO_SEED_BYTES + transfer_bytes(REQUEST_BYTES),
+        },
+        RoundRule { delivery: Delivery::Private, max_body: transfer_bytes(RESPONSE_BYTES) },
+        RoundRule { delivery: Delivery::Private, max_body: transfer_bytes(CORRECTION_BYTES) },
+        RoundRule { delivery: Delivery::Broadcast, max_body: PROOF_BYTES },
+    ];
+    type Input = ();
+    type Output = KeyShare;
+
+    fn start(ctx: &SessionContext, (): (), rng: &mut dyn CryptoRng) -> Result<(Self, Outbox), SetupError> {
+        let me = ctx.me().ok_or(SetupError::ObserverNotAllowed)?;
+        if !(2..=ctx.parties().len()).contains(&ctx.threshold().get()) {
+            return Err(SetupError::ThresholdRange);
+        }
+        if ctx.epoch() != 1 {
+            return Err(SetupError::EpochRange);
+        }
+        if !ctx.payload().is_empty() {
+            return Err(SetupError::PayloadLength);
+        }
+        // [K1.1] a random polynomial, and its points.
+        let polynomial: Vec<Secret<Scalar>> =
+            (0..ctx.threshold().get()).map(|_| Secret::new(random_scalar(rng))).collect();
+        let points: Vec<Point> =
+            polynomial.iter().map(|coefficient| mul_generator(coefficient.expose())).collect();
+        // [K1.2] proof of knowledge of the constant term, contribution to the randomness.
+        let statement = statement_of(&points);
+        let constant = polynomial.first().ok_or(SetupError::ThresholdRange)?;
+        let proof = Proof::new(ctx, (tags::COEFFICIENT_PROOF, me), &statement, constant.expose(), rng);
+        let mut contribution = [0u8; DIGEST_BYTES];
+        rng.fill_bytes(&mut contribution);
+        let opening = Opening { points, proof, contribution };
+        // [K1.3] commitment to all of it.
+        let mut outbox = Outbox::new();
+        outbox.broadcast(&Commitment { digest: commitment_digest(ctx, me, &opening) });
+        Ok((Keygen::Committed(Committed { me, polynomial, opening }), outbox))
+    }
+
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: Inbox,
+        history: &History<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Self>, Fault> {
+        match self {
+            Keygen::Committed(state) => state.advance(ctx, &inbox),
+            Keygen::Opened(state) => state.advance(ctx, &inbox, history, rng),
+            Keygen::Dealt(state) => state.advance(ctx, &inbox, history, rng),
+            Keygen::Answered(state) => state.advance(ctx, &inbox, rng),
+            Keygen::Corrected(state) => state.advance(ctx, &inbox, rng),
+            Keygen::Confirmed(state) => state.advance(ctx, &inbox, history),
+        }
+    }
+
+    fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
+        match (cause, evidence) {
+            (AbortCause::WrongOpening, [commitment, opening]) => {
+                opening_differs(ctx, accused, commitment, opening)
+            }
+            (AbortCause::WrongShare, [opening, share]) => share_differs(ctx, accused, opening, share),
+            (AbortCause::WrongProof, [opening]) => coefficient_unproven(ctx, accused, opening),
+            (AbortCause::WrongProof, [earlier @ .., confirmation]) => {
+                share_unproven(ctx, accused, earlier, confirmation)
+            }
+            (_, [envelope]) => envelope.sender() == accused && body_fault(ctx, envelope) == Some(cause),
+            _ => false,
+        }
+    }
+}
+
+impl Committed {
+    /// [K2] keep the commitments, open the own one.
+    fn advance(self, ctx: &SessionContext, inbox: &Inbox) -> Result<Next<Keygen>, Fault> {
+        let mut commitments = BTreeMap::new();
+        for envelope in inbox.iter() {
+            commitments.insert(envelope.sender(), read::<Commitment>(ctx, envelope)?.digest);
+        }
+        let Self { me, polynomial, opening } = self;
+        let mut outbox = Outbox::new();
+        outbox.broadcast(&opening);
+        Ok(Next::Round(Keygen::Opened(Opened { me, polynomial, opening, commitments }), outbox))
+    }
+}
+
+impl Opened {
+    /// [K3] check the openings, deal.
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: &Inbox,
+        history: &History<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Keygen>, Fault> {
+        let Self { me, polynomial, opening, commitments } = self;
+        let mut openings = BTreeMap::from([(me, opening)]);
+        for envelope in inbox.iter() {
+            let sender = envelope.sender();
+            let opening: Opening = read(ctx, envelope)?;
+            // [K3.1] the opening is what was committed to.
+            if commitments.get(&sender) != Some(&commitment_digest(ctx, sender, &opening)) {
+                let commitment = history.broadcast(Commitment::ROUND, sender).ok_or_else(Fault::internal)?;
+                let evidence = vec![commitment, Arc::clone(envelope)];
+                return Err(Fault::proven(AbortCause::WrongOpening, sender, evidence));
+            }
+            // [K3.2] its maker knows the constant term.
+            if !proves_coefficient(ctx, sender, &opening) {
+                return Err(Fault::proven(AbortCause::WrongProof, sender, vec![Arc::clone(envelope)]));
+            }
+            openings.insert(sender, opening);
+        }
+        // [K3.3] the joint key and every verification share; none may be the identity.
+        let joint = Joint::of(ctx, &openings).map_err(Fault::nobody)?;
+        // [K3.4] a share and half of a seed for each peer, and a request for each higher one.
+        let mut outbox = Outbox::new();
+        let mut zero_seeds = BTreeMap::new();
+        let mut initiated = BTreeMap::new();
+        for peer in ctx.peers().iter() {
+            let mut half = Zeroizing::new([0u8; ZERO_SEED_BYTES]);
+            rng.fill_bytes(half.as_mut());
+            zero_seeds.insert(peer, Secret::new(*half));
+            let mut request = Vec::new();
+            if me < peer {
+                let (initiator, message) = Initiator::begin(&joint.transfer_binding(ctx, me, peer), rng);
+                initiated.insert(peer, initiator);
+                request = message;
+            }
+            let share = Share { value: evaluate(&polynomial, peer), zero_seed: Secret::new(*half), request };
+            outbox.private(peer, &share);
+        }
+        let own_share = evaluate(&polynomial, me);
+        let points = openings.into_iter().map(|(party, opening)| (party, opening.points)).collect();
+        let state = Dealt { me, joint, own_share, points, zero_seeds, initiated };
+        Ok(Next::Round(Keygen::Dealt(Box::new(state)), outbox))
+    }
+}
+
+impl Dealt {
+    /// [K4] check the shares, respond to lower parties.
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: &Inbox,
+        history: &History<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Keygen>, Fault> {
+        let Self { me, joint, own_share, points, mut zero_seeds, initiated } = self;
+        let mut signing_share = own_share;
+        let mut outbox = Outbox::new();
+        let mut responders = BTreeMap::new();
+        for envelope in inbox.iter() {
+            let sender = envelope.sender();
+            let share: Share = read(ctx, envelope)?;
+            // [K4.1] the share is on the committed polynomial.
+            let points = points.get(&sender).ok_or_else(Fault::internal)?;
+            if mul_generator(share.value.expose()) != evaluate_public(points, me.get()) {
+                let opening = history.broadcast(Opening::ROUND, sender).ok_or_else(Fault::internal)?;
+                let evidence = vec![opening, Arc::clone(envelope)];
+                return Err(Fault::proven(AbortCause::WrongShare, sender, evidence));
+            }
+            *signing_share.expose_mut() += share.value.expose();
+            // [K4.2] the pair's seed: a hash of both halves.
+            let own_half = zero_seeds.remove(&sender).ok_or_else(Fault::internal)?;
+            zero_seeds.insert(sender, joint.zero_seed(ctx, (me, &own_half), (sender, &share.zero_seed)));
+            // [K4.3] the response to a lower party.
+            let mut response = Vec::new();
+            if sender < me {
+                let request = share.request.as_slice().try_into().map_err(|_| malformed(envelope))?;
+                let binding = joint.transfer_binding(ctx, sender, me);
+                let (responder, message) = Responder::answer(&binding, request, rng)
+                    .map_err(|error| transfer_fault(error, envelope))?;
+                responders.insert(sender, responder);
+                response = message;
+            } else if !share.request.is_empty() {
+                return Err(malformed(envelope));
+            }
+            outbox.private(sender, &Response(response));
+        }
+        let settled = Settled { me, joint, signing_share, zero_seeds };
+        let state = Answered { settled, initiated, responders };
+        Ok(Next::Round(Keygen::Answered(Box::new(state)), outbox))
+    }
+}
+
+impl Answered {
+    /// [K5] finish with higher parties.
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: &Inbox,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Keygen>, Fault> {
+        let Self { mut settled, mut initiated, responders } = self;
+        let mut outbox = Outbox::new();
+        let mut pairs = BTreeMap::new();
+        for envelope in inbox.iter() {
+            let sender = envelope.sender();
+            let Response(response) = read(ctx, envelope)?;
+            let mut corrections = Vec::new();
+            if let Some(initiator) = initiated.remove(&sender) {
+                // [K5.1] check what it sent; both directions stand from here on.
+                let response = response.as_slice().try_into().map_err(|_| malformed(envelope))?;
+                let (transfers, message) =
+                    initiator.finish(response, rng).map_err(|error| transfer_fault(error, envelope))?;
+                let zero_seed = settled.zero_seeds.remove(&sender).ok_or_else(Fault::internal)?;
+                pairs.insert(sender, Pair { zero_seed, transfers });
+                corrections = message;
+            } else if !response.is_empty() {
+                return Err(malformed(envelope));
+            }
+            outbox.private(sender, &Corrections(corrections));
+        }
+        let state = Corrected { settled, pairs, responders };
+        Ok(Next::Round(Keygen::Corrected(Box::new(state)), outbox))
+    }
+}
+
+impl Corrected {
+    /// [K6] finish with lower parties, confirm the own signing share.
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: &Inbox,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Keygen>, Fault> {
+        let Self { mut settled, mut pairs, mut responders } = self;
+        for envelope in inbox.iter() {
+            let sender = envelope.sender();
+            let Corrections(corrections) = read(ctx, envelope)?;
+            if let Some(responder) = responders.remove(&sender) {
+                let corrections = corrections.as_slice().try_into().map_err(|_| malformed(envelope))?;
+                let transfers =
+                    responder.finish(corrections).map_err(|error| transfer_fault(error, envelope))?;
+                let zero_seed = settled.zero_seeds.remove(&sender).ok_or_else(Fault::internal)?;
+                pairs.insert(sender, Pair { zero_seed, transfers });
+            } else if !corrections.is_empty() {
+                return Err(malformed(envelope));
+            }
+        }
+        // [K6.2] proof of knowledge of the signing share, bound to all openings.
+        let proof = Proof::new(
+            ctx,
+            (tags::SHARE_PROOF, settled.me),
+            &settled.joint.digest,
+            settled.signing_share.expose(),
+            rng,
+        );
+        let mut outbox = Outbox::new();
+        outbox.broadcast(&Confirmation { proof });
+        Ok(Next::Round(Keygen::Confirmed(Box::new(Confirmed { settled, pairs })), outbox))
+    }
+}
+
+impl Confirmed {
+    /// [K7] check the confirmations, put the key together.
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: &Inbox,
+        history: &History<'_>,
+    ) -> Result<Next<Keygen>, Fault> {
+        let Self { settled, pairs } = self;
+        for envelope in inbox.iter() {
+            let confirmation: Confirmation = read(ctx, envelope)?;
+            if !settled.joint.proves_share(ctx, envelope.sender(), &confirmation) {
+                let mut evidence = history.broadcasts();
+                evidence.push(Arc::clone(envelope));
+                return Err(Fault::proven(AbortCause::WrongProof, envelope.sender(), evidence));
+            }
+        }
+        let Settled { me, joint, signing_share, .. } = settled;
+        let public = KeyPublic {
+            key_id: ctx.key_id().to_owned(),
+            epoch: ctx.epoch(),
+            threshold: ctx.threshold(),
+            chain_code: joint.chain_code(ctx),
+            public_key: joint.public_key,
+            verification_shares: joint.verification_shares,
+        };
+        Ok(Next::Done(KeyShare { public, party: me, signing_share, pairs }))
+    }
+}
+
+impl Joint {
+    fn of(ctx: &SessionContext, openings: &BTreeMap<PartyId, Opening>) -> Result<Self, AbortCause> {
+        let mut points = vec![Point::IDENTITY; ctx.threshold().get()];
+        let mut transcript = ctx.transcript();
+        for (party, opening) in openings {
+            for (sum, point) in points.iter_mut().zip(&opening.points) {
+                *sum += point;
+            }
+            transcript.append_u64("party", u64::from(party.get()));
+            transcript.append("points", &statement_of(&opening.points));
+            transcript.append("contribution", &opening.contribution);
+        }
+        let public_key = points.first().copied().unwrap_or(Point::IDENTITY);
+        let verification_shares: Vec<(PartyId, Point)> =
+            ctx.parties().iter().map(|party| (party, evaluate_public(&points, party.get()))).collect();
+        let degenerate = verification_shares.iter().any(|(_, point)| *point == Point::IDENTITY);
+        if degenerate || public_key == Point::IDENTITY {
+            return Err(AbortCause::DegenerateKey);
+        }
+        Ok(Self { public_key, verification_shares, digest: transcript.digest() })
+    }
+
+    fn fork(&self, ctx: &SessionContext, tag: engine::Tag, party: PartyId) -> Transcript {
+        let mut transcript = ctx.transcript().fork(tag, party);
+        transcript.append("openings", &self.digest);
+        transcript
+    }
+
+    /// What the transfers of a pair are bound to.
+    fn transfer_binding(&self, ctx: &SessionContext, lower: PartyId, higher: PartyId) -> [u8; 32] {
+        let mut transcript = self.fork(ctx, tags::TRANSFER_SETUP, lower);
+        transcript.append_u64("higher", u64::from(higher.get()));
+        transcript.digest()
+    }
+
+    /// The seed of a pair: secret while one of the two halves is.
+    fn zero_seed(
+        &self,
+        ctx: &SessionContext,
+        (a, half_a): (PartyId, &Secret<[u8; ZERO_SEED_BYTES]>),
+        (b, half_b): (PartyId, &Secret<[u8; ZERO_SEED_BYTES]>),
+    ) -> Secret<[u8; ZERO_SEED_BYTES]> {
+        let (lower, higher) = if a < b { ((a, half_a), (b, half_b)) } else { ((b, half_b), (a, half_a)) };
+        let mut transcript = self.fork(ctx, tags::ZERO_SEED, lower.0);
+        transcript.append("lower", lower.1.expose());
+        transcript.append_u64("higher", u64::from(higher.0.get()));
+        transcript.append("higher", higher.1.expose());
+        Secret::new(transcript.digest())
+    }
+
+    fn chain_code(&self, ctx: &SessionContext) -> [u8; CHAIN_CODE_BYTES] {
+        let mut transcript = ctx.transcript();
+        transcript.append("purpose", tags::CHAIN_CODE.as_bytes());
+        transcript.append("openings", &self.digest);
+        transcript.digest()
+    }
+
+    fn proves_share(&self, ctx: &SessionContext, party: PartyId, confirmation: &Confirmation) -> bool {
+        self.verification_shares.iter().find(|(holder, _)| *holder == party).is_some_and(|(_, point)| {
+            confirmation.proof.verifies(ctx, (tags::SHARE_PROOF, party), &self.digest, point)
+        })
+    }
+}
+
+/// The polynomial at a party's number, by Horner's rule.
+fn evaluate(polynomial: &[Secret<Scalar>], party: PartyId) -> Secret<Scalar> {
+    let x = Scalar::from(u64::from(party.get()));
+    let mut value = Secret::new(Scalar::ZERO);
+    for coefficient in polynomial.iter().rev() {
+        *value.expose_mut() = *value.expose() * x + coefficient.expose();
+    }
+    value
+}
+
+/// All points of a polynomial, one after another.
+fn statement_of(points: &[Point]) -> Vec<u8> {
+    points.iter().flat_map(encode_point).collect()
+}
+
+fn commitment_digest(ctx: &SessionContext, sender: PartyId, opening: &Opening) -> [u8; DIGEST_BYTES] {
+    let mut writer = Writer::default();
+    opening.encode(&mut writer);
+    let mut transcript = ctx.transcript().fork(tags::KEYGEN_COMMITMENT, sender);
+    transcript.append("opening", &writer.finish());
+    transcript.digest()
+}
+
+fn proves_coefficient(ctx: &SessionContext, sender: PartyId, opening: &Opening) -> bool {
+    opening.points.first().is_some_and(|point| {
+        let statement = statement_of(&opening.points);
+        opening.proof.verifies(ctx, (tags::COEFFICIENT_PROOF, sender), &statement, point)
+    })
+}
+
+// Blame: what an honest party shows, and what everybody checks.
+
+/// Decodes a body; what is wrong with it is shown by the envelope alone.
+fn read<B: Body>(ctx: &SessionContext, envelope: &Arc<Envelope>) -> Result<B, Fault> {
+    parse(ctx, envelope).map_err(|cause| Fault::proven(cause, envelope.sender(), vec![Arc::clone(envelope)]))
+}
+
+/// The transfer message is there where none belongs, or missing, or holds a point that is none.
+fn malformed(envelope: &Arc<Envelope>) -> Fault {
+    Fault::proven(AbortCause::MalformedBody, envelope.sender(), vec![Arc::clone(envelope)])
+}
+
+/// A failed check of the transfers convinces only the party that failed it: nobody is blamed, and no state survives.
+fn transfer_fault(error: OtError, envelope: &Arc<Envelope>) -> Fault {
+    match error {
+        OtError::Malformed => malformed(envelope),
+        OtError::CheckFailed => Fault::nobody(AbortCause::TransferCheckFailed),
+    }
+}
+
+/// What is wrong with a body on its own.
+fn body_fault(ctx: &SessionContext, envelope: &Envelope) -> Option<AbortCause> {
+    let to_higher = envelope.recipient().is_some_and(|recipient| envelope.sender() < recipient);
+    let unexpected = |transfer: &[u8], expected: bool, well_formed: fn(&[u8]) -> bool| {
+        (transfer.is_empty() == expected || (expected && !well_formed(transfer)))
+            .then_some(AbortCause::MalformedBody)
+    };
+    match envelope.round() {
+        Commitment::ROUND => parse::<Commitment>(ctx, envelope).err(),
+        Opening::ROUND => parse::<Opening>(ctx, envelope).err(),
+        Share::ROUND => match parse::<Share>(ctx, envelope) {
+            Ok(share) => unexpected(&share.request, to_higher, is_request),
+            Err(cause) => Some(cause),
+        },
+        Response::ROUND => match parse::<Response>(ctx, envelope) {
+            Ok(Response(response)) => unexpected(&response, !to_higher, is_response),
+            Err(cause) => Some(cause),
+        },
+        Corrections::ROUND => match parse::<Corrections>(ctx, envelope) {
+            Ok(Corrections(corrections)) => {
+                unexpected(&corrections, to_higher, |bytes| bytes.len() == CORRECTION_BYTES)
+            }
+            Err(cause) => Some(cause),
+        },
+        Confirmation::ROUND => parse::<Confirmation>(ctx, envelope).err(),
+        _ => None,
+    }
+}
+
+fn opening_differs(
+    ctx: &SessionContext,
+    accused: PartyId,
+    commitment: &Envelope,
+    opening: &Envelope,
+) -> bool {
+    if commitment.sender() != accused || opening.sender() != accused {
+        return false;
+    }
+    match (parse::<Commitment>(ctx, commitment), parse::<Opening>(ctx, opening)) {
+        (Ok(commitment), Ok(opening)) => commitment.digest != commitment_digest(ctx, accused, &opening),
+        (Err(_), _) | (_, Err(_)) => false,
+    }
+}
+
+fn share_differs(ctx: &SessionContext, accused: PartyId, opening: &Envelope, share: &Envelope) -> bool {
+    let (true, true, Some(recipient)) =
+        (opening.sender() == accused, share.sender() == accused, share.recipient())
+    else {
+        return false;
+    };
+    match (parse::<Opening>(ctx, opening), parse::<Share>(ctx, share)) {
+        (Ok(opening), Ok(share)) => {
+            mul_generator(share.value.expose()) != evaluate_public(&opening.points, recipient.get())
+        }
+        (Err(_), _) | (_, Err(_)) => false,
+    }
+}
+
+fn coefficient_unproven(ctx: &SessionContext, accused: PartyId, opening: &Envelope) -> bool {
+    opening.sender() == accused
+        && parse::<Opening>(ctx, opening).is_ok_and(|opening| !proves_coefficient(ctx, accused, &opening))
+}
+
+/// Whether a confirmation is wrong in the light of the broadcasts that its own echo digest says its sender had seen. An honest
+/// sender has checked those, so only what it signed on top of them can be held against it.
+fn share_unproven(
+    ctx: &SessionContext,
+    accused: PartyId,
+    earlier: &[Arc<Envelope>],
+    confirmation: &Envelope,
+) -> bool {
+    let claimed = echo_of(ctx, Confirmation::ROUND, earlier);
+    if confirmation.sender() != accused || confirmation.echo() != Some(&claimed) {
+        return false;
+    }
+    let mut openings = BTreeMap::new();
+    for envelope in earlier.iter().filter(|envelope| envelope.round() == Opening::ROUND) {
+        let Ok(opening) = parse::<Opening>(ctx, envelope) else { return false };
+        openings.insert(envelope.sender(), opening);
+    }
+    if openings.len() != ctx.parties().len() {
+        return false;
+    }
+    match (Joint::of(ctx, &openings), parse::<Confirmation>(ctx, confirmation)) {
+        (Ok(joint), Ok(confirmation)) => !joint.proves_share(ctx, accused, &confirmation),
+        (Err(_), _) | (_, Err(_)) => false,
+    }
+}

@@ -1,0 +1,459 @@
+//! The two pairwise rounds of signing, which need no message: nonce, mask, and the multiplications of all pairs.
+//!
+//! Specification: `docs/protocols/ecdsa.md`; steps are cited as [P1.2]. Symbols of the paper (Doerner, Kondi, Lee, shelat 2023,
+//! protocol 3.6):
+//!
+//! | paper | here |
+//! |---|---|
+//! | r_i, R_i | `nonce`, `nonce_point` |
+//! | φ_i | `mask` |
+//! | sk_i, pk_i | `key`, `key_point`: additive share of the (derived) secret key, re-randomised by a share of zero |
+//! | χ_(i,j) | `bob.factor()` |
+//! | c^u, c^v and d^u, d^v | `products` of Alice and of Bob |
+//! | Γ^u, Γ^v | `product_points` |
+//! | ψ_(i,j) | `mask_minus_factor` |
+//! | u_i, v_i | `masked_nonce`, `masked_key` |
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::session::{History, parse};
+use engine::wire::{Reader, Writer};
+use engine::{
+    AbortCause, Body, Delivery, Envelope, Fault, Inbox, Next, Outbox, PartyId, PartySet, PrivateBody,
+    Protocol, ProtocolId, RoundRule, Secret, SessionContext, SetupError, hedged,
+};
+use primitives::ot::OtError;
+use primitives::secp256k1::{
+    POINT_BYTES, Point, SCALAR_BYTES, Scalar, encode_points, encode_scalar, mul_generator, reduce_wide,
+};
+use primitives::vole::{self, Bob, MULTIPLY_BYTES, PRODUCTS, SAMPLE_BYTES};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::derivation::DerivationPath;
+use super::key::{KeyPublic, KeyShare, Pair, lagrange};
+use super::presignature::Presignature;
+use super::proof::{read_point, read_scalar};
+use super::tags;
+
+const DIGEST_BYTES: usize = 32;
+/// Length of a round 1 body, in bytes.
+pub(super) const COMMIT_BYTES: usize = DIGEST_BYTES + SAMPLE_BYTES;
+/// Length of a round 2 body, in bytes.
+pub(super) const MULTIPLY_BODY_BYTES: usize =
+    3 * DIGEST_BYTES - DIGEST_BYTES + 4 * POINT_BYTES + SCALAR_BYTES + MULTIPLY_BYTES;
+
+/// Round 1: commitment to the nonce point, the same to all, and Bob's message of the pair's multiplication.
+pub struct Commit {
+    commitment: [u8; DIGEST_BYTES],
+    sample: Box<[u8; SAMPLE_BYTES]>,
+}
+
+/// Round 2: the opening, the key point, Alice's message, and what lets the recipient check and remove its factor.
+pub struct Multiply {
+    /// Hash of all commitments as the sender saw them.
+    commitments: [u8; DIGEST_BYTES],
+    salt: [u8; DIGEST_BYTES],
+    nonce_point: Point,
+    key_point: Point,
+    product_points: [Point; PRODUCTS],
+    mask_minus_factor: Scalar,
+    message: Box<[u8; MULTIPLY_BYTES]>,
+}
+
+impl Body for Commit {
+    const ROUND: u8 = 1;
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&self.commitment);
+        writer.bytes(self.sample.as_slice());
+    }
+
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+        Ok(Self { commitment: *reader.array()?, sample: Box::new(*reader.array()?) })
+    }
+}
+
+impl PrivateBody for Commit {}
+
+impl Body for Multiply {
+    const ROUND: u8 = 2;
+
+    fn encode(&self, writer: &mut Writer) {
+        let [first, second] = self.product_points;
+        writer.bytes(&self.commitments);
+        writer.bytes(&self.salt);
+        for point in encode_points(&[self.nonce_point, self.key_point, first, second]) {
+            writer.bytes(&point);
+        }
+        writer.bytes(&encode_scalar(&self.mask_minus_factor));
+        writer.bytes(self.message.as_slice());
+    }
+
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+        Ok(Self {
+            commitments: *reader.array()?,
+            salt: *reader.array()?,
+            nonce_point: read_point(reader)?,
+            key_point: read_point(reader)?,
+            product_points: [read_point(reader)?, read_point(reader)?],
+            mask_minus_factor: read_scalar(reader)?,
+            message: Box::new(*reader.array()?),
+        })
+    }
+}
+
+impl PrivateBody for Multiply {}
+
+/// What a session of a party starts from, checked against its context.
+pub(super) struct Material {
+    me: PartyId,
+    public: KeyPublic,
+    path: DerivationPath,
+    /// The key that is signed for: the joint key, or its child at `path`.
+    child_key: Point,
+    /// Additive share of that key's secret among the signers.
+    key: Secret<Scalar>,
+    pairs: BTreeMap<PartyId, Pair>,
+}
+
+impl Material {
+    pub(super) fn new(
+        ctx: &SessionContext,
+        share: KeyShare,
+        path: DerivationPath,
+    ) -> Result<Self, SetupError> {
+        let me = ctx.me().ok_or(SetupError::ObserverNotAllowed)?;
+        let KeyShare { public, party, signing_share, pairs } = share;
+        if party != me {
+            return Err(SetupError::ShareMismatch);
+        }
+        check_key(ctx, &public)?;
+        if ctx.peers().iter().any(|peer| !pairs.contains_key(&peer)) {
+            return Err(SetupError::PeerExcluded);
+        }
+        let derived = public.derive(&path).ok_or(SetupError::PayloadInvalid)?;
+        // The tweak is the same at every number, so adding it to each share adds it to the secret.
+        let weight = lagrange(ctx.parties(), me).ok_or(SetupError::SigningSetNotOfKey)?;
+        let key = Secret::new((signing_share.expose() + derived.tweak) * weight);
+        Ok(Self { me, public, path, child_key: derived.public_key, key, pairs })
+    }
+}
+
+/// Whether the key is the one, and its parties include the signers, that the context names.
+pub(super) fn check_key(ctx: &SessionContext, public: &KeyPublic) -> Result<(), SetupError> {
+    let of_this_key = public.key_id == ctx.key_id() && public.epoch == ctx.epoch();
+    if !of_this_key || public.threshold != ctx.threshold() {
+        return Err(if ctx.me().is_some() {
+            SetupError::ShareMismatch
+        } else {
+            SetupError::KeyPublicInvalid
+        });
+    }
+    if !ctx.parties().minus(&public.parties()).is_empty() {
+        return Err(SetupError::SigningSetNotOfKey);
+    }
+    if ctx.parties().len() < ctx.threshold().get() {
+        return Err(SetupError::SigningSetTooSmall);
+    }
+    Ok(())
+}
+
+/// State of round 1.
+pub struct Committed {
+    material: Material,
+    nonce: Secret<Scalar>,
+    mask: Secret<Scalar>,
+    nonce_point: Point,
+    salt: [u8; DIGEST_BYTES],
+    commitment: [u8; DIGEST_BYTES],
+    bobs: BTreeMap<PartyId, Bob>,
+}
+
+/// State of round 2.
+pub struct Multiplied {
+    material: Material,
+    nonce: Secret<Scalar>,
+    mask: Secret<Scalar>,
+    nonce_point: Point,
+    key_point: Point,
+    commitments: BTreeMap<PartyId, [u8; DIGEST_BYTES]>,
+    agreed: [u8; DIGEST_BYTES],
+    bobs: BTreeMap<PartyId, Bob>,
+    /// Sum of Alice's shares of all products: for the nonce, for the key.
+    products: Secret<[Scalar; PRODUCTS]>,
+}
+
+impl Committed {
+    /// [P1] nonce and mask, commitment, Bob's message for each peer.
+    pub(super) fn new(ctx: &SessionContext, material: Material, rng: &mut dyn CryptoRng) -> (Self, Outbox) {
+        // [P1.1] both mixed with the key share, so that a bad generator is not fatal.
+        let hedge = Zeroizing::new(encode_scalar(material.key.expose()));
+        let mut draw = |tag| Secret::new(reduce_wide(hedged(ctx, tag, hedge.as_slice(), rng).expose()));
+        let (nonce, mask) = (draw(tags::NONCE), draw(tags::MASK));
+        let nonce_point = mul_generator(nonce.expose());
+        // [P1.2]
+        let mut salt = [0u8; DIGEST_BYTES];
+        rng.fill_bytes(&mut salt);
+        let commitment = commitment_of(ctx, material.me, &nonce_point, &salt);
+        // [P1.3]
+        let mut outbox = Outbox::new();
+        let mut bobs = BTreeMap::new();
+        for (peer, pair) in material.pairs.iter().filter(|(peer, _)| ctx.parties().contains(**peer)) {
+            let binding = multiplication(ctx, *peer, material.me);
+            let (bob, sample) = vole::sample(&binding, &pair.transfers.receiver, rng);
+            bobs.insert(*peer, bob);
+            if let Ok(sample) = sample.try_into().map(Box::new) {
+                outbox.private(*peer, &Commit { commitment, sample });
+            }
+        }
+        (Self { material, nonce, mask, nonce_point, salt, commitment, bobs }, outbox)
+    }
+
+    /// [P2] multiply with each peer, open the commitment.
+    pub(super) fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: &Inbox,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Multiplied, Outbox), Fault> {
+        let Self { material, nonce, mask, nonce_point, salt, commitment, bobs } = self;
+        let me = material.me;
+        let mut samples = BTreeMap::new();
+        let mut commitments = BTreeMap::from([(me, commitment)]);
+        for envelope in inbox.iter() {
+            let Commit { commitment, sample } = read(ctx, envelope)?;
+            commitments.insert(envelope.sender(), commitment);
+            samples.insert(envelope.sender(), sample);
+        }
+        // [P2.1] all commitments enter the shares of zero and are compared in round 2.
+        let agreed = digest_of(ctx, &commitments);
+        let mut key = Secret::new(*material.key.expose());
+        for (peer, pair) in material.pairs.iter().filter(|(peer, _)| ctx.parties().contains(**peer)) {
+            let share = zero_share(ctx, &agreed, (me, *peer), &pair.zero_seed);
+            *key.expose_mut() += share.expose();
+        }
+        let key_point = mul_generator(key.expose());
+        // [P2.2] Alice's part towards each peer. A failed check ends everything before anything depends on it.
+        let inputs = Secret::new([*nonce.expose(), *key.expose()]);
+        let mut products = Secret::new([Scalar::ZERO; PRODUCTS]);
+        let mut outbox = Outbox::new();
+        let mut answers = Vec::with_capacity(samples.len());
+        for (peer, sample) in &samples {
+            let pair = material.pairs.get(peer).ok_or_else(Fault::internal)?;
+            let binding = multiplication(ctx, me, *peer);
+            let (shares, message) = vole::multiply(&binding, &pair.transfers.sender, sample, &inputs, rng)
+                .map_err(|error| pair_fault(error, *peer))?;
+            answers.push((*peer, shares, message));
+        }
+        for (peer, shares, message) in answers {
+            let bob = bobs.get(&peer).ok_or_else(Fault::internal)?;
+            let message = message.try_into().map(Box::new).map_err(|_| Fault::internal())?;
+            let product_points = shares.expose().map(|share| mul_generator(&share));
+            let mask_minus_factor = mask.expose() - bob.factor().expose();
+            for (sum, share) in products.expose_mut().iter_mut().zip(shares.expose()) {
+                *sum += share;
+            }
+            let body = Multiply {
+                commitments: agreed,
+                salt,
+                nonce_point,
+                key_point,
+                product_points,
+                mask_minus_factor,
+                message,
+            };
+            outbox.private(peer, &body);
+        }
+        let material = Material { key, ..material };
+        let state =
+            Multiplied { material, nonce, mask, nonce_point, key_point, commitments, agreed, bobs, products };
+        Ok((state, outbox))
+    }
+}
+
+impl Multiplied {
+    /// [P3] check everything, and put the presignature together.
+    pub(super) fn finish(self, ctx: &SessionContext, inbox: &Inbox) -> Result<Presignature, Fault> {
+        let Self { material, nonce, mask, commitments, agreed, mut bobs, products, .. } = self;
+        let (mut nonce_point, mut key_point) = (self.nonce_point, self.key_point);
+        let mut masks = Secret::new(*mask.expose());
+        let mut sums = products;
+        let bodies = inbox
+            .iter()
+            .map(|envelope| Ok((envelope.sender(), read::<Multiply>(ctx, envelope)?)))
+            .collect::<Result<Vec<_>, Fault>>()?;
+        // [P3.1] everybody saw the same commitments; else nobody can be shown to have caused it.
+        if bodies.iter().any(|(_, body)| body.commitments != agreed) {
+            return Err(Fault::nobody(AbortCause::BroadcastMismatch));
+        }
+        for (peer, body) in &bodies {
+            // [P3.2] the nonce point is the one committed to.
+            let commitment = commitment_of(ctx, *peer, &body.nonce_point, &body.salt);
+            if commitments.get(peer) != Some(&commitment) {
+                return Err(Fault::evident(AbortCause::WrongOpening, vec![*peer]));
+            }
+            // [P3.3] Bob's shares, after the check of Alice's message.
+            let bob = bobs.remove(peer).ok_or_else(Fault::internal)?;
+            let factor = Secret::new(*bob.factor().expose());
+            let shares = bob.finish(&body.message).map_err(|error| pair_fault(error, *peer))?;
+            // [P3.4] what Alice multiplied is the logarithm of her nonce point and of her key point.
+            let inputs = [&body.nonce_point, &body.key_point];
+            let checks = inputs.iter().zip(&body.product_points).zip(shares.expose());
+            for ((input, product_point), share) in checks {
+                if **input * factor.expose() - product_point != mul_generator(share) {
+                    return Err(Fault::evident(AbortCause::WrongProduct, vec![*peer]));
+                }
+            }
+            for (sum, share) in sums.expose_mut().iter_mut().zip(shares.expose()) {
+                *sum += share;
+            }
+            *masks.expose_mut() += &body.mask_minus_factor;
+            nonce_point += &body.nonce_point;
+            key_point += &body.key_point;
+        }
+        // [P3.5] the key shares are shares of the key.
+        if key_point != material.child_key {
+            return Err(Fault::nobody(AbortCause::InconsistentShares));
+        }
+        if nonce_point == Point::IDENTITY {
+            return Err(Fault::nobody(AbortCause::DegenerateKey));
+        }
+        // [P3.6] shares of nonce·mask and of key·mask.
+        let [nonce_products, key_products] = sums.expose();
+        let masked_nonce = Secret::new(nonce.expose() * masks.expose() + nonce_products);
+        let masked_key = Secret::new(material.key.expose() * masks.expose() + key_products);
+        Ok(Presignature {
+            id: agreed,
+            party: material.me,
+            signers: ctx.parties().clone(),
+            key_id: material.public.key_id,
+            epoch: material.public.epoch,
+            path: material.path,
+            child_key: material.child_key,
+            nonce_point,
+            masked_nonce,
+            mask,
+            masked_key,
+        })
+    }
+}
+
+/// Makes a presignature of one signing set, key and derivation, in two rounds.
+pub enum Presigning {
+    /// Waiting for commitments.
+    Committed(Box<Committed>),
+    /// Waiting for the multiplications.
+    Multiplied(Box<Multiplied>),
+}
+
+impl Protocol for Presigning {
+    const ID: ProtocolId = ProtocolId { number: 5, name: "ecdsa/presign/1" };
+    const SIGNED: bool = false;
+    const ROUNDS: &'static [RoundRule] = &[
+        RoundRule { delivery: Delivery::Private, max_body: COMMIT_BYTES },
+        RoundRule { delivery: Delivery::Private, max_body: MULTIPLY_BODY_BYTES },
+    ];
+    /// The payload of the session is the encoding of a [`DerivationPath`].
+    type Input = KeyShare;
+    type Output = Presignature;
+
+    fn start(
+        ctx: &SessionContext,
+        share: KeyShare,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Self, Outbox), SetupError> {
+        let mut reader = Reader::new(ctx.payload());
+        let path = DerivationPath::decode(&mut reader).map_err(|_| SetupError::PayloadInvalid)?;
+        reader.finish().map_err(|_| SetupError::PayloadInvalid)?;
+        let (state, outbox) = Committed::new(ctx, Material::new(ctx, share, path)?, rng);
+        Ok((Self::Committed(Box::new(state)), outbox))
+    }
+
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: Inbox,
+        _: &History<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Self>, Fault> {
+        match self {
+            Self::Committed(state) => {
+                let (state, outbox) = state.advance(ctx, &inbox, rng)?;
+                Ok(Next::Round(Self::Multiplied(Box::new(state)), outbox))
+            }
+            Self::Multiplied(state) => state.finish(ctx, &inbox).map(Next::Done),
+        }
+    }
+
+    fn judge(_: &SessionContext, _: AbortCause, _: PartyId, _: &[Arc<Envelope>]) -> bool {
+        false
+    }
+}
+
+/// Decodes a body. Nobody else can check who sent it, so the blame stays with this party.
+pub(super) fn read<B: Body>(ctx: &SessionContext, envelope: &Envelope) -> Result<B, Fault> {
+    parse(ctx, envelope).map_err(|cause| Fault::evident(cause, vec![envelope.sender()]))
+}
+
+/// A failed check of a multiplication: this pair must never multiply again with the same set-up.
+fn pair_fault(error: OtError, peer: PartyId) -> Fault {
+    match error {
+        OtError::Malformed => Fault::evident(AbortCause::MalformedBody, vec![peer]),
+        OtError::CheckFailed => Fault::evident(AbortCause::TransferCheckFailed, vec![peer]),
+    }
+}
+
+fn commitment_of(
+    ctx: &SessionContext,
+    party: PartyId,
+    nonce_point: &Point,
+    salt: &[u8; DIGEST_BYTES],
+) -> [u8; DIGEST_BYTES] {
+    let [point] = encode_points(&[*nonce_point]);
+    let mut transcript = ctx.transcript().fork(tags::NONCE_COMMITMENT, party);
+    transcript.append("nonce_point", &point);
+    transcript.append("salt", salt);
+    transcript.digest()
+}
+
+fn digest_of(
+    ctx: &SessionContext,
+    commitments: &BTreeMap<PartyId, [u8; DIGEST_BYTES]>,
+) -> [u8; DIGEST_BYTES] {
+    let mut transcript = ctx.transcript();
+    transcript.append("purpose", tags::COMMITMENTS.as_bytes());
+    for (party, commitment) in commitments {
+        transcript.append_u64("party", u64::from(party.get()));
+        transcript.append("commitment", commitment);
+    }
+    transcript.digest()
+}
+
+/// What one multiplication is bound to.
+fn multiplication(ctx: &SessionContext, alice: PartyId, bob: PartyId) -> [u8; DIGEST_BYTES] {
+    let mut transcript = ctx.transcript().fork(tags::MULTIPLICATION, alice);
+    transcript.append_u64("bob", u64::from(bob.get()));
+    transcript.digest()
+}
+
+/// What `me` adds for the pair with `peer`; the peer subtracts it.
+fn zero_share(
+    ctx: &SessionContext,
+    agreed: &[u8; DIGEST_BYTES],
+    (me, peer): (PartyId, PartyId),
+    seed: &Secret<[u8; 32]>,
+) -> Secret<Scalar> {
+    let mut transcript = ctx.transcript().fork(tags::ZERO_SHARE, me.min(peer));
+    transcript.append_u64("higher", u64::from(me.max(peer).get()));
+    transcript.append("commitments", agreed);
+    transcript.append("seed", seed.expose());
+    let share = reduce_wide(&Zeroizing::new(transcript.wide()));
+    Secret::new(if me < peer { share } else { -share })
+}
+
+/// The peers whose messages a session still needs. An observer needs none in the pairwise rounds.
+pub(super) fn pairwise_ready(ctx: &SessionContext, waiting: &PartySet) -> bool {
+    ctx.me().is_none() || ctx.peers().minus(waiting).is_empty()
+}
