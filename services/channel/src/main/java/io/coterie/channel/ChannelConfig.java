@@ -69,7 +69,9 @@ public record ChannelConfig(
    * @param maxRequests requests that may wait for an answer at the same time, per socket
    * @param maxInbound messages being decrypted at the same time; more wait in the socket
    * @param maxReassemblies unfinished chunked bodies kept for each sender
+   * @param maxReassemblyBytes bytes of unfinished bodies of all senders
    * @param maxHeld group messages kept for each sender until its sender key comes
+   * @param maxHeldBytes their bytes
    * @param preKeyBatch one-time prekeys of each kind uploaded at a time, at most 100
    * @param senderKeyMessages broadcasts under one sender key before it is replaced; a member that
    *     is in none of them must still be able to follow (25,000 steps)
@@ -84,7 +86,9 @@ public record ChannelConfig(
       int maxRequests,
       int maxInbound,
       int maxReassemblies,
+      int maxReassemblyBytes,
       int maxHeld,
+      int maxHeldBytes,
       int preKeyBatch,
       int senderKeyMessages,
       int cryptoThreads) {
@@ -97,7 +101,9 @@ public record ChannelConfig(
             4096,
             512,
             8,
+            64 << 20,
             64,
+            1 << 20,
             100,
             10_000,
             Math.max(4, Runtime.getRuntime().availableProcessors()));
@@ -180,7 +186,7 @@ public record ChannelConfig(
             Duration.ofSeconds(10),
             Duration.ofSeconds(30),
             Duration.ofSeconds(20),
-            Duration.ofMillis(500),
+            Duration.ofSeconds(1),
             Duration.ofSeconds(10),
             Duration.ofSeconds(30),
             Duration.ofSeconds(10),

@@ -45,12 +45,18 @@ sealed interface Frame {
    *
    * @param incarnation random, new at each start of the process
    * @param sequence grows with every hello of an incarnation to a peer
-   * @param reply whether the sender lacks something: a confirmation or a sender key
+   * @param confirm whether the sender wants to hear that its sender keys have come
+   * @param asks whether the sender could not read something for want of keys
    * @param holds distribution ids of the receiver's sender keys that the sender holds
    * @param distributions serialised distributions of the sender's own keys
    */
   record Hello(
-      long incarnation, long sequence, boolean reply, List<UUID> holds, List<byte[]> distributions)
+      long incarnation,
+      long sequence,
+      boolean confirm,
+      boolean asks,
+      List<UUID> holds,
+      List<byte[]> distributions)
       implements Frame {}
 
   /** Shows that the sender is alive. */
@@ -71,14 +77,21 @@ sealed interface Frame {
   int KIND_CHUNK = 2;
   int KIND_HELLO = 3;
   int KIND_HEARTBEAT = 4;
-  int FLAG = 1;
+
+  /** Flag of a body or chunk: it is a broadcast. */
+  int BROADCAST = 1;
+
+  /** Flags of a hello. */
+  int CONFIRM = 1;
+
+  int ASKS = 2;
   int CHUNK_HEAD = 8 + 2 + 2 + 4;
 
   /** A body without a copy in between: {@code data} from {@code offset}, padded. */
   static byte[] body(boolean broadcast, byte[] data) {
     byte[] padded = padded(3 + data.length);
     padded[1] = KIND_BODY;
-    padded[2] = (byte) (broadcast ? FLAG : 0);
+    padded[2] = (byte) (broadcast ? BROADCAST : 0);
     System.arraycopy(data, 0, padded, 3, data.length);
     return padded;
   }
@@ -91,7 +104,7 @@ sealed interface Frame {
     ByteBuffer out = ByteBuffer.wrap(padded);
     out.position(1);
     out.put((byte) KIND_CHUNK)
-        .put((byte) (broadcast ? FLAG : 0))
+        .put((byte) (broadcast ? BROADCAST : 0))
         .putLong(message)
         .putShort((short) index)
         .putShort((short) chunks(data.length, size))
@@ -115,7 +128,7 @@ sealed interface Frame {
     ByteBuffer out = ByteBuffer.wrap(padded);
     out.position(1);
     out.put((byte) KIND_HELLO)
-        .put((byte) (hello.reply ? FLAG : 0))
+        .put((byte) ((hello.confirm ? CONFIRM : 0) | (hello.asks ? ASKS : 0)))
         .putLong(hello.incarnation)
         .putLong(hello.sequence)
         .put((byte) hello.holds.size());
@@ -145,7 +158,7 @@ sealed interface Frame {
   }
 
   /**
-   * Length with padding: at least one byte, up to a multiple of {@value #PADDING_UNIT}, or, above 5
+   * Length with padding: at least one byte, up to a multiple of {@value #PADDING_UNIT}, or, above 4
    * KiB, of the coarser unit of the PADME scheme, so that an observer learns O(log log length) bits
    * and at most 12 percent are added.
    */
@@ -180,16 +193,22 @@ sealed interface Frame {
       }
       int kind = in.get();
       int flags = in.get();
-      if ((flags & ~FLAG) != 0) {
-        throw new MalformedException("flags");
-      }
-      boolean flag = flags != 0;
       return switch (kind) {
-        case KIND_BODY -> new Body(flag, rest(in));
-        case KIND_CHUNK -> chunk(flag, in);
-        case KIND_HELLO -> hello(flag, in);
+        case KIND_BODY -> {
+          requireFlags(flags, BROADCAST);
+          yield new Body(flags != 0, rest(in));
+        }
+        case KIND_CHUNK -> {
+          requireFlags(flags, BROADCAST);
+          yield chunk(flags != 0, in);
+        }
+        case KIND_HELLO -> {
+          requireFlags(flags, CONFIRM | ASKS);
+          yield hello(flags, in);
+        }
         case KIND_HEARTBEAT -> {
-          if (flag || in.hasRemaining()) {
+          requireFlags(flags, 0);
+          if (in.hasRemaining()) {
             throw new MalformedException("heartbeat with content");
           }
           yield new Heartbeat();
@@ -198,6 +217,12 @@ sealed interface Frame {
       };
     } catch (BufferUnderflowException e) {
       throw new MalformedException("truncated");
+    }
+  }
+
+  private static void requireFlags(int flags, int known) throws MalformedException {
+    if ((flags & ~known) != 0) {
+      throw new MalformedException("flags");
     }
   }
 
@@ -216,7 +241,7 @@ sealed interface Frame {
     return new Chunk(broadcast, message, index, count, total, data);
   }
 
-  private static Hello hello(boolean reply, ByteBuffer in) throws MalformedException {
+  private static Hello hello(int flags, ByteBuffer in) throws MalformedException {
     long incarnation = in.getLong();
     long sequence = in.getLong();
     int held = in.get();
@@ -244,7 +269,8 @@ sealed interface Frame {
     if (in.hasRemaining()) {
       throw new MalformedException("bytes after a hello");
     }
-    return new Hello(incarnation, sequence, reply, holds, distributions);
+    return new Hello(
+        incarnation, sequence, (flags & CONFIRM) != 0, (flags & ASKS) != 0, holds, distributions);
   }
 
   private static byte[] rest(ByteBuffer in) {

@@ -9,6 +9,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.Executor;
@@ -126,12 +127,7 @@ final class Inbox {
     synchronized (arrivals) {
       arrivals.add(arrival);
     }
-    try {
-      pool.execute(() -> open(arrival));
-    } catch (RuntimeException e) {
-      // The channel is closing; the message stays at the service.
-      room.release();
-    }
+    pool.execute(() -> open(arrival));
   }
 
   private void open(Arrival arrival) {
@@ -197,7 +193,10 @@ final class Inbox {
     }
     Rejection refusal = certificates.refusal(peer, certificate);
     if (refusal != null) {
-      LOG.warn("a message in the name of {} was refused: {}", peer, refusal.name().toLowerCase());
+      LOG.warn(
+          "a message in the name of {} was refused: {}",
+          peer,
+          refusal.name().toLowerCase(Locale.ROOT));
       throw new RefusedException(refusal);
     }
     arrival.content = content;
@@ -208,8 +207,8 @@ final class Inbox {
   private void process(Arrival arrival, Peer peer) {
     try {
       UnidentifiedSenderMessageContent content = arrival.content;
-      if (content == null) {
-        return;
+      if (content == null || peer.gone) {
+        throw new RefusedException(Rejection.STRANGER);
       }
       byte[] bytes = content.getContent();
       if (content.getType() == CiphertextMessage.SENDERKEY_TYPE) {
@@ -362,10 +361,12 @@ final class Inbox {
 
   private void hold(Peer peer, Held message) {
     dropOld(peer, System.nanoTime());
-    if (peer.held.size() >= config.limits().maxHeld()) {
+    if (peer.held.size() >= config.limits().maxHeld()
+        || peer.heldBytes + message.content().length > config.limits().maxHeldBytes()) {
       metrics.rejected(Rejection.UNKNOWN_SENDER_KEY);
     } else {
       peer.held.add(message);
+      peer.heldBytes += message.content().length;
     }
     exchange.missingSenderKey(peer);
   }
@@ -374,6 +375,7 @@ final class Inbox {
     dropOld(peer, System.nanoTime());
     for (int left = peer.held.size(); left > 0; left--) {
       Held message = peer.held.remove();
+      peer.heldBytes -= message.content().length;
       try {
         group(peer, message.content(), message.nanos(), message.traceparent(), false);
       } catch (RefusedException e) {
@@ -385,7 +387,7 @@ final class Inbox {
   private void dropOld(Peer peer, long now) {
     while (!peer.held.isEmpty()
         && now - peer.held.element().nanos() > config.timing().held().toNanos()) {
-      peer.held.remove();
+      peer.heldBytes -= peer.held.remove().content().length;
       metrics.rejected(Rejection.UNKNOWN_SENDER_KEY);
     }
   }

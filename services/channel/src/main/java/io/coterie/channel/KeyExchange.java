@@ -62,7 +62,9 @@ final class KeyExchange {
   private final Executor pool;
   private final SignalProtocolAddress self;
   private final Collection<Peer> peers;
-  private final long incarnation = new SecureRandom().nextLong();
+
+  /** Any number but 0. */
+  private final long incarnation = new SecureRandom().nextLong() | 1;
 
   private final List<Waiter> waiters = new CopyOnWriteArrayList<>();
 
@@ -106,16 +108,25 @@ final class KeyExchange {
   }
 
   private OwnSenderKey create() {
-    OwnSenderKey key = new OwnSenderKey(UUID.randomUUID(), System.nanoTime());
-    distribution(key);
-    return key;
+    return new OwnSenderKey(store, self, config, System.nanoTime());
   }
 
-  /** What a peer needs to follow that key from here on; makes the key the first time. */
-  private byte[] distribution(OwnSenderKey key) {
-    synchronized (key) {
-      return new GroupSessionBuilder(store).create(self, key.id()).serialize();
+  /** Greets a member that has joined. */
+  void joined(Peer peer) {
+    kick(peer);
+  }
+
+  /**
+   * A member has left the roster: who waits for it waits in vain, and it may keep no sender key.
+   */
+  void left(Peer peer) {
+    for (Waiter waiter : waiters) {
+      if (waiter.peers.contains(peer) && waiters.remove(waiter)) {
+        waiter.done.completeExceptionally(
+            new ChannelException(Cause.UNTRUSTED, peer + " has left the roster"));
+      }
     }
+    rotate();
   }
 
   /** Starts to greet. */
@@ -165,7 +176,8 @@ final class KeyExchange {
 
   private boolean needsHello(Peer peer) {
     OwnSenderKey following = next;
-    return peer.replyOwed
+    return peer.confirmationOwed
+        || peer.keysOwed
         || peer.asking
         || peer.resetSession
         || peer.theirs.isEmpty()
@@ -174,13 +186,29 @@ final class KeyExchange {
         || !outbox.hasSession(peer);
   }
 
+  /** Whether there is something that the peer does not know and should not have to wait for. */
+  private boolean urgent(Peer peer, long now) {
+    return peer.confirmationOwed
+        || peer.keysOwed
+        || peer.resetSession
+        || (peer.asking && !recent(peer.askedNanos, now))
+        || (!recent(peer.offeredNanos, now)
+            && peer.incarnation != 0
+            && !peer.holds.contains(current.id()));
+  }
+
+  /** Whether something was sent so short a time ago that its answer may be under way. */
+  private boolean recent(long nanos, long now) {
+    return nanos != 0 && now - nanos < config.timing().helloMin().toNanos();
+  }
+
   // Sending
 
   /** Sends a hello now if one is needed and allowed. */
   void kick(Peer peer) {
     boolean fresh;
     synchronized (peer) {
-      if (!running || !needsHello(peer)) {
+      if (!running || peer.gone || !needsHello(peer)) {
         return;
       }
       if (peer.helloInFlight) {
@@ -188,7 +216,8 @@ final class KeyExchange {
         return;
       }
       long now = System.nanoTime();
-      if (now - peer.nextHelloNanos < 0 || !token(peer, now)) {
+      boolean due = now - peer.nextHelloNanos >= 0 || urgent(peer, now);
+      if (!due || now - peer.notBeforeNanos < 0 || !token(peer, now)) {
         return;
       }
       peer.helloInFlight = true;
@@ -226,25 +255,32 @@ final class KeyExchange {
     List<byte[]> distributions = new ArrayList<>();
     Frame.Hello hello;
     long about;
-    boolean answering;
+    boolean confirming;
+    boolean handing;
     synchronized (peer) {
+      long now = System.nanoTime();
+      boolean again = peer.keysOwed || !recent(peer.offeredNanos, now);
       for (OwnSenderKey key : ownKeys()) {
-        if (!peer.holds.contains(key.id())) {
+        if (!peer.holds.contains(key.id()) && (again || !peer.offered.contains(key.id()))) {
           ids.add(key.id());
-          distributions.add(distribution(key));
+          distributions.add(key.distribution());
         }
       }
       List<UUID> held = new ArrayList<>(peer.theirs);
       hello =
           new Frame.Hello(
-              incarnation,
-              ++peer.helloSequence,
-              !ids.isEmpty() || peer.theirs.isEmpty() || peer.asking,
-              held,
-              distributions);
+              incarnation, ++peer.helloSequence, !ids.isEmpty(), peer.asking, held, distributions);
       about = peer.incarnation;
-      answering = peer.replyOwed;
-      peer.replyOwed = false;
+      confirming = peer.confirmationOwed;
+      handing = peer.keysOwed;
+      peer.confirmationOwed = false;
+      peer.keysOwed = false;
+      if (!ids.isEmpty()) {
+        peer.offeredNanos = now;
+      }
+      if (peer.asking) {
+        peer.askedNanos = now;
+      }
     }
     metrics.hello(fresh);
     return outbox
@@ -253,7 +289,9 @@ final class KeyExchange {
             (accepted, failure) -> {
               synchronized (peer) {
                 if (failure != null) {
-                  peer.replyOwed |= answering;
+                  peer.confirmationOwed |= confirming;
+                  peer.keysOwed |= handing;
+                  peer.offeredNanos = 0;
                 } else if (peer.incarnation == about || about == 0) {
                   peer.offered.addAll(ids);
                 }
@@ -278,13 +316,11 @@ final class KeyExchange {
           System.nanoTime()
               + Duration.ofMillis(pause - ThreadLocalRandom.current().nextLong(pause / 4 + 1))
                   .toNanos();
-      if (failure != null && fresh) {
-        peer.resetSession |= !outbox.hasSession(peer);
-      }
       again = peer.kickAgain;
       peer.kickAgain = false;
-      if (again && failure == null) {
-        peer.nextHelloNanos = System.nanoTime();
+      if (failure != null) {
+        peer.notBeforeNanos = peer.nextHelloNanos;
+        peer.resetSession |= fresh && !outbox.hasSession(peer);
       }
       if (failure == null) {
         peer.lastFailure = null;
@@ -317,9 +353,14 @@ final class KeyExchange {
           return false;
         }
       } else {
-        // Another process of the peer: it has nothing of ours, and what we have of it is void.
+        // Another process of the peer: it has nothing of ours, and what we have of it is void. Only
+        // if it is the first we hear of may it have got what was offered a moment ago; if it could
+        // not read that, it asks.
+        if (peer.incarnation != 0) {
+          peer.offered.clear();
+          peer.offeredNanos = 0;
+        }
         peer.incarnation = hello.incarnation();
-        peer.offered.clear();
         for (UUID id : peer.theirs) {
           store.deleteSenderKey(peer.address, id);
         }
@@ -330,13 +371,13 @@ final class KeyExchange {
       peer.holds.clear();
       peer.holds.addAll(hello.holds());
       peer.offered.addAll(hello.holds());
-      peer.replyOwed |= hello.reply();
-      peer.asking = false;
+      peer.confirmationOwed |= hello.confirm();
+      peer.keysOwed |= hello.asks();
       peer.attempts = 0;
-      peer.nextHelloNanos = System.nanoTime();
       for (byte[] distribution : hello.distributions()) {
         learned |= learn(peer, distribution);
       }
+      peer.asking &= !learned;
     }
     check();
     kick(peer);
@@ -366,11 +407,7 @@ final class KeyExchange {
   /** A broadcast came under a sender key that is not here: asks for it. */
   void missingSenderKey(Peer peer) {
     synchronized (peer) {
-      if (peer.asking) {
-        return;
-      }
       peer.asking = true;
-      peer.nextHelloNanos = System.nanoTime();
     }
     kick(peer);
   }
@@ -382,14 +419,16 @@ final class KeyExchange {
       Duration since = Duration.ofNanos(now - peer.lastResetNanos);
       long pause = Math.max(peer.resetPauseMs, RESET_MIN.toMillis());
       if (peer.lastResetNanos != 0 && since.toMillis() < pause) {
-        return;
+        // A fresh session is on its way to the peer already. It may have what it takes by now.
+        peer.asking |= peer.theirs.isEmpty();
+      } else {
+        peer.resetPauseMs =
+            since.compareTo(RESET_MAX.multipliedBy(2)) > 0
+                ? RESET_MIN.toMillis()
+                : Math.min(pause * 2, RESET_MAX.toMillis());
+        peer.resetSession = true;
+        peer.asking = true;
       }
-      peer.resetPauseMs =
-          since.compareTo(RESET_MAX.multipliedBy(2)) > 0
-              ? RESET_MIN.toMillis()
-              : Math.min(pause * 2, RESET_MAX.toMillis());
-      peer.resetSession = true;
-      peer.nextHelloNanos = now;
     }
     kick(peer);
   }
@@ -443,6 +482,7 @@ final class KeyExchange {
   }
 
   private void rotateIfDue(long now) {
+    ownKeys().forEach(key -> key.age(now));
     synchronized (keys) {
       OwnSenderKey following = next;
       if (following == null) {
@@ -482,6 +522,7 @@ final class KeyExchange {
     for (Peer peer : peers) {
       synchronized (peer) {
         peer.attempts = 0;
+        peer.offeredNanos = 0;
         peer.nextHelloNanos = now;
       }
     }

@@ -7,6 +7,7 @@ import io.coterie.channel.ChannelException.Cause;
 import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
 import io.coterie.proto.signal.WebSocketResponseMessage;
+import java.io.EOFException;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -279,7 +280,10 @@ final class Link implements AutoCloseable {
         }
       } catch (IOException e) {
         if (!isClosed()) {
-          LOG.info("{} connection: {}", name, String.valueOf(e.getMessage()));
+          LOG.info(
+              "{} connection: {}",
+              name,
+              e instanceof EOFException ? "closed by the other side" : e.getMessage());
         }
       } catch (RuntimeException e) {
         LOG.error("{} connection failed", name, e);

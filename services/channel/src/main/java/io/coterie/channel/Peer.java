@@ -6,6 +6,7 @@ import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKey;
@@ -35,6 +36,9 @@ final class Peer {
 
   long verifiedUntilMs;
 
+  /** Has left the roster. */
+  volatile boolean gone;
+
   /** {@link System#nanoTime()} of the last message that was proved to come from this peer. */
   volatile long lastHeardNanos;
 
@@ -54,11 +58,20 @@ final class Peer {
   /** Sender keys of the peer held here, oldest first. */
   final LinkedHashSet<UUID> theirs = new LinkedHashSet<>();
 
-  /** The peer has asked for a confirmation. */
-  boolean replyOwed;
+  /** When one was last offered. */
+  long offeredNanos;
 
-  /** The peer has used a sender key that is not held here. */
+  /** The peer wants a confirmation. */
+  boolean confirmationOwed;
+
+  /** The peer could not read something: it needs the own sender keys, offered or not. */
+  boolean keysOwed;
+
+  /** Something of the peer could not be read here for want of its keys. */
   boolean asking;
+
+  /** When it was last asked for them. */
+  long askedNanos;
 
   /** The session does not serve: the next hello opens a fresh one. */
   boolean resetSession;
@@ -71,7 +84,12 @@ final class Peer {
   /** Hellos since the peer last said something new. */
   int attempts;
 
+  /** When a hello that has had no answer is repeated. */
   long nextHelloNanos;
+
+  /** After a failure: no hello before, whatever happens. */
+  long notBeforeNanos;
+
   long helloSequence;
 
   /** When a fresh session was last offered, and for how long no other one may be. */
@@ -79,7 +97,7 @@ final class Peer {
 
   long resetPauseMs;
 
-  /** Replies that may be sent at once; see {@link KeyExchange}. */
+  /** Hellos that may be sent at once; see {@link KeyExchange}. */
   double tokens = KeyExchange.HELLO_BURST;
 
   long tokensAtNanos;
@@ -90,7 +108,10 @@ final class Peer {
   /** Group messages whose sender key has not come. Only touched in {@link #inbound}. */
   final ArrayDeque<Inbox.Held> held = new ArrayDeque<>();
 
-  Peer(Member member, Executor pool, ChannelConfig config) {
+  /** Bytes in {@link #held}. Only touched in {@link #inbound}. */
+  int heldBytes;
+
+  Peer(Member member, Executor pool, ChannelConfig config, AtomicLong reassemblyBytes) {
     this.member = member;
     this.address = new SignalProtocolAddress(member.aci().toString(), member.deviceId());
     try {
@@ -101,9 +122,10 @@ final class Peer {
     this.accessKey = Messaging.accessKey(member.identityKey());
     this.inbound = new Lane(pool);
     this.outbound = new Lane(pool);
-    this.reassembly = new Reassembly(config.limits(), config.timing().reassembly());
+    this.reassembly = new Reassembly(config, reassemblyBytes);
     long now = System.nanoTime();
     this.nextHelloNanos = now;
+    this.notBeforeNanos = now;
     this.tokensAtNanos = now;
     this.lastHeardNanos = now - config.timing().heartbeat().toNanos() * KeyExchange.SILENCE;
   }

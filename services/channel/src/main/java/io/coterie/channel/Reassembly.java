@@ -1,39 +1,44 @@
 package io.coterie.channel;
 
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Puts the chunked bodies of one sender together again, in bounded memory. Used by one thread at a
- * time.
+ * Puts the chunked bodies of one sender together again, in bounded memory: only what has come is
+ * kept, for a bounded time, up to a bound for each sender and one for all of them. Used by one
+ * thread at a time.
  */
 final class Reassembly {
-  private final ChannelConfig.Limits limits;
-  private final long maxAgeNanos;
-  private final Map<Key, Partial> partials = new LinkedHashMap<>();
-  private long reserved;
+  private final ChannelConfig config;
 
-  /** Broadcast and pairwise chunks never mix. */
+  /** Bytes kept for all senders together. */
+  private final AtomicLong total;
+
+  private final Map<Key, Partial> partials = new LinkedHashMap<>();
+  private long kept;
+
+  /** Chunks under a sender key and pairwise ones never mix. */
   private record Key(long message, boolean senderKey) {}
 
   private static final class Partial {
-    final byte[] body;
-    final boolean[] seen;
+    final byte[] @Nullable [] chunks;
+    final int length;
     final boolean broadcast;
     final long sinceNanos;
     int missing;
+    int kept;
 
     /** Length of every chunk but the last, once one of them has come. */
     int chunkLength;
 
     Partial(Frame.Chunk first, long now) {
-      body = new byte[first.total()];
-      seen = new boolean[first.count()];
+      chunks = new byte[first.count()][];
+      length = first.total();
       broadcast = first.broadcast();
       missing = first.count();
       sinceNanos = now;
@@ -49,9 +54,9 @@ final class Reassembly {
     }
   }
 
-  Reassembly(ChannelConfig.Limits limits, Duration maxAge) {
-    this.limits = limits;
-    this.maxAgeNanos = maxAge.toNanos();
+  Reassembly(ChannelConfig config, AtomicLong total) {
+    this.config = config;
+    this.total = total;
   }
 
   /**
@@ -64,19 +69,17 @@ final class Reassembly {
     expire(now);
     Key key = new Key(chunk.message(), senderKey);
     Partial partial = partials.get(key);
-    if (partial == null) {
-      if (chunk.total() > limits.maxBody()) {
-        throw new RefusedException("a body of " + chunk.total() + " bytes is above the limit");
-      }
-      while (partials.size() >= limits.maxReassemblies()
-          || (!partials.isEmpty() && reserved + chunk.total() > 2L * limits.maxBody())) {
-        drop(partials.keySet().iterator().next());
-      }
-      partial = new Partial(chunk, now);
-      reserved += chunk.total();
-      partials.put(key, partial);
-    }
     try {
+      if (partial == null) {
+        if (chunk.total() > config.limits().maxBody()) {
+          throw new RefusedException("a body of " + chunk.total() + " bytes is above the limit");
+        }
+        if (partials.size() >= config.limits().maxReassemblies()) {
+          drop(partials.keySet().iterator().next());
+        }
+        partial = new Partial(chunk, now);
+        partials.put(key, partial);
+      }
       place(partial, chunk);
     } catch (RefusedException e) {
       drop(key);
@@ -85,69 +88,73 @@ final class Reassembly {
     if (partial.missing > 0) {
       return null;
     }
-    partials.remove(key);
-    reserved -= partial.body.length;
-    return partial.body;
+    byte[] body = new byte[partial.length];
+    int at = 0;
+    for (byte[] part : partial.chunks) {
+      if (part != null) {
+        System.arraycopy(part, 0, body, at, part.length);
+        at += part.length;
+      }
+    }
+    drop(key);
+    return body;
   }
 
-  private static void place(Partial partial, Frame.Chunk chunk) throws RefusedException {
-    int count = partial.seen.length;
-    int total = partial.body.length;
+  private void place(Partial partial, Frame.Chunk chunk) throws RefusedException {
+    int count = partial.chunks.length;
     if (chunk.count() != count
-        || chunk.total() != total
+        || chunk.total() != partial.length
         || chunk.broadcast() != partial.broadcast) {
       throw new RefusedException("chunks disagree about their body");
     }
-    if (partial.seen[chunk.index()]) {
+    if (partial.chunks[chunk.index()] != null) {
       throw new RefusedException("a chunk came twice");
     }
-    boolean last = chunk.index() == count - 1;
     int length = chunk.data().length;
-    if (!last) {
-      if (partial.chunkLength == 0) {
-        partial.chunkLength = length;
-      }
-      if (length != partial.chunkLength || Frame.chunks(total, length) != count) {
-        throw new RefusedException("chunks of unequal length");
-      }
-    }
-    long from = last ? total - length : (long) chunk.index() * length;
-    if (last && partial.chunkLength != 0 && from != (long) partial.chunkLength * (count - 1)) {
-      throw new RefusedException("chunks do not add up to the body");
-    }
-    if (last && partial.chunkLength == 0) {
-      // The others, when they come, must fill exactly what is left.
-      if (from <= 0 || from % (count - 1) != 0) {
+    // All but the last have the same length, and with it the last fills up the body.
+    int each = length;
+    if (chunk.index() == count - 1) {
+      int rest = partial.length - length;
+      if (rest % (count - 1) != 0) {
         throw new RefusedException("chunks do not add up to the body");
       }
-      partial.chunkLength = (int) (from / (count - 1));
+      each = rest / (count - 1);
     }
-    System.arraycopy(chunk.data(), 0, partial.body, (int) from, length);
-    partial.seen[chunk.index()] = true;
+    if ((partial.chunkLength != 0 && each != partial.chunkLength)
+        || each == 0
+        || Frame.chunks(partial.length, each) != count) {
+      throw new RefusedException("chunks do not add up to the body");
+    }
+    partial.chunkLength = each;
+    if (kept + length > 2L * config.limits().maxBody()
+        || total.addAndGet(length) > config.limits().maxReassemblyBytes()) {
+      if (kept + length <= 2L * config.limits().maxBody()) {
+        total.addAndGet(-length);
+      }
+      throw new RefusedException("too many bytes of unfinished bodies");
+    }
+    kept += length;
+    partial.kept += length;
+    partial.chunks[chunk.index()] = chunk.data().clone();
     partial.missing--;
   }
 
-  /** Forgets what is too old. */
+  /**
+   * Forgets what is too old.
+   *
+   * @return how many bodies that were
+   */
   int expire(long now) {
     int dropped = 0;
     for (Iterator<Partial> it = partials.values().iterator(); it.hasNext(); ) {
       Partial partial = it.next();
-      if (now - partial.sinceNanos > maxAgeNanos) {
+      if (now - partial.sinceNanos > config.timing().reassembly().toNanos()) {
         it.remove();
-        reserved -= partial.body.length;
-        Arrays.fill(partial.body, (byte) 0);
+        wipe(partial);
         dropped++;
       }
     }
     return dropped;
-  }
-
-  private void drop(Key key) {
-    Partial partial = partials.remove(key);
-    if (partial != null) {
-      reserved -= partial.body.length;
-      Arrays.fill(partial.body, (byte) 0);
-    }
   }
 
   /** Forgets everything: the sender's process is gone. */
@@ -155,7 +162,25 @@ final class Reassembly {
     List.copyOf(partials.keySet()).forEach(this::drop);
   }
 
-  int unfinished() {
-    return partials.size();
+  /** Bytes kept. */
+  long kept() {
+    return kept;
+  }
+
+  private void drop(Key key) {
+    Partial partial = partials.remove(key);
+    if (partial != null) {
+      wipe(partial);
+    }
+  }
+
+  private void wipe(Partial partial) {
+    for (byte[] part : partial.chunks) {
+      if (part != null) {
+        Arrays.fill(part, (byte) 0);
+      }
+    }
+    kept -= partial.kept;
+    total.addAndGet(-partial.kept);
   }
 }

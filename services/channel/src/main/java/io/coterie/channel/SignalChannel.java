@@ -14,13 +14,15 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -46,7 +48,7 @@ public final class SignalChannel implements SecureChannel {
   private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(2);
 
   private final ChannelConfig config;
-  private final Roster roster;
+  private final AtomicLong reassemblyBytes = new AtomicLong();
   private final Member self;
   private final Map<Inbox.Address, Peer> peers = new ConcurrentHashMap<>();
   private final ExecutorService pool;
@@ -64,6 +66,7 @@ public final class SignalChannel implements SecureChannel {
   /** Numbers of chunked bodies; they begin anywhere, so that two processes' do not meet. */
   private final AtomicLong bodies = new AtomicLong(new SecureRandom().nextLong());
 
+  private volatile Roster roster;
   private volatile @Nullable Consumer<InboundMessage> receiver;
   private volatile boolean started;
   private volatile boolean closed;
@@ -98,18 +101,22 @@ public final class SignalChannel implements SecureChannel {
     }
     String name = self.name();
     this.pool =
-        Executors.newFixedThreadPool(
+        new ThreadPoolExecutor(
             config.limits().cryptoThreads(),
-            Thread.ofPlatform().name("channel-" + name + "-", 0).daemon().factory());
+            config.limits().cryptoThreads(),
+            0,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            Thread.ofPlatform().name("channel-" + name + "-", 0).daemon().factory(),
+            // After close: whoever still has something to finish, mostly a future, does it itself.
+            (task, executor) -> task.run());
     this.timer =
         Executors.newSingleThreadScheduledExecutor(
             Thread.ofPlatform().name("channel-" + name + "-timer").daemon().factory());
     this.store = new ProtocolStore(identity, account.registrationId());
     for (Member member : roster.members()) {
       if (!member.equals(self)) {
-        Peer peer = new Peer(member, pool, config);
-        store.pin(peer.address, peer.identity);
-        peers.put(new Inbox.Address(member.aci(), member.deviceId()), peer);
+        admit(member);
       }
     }
     this.metrics = new ChannelMetrics(registry, () -> reachable().size());
@@ -125,6 +132,13 @@ public final class SignalChannel implements SecureChannel {
         new KeyExchange(config, store, outbox, certificates, metrics, pool, self, peers.values());
     this.inbox =
         new Inbox(config, store, certificates, exchange, metrics, pool, peers, this::deliver);
+  }
+
+  private Peer admit(Member member) {
+    Peer peer = new Peer(member, pool, config, reassemblyBytes);
+    store.pin(peer.address, peer.identity);
+    peers.put(new Inbox.Address(member.aci(), member.deviceId()), peer);
+    return peer;
   }
 
   private static IdentityKeyPair identity(ChannelAccount account) {
@@ -157,6 +171,39 @@ public final class SignalChannel implements SecureChannel {
     return roster;
   }
 
+  /**
+   * Takes a newer roster into use. Members that are gone, or pinned otherwise, are cut off at once:
+   * nothing they send is accepted, nothing is sent to them, and the sender key is replaced, so that
+   * what they hold of it is of no use. New members are greeted.
+   *
+   * @throws IllegalArgumentException when the version is not newer, or the entry of this member is
+   *     not the same
+   */
+  public synchronized void updateRoster(Roster newer) {
+    if (newer.version() <= roster.version()) {
+      throw new IllegalArgumentException(
+          "roster version " + newer.version() + " is not above " + roster.version());
+    }
+    if (!newer.members().contains(self)) {
+      throw new IllegalArgumentException("the roster does not contain this member as it is");
+    }
+    List<Peer> gone =
+        peers.values().stream().filter(peer -> !newer.members().contains(peer.member)).toList();
+    for (Peer peer : gone) {
+      peer.gone = true;
+      peers.remove(new Inbox.Address(peer.member.aci(), peer.member.deviceId()));
+      store.unpin(peer.address);
+    }
+    roster = newer;
+    gone.forEach(exchange::left);
+    for (Member member : newer.members()) {
+      if (!member.equals(self)
+          && !peers.containsKey(new Inbox.Address(member.aci(), member.deviceId()))) {
+        exchange.joined(admit(member));
+      }
+    }
+  }
+
   @Override
   public void onMessage(Consumer<InboundMessage> consumer) {
     if (receiver != null || started) {
@@ -179,6 +226,11 @@ public final class SignalChannel implements SecureChannel {
     slowTickNanos = now;
     timer.scheduleWithFixedDelay(
         this::tick, TICK.toMillis(), TICK.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  /** Distribution id of the sender key in use; says nothing about the key. */
+  UUID senderKey() {
+    return exchange.senderKey().id();
   }
 
   /** Whether both connections to the messaging service are up. */
@@ -386,8 +438,6 @@ public final class SignalChannel implements SecureChannel {
         heartbeatNanos = now + config.timing().heartbeat().toNanos();
         heartbeat();
       }
-    } catch (RejectedExecutionException e) {
-      // The channel is closing.
     } catch (RuntimeException e) {
       LOG.error("channel timer failed", e);
     }

@@ -53,11 +53,13 @@ final class TestGroup implements AutoCloseable {
     }
 
     void broadcast(String text) throws Exception {
+      broadcast(roster.members(), text);
+    }
+
+    void broadcast(Collection<Member> to, String text) throws Exception {
       channel
           .broadcast(
-              roster.members(),
-              text.getBytes(StandardCharsets.UTF_8),
-              SecureChannel.SendOptions.online(null))
+              to, text.getBytes(StandardCharsets.UTF_8), SecureChannel.SendOptions.online(null))
           .toCompletableFuture()
           .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     }

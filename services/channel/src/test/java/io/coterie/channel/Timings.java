@@ -1,0 +1,53 @@
+package io.coterie.channel;
+
+import java.time.Duration;
+
+/** Timing for tests that wait for a period to pass. */
+final class Timings {
+  private Timings() {}
+
+  static ChannelConfig.Timing heartbeat(Duration heartbeat) {
+    ChannelConfig.Timing d = ChannelConfig.Timing.DEFAULT;
+    return new ChannelConfig.Timing(
+        d.connect(),
+        d.request(),
+        d.write(),
+        d.establishWait(),
+        d.reconnectMin(),
+        d.reconnectMax(),
+        d.displaced(),
+        d.keepAlive(),
+        d.helloMin(),
+        d.helloMax(),
+        d.reassembly(),
+        d.held(),
+        d.senderKeyAge(),
+        d.rotation(),
+        d.maxRetryAfter(),
+        d.preKeyCheck(),
+        heartbeat);
+  }
+
+  /** Short waits for requests and keys, and for a displaced connection. */
+  static ChannelConfig.Timing impatient() {
+    ChannelConfig.Timing d = ChannelConfig.Timing.DEFAULT;
+    return new ChannelConfig.Timing(
+        d.connect(),
+        Duration.ofSeconds(2),
+        d.write(),
+        Duration.ofMillis(300),
+        d.reconnectMin(),
+        d.reconnectMax(),
+        Duration.ofMillis(500),
+        d.keepAlive(),
+        d.helloMin(),
+        d.helloMax(),
+        d.reassembly(),
+        d.held(),
+        d.senderKeyAge(),
+        d.rotation(),
+        d.maxRetryAfter(),
+        d.preKeyCheck(),
+        d.heartbeat());
+  }
+}
