@@ -5,6 +5,7 @@ import com.google.protobuf.Timestamp;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.channel.ChannelOpener;
 import io.coterie.mpc.MpcCore;
 import io.coterie.platform.intent.IntentSigner;
@@ -191,6 +192,7 @@ final class TestInstallation implements AutoCloseable {
                   generic.registerBean("testCore", MpcCore.class, () -> core);
                 })
             .run(all.toArray(String[]::new));
+    Calls.eventually(() -> bean(ChannelConnector.class).channel().isPresent());
     return this;
   }
 
@@ -205,7 +207,7 @@ final class TestInstallation implements AutoCloseable {
   /** As abruptly as one JVM allows: the channel is cut first, so that nothing can finish. */
   void kill() {
     bean(io.coterie.coordinator.session.Sessions.class).stop();
-    bean(io.coterie.coordinator.channel.ChannelConnector.class).close();
+    bean(ChannelConnector.class).close();
     context.close();
   }
 

@@ -463,9 +463,8 @@ public final class Signings {
         }
         case SessionOutcome.TimedOut timedOut -> blame(timedOut.missing(), parties);
         case SessionOutcome.Unsent unsent -> {
-          // Nobody's fault but the network's; the same parties are asked again, after a pause.
+          // Nobody's fault but the network's: the same parties are asked again, after a pause.
           tried--;
-          pace.pause();
         }
         case SessionOutcome.Stopped stopped -> {
           run.fail(Trouble.of(ErrorReason.DRAINING, run.resource).toException());
@@ -478,6 +477,9 @@ public final class Signings {
       run.troubled(trouble);
       try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
         log.warn("signing session without result: {} {}", trouble.reason(), trouble.metadata());
+      }
+      if (outcome instanceof SessionOutcome.Unsent) {
+        pace.pause();
       }
       return false;
     }

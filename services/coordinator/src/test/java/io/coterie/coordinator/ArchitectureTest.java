@@ -1,0 +1,98 @@
+package io.coterie.coordinator;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
+
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchRule;
+
+/** The arrows between the packages, and to other modules. */
+@AnalyzeClasses(
+    packages = "io.coterie.coordinator",
+    importOptions = ImportOption.DoNotIncludeTests.class)
+class ArchitectureTest {
+  private static final String BASE = "io.coterie.coordinator.";
+
+  @ArchTest
+  static final ArchRule arrows =
+      layeredArchitecture()
+          .consideringOnlyDependenciesInLayers()
+          .layer("api")
+          .definedBy(BASE + "api..")
+          .layer("custody")
+          .definedBy(BASE + "custody..")
+          .layer("session")
+          .definedBy(BASE + "session..")
+          .layer("storage")
+          .definedBy(BASE + "storage..")
+          .layer("channel")
+          .definedBy(BASE + "channel..")
+          .layer("verification")
+          .definedBy(BASE + "verification..")
+          .layer("telemetry")
+          .definedBy(BASE + "telemetry..")
+          .layer("config")
+          .definedBy(BASE + "config..")
+          .layer("application")
+          .definedBy("io.coterie.coordinator")
+          .whereLayer("api")
+          .mayOnlyBeAccessedByLayers("config")
+          .whereLayer("custody")
+          .mayOnlyBeAccessedByLayers("api", "storage", "config")
+          .whereLayer("session")
+          .mayOnlyBeAccessedByLayers("custody", "channel", "verification", "config")
+          .whereLayer("storage")
+          .mayOnlyBeAccessedByLayers("config")
+          .whereLayer("channel")
+          .mayOnlyBeAccessedByLayers("storage", "config")
+          .whereLayer("verification")
+          .mayOnlyBeAccessedByLayers("config")
+          .whereLayer("config")
+          .mayOnlyBeAccessedByLayers("application");
+
+  @ArchTest
+  static final ArchRule the_domain_knows_no_framework =
+      noClasses()
+          .that()
+          .resideInAnyPackage(BASE + "custody..", BASE + "session..")
+          .should()
+          .dependOnClassesThat()
+          .resideInAnyPackage(
+              "org.springframework..", "java.sql..", "javax.sql..", "io.grpc..", "supranational..");
+
+  @ArchTest
+  static final ArchRule a_coordinator_has_no_vault =
+      noClasses().should().dependOnClassesThat().haveFullyQualifiedName("io.coterie.mpc.Vault");
+
+  @ArchTest
+  static final ArchRule only_the_verifier_and_its_wiring_know_another_implementation =
+      noClasses()
+          .that()
+          .resideOutsideOfPackage(BASE + "verification..")
+          .should()
+          .dependOnClassesThat()
+          .resideInAPackage("supranational..");
+
+  @ArchTest
+  static final ArchRule services_meet_in_proto_only =
+      noClasses()
+          .should()
+          .dependOnClassesThat()
+          .resideInAnyPackage(
+              "io.coterie.signer..",
+              "io.coterie.messaging..",
+              "io.coterie.cli..",
+              "io.coterie.acceptance..");
+
+  @ArchTest
+  static final ArchRule time_and_randomness_are_injected_into_the_domain =
+      noClasses()
+          .that()
+          .resideInAnyPackage(BASE + "custody..", BASE + "session..")
+          .should()
+          .callMethod(java.time.Instant.class, "now")
+          .orShould()
+          .callConstructor(java.security.SecureRandom.class);
+}

@@ -1,0 +1,41 @@
+package io.coterie.coordinator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import com.google.rpc.ErrorInfo;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/** What tests say about calls. */
+final class Calls {
+  private Calls() {}
+
+  /** The call fails with that reason and its status; gives the metadata. */
+  static Map<String, String> fails(ErrorReason reason, Callable<?> call) {
+    StatusRuntimeException thrown = catchThrowableOfType(StatusRuntimeException.class, call::call);
+    assertThat(thrown).as("a failure with %s", reason).isNotNull();
+    ErrorInfo info =
+        StatusErrors.info(thrown).orElseThrow(() -> new AssertionError("no reason in " + thrown));
+    assertThat(info.getReason()).isEqualTo(reason.name());
+    assertThat(thrown.getStatus().getCode()).isEqualTo(reason.code());
+    assertThat(String.valueOf(thrown.getStatus().getDescription()))
+        .doesNotContain("Exception", "\tat ");
+    return info.getMetadataMap();
+  }
+
+  /** Waits for something that must become true soon. */
+  static void eventually(BooleanSupplier condition) {
+    long deadline = System.nanoTime() + Duration.ofSeconds(15).toNanos();
+    while (!condition.getAsBoolean()) {
+      assertThat(System.nanoTime()).as("did not become true in time").isLessThan(deadline);
+      LockSupport.parkNanos(10_000_000);
+    }
+  }
+}

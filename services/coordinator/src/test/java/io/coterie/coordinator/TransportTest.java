@@ -1,0 +1,216 @@
+package io.coterie.coordinator;
+
+import static io.coterie.coordinator.Calls.eventually;
+import static io.coterie.coordinator.Calls.fails;
+import static io.coterie.coordinator.TestInstallation.keys;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.proto.custody.v1.ListKeysRequest;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.health.v1.HealthCheckRequest;
+import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
+import io.grpc.health.v1.HealthGrpc;
+import io.grpc.netty.GrpcSslContexts;
+import io.grpc.netty.NettyChannelBuilder;
+import io.grpc.reflection.v1.ServerReflectionGrpc;
+import io.grpc.reflection.v1.ServerReflectionRequest;
+import io.grpc.reflection.v1.ServerReflectionResponse;
+import io.grpc.stub.StreamObserver;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLSocket;
+import javax.net.ssl.TrustManagerFactory;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Who gets through the door, and what the doors show. */
+class TransportTest {
+  @TempDir static Path folder;
+  static TestInstallation installation;
+
+  @BeforeAll
+  static void start() {
+    installation = new TestInstallation(folder, 2).start();
+  }
+
+  @AfterAll
+  static void stop() {
+    installation.close();
+  }
+
+  @Test
+  void no_certificate_no_connection() throws Exception {
+    ManagedChannel channel =
+        NettyChannelBuilder.forAddress("localhost", installation.port)
+            .sslContext(GrpcSslContexts.forClient().trustManager(installation.pki.ca).build())
+            .build();
+    try {
+      unavailable(channel);
+    } finally {
+      channel.shutdownNow();
+    }
+  }
+
+  @Test
+  void a_certificate_of_another_authority_is_no_certificate() {
+    unavailable(installation.client(new TestPki("another"), "mallory"));
+  }
+
+  private static void unavailable(ManagedChannel channel) {
+    assertThatThrownBy(() -> keys(channel).listKeys(ListKeysRequest.getDefaultInstance()))
+        .isInstanceOfSatisfying(
+            StatusRuntimeException.class,
+            e -> assertThat(e.getStatus().getCode()).isEqualTo(Status.Code.UNAVAILABLE));
+  }
+
+  @Test
+  void a_client_that_is_not_configured_may_do_nothing() {
+    fails(
+        ErrorReason.CLIENT_NOT_ALLOWED,
+        () -> keys(installation.client("nobody")).listKeys(ListKeysRequest.getDefaultInstance()));
+  }
+
+  @Test
+  void nothing_older_than_tls_1_3() throws Exception {
+    for (int port : new int[] {installation.port, installation.managementPort}) {
+      for (String version : new String[] {"TLSv1.2", "TLSv1.3"}) {
+        try (SSLSocket socket =
+            (SSLSocket) trusting().getSocketFactory().createSocket("localhost", port)) {
+          socket.setEnabledProtocols(new String[] {version});
+          if (version.equals("TLSv1.3")) {
+            socket.startHandshake();
+            assertThat(socket.getSession().getProtocol()).isEqualTo("TLSv1.3");
+          } else {
+            assertThatThrownBy(socket::startHandshake)
+                .isInstanceOf(javax.net.ssl.SSLException.class);
+          }
+        }
+      }
+    }
+  }
+
+  @Test
+  void reflection_is_off() {
+    CompletableFuture<Status> ended = new CompletableFuture<>();
+    StreamObserver<ServerReflectionRequest> calls =
+        ServerReflectionGrpc.newStub(installation.backend())
+            .withDeadlineAfter(10, TimeUnit.SECONDS)
+            .serverReflectionInfo(
+                new StreamObserver<ServerReflectionResponse>() {
+                  @Override
+                  public void onNext(ServerReflectionResponse value) {
+                    ended.complete(Status.OK);
+                  }
+
+                  @Override
+                  public void onError(Throwable t) {
+                    ended.complete(Status.fromThrowable(t));
+                  }
+
+                  @Override
+                  public void onCompleted() {}
+                });
+    calls.onNext(ServerReflectionRequest.newBuilder().setListServices("").build());
+    assertThat(ended.join().getCode()).isEqualTo(Status.Code.UNIMPLEMENTED);
+  }
+
+  @Test
+  void the_health_service_answers_every_certificate_of_the_installation() {
+    HealthGrpc.HealthBlockingStub health =
+        HealthGrpc.newBlockingStub(installation.client("prober"))
+            .withDeadlineAfter(20, TimeUnit.SECONDS);
+    eventually(
+        () ->
+            health.check(HealthCheckRequest.getDefaultInstance()).getStatus()
+                == ServingStatus.SERVING);
+  }
+
+  @Test
+  void health_and_metrics_over_tls() throws Exception {
+    assertThat(get("/actuator/health/liveness")).contains("\"UP\"");
+    eventually(
+        () -> {
+          try {
+            return get("/actuator/health/readiness").contains("\"UP\"");
+          } catch (Exception e) {
+            throw new IllegalStateException(e);
+          }
+        });
+    installation.createKey(installation.backend(), "measured", 1, 2);
+    TestInstallation.signing(installation.backend())
+        .sign(
+            TestInstallation.sign(
+                installation.wallet.sign(TestInstallation.signingIntent("measured", "m").build())));
+    String metrics = get("/actuator/prometheus");
+    assertThat(metrics)
+        .contains("coterie_signings_total{outcome=\"ok\",scheme=\"bls12381\"} 1.0")
+        .contains("coterie_key_creations_total{outcome=\"ok\",scheme=\"bls12381\"} 1.0")
+        .contains(
+            "coterie_protocol_round_seconds_bucket{party=\"coordinator\",protocol=\"bls_sign_1\",region=\"local\",round=\"1\",le=\"0.025\"}")
+        .contains(
+            "coterie_protocol_wait_seconds_count{protocol=\"bls_sign_1\",round=\"1\",straggler=\"p")
+        .contains(
+            "coterie_sessions_total{cause=\"none\",outcome=\"completed\",protocol=\"bls_sign_1\"} 1.0")
+        .contains("coterie_coordinator_requests_seconds_count{method=\"Sign\"")
+        .contains("jvm_memory_used_bytes");
+    for (String path : new String[] {"/", "/actuator/env", "/actuator/heapdump", "/error"}) {
+      assertThat(get(path)).doesNotContain("Exception", "trace");
+    }
+  }
+
+  @Test
+  void the_audit_trail_tells_who_asked_for_what_and_its_chain_holds() {
+    installation.createKey(installation.backend(), "audited", 1, 1);
+    eventually(
+        () ->
+            installation
+                .query(
+                    "select actor || ' ' || action || ' ' || outcome from audit_records where fields"
+                        + " like '%keys/audited%'")
+                .equals("backend CreateKey OK"));
+    assertThat(
+            new io.coterie.platform.audit.AuditTrail(
+                    "coordinator",
+                    new io.coterie.coordinator.storage.JdbcAuditStore(
+                        installation.bean(javax.sql.DataSource.class)),
+                    java.time.Clock.systemUTC())
+                .verify())
+        .isInstanceOf(io.coterie.platform.audit.AuditTrail.Verification.Intact.class);
+  }
+
+  private static String get(String path) throws Exception {
+    try (HttpClient http = HttpClient.newBuilder().sslContext(trusting()).build()) {
+      return http.send(
+              HttpRequest.newBuilder(
+                      URI.create("https://localhost:" + installation.managementPort + path))
+                  .build(),
+              HttpResponse.BodyHandlers.ofString())
+          .body();
+    }
+  }
+
+  private static SSLContext trusting() throws Exception {
+    KeyStore trust = KeyStore.getInstance(KeyStore.getDefaultType());
+    trust.load(null, null);
+    trust.setCertificateEntry("ca", installation.pki.ca);
+    TrustManagerFactory managers =
+        TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    managers.init(trust);
+    SSLContext tls = SSLContext.getInstance("TLS");
+    tls.init(null, managers.getTrustManagers(), null);
+    return tls;
+  }
+}
