@@ -228,6 +228,15 @@ public final class SignalChannel implements SecureChannel {
         this::tick, TICK.toMillis(), TICK.toMillis(), TimeUnit.MILLISECONDS);
   }
 
+  /** Sends frames as they are: for tests of what a hostile member might send. */
+  CompletableFuture<Void> sendFrames(Member to, List<byte[]> frames, boolean underSenderKey) {
+    List<Peer> peer = new ArrayList<>();
+    resolve(List.of(to), peer);
+    return underSenderKey
+        ? outbox.group(Mode.GROUP, exchange.senderKey(), peer, frames, SendOptions.online(null))
+        : outbox.pairwise(Mode.PAIRWISE, peer.getFirst(), frames, SendOptions.online(null));
+  }
+
   /** Distribution id of the sender key in use; says nothing about the key. */
   UUID senderKey() {
     return exchange.senderKey().id();
