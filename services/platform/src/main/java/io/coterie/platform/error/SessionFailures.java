@@ -34,13 +34,4 @@ public final class SessionFailures {
           ErrorReason.INTERNAL;
     };
   }
-
-  /**
-   * The reason for a caller when the protocol aborted.
-   *
-   * @param culprits how many parties were shown to have deviated
-   */
-  public static ErrorReason reason(int culprits) {
-    return culprits > 0 ? ErrorReason.PARTY_MISBEHAVED : ErrorReason.SESSION_FAILED;
-  }
 }

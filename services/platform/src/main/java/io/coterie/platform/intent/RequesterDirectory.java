@@ -41,7 +41,7 @@ public final class RequesterDirectory implements Function<String, Optional<Publi
     return Optional.ofNullable(byName.get(name)).map(Requester::publicKey);
   }
 
-  /** All names, in the order of the configuration. */
+  /** All names. */
   public Set<String> names() {
     return Set.copyOf(byName.keySet());
   }

@@ -69,7 +69,9 @@ class ErrorReferenceTest {
     }
     out.append("\n## Abort causes\n\nWhy a protocol ended without a result. With a culprit the ");
     out.append("caller gets `");
-    out.append(SessionFailures.reason(1)).append("`, without `").append(SessionFailures.reason(0));
+    out.append(ErrorReason.PARTY_MISBEHAVED)
+        .append("`, without `")
+        .append(ErrorReason.SESSION_FAILED);
     out.append("`.\n\n");
     numbered(out, "cause", AbortCause.getDescriptor());
     out.append("\n## Advice\n\nWhat the core says about the next session.\n\n");
