@@ -443,26 +443,30 @@ impl<P: Protocol> Session<P> {
         }
     }
 
-    /// With every disclosure at hand, and no two signed messages in conflict: a claim that its own maker's disclosure
-    /// does not support is a lie; otherwise nobody can be shown to have lied.
+    /// With every disclosure at hand, and no two signed messages in conflict, nobody can be shown to have lied, unless
+    /// by [`Session::lie`].
     fn settle_dispute(&mut self, outgoing: &mut Vec<Envelope>) -> Progress<P::Output> {
-        let missing = self.ctx.peers().minus(&self.disclosures.keys().copied().collect());
-        if !missing.is_empty() {
-            return Progress::Waiting { missing };
+        if let Some(fault) = self.lie() {
+            return self.abort(fault, None, outgoing);
         }
-        let lie = self.claims.iter().find_map(|claim| {
+        let missing = self.ctx.peers().minus(&self.disclosures.keys().copied().collect());
+        if missing.is_empty() {
+            self.abort(Fault::nobody(AbortCause::BroadcastMismatch), None, outgoing)
+        } else {
+            Progress::Waiting { missing }
+        }
+    }
+
+    /// A claim about what was seen that its own maker's disclosure does not support.
+    fn lie(&self) -> Option<Fault> {
+        self.claims.iter().find_map(|claim| {
             let disclosure = self.disclosures.get(&claim.sender())?;
-            (!supports::<P>(&self.ctx, disclosure, claim))
-                .then(|| vec![Arc::clone(claim), Arc::clone(disclosure)])
-        });
-        let fault = match lie {
-            Some(evidence) => match evidence.first().map(|claim| claim.sender()) {
-                Some(liar) => Fault::proven(AbortCause::FalseComplaint, liar, evidence),
-                None => Fault::internal(),
-            },
-            None => Fault::nobody(AbortCause::BroadcastMismatch),
-        };
-        self.abort(fault, None, outgoing)
+            if supports::<P>(&self.ctx, disclosure, claim) {
+                return None;
+            }
+            let evidence = vec![Arc::clone(claim), Arc::clone(disclosure)];
+            Some(Fault::proven(AbortCause::FalseComplaint, claim.sender(), evidence))
+        })
     }
 
     fn hear_disclosure(
@@ -495,7 +499,10 @@ impl<P: Protocol> Session<P> {
             Phase::Disputing => Ok(self.settle_dispute(outgoing)),
             Phase::Ended => {
                 self.disclose(outgoing);
-                Ok(Progress::Waiting { missing: PartySet::new() })
+                match self.lie() {
+                    Some(fault) => Ok(self.abort(fault, None, outgoing)),
+                    None => Ok(Progress::Waiting { missing: PartySet::new() }),
+                }
             }
             Phase::Over => Err(Reject::RoundPast),
         }

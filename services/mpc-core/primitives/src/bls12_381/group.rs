@@ -176,10 +176,7 @@ impl G2 {
 
     /// 192 bytes.
     pub fn to_uncompressed(&self) -> [u8; G2_UNCOMPRESSED_BYTES] {
-        let mut bytes = [0u8; G2_UNCOMPRESSED_BYTES];
-        // SAFETY: blst writes 192 bytes.
-        unsafe { blst_p2_affine_serialize(bytes.as_mut_ptr(), &self.0) };
-        bytes
+        UncheckedG2(self.0).to_uncompressed()
     }
 
     /// 96 bytes.
@@ -209,6 +206,14 @@ impl UncheckedG2 {
         let mut bytes = [0u8; G2_COMPRESSED_BYTES];
         // SAFETY: blst writes 96 bytes.
         unsafe { blst_p2_affine_compress(bytes.as_mut_ptr(), &self.0) };
+        bytes
+    }
+
+    /// 192 bytes.
+    pub fn to_uncompressed(&self) -> [u8; G2_UNCOMPRESSED_BYTES] {
+        let mut bytes = [0u8; G2_UNCOMPRESSED_BYTES];
+        // SAFETY: blst writes 192 bytes.
+        unsafe { blst_p2_affine_serialize(bytes.as_mut_ptr(), &self.0) };
         bytes
     }
 

@@ -251,20 +251,8 @@ impl Protocol for Keygen {
                 })
                 .collect(),
         );
-        let points: Vec<CurveG1> =
-            polynomial.coefficients().iter().map(|a| CurveG1::from(G1::mul_generator(a))).collect();
-        // [K1.2] proof of knowledge of the constant term, bound to everything agreed and to all points.
-        let [constant_term, ..] = polynomial.coefficients() else { return Err(SetupError::ThresholdRange) };
-        let proof = prove(ctx, tags::BLS_CONSTANT_TERM_PROOF, constant_term, rng, |commitment| {
-            constant_term_challenge(ctx, me, &points, commitment)
-        });
-        // [K1.3] 32 bytes of randomness, which also hide the commitment.
-        let contribution = contribution(ctx, rng);
-        let opening = Opening { points, proof, contribution };
-        // [K1.4] commit.
-        let mut outbox = Outbox::new();
-        outbox.broadcast(&Commitment { digest: commitment_digest(ctx, me, &opening) });
-        Ok((Keygen::Committed(Committed { me, polynomial, opening }), outbox))
+        let points = polynomial.coefficients().iter().map(|a| CurveG1::from(G1::mul_generator(a))).collect();
+        Committed::commit(ctx, me, polynomial, points, rng)
     }
 
     fn advance(
@@ -324,6 +312,27 @@ impl Protocol for Keygen {
 }
 
 impl Committed {
+    fn commit(
+        ctx: &SessionContext,
+        me: PartyId,
+        polynomial: Polynomial,
+        points: Vec<CurveG1>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Keygen, Outbox), SetupError> {
+        // [K1.2] proof of knowledge of the constant term, bound to everything agreed and to all points.
+        let [constant_term, ..] = polynomial.coefficients() else { return Err(SetupError::ThresholdRange) };
+        let proof = prove(ctx, tags::BLS_CONSTANT_TERM_PROOF, constant_term, rng, |commitment| {
+            constant_term_challenge(ctx, me, &points, commitment)
+        });
+        // [K1.3] 32 bytes of randomness, which also hide the commitment.
+        let contribution = contribution(ctx, rng);
+        let opening = Opening { points, proof, contribution };
+        // [K1.4] commit.
+        let mut outbox = Outbox::new();
+        outbox.broadcast(&Commitment { digest: commitment_digest(ctx, me, &opening) });
+        Ok((Keygen::Committed(Self { me, polynomial, opening }), outbox))
+    }
+
     /// [K2] keep the commitments, broadcast the opening.
     fn advance(self, ctx: &SessionContext, inbox: &Inbox) -> Result<Next<Keygen>, Fault> {
         let mut commitments = BTreeMap::new();
@@ -724,4 +733,38 @@ fn confirmation_fault(
     }
     let message = joint.possession_message()?;
     (!verify(&point, &message, &confirmation.partial_possession)).then_some(AbortCause::WrongPartialSignature)
+}
+
+/// For tests: what a party that does not follow the rules would need to be consistent with itself.
+#[cfg(feature = "forge")]
+pub mod forge {
+    use engine::wire::{Reader, Writer};
+    use engine::{Body, Outbox, PartyId, Protocol, SessionContext, SetupError};
+    use primitives::bls12_381::CurveG1;
+    use rand_core::CryptoRng;
+
+    use super::{Commitment, Committed, Keygen, Opening, commitment_digest};
+
+    /// The body of the commitment that `opening`, an encoded body that need not be valid otherwise, belongs to.
+    pub fn commitment(ctx: &SessionContext, sender: PartyId, opening: &[u8]) -> Option<Vec<u8>> {
+        let opening = Opening::decode(&mut Reader::new(opening), ctx).ok()?;
+        let mut writer = Writer::default();
+        Commitment { digest: commitment_digest(ctx, sender, &opening) }.encode(&mut writer);
+        Some(writer.finish())
+    }
+
+    /// Starts with other points than those of the polynomial, and proofs and commitment that fit them.
+    pub fn start(
+        ctx: &SessionContext,
+        change: impl FnOnce(&mut Vec<CurveG1>),
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Keygen, Outbox), SetupError> {
+        let (honest, _) = Keygen::start(ctx, (), rng)?;
+        let Keygen::Committed(Committed { me, polynomial, opening }) = honest else {
+            return Err(SetupError::UnknownProtocol);
+        };
+        let mut points = opening.points;
+        change(&mut points);
+        Committed::commit(ctx, me, polynomial, points, rng)
+    }
 }

@@ -1,0 +1,211 @@
+//! Whole sessions from seeds: what must hold whatever the network and up to n - 1 corrupt parties do.
+//!
+//! `SIM_SEED=<number> cargo test -p protocols --test bls_simulation` repeats one seed; `SIM_RUNS=<count>` runs that many
+//! from it on.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{evidence_key, keygen, keygen_with, party, sign_with};
+use engine::PartyId;
+use engine::forge::Forged;
+use engine::session::NOTICE_ROUND;
+use protocols::bls::KeyShare;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use sim::{Address, Faults, Outcome, Packet};
+
+fn seeds(default_runs: u64) -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    match number("SIM_SEED") {
+        Some(seed) => seed..seed + number("SIM_RUNS").unwrap_or(1),
+        None => 0..number("SIM_RUNS").unwrap_or(default_runs),
+    }
+}
+
+struct Plan {
+    parties: Vec<u32>,
+    t: u32,
+    corrupt: BTreeSet<PartyId>,
+    faults: (u32, u32),
+    crash: Option<(PartyId, usize)>,
+}
+
+fn pick(rng: &mut ChaCha20Rng, count: usize) -> usize {
+    (rng.next_u64() % count as u64) as usize
+}
+
+fn plan(rng: &mut ChaCha20Rng) -> Plan {
+    let n = 1 + pick(rng, 6);
+    let mut numbers = BTreeSet::new();
+    while numbers.len() < n {
+        numbers.insert(1 + pick(rng, 12) as u32);
+    }
+    let parties: Vec<u32> = numbers.into_iter().collect();
+    let t = 1 + pick(rng, n) as u32;
+    let corrupt = match pick(rng, 3) {
+        0 => BTreeSet::new(),
+        _ => (0..pick(rng, n)).map(|_| party(parties[pick(rng, n)])).collect(),
+    };
+    let faults = if pick(rng, 2) == 0 { (0, 0) } else { (pick(rng, 30) as u32, pick(rng, 5) as u32) };
+    let crash = (pick(rng, 8) == 0).then(|| (party(parties[pick(rng, n)]), pick(rng, 4 * n)));
+    Plan { parties, t, corrupt, faults, crash }
+}
+
+/// One random change to one message of a corrupt party, signed again.
+fn bend(rng: &mut ChaCha20Rng, old: &[Packet], packet: Packet) -> Vec<Packet> {
+    let Some(mut forged) = Forged::open(&packet.bytes) else { return vec![packet] };
+    let length = forged.body.len();
+    match pick(rng, 12) {
+        0 => return vec![],
+        1 if length > 0 => forged.body[pick(rng, length)] ^= 1 << pick(rng, 8),
+        2 => forged.body.truncate(pick(rng, length + 1)),
+        3 => forged.body.push(0),
+        4 => forged.echo = forged.echo.map(|_| [1; 32]),
+        5 => forged.round = rng.next_u32() as u8,
+        6 if !old.is_empty() => {
+            // Another message in the place of this one.
+            let other = Forged::open(&old[pick(rng, old.len())].bytes).unwrap();
+            forged.body = other.body;
+        }
+        7 if !old.is_empty() => {
+            // An accusation with somebody's genuine messages as evidence.
+            let evidence: Vec<&Packet> = (0..1 + pick(rng, 3)).map(|_| &old[pick(rng, old.len())]).collect();
+            let accused = evidence[0].from.get();
+            let mut body = vec![1 + pick(rng, 14) as u8];
+            body.extend(accused.to_be_bytes());
+            body.extend((evidence.len() as u16).to_be_bytes());
+            for packet in evidence {
+                body.extend((packet.bytes.len() as u32).to_be_bytes());
+                body.extend(&packet.bytes);
+            }
+            forged.round = NOTICE_ROUND;
+            forged.recipient = None;
+            forged.body = body;
+        }
+        8 => forged.session[0] ^= 1,
+        9 => return vec![packet.clone(), packet],
+        _ => return vec![packet],
+    }
+    let bent = Packet { bytes: forged.encode(&evidence_key(packet.from)), ..packet.clone() };
+    if pick(rng, 3) == 0 { vec![packet, bent] } else { vec![bent] }
+}
+
+fn faults<'a>(plan: &'a Plan, seed: u64) -> Faults<'a> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed ^ 0x5eed);
+    let mut old: Vec<Packet> = Vec::new();
+    let tamper = move |packet: Packet| {
+        let packets = if plan.corrupt.contains(&packet.from) && pick(&mut rng, 3) == 0 {
+            bend(&mut rng, &old, packet.clone())
+        } else {
+            vec![packet.clone()]
+        };
+        old.push(packet);
+        packets
+    };
+    Faults {
+        duplicated_percent: plan.faults.0,
+        dropped_percent: plan.faults.1,
+        crash: plan.crash,
+        tamper: Some(Box::new(tamper)),
+    }
+}
+
+/// No honest party is ever blamed, by anybody; and where one corrupt party is all there is, all that blame agree on it.
+fn nobody_honest_is_blamed<T>(plan: &Plan, outcomes: &BTreeMap<Address, Outcome<T>>) {
+    for (address, outcome) in outcomes {
+        // What a corrupt party says of others is its own business.
+        if address.is_some_and(|id| plan.corrupt.contains(&id)) {
+            continue;
+        }
+        for abort in &outcome.aborts {
+            assert!(
+                abort.culprits.iter().all(|culprit| plan.corrupt.contains(culprit)),
+                "{address:?}: {abort}"
+            );
+            if plan.corrupt.is_empty() {
+                panic!("{address:?} aborted among honest parties: {abort}");
+            }
+        }
+    }
+}
+
+#[test]
+fn key_generation_holds_its_promises() {
+    let (mut finished, mut blamed) = (0, 0);
+    for seed in seeds(400) {
+        println!("seed {seed}");
+        let plan = plan(&mut ChaCha20Rng::seed_from_u64(seed));
+        let outcomes = keygen_with(&plan.parties, plan.t, seed, faults(&plan, seed));
+        nobody_honest_is_blamed(&plan, &outcomes);
+        let honest: Vec<&Outcome<KeyShare>> = outcomes
+            .iter()
+            .filter(|(address, _)| !address.is_some_and(|id| plan.corrupt.contains(&id)))
+            .map(|(_, outcome)| outcome)
+            .collect();
+        let calm = plan.corrupt.is_empty() && plan.faults.1 == 0 && plan.crash.is_none();
+        let done: Vec<_> = honest.iter().filter_map(|outcome| outcome.done.as_ref()).collect();
+        assert!(!calm || done.len() == honest.len(), "progress without faults");
+        blamed +=
+            usize::from(honest.iter().any(|outcome| outcome.abort().is_some_and(|a| !a.culprits.is_empty())));
+        // Those who finish, and are not told otherwise, have the same key.
+        let standing: Vec<_> = honest
+            .iter()
+            .filter(|outcome| outcome.aborts.is_empty())
+            .filter_map(|o| o.done.as_ref())
+            .collect();
+        assert!(standing.windows(2).all(|pair| pair[0].public() == pair[1].public()), "one key");
+        // If all honest parties finished, any t of them can sign.
+        if done.len() == honest.len() && done.len() >= plan.t as usize && plan.crash.is_none() {
+            finished += 1;
+            let shares: BTreeMap<u32, KeyShare> =
+                done.iter().map(|share| (u32::from(share.party().get()), common::reopen(share))).collect();
+            let signers: Vec<u32> = shares.keys().copied().take(plan.t as usize).collect();
+            let signed = sign_with(&shares, &signers, b"m", seed, Faults::default());
+            assert!(signed.values().all(|outcome| outcome.done.is_some()));
+        }
+    }
+    if std::env::var("SIM_SEED").is_err() {
+        assert!(
+            finished > 20 && blamed > 20,
+            "the plans are worth running: {finished} finished, {blamed} blamed"
+        );
+    }
+}
+
+#[test]
+fn signing_holds_its_promises() {
+    let keys: Vec<(Vec<u32>, u32)> = vec![(vec![1, 2, 3], 2), (vec![2, 5, 6, 9, 11], 3), (vec![1, 2], 2)];
+    let keys: Vec<_> = keys.into_iter().map(|(p, t)| (keygen(&p, t, 1), p, t)).collect();
+    let expected: Vec<_> = keys
+        .iter()
+        .map(|(shares, p, _)| {
+            sign_with(shares, p, b"m", 0, Faults::default())[&None].done.as_ref().unwrap().signature
+        })
+        .collect();
+    for seed in seeds(300) {
+        println!("seed {seed}");
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let which = pick(&mut rng, keys.len());
+        let (shares, parties, t) = &keys[which];
+        let mut plan = plan(&mut rng);
+        plan.parties.clone_from(parties);
+        plan.t = *t;
+        plan.corrupt = (0..pick(&mut rng, parties.len()))
+            .map(|_| party(parties[pick(&mut rng, parties.len())]))
+            .collect();
+        plan.crash = None;
+        let outcomes = sign_with(shares, parties, b"m", seed, faults(&plan, seed));
+        nobody_honest_is_blamed(&plan, &outcomes);
+        for (address, outcome) in &outcomes {
+            if let Some(done) = &outcome.done {
+                assert_eq!(done.signature, expected[which], "one signature");
+                assert!(
+                    address.is_some_and(|id| plan.corrupt.contains(&id))
+                        || done.culprits.iter().all(|(culprit, _)| plan.corrupt.contains(culprit))
+                );
+            }
+        }
+    }
+}
