@@ -2,6 +2,16 @@
 //! parties must then say. The corrupt party runs honest code behind a network that alters what it sends, signed with its
 //! own key, which is as much as a corrupt party can do.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unreachable,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,15 @@
 //! Every (t, n) up to five parties and samples up to twenty: keys agree, every quorum signs, nobody is blamed.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unreachable,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
+
 mod common;
 
 use common::{keygen, sign_with};

@@ -3,6 +3,16 @@
 //! `SIM_SEED=<number> cargo test -p protocols --test bls_simulation` repeats one seed; `SIM_RUNS=<count>` runs that many
 //! from it on.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unreachable,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
+
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
