@@ -1,0 +1,275 @@
+package io.coterie.signer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import io.coterie.mpc.MpcSession;
+import io.coterie.mpc.NativeMpcCore;
+import io.coterie.mpc.Vault;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.signer.nativecore.VaultCore;
+import io.coterie.signer.session.KeyShare;
+import io.coterie.signer.session.ProtocolCore;
+import io.coterie.signer.session.RefusedException;
+import io.coterie.signer.session.SessionId;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import supranational.blst.BLST_ERROR;
+import supranational.blst.P1_Affine;
+import supranational.blst.P2_Affine;
+
+/** Three signers with the native core make keys and signatures that an outside verifier accepts. */
+class RealCoreTest {
+  private static final String KEY = "keys/main";
+  private static final List<String> NAMES = List.of("alpha", "bravo", "charlie");
+
+  @TempDir Path folder;
+  private final List<Vault> vaults = new ArrayList<>();
+  private Installation i;
+
+  @BeforeEach
+  void start() {
+    NativeMpcCore nativeCore = NativeMpcCore.load();
+    Map<String, byte[]> evidence = new HashMap<>();
+    Map<String, ProtocolCore> cores = new HashMap<>();
+    for (String name : NAMES) {
+      byte[] dataKey = new byte[32];
+      new SecureRandom().nextBytes(dataKey);
+      Vault vault = nativeCore.openVault(dataKey);
+      vaults.add(vault);
+      Vault.SealedIdentity identity = vault.createIdentity(name);
+      evidence.put(name, identity.evidenceKey());
+      cores.put(name, new VaultCore(vault, identity.sealed()));
+    }
+    i = new Installation(folder, evidence, cores::get);
+    i.limits = Installation.quick();
+    i.start();
+  }
+
+  @AfterEach
+  void stop() {
+    i.close();
+    vaults.forEach(Vault::close);
+    assertThat(NativeMpcCore.load().openHandles()).as("every session is closed").isZero();
+  }
+
+  private KeyPublic keyPublic() {
+    return i.party("alpha").store.find(KEY).orElseThrow().keyPublic();
+  }
+
+  private SessionId sign(String message, int... set) {
+    SignedIntent intent = i.signed(i.signingIntent(Installation.requestId(), KEY, message));
+    return i.coordinator.give(i.coordinator.signOrder(intent, KEY, 2, set).build());
+  }
+
+  /** What the coordinator's observer combines from the envelopes that came. */
+  private ByteString combine(SessionId session, String message, int... set) {
+    SessionConfig.Builder config =
+        SessionConfig.newBuilder()
+            .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
+            .setSessionId(session.bytes())
+            .setThreshold(2)
+            .setKeyId(KEY)
+            .setEpoch(1)
+            .setPayload(ByteString.copyFromUtf8(message))
+            .setKeyPublic(keyPublic());
+    for (int id : set) {
+      config.addParties(
+          Party.newBuilder()
+              .setId(id)
+              .setEvidenceKey(
+                  ByteString.copyFrom(
+                      i.network.roster().byPartyId(id).orElseThrow().evidenceKey())));
+    }
+    Installation.until("partials", () -> i.coordinator.partials(session) == set.length);
+    try (MpcSession observer = NativeMpcCore.load().observe(config.build())) {
+      for (var envelope : i.coordinator.envelopes) {
+        if (envelope.session().equals(session.bytes())) {
+          Step step = observer.handle(envelope.sender().partyId(), envelope.envelope());
+          if (step.hasDone()) {
+            return step.getDone().getSignature();
+          }
+        }
+      }
+    }
+    throw new AssertionError("no signature");
+  }
+
+  private void awaitAudited(String party, SessionId session, String outcome, String resultDigest) {
+    String hex = HexFormat.of().formatHex(session.bytes().toByteArray());
+    Installation.until(
+        party + " has " + outcome,
+        () ->
+            i.party(party).store.audit(1, 1000).stream()
+                .anyMatch(
+                    r ->
+                        r.event().outcome().equals(outcome)
+                            && hex.equals(r.event().fields().get("session_id"))
+                            && resultDigest.equals(
+                                r.event().fields().getOrDefault("result_digest", ""))));
+  }
+
+  @Test
+  void key_and_signatures_verify_outside() throws Exception {
+    i.createKey(KEY, 2);
+    assertThat(i.parties)
+        .extracting(p -> p.store.find(KEY).orElseThrow().keyPublic())
+        .containsOnly(keyPublic());
+    assertThat(i.parties)
+        .extracting(p -> p.store.find(KEY).orElseThrow().sealed())
+        .doesNotHaveDuplicates();
+    ByteString first = null;
+    for (int[] set : new int[][] {{1, 2}, {1, 3}, {2, 3}, {1, 2, 3}}) {
+      SessionId session = sign("hello", set);
+      ByteString signature = combine(session, "hello", set);
+      assertThat(
+              new P2_Affine(signature.toByteArray())
+                  .core_verify(
+                      new P1_Affine(keyPublic().getPublicKey().toByteArray()),
+                      true,
+                      "hello".getBytes(StandardCharsets.UTF_8),
+                      "BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_"))
+          .isEqualTo(BLST_ERROR.BLST_SUCCESS);
+      assertThat(first == null || first.equals(signature)).as("whoever signs").isTrue();
+      first = signature;
+      String digest =
+          HexFormat.of()
+              .formatHex(MessageDigest.getInstance("SHA-256").digest(signature.toByteArray()));
+      for (int id : set) {
+        awaitAudited(NAMES.get(id - 1), session, "completed", digest);
+      }
+    }
+  }
+
+  @Test
+  void stored_share_signs_after_a_restart() {
+    i.createKey(KEY, 2);
+    ByteString before = combine(sign("hello", 1, 2), "hello", 1, 2);
+    NAMES.forEach(i::restart);
+    assertThat(combine(sign("hello", 2, 3), "hello", 2, 3)).isEqualTo(before);
+  }
+
+  static Stream<Arguments> silences() {
+    return Stream.of(1, 2, 3, 4).map(Arguments::of);
+  }
+
+  /** bravo says nothing from some message on: who waits for it names it, and nobody else. */
+  @ParameterizedTest(name = "silent from its message {0}")
+  @MethodSource("silences")
+  void silent_party_is_suspected_in_each_round_of_key_generation(int from) {
+    // Each of bravo's rounds is one envelope to each peer.
+    Map<String, Integer> said = new HashMap<>();
+    i.network.tap(
+        (sender, to, body) -> {
+          if (!sender.name().equals("bravo") || !CrashTest.isEnvelope(body)) {
+            return body;
+          }
+          synchronized (said) {
+            return said.merge(to.name(), 1, Integer::sum) >= from ? null : body;
+          }
+        });
+    SignedIntent intent = i.signed(i.keyIntent(Installation.requestId(), KEY, 2));
+    SessionId session =
+        i.coordinator.give(
+            i.coordinator
+                .keygenOrder(intent, KEY, 2, 1, 2, 3)
+                .setDeadline(Installation.in(Duration.ofSeconds(3)))
+                .build());
+    for (String honest : List.of("alpha", "charlie")) {
+      var report = i.coordinator.awaitFrom(honest, session).report();
+      assertThat(report.getTimedOut().getRound()).isEqualTo(from);
+      assertThat(report.getTimedOut().getMissingList()).containsExactly(2);
+    }
+    assertThat(i.party("alpha").store.find(KEY)).isEmpty();
+    // The name is free for another attempt.
+    i.network.tap((_, _, body) -> body);
+    i.createKey(KEY, 2);
+  }
+
+  @Test
+  void altered_partial_signature_blames_its_sender() {
+    i.createKey(KEY, 2);
+    // bravo signs another message than ordered, under its own evidence key: what a corrupt party
+    // can do. Here its partial of one session is given out in another.
+    SessionId other = sign("other", 1, 2);
+    Installation.until("partials", () -> i.coordinator.partials(other) == 2);
+    byte[] wrong =
+        i.coordinator.envelopes.stream()
+            .filter(e -> e.session().equals(other.bytes()) && e.sender().partyId() == 2)
+            .findFirst()
+            .orElseThrow()
+            .envelope();
+    i.network.tap(
+        (from, to, body) ->
+            from.name().equals("bravo") && to.name().equals("alpha") && CrashTest.isEnvelope(body)
+                ? CrashTest.withEnvelope(body, wrong)
+                : body);
+    SignedIntent intent = i.signed(i.signingIntent(Installation.requestId(), KEY, "hello"));
+    SessionId session =
+        i.coordinator.give(
+            i.coordinator
+                .signOrder(intent, KEY, 2, 1, 2)
+                .setDeadline(Installation.in(Duration.ofSeconds(1)))
+                .build());
+    // An envelope of another session is no evidence: alpha ignores it and misses bravo's.
+    var report = i.coordinator.awaitFrom("alpha", session).report();
+    assertThat(report.getTimedOut().getMissingList()).containsExactly(2);
+    assertThat(
+            i.party("alpha").meters.find("coterie.sessions.dropped").counters().stream()
+                .mapToDouble(c -> c.count())
+                .sum())
+        .isPositive();
+  }
+
+  @Test
+  void share_of_another_party_is_refused() {
+    i.createKey(KEY, 2);
+    KeyShare share = i.party("alpha").store.find(KEY).orElseThrow();
+    SessionConfig config =
+        SessionConfig.newBuilder()
+            .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
+            .setSessionId(ByteString.copyFrom(new byte[32]))
+            .setSelf(2)
+            .setThreshold(2)
+            .setKeyId(KEY)
+            .setEpoch(1)
+            .setPayload(ByteString.copyFromUtf8("x"))
+            .addAllParties(List.of(party(1), party(2)))
+            .build();
+    Vault bravo = vaults.get(1);
+    byte[] identity = bravo.createIdentity("bravo").sealed();
+    assertThatThrownBy(() -> new VaultCore(bravo, identity).start(config, share.sealed()))
+        .isInstanceOf(RefusedException.class)
+        .hasMessageContaining("UNSEAL_FAILED");
+  }
+
+  private Party party(int id) {
+    return Party.newBuilder()
+        .setId(id)
+        .setEvidenceKey(
+            ByteString.copyFrom(i.network.roster().byPartyId(id).orElseThrow().evidenceKey()))
+        .build();
+  }
+}
