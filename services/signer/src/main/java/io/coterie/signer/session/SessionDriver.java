@@ -259,7 +259,7 @@ public final class SessionDriver implements AutoCloseable {
     switch (share.state()) {
       case ACTIVE -> claim(session, Event.CHECKED, share.sealed());
       case PROVISIONAL -> {
-        session.state = SessionLifecycle.next(session.state, Event.KEY_PROVISIONAL);
+        move(session, Event.KEY_PROVISIONAL);
         activation.awaitActive(plan.key(), session, () -> run(session, () -> keyActive(session)));
       }
     }
@@ -269,7 +269,7 @@ public final class SessionDriver implements AutoCloseable {
     if (!SessionLifecycle.allows(session.state, Event.KEY_ACTIVE)) {
       return;
     }
-    session.state = SessionLifecycle.next(session.state, Event.KEY_ACTIVE);
+    move(session, Event.KEY_ACTIVE);
     try {
       beginSigning(session);
     } catch (RefusedException e) {
@@ -310,7 +310,7 @@ public final class SessionDriver implements AutoCloseable {
 
   private void claim(Session session, Event event, ByteString sealedShare) {
     SessionPlan plan = session.plan();
-    session.state = SessionLifecycle.next(session.state, event);
+    move(session, event);
     claims
         .claimOnce(
             new ClaimLedger.Claim(
@@ -351,7 +351,7 @@ public final class SessionDriver implements AutoCloseable {
 
   private void start(Session session, ByteString sealedShare) {
     SessionPlan plan = session.plan();
-    session.state = SessionLifecycle.next(session.state, Event.CLAIMED);
+    move(session, Event.CLAIMED);
     SessionConfig.Builder config =
         SessionConfig.newBuilder()
             .setProtocol(plan.protocol().id())
@@ -528,7 +528,7 @@ public final class SessionDriver implements AutoCloseable {
       end(session, Event.LAST_SENT_UNOBSERVED, NO_CAUSE, NO_RESULT);
       return;
     }
-    session.state = SessionLifecycle.next(session.state, Event.LAST_SENT);
+    move(session, Event.LAST_SENT);
     session.lane.giveWay();
   }
 
@@ -547,7 +547,7 @@ public final class SessionDriver implements AutoCloseable {
 
   private void store(Session session, Done done) {
     SessionPlan plan = session.plan();
-    session.state = SessionLifecycle.next(session.state, Event.SHARE_MADE);
+    move(session, Event.SHARE_MADE);
     KeyShare share =
         new KeyShare(
             plan.key(),
@@ -699,7 +699,7 @@ public final class SessionDriver implements AutoCloseable {
 
   private void end(Session session, Event event, String cause, ByteString result) {
     State before = session.state;
-    session.state = SessionLifecycle.next(before, event);
+    move(session, event);
     SessionPlan plan = session.plan;
     if (plan == null) {
       audit.record(Audit.refused(session.id, session.coordinator, cause));
@@ -740,6 +740,13 @@ public final class SessionDriver implements AutoCloseable {
     } finally {
       endings.unlock();
     }
+  }
+
+  /** The only place where a session's state changes. */
+  private static void move(Session session, Event event) {
+    State before = session.state;
+    session.state = SessionLifecycle.next(before, event);
+    log.debug("session {}: {} -> {} -> {}", session.id, before, event, session.state);
   }
 
   // ---- counting, logging, time -----------------------------------------------------------------

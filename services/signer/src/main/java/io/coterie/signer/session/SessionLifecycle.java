@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import java.util.EnumMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
@@ -14,31 +15,31 @@ public final class SessionLifecycle {
 
   /** Where a session is. */
   public enum State {
-    /** The order has come; nothing of it is believed yet. */
-    RECEIVED,
-    /** The order is good, but the key is still provisional here. */
-    WAITING_FOR_KEY,
-    /** The claim is on its way to the disk. Nothing has been sent. */
-    CLAIMING,
-    /** The core runs. */
-    RUNNING,
-    /** This party has sent its last message and stays only to see the result. */
-    COMBINING,
-    /** A new share is on its way to the disk. */
-    STORING,
-    COMPLETED,
-    /** The request already has a share: its report was sent again, nothing was run. */
-    REPEATED,
-    /** Did not start, or its result may not be kept. */
-    REFUSED,
-    ABORTED,
-    TIMED_OUT,
-    /** By the coordinator that ordered it, or by a newer order for the same new key. */
-    CANCELLED,
-    /** This party has sent its last message; too many wait for their result already. */
-    CONTRIBUTED,
-    /** The process ended first. */
-    STOPPED;
+    RECEIVED("the order has come; nothing of it is believed yet"),
+    WAITING_FOR_KEY("the order is good, but the key is still provisional here"),
+    CLAIMING("the claim is on its way to the disk; nothing has been sent"),
+    RUNNING("the core runs"),
+    COMBINING("this party has sent its last message and stays only to see the result"),
+    STORING("a new share is on its way to the disk"),
+    COMPLETED("the signature was seen, or the share is stored and reported"),
+    REPEATED("the request has a share already: its report was sent again, nothing was run"),
+    REFUSED("it was not started, or its result may not be kept; the reason was reported"),
+    ABORTED("the core ended the run; cause and culprits were reported"),
+    TIMED_OUT("the deadline passed; the missing parties were reported as suspects"),
+    CANCELLED("by the coordinator that ordered it, or by a newer order for the same new key"),
+    CONTRIBUTED("this party has sent its last message; too many wait for their result already"),
+    STOPPED("the process ended first");
+
+    private final String text;
+
+    State(String text) {
+      this.text = text;
+    }
+
+    /** One line for people. */
+    public String text() {
+      return text;
+    }
 
     /** Nothing happens after it. */
     public boolean isFinal() {
@@ -47,37 +48,38 @@ public final class SessionLifecycle {
 
     /** As in metrics and the audit trail: {@code timed_out}. */
     public String label() {
-      return name().toLowerCase(java.util.Locale.ROOT);
+      return name().toLowerCase(Locale.ROOT);
     }
   }
 
   /** What happens to a session. */
   public enum Event {
-    /** Order, intent and policy agree, and the key can be used. */
-    CHECKED,
-    /** The same, but the key is not active yet. */
-    KEY_PROVISIONAL,
-    /** The awaited key became active. */
-    KEY_ACTIVE,
-    /** A share made by this very request exists. */
-    SHARE_EXISTS,
-    /** The claim is on disk. */
-    CLAIMED,
-    /** Only peers' messages are missing now. */
-    LAST_SENT,
-    /** The same, but too many sessions wait for that already. */
-    LAST_SENT_UNOBSERVED,
-    /** Key generation made a share. */
-    SHARE_MADE,
-    /** The share is on disk. */
-    SHARE_STORED,
-    /** The signature is complete. */
-    SIGNED,
-    REFUSE,
-    ABORT,
-    DEADLINE,
-    CANCEL,
-    STOP
+    CHECKED("order, intent and policy agree, and the key can be used"),
+    KEY_PROVISIONAL("the same, but the key is not active yet"),
+    KEY_ACTIVE("the awaited key became active"),
+    SHARE_EXISTS("a share made by this very request exists"),
+    CLAIMED("the claim is on disk"),
+    LAST_SENT("only peers' messages are missing now"),
+    LAST_SENT_UNOBSERVED("the same, but too many sessions wait for that already"),
+    SHARE_MADE("key generation made a share"),
+    SHARE_STORED("the share is on disk"),
+    SIGNED("the signature is complete"),
+    REFUSE("something speaks against it"),
+    ABORT("the core ended the run without a result"),
+    DEADLINE("the order's deadline passed"),
+    CANCEL("nobody wants the result any more"),
+    STOP("the process ends");
+
+    private final String text;
+
+    Event(String text) {
+      this.text = text;
+    }
+
+    /** One line for people. */
+    public String text() {
+      return text;
+    }
   }
 
   /** One line of the table. */
@@ -90,7 +92,6 @@ public final class SessionLifecycle {
           new Transition(State.RECEIVED, Event.KEY_PROVISIONAL, State.WAITING_FOR_KEY),
           new Transition(State.RECEIVED, Event.SHARE_EXISTS, State.REPEATED),
           new Transition(State.RECEIVED, Event.REFUSE, State.REFUSED),
-          new Transition(State.RECEIVED, Event.STOP, State.STOPPED),
           new Transition(State.WAITING_FOR_KEY, Event.KEY_ACTIVE, State.RECEIVED),
           new Transition(State.WAITING_FOR_KEY, Event.REFUSE, State.REFUSED),
           new Transition(State.WAITING_FOR_KEY, Event.CANCEL, State.CANCELLED),
