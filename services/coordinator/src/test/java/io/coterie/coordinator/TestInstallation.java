@@ -38,6 +38,7 @@ import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntFunction;
 import org.bouncycastle.asn1.x509.GeneralName;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.support.GenericApplicationContext;
@@ -51,7 +52,8 @@ final class TestInstallation implements AutoCloseable {
   final TestPki pki = new TestPki("installation");
   final MemoryNetwork network;
   final ScriptedParties parties;
-  final FakeCore core = new FakeCore();
+  final FakeCore core;
+  private final MpcCore usedCore;
   final IntentSigner wallet;
   final IntentSigner treasury;
   final IntentSigner stranger;
@@ -64,11 +66,27 @@ final class TestInstallation implements AutoCloseable {
 
   /** An installation with parties p1, p2, ..., all connected. */
   TestInstallation(Path folder, int partyCount, String... moreArguments) {
+    this(folder, partyCount, id -> new byte[32], new FakeCore(), moreArguments);
+  }
+
+  /**
+   * An installation with another core.
+   *
+   * @param evidenceKeys by party id
+   */
+  TestInstallation(
+      Path folder,
+      int partyCount,
+      IntFunction<byte[]> evidenceKeys,
+      MpcCore core,
+      String... moreArguments) {
     this.folder = folder;
+    this.usedCore = core;
+    this.core = core instanceof FakeCore fake ? fake : new FakeCore();
     List<Member> members = new ArrayList<>();
-    members.add(member("coordinator", Member.Role.COORDINATOR, 0));
+    members.add(member("coordinator", Member.Role.COORDINATOR, 0, new byte[0]));
     for (int i = 1; i <= partyCount; i++) {
-      members.add(member("p" + i, Member.Role.PARTY, i));
+      members.add(member("p" + i, Member.Role.PARTY, i, evidenceKeys.apply(i)));
     }
     network = new MemoryNetwork(new Roster(1, members));
     parties = new ScriptedParties(network);
@@ -110,7 +128,8 @@ final class TestInstallation implements AutoCloseable {
     arguments.addAll(List.of(moreArguments));
   }
 
-  private static Member member(String name, Member.Role role, int partyId) {
+  private static Member member(
+      String name, Member.Role role, int partyId, byte[] evidenceKey) {
     byte[] identity = new byte[33];
     identity[1] = (byte) partyId;
     return new Member(
@@ -121,7 +140,7 @@ final class TestInstallation implements AutoCloseable {
         UUID.nameUUIDFromBytes(name.getBytes(java.nio.charset.StandardCharsets.UTF_8)),
         1,
         identity,
-        role == Member.Role.PARTY ? new byte[32] : new byte[0]);
+        evidenceKey);
   }
 
   private static synchronized String createDatabase() {
@@ -189,7 +208,7 @@ final class TestInstallation implements AutoCloseable {
                 c -> {
                   GenericApplicationContext generic = (GenericApplicationContext) c;
                   generic.registerBean("testChannel", ChannelOpener.class, () -> opener);
-                  generic.registerBean("testCore", MpcCore.class, () -> core);
+                  generic.registerBean("testCore", MpcCore.class, () -> usedCore);
                 })
             .run(all.toArray(String[]::new));
     Calls.eventually(() -> bean(ChannelConnector.class).channel().isPresent());
