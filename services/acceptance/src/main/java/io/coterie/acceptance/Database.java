@@ -1,5 +1,7 @@
 package io.coterie.acceptance;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -9,6 +11,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import org.slf4j.LoggerFactory;
 
 /**
  * A real PostgreSQL server of our own, with its data in a folder that survives it. Durable: the
@@ -33,6 +36,9 @@ final class Database implements AutoCloseable {
   }
 
   private static EmbeddedPostgres launch(Path folder, int port) {
+    // Its progress is told by our own lines; a failure comes as an exception.
+    ((Logger) LoggerFactory.getLogger(EmbeddedPostgres.class.getPackageName()))
+        .setLevel(Level.WARN);
     try {
       Files.createDirectories(folder);
       return EmbeddedPostgres.builder()

@@ -54,6 +54,19 @@ public record Metrics(List<Sample> samples) {
     };
   }
 
+  /** The same with one more label on every sample. */
+  Metrics labelled(String key, String value) {
+    return new Metrics(
+        samples.stream()
+            .map(
+                s -> {
+                  Map<String, String> labels = new TreeMap<>(s.labels());
+                  labels.put(key, value);
+                  return new Sample(s.name(), labels, s.value());
+                })
+            .toList());
+  }
+
   /** Everything of several services together. */
   static Metrics union(Collection<Metrics> all) {
     return new Metrics(all.stream().flatMap(m -> m.samples().stream()).toList());

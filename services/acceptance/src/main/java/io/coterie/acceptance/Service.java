@@ -72,7 +72,7 @@ public final class Service implements AutoCloseable {
 
   /** What the service wrote to its log. In one JVM all services share the log. */
   public Path log() {
-    return folder.resolve("log.json");
+    return ownProcess ? folder.resolve("log.json") : folder.resolveSibling("log.json");
   }
 
   public URI management() {
@@ -183,10 +183,8 @@ public final class Service implements AutoCloseable {
   }
 
   /** Waits for a file that the service writes. */
-  Path awaitFile(String file, Duration timeout) {
-    Path path = folder.resolve(file);
-    await(timeout, () -> Files.exists(path), "writing " + file);
-    return path;
+  void awaitFile(Path file, Duration timeout) {
+    await(timeout, () -> Files.exists(file), "writing " + file);
   }
 
   private interface Condition {
@@ -216,14 +214,14 @@ public final class Service implements AutoCloseable {
     }
   }
 
-  /** A reading of the Prometheus endpoint. */
+  /** A reading of the Prometheus endpoint, with the label {@code service}. */
   public Metrics metrics() {
     try {
       HttpResponse<String> answer = get("/actuator/prometheus");
       if (answer.statusCode() != 200) {
         throw new IllegalStateException(name + " /actuator/prometheus: " + answer.statusCode());
       }
-      return Metrics.parse(answer.body());
+      return Metrics.parse(answer.body()).labelled("service", name);
     } catch (IOException e) {
       throw new UncheckedIOException(name + " gives no metrics", e);
     }

@@ -32,15 +32,13 @@ public final class WalletBackend implements AutoCloseable {
   private static final Duration DEADLINE = Duration.ofSeconds(60);
 
   private final String name;
-  private final Path keyFile;
   private final InstallationCa.Leaf certificate;
   private final IntentSigner intents;
   private final ManagedChannel channel;
 
   WalletBackend(
-      String name, Path folder, InstallationCa ca, InstallationCa.Leaf certificate, int port) {
+      String name, Path keyFile, InstallationCa ca, InstallationCa.Leaf certificate, int port) {
     this.name = name;
-    this.keyFile = folder.resolve(name + "-requester.pem");
     this.certificate = certificate;
     this.intents = RequesterKeyFile.read(name, keyFile);
     try {
@@ -59,10 +57,6 @@ public final class WalletBackend implements AutoCloseable {
 
   public String name() {
     return name;
-  }
-
-  Path keyFile() {
-    return keyFile;
   }
 
   InstallationCa.Leaf certificate() {

@@ -1,5 +1,6 @@
 package io.coterie.signer.config;
 
+import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.intent.RequesterDirectory;
 import io.coterie.platform.telemetry.Buckets;
@@ -17,6 +18,7 @@ import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.springframework.boot.actuate.autoconfigure.endpoint.EndpointAutoConfiguration;
 import org.springframework.boot.actuate.autoconfigure.endpoint.jackson.JacksonEndpointAutoConfiguration;
 import org.springframework.boot.actuate.autoconfigure.endpoint.web.WebEndpointAutoConfiguration;
@@ -123,16 +125,22 @@ public class SignerConfiguration {
   }
 
   @Bean
+  Supplier<MpcCore> nativeCore() {
+    return NativeMpcCore::load;
+  }
+
+  @Bean
   Party party(
       SignerProperties properties,
       DataKeySource dataKeys,
+      Supplier<MpcCore> nativeCore,
       PolicyGate policy,
       SignerMetrics metrics,
       MeterRegistry registry) {
     return new Party(
         properties,
         dataKeys,
-        NativeMpcCore::load,
+        nativeCore,
         new SignalAccess(properties, registry),
         policy,
         metrics,

@@ -1,0 +1,440 @@
+package io.coterie.acceptance;
+
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.RosterFile;
+import io.coterie.channel.SendMode;
+import io.coterie.cli.RequesterKeyFile;
+import io.coterie.coordinator.CoordinatorApplication;
+import io.coterie.messaging.MessagingApplication;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.signer.SignerApplication;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.ServerSocket;
+import java.net.http.HttpClient;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+
+/**
+ * A whole installation on this machine: PostgreSQL, messaging, coordinator and n signers, with a
+ * certificate authority of its own, real TLS between them, and identities that were enrolled and
+ * pinned.
+ *
+ * <pre>{@code
+ * try (Cluster cluster = Cluster.of(3).threshold(2).start()) {
+ *   cluster.createKey("treasury");
+ *   cluster.wallet().sign("treasury", "hello");
+ * }
+ * }</pre>
+ */
+public final class Cluster implements AutoCloseable {
+  /** The requester whom every service allows every key. */
+  public static final String WALLET = "wallet";
+
+  /** The requester whom every service allows only keys named {@code audit-*}. */
+  public static final String AUDITOR = "auditor";
+
+  private static final Duration START_TIMEOUT = Duration.ofSeconds(120);
+  private static final List<String> REGIONS = List.of("eu-central", "us-east", "ap-south");
+
+  private static final Service.Program MESSAGING =
+      new Service.Program(MessagingApplication::start, MessagingApplication.class, "160m");
+  private static final Service.Program COORDINATOR =
+      new Service.Program(CoordinatorApplication::start, CoordinatorApplication.class, "160m");
+  private static final Service.Program SIGNER =
+      new Service.Program(SignerApplication::start, SignerApplication.class, "96m");
+
+  private final Builder plan;
+  private final Path folder;
+  private final InstallationCa ca;
+  private final Database database;
+  private final Service messaging;
+  private final Service coordinator;
+  private final Map<String, Service> signers = new LinkedHashMap<>();
+  private final Map<String, WalletBackend> backends = new LinkedHashMap<>();
+  private final int apiPort;
+  private final int messagingPort;
+
+  /** Starts describing an installation of n parties. */
+  public static Builder of(int parties) {
+    return new Builder(parties);
+  }
+
+  /** What is to be built. */
+  public static final class Builder {
+    private final int parties;
+    private int threshold;
+    private Path folder = Path.of("target", "cluster");
+    private SendMode sendMode = SendMode.GROUP;
+    private boolean processes;
+    private Consumer<String> progress = line -> {};
+    private final Map<String, List<String>> more = new LinkedHashMap<>();
+
+    private Builder(int parties) {
+      this.parties = parties;
+      this.threshold = parties;
+    }
+
+    /** Parties needed to sign with keys made by {@link Cluster#createKey(String)}; n by default. */
+    public Builder threshold(int threshold) {
+      this.threshold = threshold;
+      return this;
+    }
+
+    /** Where everything is kept; emptied at the start. */
+    public Builder folder(Path folder) {
+      this.folder = folder;
+      return this;
+    }
+
+    public Builder sendMode(SendMode sendMode) {
+      this.sendMode = sendMode;
+      return this;
+    }
+
+    /** Each service as a process of its own; otherwise all are contexts of this JVM. */
+    public Builder processes() {
+      this.processes = true;
+      return this;
+    }
+
+    /** Receives a line for each thing done. */
+    public Builder progress(Consumer<String> progress) {
+      this.progress = progress;
+      return this;
+    }
+
+    /** A further Spring setting of one service, {@code --key=value}. */
+    public Builder setting(String service, String argument) {
+      more.computeIfAbsent(service, s -> new ArrayList<>()).add(argument);
+      return this;
+    }
+
+    /** Starts everything and waits until it is ready. */
+    public Cluster start() {
+      Cluster cluster = new Cluster(this);
+      try {
+        cluster.startServices();
+        return cluster;
+      } catch (RuntimeException | Error e) {
+        cluster.close();
+        throw e;
+      }
+    }
+  }
+
+  private Cluster(Builder plan) {
+    this.plan = plan;
+    this.folder = plan.folder.toAbsolutePath().normalize();
+    empty(folder);
+    ca = InstallationCa.create(folder.resolve("ca"));
+    List<Integer> ports = freePorts(5 + plan.parties);
+    apiPort = ports.get(0);
+    messagingPort = ports.get(1);
+    List<String> members = new ArrayList<>(partyNames());
+    members.add(Settings.COORDINATOR);
+    Settings settings =
+        new Settings(folder, ca, messagingPort, plan.sendMode, plan.processes, members);
+    List<Settings.Requester> requesters =
+        List.of(requester(WALLET, "*"), requester(AUDITOR, "keys/audit-*"));
+    for (Settings.Requester requester : requesters) {
+      backends.put(
+          requester.name(),
+          new WalletBackend(
+              requester.name(),
+              keyFile(requester.name()),
+              ca,
+              ca.client(requester.name()),
+              apiPort));
+    }
+    database = Database.start(folder.resolve("database"), ports.get(2));
+    database.create("messaging");
+    database.create("coordinator");
+
+    HttpClient http = httpClient();
+    messaging =
+        service(
+            "messaging",
+            MESSAGING,
+            settings.messaging(messagingPort, ports.get(3), database),
+            ports.get(3),
+            http);
+    coordinator =
+        service(
+            Settings.COORDINATOR,
+            COORDINATOR,
+            settings.coordinator(apiPort, ports.get(4), database, requesters),
+            ports.get(4),
+            http);
+    for (int party = 1; party <= plan.parties; party++) {
+      String name = partyName(party);
+      int port = ports.get(4 + party);
+      String region = REGIONS.get((party - 1) % REGIONS.size());
+      List<String> arguments = settings.signer(name, party, region, port, requesters);
+      signers.put(name, service(name, SIGNER, arguments, port, http));
+    }
+  }
+
+  private Service service(
+      String name, Service.Program program, List<String> arguments, int port, HttpClient http) {
+    List<String> all = new ArrayList<>(arguments);
+    all.addAll(plan.more.getOrDefault(name, List.of()));
+    return new Service(name, program, all, folder.resolve(name), port, http, plan.processes);
+  }
+
+  private void startServices() {
+    plan.progress.accept("PostgreSQL runs, fsync on");
+    messaging.start();
+    messaging.awaitReady(START_TIMEOUT);
+    plan.progress.accept("messaging is ready at https://localhost:" + messagingPort);
+    coordinator.start();
+    signers.values().forEach(Service::start);
+    pinIdentities();
+    for (Service service : services()) {
+      service.awaitReady(START_TIMEOUT);
+    }
+    plan.progress.accept("coordinator is ready at localhost:" + apiPort);
+    plan.progress.accept("signers are ready: " + String.join(", ", signers.keySet()));
+  }
+
+  /** The operator's part: collects every member's own entry out of band and pins all of them. */
+  private void pinIdentities() {
+    List<Member> members = new ArrayList<>();
+    List<Service> holders = new ArrayList<>(signers.values());
+    holders.add(coordinator);
+    try {
+      for (Service holder : holders) {
+        Path entry = dataFolder(holder).resolve("roster-entry.json");
+        holder.awaitFile(entry, START_TIMEOUT);
+        members.add(RosterFile.parseEntry(Files.readAllBytes(entry)));
+      }
+      Roster roster = new Roster(1, members);
+      for (Service holder : holders) {
+        RosterFile.write(dataFolder(holder).resolve("roster.json"), roster);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    plan.progress.accept(members.size() + " identities enrolled, collected and pinned");
+  }
+
+  private Path dataFolder(Service service) {
+    return service == coordinator ? service.folder() : service.folder().resolve("data");
+  }
+
+  /** Creates {@code keys/key} among all parties with the cluster's threshold. */
+  public Key createKey(String key) {
+    return wallet().createKey(key, plan.threshold, partyNames());
+  }
+
+  public int threshold() {
+    return plan.threshold;
+  }
+
+  /** Names of all parties, in the order of their ids. */
+  public List<String> partyNames() {
+    List<String> names = new ArrayList<>();
+    for (int party = 1; party <= plan.parties; party++) {
+      names.add(partyName(party));
+    }
+    return names;
+  }
+
+  private static String partyName(int party) {
+    return "party-" + party;
+  }
+
+  /** The requester who may do everything. */
+  public WalletBackend wallet() {
+    return backend(WALLET);
+  }
+
+  public WalletBackend backend(String requester) {
+    WalletBackend backend = backends.get(requester);
+    if (backend == null) {
+      throw new IllegalArgumentException("no requester " + requester);
+    }
+    return backend;
+  }
+
+  public Service messaging() {
+    return messaging;
+  }
+
+  public Service coordinator() {
+    return coordinator;
+  }
+
+  /** The signer of a party, {@code party-1} to {@code party-n}. */
+  public Service signer(String party) {
+    Service signer = signers.get(party);
+    if (signer == null) {
+      throw new IllegalArgumentException("no party " + party);
+    }
+    return signer;
+  }
+
+  public List<Service> signers() {
+    return List.copyOf(signers.values());
+  }
+
+  /** Messaging, coordinator, signers. */
+  public List<Service> services() {
+    List<Service> all = new ArrayList<>(List.of(messaging, coordinator));
+    all.addAll(signers.values());
+    return all;
+  }
+
+  Database database() {
+    return database;
+  }
+
+  InstallationCa ca() {
+    return ca;
+  }
+
+  public Path folder() {
+    return folder;
+  }
+
+  int apiPort() {
+    return apiPort;
+  }
+
+  int messagingPort() {
+    return messagingPort;
+  }
+
+  /** Ends a party as {@code kill -9} does. */
+  public void kill(String party) {
+    signer(party).kill();
+  }
+
+  /** Starts a killed party and waits until it is ready. */
+  public void restart(String party) {
+    signer(party).restart(START_TIMEOUT);
+  }
+
+  /** One reading of all services' metrics. */
+  Metrics metrics() {
+    return Metrics.union(services().stream().map(Service::metrics).toList());
+  }
+
+  /** A profile with which {@code bin/coterie} speaks to this installation as a requester. */
+  Path writeProfile(String requester) {
+    WalletBackend backend = backend(requester);
+    try {
+      return Files.writeString(
+          folder.resolve("profile.properties"),
+          """
+          endpoint=localhost:%d
+          management=%s
+          ca=%s
+          cert=%s
+          key=%s
+          requester=%s
+          requester-key=%s
+          """
+              .formatted(
+                  apiPort,
+                  coordinator.management(),
+                  ca.certificateFile(),
+                  backend.certificate().certificate(),
+                  backend.certificate().key(),
+                  requester,
+                  keyFile(requester)));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private Settings.Requester requester(String name, String keys) {
+    RequesterKeyFile.create(RequesterKeyFile.Algorithm.ED25519, keyFile(name));
+    return new Settings.Requester(name, RequesterKeyFile.publicFile(keyFile(name)), keys);
+  }
+
+  private Path keyFile(String requester) {
+    return folder.resolve(requester + "-requester.pem");
+  }
+
+  /** Stops everything in order: those who call before those who are called. */
+  @Override
+  public void close() {
+    backends.values().forEach(WalletBackend::close);
+    coordinator.close();
+    signers.values().forEach(Service::close);
+    messaging.close();
+    database.close();
+  }
+
+  /** TLS that trusts this installation's CA and nothing else. */
+  SSLContext tls() {
+    try {
+      KeyStore trust = KeyStore.getInstance(KeyStore.getDefaultType());
+      trust.load(null, null);
+      trust.setCertificateEntry("ca", ca.certificate());
+      TrustManagerFactory managers =
+          TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+      managers.init(trust);
+      SSLContext tls = SSLContext.getInstance("TLSv1.3");
+      tls.init(null, managers.getTrustManagers(), null);
+      return tls;
+    } catch (GeneralSecurityException | IOException e) {
+      throw new IllegalStateException("cannot pin the installation's CA", e);
+    }
+  }
+
+  private HttpClient httpClient() {
+    return HttpClient.newBuilder()
+        .version(HttpClient.Version.HTTP_1_1)
+        .sslContext(tls())
+        .connectTimeout(Duration.ofSeconds(5))
+        .build();
+  }
+
+  private static List<Integer> freePorts(int count) {
+    List<ServerSocket> sockets = new ArrayList<>();
+    try {
+      List<Integer> ports = new ArrayList<>();
+      for (int i = 0; i < count; i++) {
+        ServerSocket socket = new ServerSocket(0);
+        sockets.add(socket);
+        ports.add(socket.getLocalPort());
+      }
+      for (ServerSocket socket : sockets) {
+        socket.close();
+      }
+      return ports;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void empty(Path folder) {
+    try {
+      if (Files.exists(folder)) {
+        try (Stream<Path> files = Files.walk(folder)) {
+          for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+            Files.delete(file);
+          }
+        }
+      }
+      Files.createDirectories(folder);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

@@ -1,0 +1,251 @@
+package io.coterie.acceptance;
+
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.Signing;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Predicate;
+import java.util.stream.IntStream;
+
+/**
+ * {@code make demo}: a whole installation on this machine, a key that no party holds, a signature
+ * by two of three parties, and its verification by an implementation that is not ours. With {@code
+ * KEEP=1} in the environment it stays up.
+ */
+public final class Demo {
+  private static final String KEY = "demo";
+  private static final String MESSAGE =
+      "withdrawal 4711: 1.25 ETH to 0x52908400098527886E0F7030069857D2E4169EE7";
+  private static final int WARM_SIGNATURES = 30;
+  private static final String KEYGEN = "bls_keygen_1";
+  private static final String SIGN = "bls_sign_1";
+
+  private final PrintStream out = System.out;
+  private final long started = System.nanoTime();
+  private final boolean color = System.console() != null && System.console().isTerminal();
+
+  private Demo() {}
+
+  public static void main(String[] args) throws InterruptedException {
+    boolean keep = !System.getenv().getOrDefault("KEEP", "").isBlank();
+    boolean verified;
+    try {
+      verified = new Demo().run(keep);
+    } catch (RuntimeException e) {
+      System.err.println("the demo failed: " + e.getMessage());
+      e.printStackTrace(System.err);
+      verified = false;
+    }
+    System.exit(verified ? 0 : 1);
+  }
+
+  private boolean run(boolean keep) throws InterruptedException {
+    title("Starting messaging, a coordinator and three signers");
+    try (OutsideVerifier outside = OutsideVerifier.start(Path.of(""));
+        Cluster cluster =
+            Cluster.of(3)
+                .threshold(2)
+                .folder(Path.of("build", "demo"))
+                .progress(this::step)
+                .start()) {
+
+      title("Creating a 2-of-3 key by distributed key generation");
+      Metrics before = cluster.metrics();
+      long begin = System.nanoTime();
+      Key key = cluster.createKey(KEY);
+      double keyMs = millisSince(begin);
+      Metrics keygen = cluster.metrics().since(before);
+      row("key", key.getName() + ", " + key.getState() + ", epoch " + key.getEpoch());
+      row("scheme", "BLS12-381, 48-byte keys in G1, proof-of-possession suite");
+      row(
+          "parties",
+          key.getThreshold()
+              + " of "
+              + key.getPartiesCount()
+              + ": "
+              + String.join(", ", key.getPartiesList()));
+      row("public key", hex(key.getPublicKey().toByteArray()));
+      row("took", "%.0f ms, four rounds".formatted(keyMs));
+      rounds(cluster, keygen, KEYGEN);
+
+      title("Signing through the public gRPC API");
+      WalletBackend wallet = cluster.wallet();
+      byte[] message = MESSAGE.getBytes(StandardCharsets.UTF_8);
+      SignRequest request =
+          WalletBackend.signRequest(
+              wallet.intents().sign(WalletBackend.signingIntent(KEY, message).build()));
+      begin = System.nanoTime();
+      Signing signing = wallet.signings().sign(request);
+      double firstMs = millisSince(begin);
+      Signing again = wallet.signings().sign(request);
+      Metrics beforeWarm = cluster.metrics();
+      List<Double> warm =
+          IntStream.range(0, WARM_SIGNATURES)
+              .mapToObj(
+                  i -> {
+                    long start = System.nanoTime();
+                    wallet.sign(KEY, MESSAGE + " #" + i);
+                    return millisSince(start);
+                  })
+              .sorted()
+              .toList();
+      Metrics sign = cluster.metrics().since(beforeWarm);
+      row("message", MESSAGE);
+      row("signed by", String.join(", ", signing.getSigningSetList()));
+      row("signature", hex(signing.getSignature().toByteArray()));
+      row(
+          "same again",
+          again.getSignature().equals(signing.getSignature())
+              ? "the same request id gives the same bytes"
+              : "THE SAME REQUEST ID GAVE OTHER BYTES");
+      row(
+          "took",
+          "%.0f ms the first, then %.1f ms in the median of %d"
+              .formatted(firstMs, warm.get(warm.size() / 2), warm.size()));
+      rounds(cluster, sign, SIGN);
+
+      title("On the wire");
+      out.printf("  %-22s %12s %14s%n", "", "requests", "bytes sent");
+      traffic("one key generation", keygen, 1);
+      traffic("one signature", sign, WARM_SIGNATURES);
+
+      title("Verifying with an implementation that is not ours");
+      byte[] publicKey = key.getPublicKey().toByteArray();
+      byte[] signature = signing.getSignature().toByteArray();
+      OutsideVerifier.Verdict verdict =
+          outside.verify(publicKey, message, signature, key.getProofOfPossession().toByteArray());
+      byte[] altered = message.clone();
+      altered[0] ^= 1;
+      boolean refused = !outside.verify(publicKey, altered, signature).valid();
+      row("signature", verdict.valid() ? "valid, says " + verdict.by() : "NOT VALID");
+      row("one bit flipped", refused ? "refused" : "ACCEPTED");
+      boolean good =
+          verdict.valid() && refused && again.getSignature().equals(signing.getSignature());
+      if (good && keep) {
+        stay(cluster);
+      }
+      if (good) {
+        title("Done in %.1f s".formatted(millisSince(started) / 1000));
+      }
+      return good;
+    }
+  }
+
+  private void stay(Cluster cluster) throws InterruptedException {
+    String profile = "--profile " + relative(cluster.writeProfile(Cluster.WALLET));
+    title("Everything stays up; Ctrl-C ends it");
+    row("gRPC API", "localhost:" + cluster.apiPort() + " (mutual TLS, reflection on)");
+    row("messaging", "https://localhost:" + cluster.messagingPort());
+    for (Service service : cluster.services()) {
+      row(service.name(), service.management() + "/actuator/prometheus");
+    }
+    row("log of all", relative(cluster.coordinator().log()).toString());
+    out.println();
+    out.println("  Try:");
+    out.println("    bin/coterie doctor " + profile);
+    out.println("    bin/coterie keys list " + profile);
+    out.println("    bin/coterie sign " + KEY + " --message 'hello' " + profile);
+    out.println();
+    CountDownLatch interrupted = new CountDownLatch(1);
+    Thread main = Thread.currentThread();
+    Runtime.getRuntime()
+        .addShutdownHook(
+            new Thread(
+                () -> {
+                  interrupted.countDown();
+                  try {
+                    main.join(20_000);
+                  } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                  }
+                }));
+    interrupted.await();
+  }
+
+  /** Mean time of each round at each party, from the signers' Prometheus endpoints. */
+  private void rounds(Cluster cluster, Metrics metrics, String protocol) {
+    String timer = "coterie_protocol_round_seconds";
+    Predicate<Metrics.Sample> ofProtocol = s -> s.label("protocol").equals(protocol);
+    List<String> rounds =
+        metrics.samples().stream()
+            .filter(s -> s.name().equals(timer + "_count") && ofProtocol.test(s) && s.value() > 0)
+            .map(s -> s.label("round"))
+            .distinct()
+            .sorted()
+            .toList();
+    StringBuilder header = new StringBuilder("  %-14s".formatted("round"));
+    cluster.partyNames().forEach(p -> header.append("%14s".formatted(p)));
+    out.println();
+    out.println(header.append("   slowest peer"));
+    for (String round : rounds) {
+      StringBuilder line = new StringBuilder("  %-14s".formatted(round));
+      for (String party : cluster.partyNames()) {
+        Predicate<Metrics.Sample> series =
+            s ->
+                ofProtocol.test(s)
+                    && s.label("round").equals(round)
+                    && s.label("party").equals(party);
+        double count = metrics.sum(timer + "_count", series);
+        line.append(
+            count == 0
+                ? "%14s".formatted("-")
+                : "%11.1f ms".formatted(1000 * metrics.sum(timer + "_sum", series) / count));
+      }
+      out.println(line.append("   ").append(straggler(metrics, protocol, round)));
+    }
+  }
+
+  private static String straggler(Metrics metrics, String protocol, String round) {
+    String timer = "coterie_protocol_wait_seconds_sum";
+    return metrics.samples().stream()
+        .filter(
+            s ->
+                s.name().equals(timer)
+                    && s.label("protocol").equals(protocol)
+                    && s.label("round").equals(round)
+                    && s.value() > 0)
+        .max((a, b) -> Double.compare(a.value(), b.value()))
+        .map(s -> s.label("straggler"))
+        .orElse("-");
+  }
+
+  private void traffic(String what, Metrics metrics, int runs) {
+    out.printf(
+        Locale.ROOT,
+        "  %-22s %12.1f %14.0f%n",
+        what,
+        metrics.sum("coterie_channel_requests_total") / runs,
+        metrics.sum("coterie_channel_bytes_total", s -> s.label("direction").equals("out")) / runs);
+  }
+
+  private void title(String text) {
+    out.println();
+    out.println(color ? "\u001b[1m" + text + "\u001b[0m" : text);
+  }
+
+  private void step(String text) {
+    out.printf(Locale.ROOT, "  %5.1f s  %s%n", millisSince(started) / 1000, text);
+  }
+
+  private void row(String label, String value) {
+    out.printf("  %-16s %s%n", label, value);
+  }
+
+  private static Path relative(Path file) {
+    return Path.of("").toAbsolutePath().relativize(file);
+  }
+
+  private static String hex(byte[] bytes) {
+    return HexFormat.of().formatHex(bytes);
+  }
+
+  private static double millisSince(long nanos) {
+    return (System.nanoTime() - nanos) / 1e6;
+  }
+}

@@ -1,0 +1,51 @@
+package io.coterie.acceptance;
+
+import io.coterie.proto.custody.v1.Key;
+import java.nio.file.Path;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.ParameterContext;
+import org.junit.jupiter.api.extension.ParameterResolver;
+
+/**
+ * One 2-of-3 installation in this JVM with the key {@code shared}, for all tests that leave it as
+ * they found it. Started when the first test asks for it, stopped after the last one.
+ */
+final class SharedCluster implements ParameterResolver {
+  static final String KEY = "shared";
+
+  /** What a test may ask for. */
+  record Running(Cluster cluster, Key key, OutsideVerifier outside) implements AutoCloseable {
+    static Running start() {
+      Cluster cluster =
+          Cluster.of(3)
+              .threshold(2)
+              .folder(Path.of("target", "cluster-shared"))
+              .progress(line -> System.out.println("progress: shared cluster: " + line))
+              .start();
+      return new Running(cluster, cluster.createKey(KEY), OutsideVerifier.start(ProjectRoot.PATH));
+    }
+
+    WalletBackend wallet() {
+      return cluster.wallet();
+    }
+
+    @Override
+    public void close() {
+      outside.close();
+      cluster.close();
+    }
+  }
+
+  @Override
+  public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
+    return parameter.getParameter().getType() == Running.class;
+  }
+
+  @Override
+  public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
+    return context
+        .getRoot()
+        .getStore(ExtensionContext.Namespace.create(SharedCluster.class))
+        .computeIfAbsent(Running.class, type -> Running.start(), Running.class);
+  }
+}
