@@ -375,3 +375,51 @@ pub unsafe extern "C" fn mpc_buffer_free(buffer: *mut mpc_buffer) {
         bytes.zeroize();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panic_becomes_a_code() {
+        assert_eq!(guarded(|| panic!("inside")), MPC_INTERNAL);
+        assert_eq!(guarded(|| MPC_OK), MPC_OK);
+    }
+
+    #[test]
+    fn poisoned_session_answers_nothing_else() {
+        let config = crate::proto::SessionConfig {
+            protocol: crate::proto::ProtocolId::BlsKeygen1.into(),
+            session_id: vec![1; 32],
+            own: 1,
+            parties: Vec::new(),
+            threshold: 1,
+            key_id: "keys/poison".to_owned(),
+            epoch: 1,
+            payload: Vec::new(),
+            key_public: None,
+        };
+        let vault = Vault::open(&[1; 32]).unwrap();
+        let (identity, evidence_key) = vault.create_identity(b"me").unwrap();
+        let parties = vec![crate::proto::Party { id: 1, evidence_key }];
+        let config = prost::Message::encode_to_vec(&crate::proto::SessionConfig { parties, ..config });
+        let (running, _) = AnySession::start(Some(&vault), &config, &identity, &[]).unwrap();
+        let mut session = mpc_session { running, poisoned: true };
+        let mut step = mpc_buffer::EMPTY;
+        let nothing = mpc_view { data: core::ptr::null(), len: 0 };
+        // SAFETY: a live session and a writable output.
+        assert_eq!(unsafe { mpc_session_handle(&mut session, 1, nothing, &mut step) }, MPC_POISONED);
+        assert!(step.data.is_null());
+    }
+
+    #[test]
+    fn buffer_has_exactly_its_bytes() {
+        let mut bytes = Vec::with_capacity(64);
+        bytes.extend([1, 2, 3]);
+        let mut buffer = mpc_buffer::from_vec(bytes);
+        assert_eq!(buffer.len, 3);
+        // SAFETY: holds what the library put there.
+        unsafe { mpc_buffer_free(&mut buffer) };
+        assert!(buffer.data.is_null() && buffer.len == 0);
+    }
+}

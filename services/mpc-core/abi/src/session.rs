@@ -59,14 +59,7 @@ impl AnySession {
 
     /// Hands one envelope to the session; returns the step, encoded.
     pub fn handle(&mut self, sender: u32, envelope: &[u8]) -> Vec<u8> {
-        let Some(sender) = PartyId::new(sender) else {
-            let dropped = proto::Dropped { reason: i32::from(engine::Reject::Sender.number()) };
-            return proto::Step {
-                progress: Some(proto::Progress::Dropped(dropped)),
-                ..proto::Step::default()
-            }
-            .encode_and_wipe();
-        };
+        let Some(sender) = PartyId::new(sender) else { return self.unknown_sender() };
         match self {
             AnySession::BlsKeygen(session, key) => {
                 encode_step(session.handle(sender, envelope, &mut OsRng), |share| keygen_done(&share, key))
@@ -75,6 +68,18 @@ impl AnySession {
                 encode_step(session.handle(sender, envelope, &mut OsRng), sign_done)
             }
         }
+    }
+}
+
+impl AnySession {
+    fn unknown_sender(&self) -> Vec<u8> {
+        let round = match self {
+            AnySession::BlsKeygen(session, _) => session.round(),
+            AnySession::BlsSign(session) => session.round(),
+        };
+        let dropped = proto::Dropped { reason: i32::from(engine::Reject::Sender.number()) };
+        let progress = Some(proto::Progress::Dropped(dropped));
+        proto::Step { outgoing: Vec::new(), round: round.into(), progress }.encode_and_wipe()
     }
 }
 

@@ -291,12 +291,16 @@ impl<P: Protocol> Session<P> {
         &self.ctx
     }
 
-    fn step(&self, outgoing: Vec<Envelope>, progress: Progress<P::Output>) -> Step<P::Output> {
-        let round = match self.phase {
+    /// The round this party is in; 0 after the end.
+    pub fn round(&self) -> u8 {
+        match self.phase {
             Phase::Running(_) | Phase::Disputing => self.round,
             Phase::Ended | Phase::Over => 0,
-        };
-        Step { outgoing, round, progress }
+        }
+    }
+
+    fn step(&self, outgoing: Vec<Envelope>, progress: Progress<P::Output>) -> Step<P::Output> {
+        Step { outgoing, round: self.round(), progress }
     }
 
     fn receive(

@@ -1,7 +1,6 @@
 //! Whole sessions from seeds: what must hold whatever the network and up to n - 1 corrupt parties do.
 //!
-//! `SIM_SEED=<number> cargo test -p protocols --test bls_simulation` repeats one seed; `SIM_RUNS=<count>` runs that many
-//! from it on.
+//! `make sim SEED=<number>` repeats one seed, `make sim RUNS=<count>` runs that many. A failing test has printed its seed.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +12,7 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "../../protocols/tests/common/mod.rs"]
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,9 +28,9 @@ use sim::{Address, Faults, Outcome, Packet};
 
 fn seeds(default_runs: u64) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    match number("SIM_SEED") {
-        Some(seed) => seed..seed + number("SIM_RUNS").unwrap_or(1),
-        None => 0..number("SIM_RUNS").unwrap_or(default_runs),
+    match number("SEED") {
+        Some(seed) => seed..seed + number("RUNS").unwrap_or(1),
+        None => 0..number("RUNS").unwrap_or(default_runs),
     }
 }
 
@@ -176,7 +176,7 @@ fn key_generation_holds_its_promises() {
             assert!(signed.values().all(|outcome| outcome.done.is_some()));
         }
     }
-    if std::env::var("SIM_SEED").is_err() {
+    if std::env::var("SEED").is_err() {
         assert!(
             finished > 20 && blamed > 20,
             "the plans are worth running: {finished} finished, {blamed} blamed"

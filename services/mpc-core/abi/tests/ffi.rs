@@ -1,0 +1,530 @@
+//! The library as C sees it: every function with every bad argument, and whole sessions through it.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ptr::{null, null_mut};
+
+use coterie_mpc::proto::{self, Progress, SessionConfig, Step};
+use coterie_mpc::*;
+use prost::Message;
+
+const NOTHING: mpc_view = mpc_view { data: null(), len: 0 };
+
+fn view(bytes: &[u8]) -> mpc_view {
+    mpc_view { data: bytes.as_ptr(), len: bytes.len() }
+}
+
+fn empty() -> mpc_buffer {
+    mpc_buffer { data: null_mut(), len: 0 }
+}
+
+/// Something that a failing call has to clear.
+fn stale() -> mpc_buffer {
+    mpc_buffer { data: std::ptr::without_provenance_mut(8), len: 99 }
+}
+
+fn is_empty(buffer: &mpc_buffer) -> bool {
+    buffer.data.is_null() && buffer.len == 0
+}
+
+fn take(mut buffer: mpc_buffer) -> Vec<u8> {
+    if buffer.data.is_null() {
+        return Vec::new();
+    }
+    let bytes = unsafe { std::slice::from_raw_parts(buffer.data, buffer.len) }.to_vec();
+    unsafe { mpc_buffer_free(&mut buffer) };
+    assert!(is_empty(&buffer));
+    bytes
+}
+
+struct Vault(*mut mpc_vault);
+
+impl Vault {
+    fn new(byte: u8) -> Self {
+        let mut vault = null_mut();
+        assert_eq!(unsafe { mpc_vault_open(view(&[byte; 32]), &mut vault) }, MPC_OK);
+        Self(vault)
+    }
+
+    fn identity(&self, name: &str) -> (Vec<u8>, Vec<u8>) {
+        let (mut sealed, mut public) = (empty(), empty());
+        let code = unsafe { mpc_identity_create(self.0, view(name.as_bytes()), &mut sealed, &mut public) };
+        assert_eq!(code, MPC_OK);
+        (take(sealed), take(public))
+    }
+}
+
+impl Drop for Vault {
+    fn drop(&mut self) {
+        unsafe { mpc_vault_free(self.0) };
+    }
+}
+
+struct Session(*mut mpc_session);
+
+impl Session {
+    fn start(
+        vault: Option<&Vault>,
+        config: &[u8],
+        identity: &[u8],
+        share: &[u8],
+    ) -> Result<(Self, Step), (i32, String)> {
+        let vault = vault.map_or(null(), |vault| vault.0.cast_const());
+        let (mut session, mut step, mut detail) = (std::ptr::without_provenance_mut(8), stale(), stale());
+        let code = unsafe {
+            mpc_session_start(
+                vault,
+                view(config),
+                view(identity),
+                view(share),
+                &mut session,
+                &mut step,
+                &mut detail,
+            )
+        };
+        if code == MPC_OK {
+            assert!(is_empty(&detail));
+            return Ok((Self(session), Step::decode(take(step).as_slice()).unwrap()));
+        }
+        assert!(session.is_null() && is_empty(&step));
+        Err((code, String::from_utf8(take(detail)).unwrap()))
+    }
+
+    fn handle(&mut self, from: u32, envelope: &[u8]) -> Step {
+        let mut step = stale();
+        assert_eq!(unsafe { mpc_session_handle(self.0, from, view(envelope), &mut step) }, MPC_OK);
+        Step::decode(take(step).as_slice()).unwrap()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        unsafe { mpc_session_free(self.0) };
+    }
+}
+
+struct Party {
+    id: u32,
+    vault: Vault,
+    identity: Vec<u8>,
+    evidence_key: Vec<u8>,
+}
+
+fn parties(count: u32) -> Vec<Party> {
+    (1..=count)
+        .map(|id| {
+            let vault = Vault::new(u8::try_from(id).unwrap());
+            let (identity, evidence_key) = vault.identity(&format!("party-{id}"));
+            Party { id, vault, identity, evidence_key }
+        })
+        .collect()
+}
+
+fn config(protocol: proto::ProtocolId, own: u32, parties: &[&Party], threshold: u32) -> SessionConfig {
+    SessionConfig {
+        protocol: protocol.into(),
+        session_id: vec![5; 32],
+        own,
+        parties: parties
+            .iter()
+            .map(|party| proto::Party { id: party.id, evidence_key: party.evidence_key.clone() })
+            .collect(),
+        threshold,
+        key_id: "keys/ffi".to_owned(),
+        epoch: 1,
+        payload: Vec::new(),
+        key_public: None,
+    }
+}
+
+/// Delivers everything, first come first served.
+fn run(mut sessions: BTreeMap<u32, (Session, Step)>) -> BTreeMap<u32, proto::Done> {
+    let mut done = BTreeMap::new();
+    let mut queue = VecDeque::new();
+    let all: Vec<u32> = sessions.keys().copied().collect();
+    let mut settle = |id: u32, step: Step, queue: &mut VecDeque<(u32, u32, Vec<u8>)>| {
+        for outgoing in step.outgoing {
+            for to in
+                all.iter().filter(|to| **to != id && (outgoing.recipient == 0 || **to == outgoing.recipient))
+            {
+                queue.push_back((id, *to, outgoing.envelope.clone()));
+            }
+        }
+        match step.progress.unwrap() {
+            Progress::Done(result) => {
+                done.insert(id, result);
+            }
+            Progress::Abort(abort) => panic!("{}", abort.detail),
+            Progress::Waiting(_) | Progress::Dropped(_) => {}
+        }
+    };
+    for (id, (_, step)) in &mut sessions {
+        settle(*id, std::mem::take(step), &mut queue);
+    }
+    while let Some((from, to, envelope)) = queue.pop_front() {
+        let step = sessions.get_mut(&to).unwrap().0.handle(from, &envelope);
+        settle(to, step, &mut queue);
+    }
+    done
+}
+
+fn keygen(parties: &[Party], threshold: u32) -> BTreeMap<u32, proto::Done> {
+    let all: Vec<&Party> = parties.iter().collect();
+    let sessions = parties
+        .iter()
+        .map(|party| {
+            let config = config(proto::ProtocolId::BlsKeygen1, party.id, &all, threshold).encode_to_vec();
+            (party.id, Session::start(Some(&party.vault), &config, &party.identity, &[]).unwrap())
+        })
+        .collect();
+    run(sessions)
+}
+
+#[test]
+fn key_generation_and_signing_through_the_interface() {
+    assert_eq!(mpc_abi_version(), 1);
+    let parties = parties(3);
+    let keys = keygen(&parties, 2);
+    assert_eq!(keys.len(), 3);
+    let public = keys[&1].key_public.clone().unwrap();
+    assert!(keys.values().all(|done| done.key_public.as_ref() == Some(&public)));
+    let signers = [&parties[0], &parties[2]];
+    let mut sessions = BTreeMap::new();
+    for party in signers {
+        let config = SessionConfig {
+            payload: b"message".to_vec(),
+            ..config(proto::ProtocolId::BlsSign1, party.id, &signers, 2)
+        };
+        // The vault may go before the session does.
+        let vault = Vault::new(u8::try_from(party.id).unwrap());
+        let share = &keys[&party.id].sealed_share;
+        sessions.insert(party.id, Session::start(Some(&vault), &config.encode_to_vec(), &[], share).unwrap());
+    }
+    let observer = SessionConfig {
+        payload: b"message".to_vec(),
+        key_public: Some(public),
+        ..config(proto::ProtocolId::BlsSign1, 0, &signers, 2)
+    };
+    sessions.insert(0, Session::start(None, &observer.encode_to_vec(), &[], &[]).unwrap());
+    let signatures = run(sessions);
+    assert_eq!(signatures.len(), 3);
+    assert_eq!(signatures[&0].signature.len(), 96);
+    assert!(
+        signatures
+            .values()
+            .all(|done| done.signature == signatures[&0].signature && done.culprits.is_empty())
+    );
+}
+
+#[test]
+fn one_party_alone() {
+    let parties = parties(1);
+    let party = &parties[0];
+    let config_bytes = config(proto::ProtocolId::BlsKeygen1, 1, &[party], 1).encode_to_vec();
+    let (_, step) = Session::start(Some(&party.vault), &config_bytes, &party.identity, &[]).unwrap();
+    let Some(Progress::Done(done)) = step.progress else { panic!("not done at once") };
+    let sign =
+        SessionConfig { payload: b"m".to_vec(), ..config(proto::ProtocolId::BlsSign1, 1, &[party], 1) };
+    let (_, step) =
+        Session::start(Some(&party.vault), &sign.encode_to_vec(), &[], &done.sealed_share).unwrap();
+    assert!(matches!(step.progress, Some(Progress::Done(_))));
+}
+
+#[test]
+fn vault_seals_under_its_label() {
+    let (vault, other) = (Vault::new(1), Vault::new(2));
+    for plaintext in [&b""[..], b"x", &[7; 100_000]] {
+        let mut sealed = empty();
+        assert_eq!(
+            unsafe { mpc_vault_seal(vault.0, view(b"channel"), view(plaintext), &mut sealed) },
+            MPC_OK
+        );
+        let sealed = take(sealed);
+        let open = |vault: &Vault, label: &[u8], blob: &[u8]| {
+            let mut plain = stale();
+            let code = unsafe { mpc_vault_unseal(vault.0, view(label), view(blob), &mut plain) };
+            if code == MPC_OK { Ok(take(plain)) } else { Err((code, is_empty(&plain))) }
+        };
+        assert_eq!(open(&vault, b"channel", &sealed).unwrap(), plaintext);
+        let failed = Err((MPC_UNSEAL_FAILED, true));
+        assert_eq!(open(&other, b"channel", &sealed), failed);
+        assert_eq!(open(&vault, b"channe1", &sealed), failed);
+        assert_eq!(open(&vault, b"", &sealed), failed);
+        assert_eq!(open(&vault, b"channel", &[]), failed);
+        for at in [0, 1, 3, 4, 15, sealed.len() - 1] {
+            let mut altered = sealed.clone();
+            altered[at] ^= 1;
+            assert_eq!(open(&vault, b"channel", &altered), failed, "byte {at}");
+        }
+        for length in [0, 1, 4, 16, 31, sealed.len() - 1] {
+            assert_eq!(open(&vault, b"channel", &sealed[..length]), failed, "length {length}");
+        }
+    }
+    let (identity, _) = vault.identity("me");
+    let mut plain = stale();
+    assert_eq!(
+        unsafe { mpc_vault_unseal(vault.0, view(b""), view(&identity), &mut plain) },
+        MPC_UNSEAL_FAILED
+    );
+    assert!(is_empty(&plain));
+}
+
+#[test]
+fn every_function_refuses_every_bad_argument() {
+    let vault = Vault::new(1);
+    let hole = mpc_view { data: null(), len: 1 };
+    let huge = mpc_view { data: [0u8; 1].as_ptr(), len: MPC_MAX_INPUT + 1 };
+    let invalid = MPC_INVALID_ARGUMENT;
+    unsafe {
+        let mut handle = std::ptr::without_provenance_mut(8);
+        assert_eq!(mpc_vault_open(view(&[1; 32]), null_mut()), invalid);
+        for key in [hole, huge, NOTHING, view(&[1; 31]), view(&[1; 33])] {
+            handle = std::ptr::without_provenance_mut(8);
+            assert_eq!(mpc_vault_open(key, &mut handle), invalid);
+            assert!(handle.is_null());
+        }
+        assert!(handle.is_null());
+        mpc_vault_free(null_mut());
+
+        let long = [b'n'; 256];
+        for bad in [hole, huge, view(&long)] {
+            let mut out = stale();
+            assert_eq!(mpc_vault_seal(vault.0, bad, NOTHING, &mut out), invalid);
+            assert!(is_empty(&out));
+            if bad.len != 256 {
+                let mut out = stale();
+                assert_eq!(mpc_vault_seal(vault.0, NOTHING, bad, &mut out), invalid);
+                assert!(is_empty(&out));
+                let mut out = stale();
+                assert_eq!(mpc_vault_unseal(vault.0, bad, NOTHING, &mut out), invalid);
+                assert!(is_empty(&out));
+                let mut out = stale();
+                assert_eq!(mpc_vault_unseal(vault.0, NOTHING, bad, &mut out), invalid);
+                assert!(is_empty(&out));
+            }
+        }
+        let mut out = stale();
+        assert_eq!(mpc_vault_seal(null(), NOTHING, NOTHING, &mut out), invalid);
+        assert!(is_empty(&out));
+        let mut out = stale();
+        assert_eq!(mpc_vault_unseal(null(), NOTHING, NOTHING, &mut out), invalid);
+        assert!(is_empty(&out));
+        assert_eq!(mpc_vault_seal(vault.0, NOTHING, NOTHING, null_mut()), invalid);
+        assert_eq!(mpc_vault_unseal(vault.0, NOTHING, NOTHING, null_mut()), invalid);
+
+        for name in [hole, huge, NOTHING, view(&long), view(&[0xff, 0xfe])] {
+            let (mut sealed, mut public) = (stale(), stale());
+            assert_eq!(mpc_identity_create(vault.0, name, &mut sealed, &mut public), invalid);
+            assert!(is_empty(&sealed) && is_empty(&public));
+        }
+        let (mut sealed, mut public) = (stale(), stale());
+        assert_eq!(mpc_identity_create(null(), view(b"me"), &mut sealed, &mut public), invalid);
+        assert!(is_empty(&sealed) && is_empty(&public));
+        assert_eq!(mpc_identity_create(vault.0, view(b"me"), null_mut(), &mut public), invalid);
+        assert_eq!(mpc_identity_create(vault.0, view(b"me"), &mut sealed, null_mut()), invalid);
+
+        let (mut session, mut step, mut detail) = (null_mut(), empty(), empty());
+        let start = |config, identity, share, out, step_out, detail_out| {
+            mpc_session_start(vault.0, config, identity, share, out, step_out, detail_out)
+        };
+        for bad in [hole, huge] {
+            assert_eq!(start(bad, NOTHING, NOTHING, &mut session, &mut step, &mut detail), invalid);
+            assert_eq!(start(NOTHING, bad, NOTHING, &mut session, &mut step, &mut detail), invalid);
+            assert_eq!(start(NOTHING, NOTHING, bad, &mut session, &mut step, &mut detail), invalid);
+        }
+        assert_eq!(start(NOTHING, NOTHING, NOTHING, null_mut(), &mut step, &mut detail), invalid);
+        assert_eq!(start(NOTHING, NOTHING, NOTHING, &mut session, null_mut(), &mut detail), invalid);
+        assert_eq!(start(NOTHING, NOTHING, NOTHING, &mut session, &mut step, null_mut()), invalid);
+        assert_eq!(start(view(&[0xff; 9]), NOTHING, NOTHING, &mut session, &mut step, &mut detail), invalid);
+        assert_eq!(String::from_utf8(take(detail)).unwrap(), "config is not a SessionConfig");
+        assert!(session.is_null() && is_empty(&step));
+
+        let mut out = stale();
+        assert_eq!(mpc_session_handle(null_mut(), 1, NOTHING, &mut out), invalid);
+        assert!(is_empty(&out));
+        mpc_session_free(null_mut());
+        mpc_buffer_free(null_mut());
+        let mut nothing = empty();
+        mpc_buffer_free(&mut nothing);
+    }
+    let parties = parties(2);
+    let all: Vec<&Party> = parties.iter().collect();
+    let config = config(proto::ProtocolId::BlsKeygen1, 1, &all, 2).encode_to_vec();
+    let (mut running, _) =
+        Session::start(Some(&parties[0].vault), &config, &parties[0].identity, &[]).unwrap();
+    for bad in [hole, huge] {
+        let mut out = stale();
+        assert_eq!(unsafe { mpc_session_handle(running.0, 2, bad, &mut out) }, invalid);
+        assert!(is_empty(&out));
+    }
+    assert_eq!(unsafe { mpc_session_handle(running.0, 2, NOTHING, null_mut()) }, invalid);
+    // None of that hurt the session.
+    for (sender, reason) in [(0, 5), (1, 1), (70_000, 5)] {
+        let step = running.handle(sender, &[]);
+        assert_eq!(step.progress, Some(Progress::Dropped(proto::Dropped { reason })), "sender {sender}");
+        assert_eq!(step.round, 1);
+    }
+}
+
+#[test]
+fn setup_is_refused_with_a_reason() {
+    let parties = parties(3);
+    let all: Vec<&Party> = parties.iter().collect();
+    let me = &parties[0];
+    let base = config(proto::ProtocolId::BlsKeygen1, 1, &all, 2);
+    let start = |change: &dyn Fn(&mut SessionConfig)| {
+        let mut config = base.clone();
+        change(&mut config);
+        Session::start(Some(&me.vault), &config.encode_to_vec(), &me.identity, &[]).err()
+    };
+    let refused = |reason: &str| Some((MPC_SETUP_REFUSED, reason.to_owned()));
+    assert!(start(&|_| ()).is_none());
+    assert_eq!(start(&|c| c.protocol = 0), refused("unknown protocol"));
+    assert_eq!(start(&|c| c.protocol = 77), refused("unknown protocol"));
+    for length in [0, 31, 33] {
+        assert_eq!(start(&|c| c.session_id = vec![1; length]), refused("session_id is not 32 bytes"));
+    }
+    assert_eq!(start(&|c| c.own = 0), refused("an observer cannot run this protocol"));
+    assert_eq!(start(&|c| c.own = 4), refused("self is not among the parties"));
+    assert_eq!(start(&|c| c.own = 65_536), refused("a party id is not within 1..65535"));
+    assert_eq!(start(&|c| c.own = 2), refused("identity does not match the evidence key of self"));
+    assert_eq!(start(&|c| c.parties[1].id = 0), refused("a party id is not within 1..65535"));
+    assert_eq!(start(&|c| c.parties[1].id = 1), refused("party ids are not strictly ascending"));
+    assert_eq!(start(&|c| c.parties.reverse()), refused("party ids are not strictly ascending"));
+    assert_eq!(start(&|c| c.parties.clear()), refused("the number of parties is not within 1..20"));
+    assert_eq!(
+        start(&|c| c.parties = (1..=21).map(|id| proto::Party { id, ..c.parties[0].clone() }).collect()),
+        refused("the number of parties is not within 1..20")
+    );
+    for threshold in [0, 4, 21, u32::MAX] {
+        assert_eq!(
+            start(&|c| c.threshold = threshold),
+            refused("threshold is not within 1..number of parties"),
+            "threshold {threshold}"
+        );
+    }
+    let invalid_key = refused("an evidence key is not a valid Ed25519 public key");
+    assert_eq!(start(&|c| c.parties[2].evidence_key.clear()), invalid_key);
+    assert_eq!(start(&|c| c.parties[2].evidence_key = vec![0; 32]), invalid_key);
+    assert_eq!(start(&|c| c.parties[2].evidence_key.push(0)), invalid_key);
+    assert_eq!(
+        start(&|c| c.parties[2].evidence_key = c.parties[1].evidence_key.clone()),
+        refused("two parties have the same evidence key")
+    );
+    assert_eq!(start(&|c| c.key_id.clear()), refused("key_id is empty or too long"));
+    assert_eq!(start(&|c| c.key_id = "k".repeat(129)), refused("key_id is empty or too long"));
+    for epoch in [0, 2] {
+        assert_eq!(start(&|c| c.epoch = epoch), refused("epoch is not possible here"));
+    }
+    assert_eq!(
+        start(&|c| c.payload = vec![1]),
+        refused("payload has a length that the protocol does not allow")
+    );
+    let unexpected = refused("an input was given that the protocol does not take");
+    assert_eq!(start(&|c| c.key_public = Some(proto::KeyPublic::default())), unexpected);
+    let bytes = base.encode_to_vec();
+    assert_eq!(Session::start(Some(&me.vault), &bytes, &me.identity, &[1]).err(), unexpected);
+    assert_eq!(
+        Session::start(Some(&me.vault), &bytes, &[], &[]).err(),
+        refused("sealed identity is missing")
+    );
+    assert_eq!(Session::start(None, &bytes, &me.identity, &[]).err(), refused("vault is missing"));
+    let unseal = Some((MPC_UNSEAL_FAILED, String::new()));
+    assert_eq!(Session::start(Some(&me.vault), &bytes, &parties[1].identity, &[]).err(), unseal);
+    assert_eq!(Session::start(Some(&parties[1].vault), &bytes, &me.identity, &[]).err(), unseal);
+}
+
+#[test]
+fn signing_setup_is_refused_with_a_reason() {
+    let parties = parties(3);
+    let keys = keygen(&parties, 2);
+    let signers = [&parties[0], &parties[1]];
+    let me = &parties[0];
+    let base = config(proto::ProtocolId::BlsSign1, 1, &signers, 2);
+    let start = |change: &dyn Fn(&mut SessionConfig), share: &[u8]| {
+        let mut config = base.clone();
+        change(&mut config);
+        Session::start(Some(&me.vault), &config.encode_to_vec(), &[], share).err()
+    };
+    let own = &keys[&1].sealed_share;
+    let refused = |reason: &str| Some((MPC_SETUP_REFUSED, reason.to_owned()));
+    let mismatch = refused("the share is of another protocol, key, party, epoch or threshold");
+    assert_eq!(start(&|_| (), own), None);
+    // Evidence keys do not matter here.
+    assert_eq!(start(&|c| c.parties[1].evidence_key.clear(), own), None);
+    assert_eq!(start(&|_| (), &[]), refused("sealed share is missing"));
+    assert_eq!(start(&|_| (), &keys[&2].sealed_share), mismatch);
+    assert_eq!(start(&|c| c.own = 2, own), mismatch);
+    assert_eq!(start(&|c| c.threshold = 1, own), mismatch);
+    assert_eq!(start(&|c| c.key_id.push('2'), own), mismatch);
+    assert_eq!(start(&|c| c.epoch = 2, own), mismatch);
+    assert_eq!(start(&|c| c.parties.truncate(1), own), refused("fewer signers than the threshold"));
+    assert_eq!(start(&|c| c.parties[1].id = 9, own), refused("a signer holds no share of the key"));
+    assert_eq!(
+        start(&|c| c.key_public = keys[&1].key_public.clone(), own),
+        refused("an input was given that the protocol does not take")
+    );
+    let unseal = Some((MPC_UNSEAL_FAILED, String::new()));
+    assert_eq!(start(&|_| (), &me.identity), unseal);
+    assert_eq!(start(&|_| (), &own[..own.len() - 1]), unseal);
+    let mut altered = own.clone();
+    *altered.last_mut().unwrap() ^= 1;
+    assert_eq!(start(&|_| (), &altered), unseal);
+    // Another party's data key does not open it, whatever the label says.
+    let config = base.encode_to_vec();
+    assert_eq!(Session::start(Some(&parties[1].vault), &config, &[], own).err(), unseal);
+
+    let observe = |public: Option<proto::KeyPublic>, share: &[u8]| {
+        let config = SessionConfig { own: 0, key_public: public, ..base.clone() };
+        Session::start(None, &config.encode_to_vec(), &[], share).err()
+    };
+    let public = keys[&1].key_public.clone().unwrap();
+    let invalid = refused("key_public is not valid for this key, epoch and threshold");
+    assert_eq!(observe(Some(public.clone()), &[]), None);
+    assert_eq!(observe(None, &[]), refused("key_public is missing"));
+    assert_eq!(
+        observe(Some(public.clone()), own),
+        refused("an input was given that the protocol does not take")
+    );
+    assert_eq!(observe(Some(proto::KeyPublic::default()), &[]), invalid);
+    assert_eq!(observe(Some(proto::KeyPublic { public_key: vec![0; 48], ..public.clone() }), &[]), invalid);
+    assert_eq!(observe(Some(proto::KeyPublic { threshold: 3, ..public.clone() }), &[]), invalid);
+    assert_eq!(
+        observe(Some(proto::KeyPublic { proof_of_possession: vec![], ..public.clone() }), &[]),
+        invalid
+    );
+    let mut shares = public.verification_shares.clone();
+    shares[0].party = 0;
+    assert_eq!(observe(Some(proto::KeyPublic { verification_shares: shares, ..public }), &[]), invalid);
+}
+
+#[test]
+fn random_calls_never_panic_and_never_hurt() {
+    use proptest::prelude::*;
+    use proptest::test_runner::{Config, TestRunner};
+    let parties = parties(2);
+    let all: Vec<&Party> = parties.iter().collect();
+    let base = config(proto::ProtocolId::BlsKeygen1, 1, &all, 2).encode_to_vec();
+    let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
+    let bytes = || proptest::collection::vec(any::<u8>(), 0..200);
+    runner
+        .run(
+            &(bytes(), bytes(), any::<u32>(), 0..base.len(), any::<u8>()),
+            |(config, envelope, sender, at, flip)| {
+                let _ = Session::start(Some(&parties[0].vault), &config, &envelope, &config);
+                let mut altered = base.clone();
+                altered[at] ^= flip;
+                let _ = Session::start(Some(&parties[0].vault), &altered, &parties[0].identity, &[]);
+                let (mut session, first) =
+                    Session::start(Some(&parties[0].vault), &base, &parties[0].identity, &[]).unwrap();
+                let mut genuine = first.outgoing[0].envelope.clone();
+                session.handle(sender, &envelope);
+                let position = at % genuine.len();
+                genuine[position] ^= flip;
+                session.handle(2, &genuine);
+                Ok(())
+            },
+        )
+        .unwrap();
+}
