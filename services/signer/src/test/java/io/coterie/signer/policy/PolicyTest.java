@@ -1,0 +1,129 @@
+package io.coterie.signer.policy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class PolicyTest {
+  private static final RequesterRule RULE =
+      new RequesterRule(
+          List.of(new Glob("keys/treasury-*"), new Glob("keys/main")),
+          Set.of(Scheme.SCHEME_BLS12381),
+          false,
+          List.of(new Glob("withdrawal *"), new Glob("test")),
+          8);
+
+  private static final RequesterRule CREATOR =
+      new RequesterRule(
+          List.of(new Glob("keys/treasury-*")),
+          Set.of(Scheme.SCHEME_BLS12381),
+          true,
+          List.of(new Glob("*")),
+          8);
+
+  private static VerifiedIntent signing(String key, String purpose, int bytes, Scheme scheme) {
+    return new VerifiedIntent.Signing(
+        "wallet",
+        ByteString.EMPTY,
+        SignedIntent.getDefaultInstance(),
+        SigningIntent.newBuilder()
+            .setKey(key)
+            .setScheme(scheme)
+            .setPurpose(purpose)
+            .setMessage(ByteString.copyFrom(new byte[bytes]))
+            .build());
+  }
+
+  private static VerifiedIntent creation(String key) {
+    return new VerifiedIntent.KeyCreation(
+        "wallet",
+        ByteString.EMPTY,
+        SignedIntent.getDefaultInstance(),
+        KeyIntent.newBuilder()
+            .setKey(key)
+            .setScheme(Scheme.SCHEME_BLS12381)
+            .setPurpose("test")
+            .build());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "keys/main,        test,            8, SCHEME_BLS12381,    allowed",
+    "keys/treasury-1,  withdrawal 4711, 1, SCHEME_BLS12381,    allowed",
+    "keys/treasury-,   test,            1, SCHEME_BLS12381,    allowed",
+    "keys/treasury,    test,            1, SCHEME_BLS12381,    this key",
+    "keys/main2,       test,            1, SCHEME_BLS12381,    this key",
+    "keys/xmain,       test,            1, SCHEME_BLS12381,    this key",
+    "keys/main,        withdrawal,      1, SCHEME_BLS12381,    purpose",
+    "keys/main,        a withdrawal x,  1, SCHEME_BLS12381,    purpose",
+    "keys/main,        '',              1, SCHEME_BLS12381,    purpose",
+    "keys/main,        test,            9, SCHEME_BLS12381,    larger",
+    "keys/main,        test,            1, SCHEME_UNSPECIFIED, this scheme",
+  })
+  void table_of_signings(String key, String purpose, int bytes, Scheme scheme, String expected) {
+    assertThat(RULE.denial(signing(key, purpose, bytes, scheme)).orElse("allowed"))
+        .contains(expected);
+  }
+
+  @Test
+  void key_creation_is_a_right_of_its_own() {
+    assertThat(RULE.denial(creation("keys/main")).orElseThrow()).contains("create keys");
+    assertThat(CREATOR.denial(creation("keys/treasury-1"))).isEmpty();
+    assertThat(CREATOR.denial(creation("keys/main")).orElseThrow()).contains("this key");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "a,        a,            true",
+    "a,        b,            false",
+    "a,        aa,           false",
+    "*,        '',           true",
+    "*,        anything,     true",
+    "a*,       a,            true",
+    "a*,       abc,          true",
+    "a*,       ba,           false",
+    "*c,       abc,          true",
+    "*c,       cb,           false",
+    "a*c,      abc,          true",
+    "a*c,      ac,           true",
+    "a*c,      a,            false",
+    "ab*ba,    aba,          false",
+    "ab*ba,    abba,         true",
+    "a*b*c,    a1b2c,        true",
+    "a*b*c,    a1c2b,        false",
+    "a*b*b,    ab,           false",
+    "*a*b*,    xxaxxbxx,     true",
+    "*ab*ab*,  ab,           false",
+    "a**b,     ab,           true",
+    "a.c,      abc,          false",
+  })
+  void globs(String pattern, String text, boolean matches) {
+    assertThat(new Glob(pattern).matches(text)).isEqualTo(matches);
+  }
+
+  @Test
+  void glob_takes_time_in_proportion() {
+    Glob glob = new Glob("*a".repeat(127) + "*b");
+    long began = System.nanoTime();
+    assertThat(glob.matches("a".repeat(100_000))).isFalse();
+    assertThat(System.nanoTime() - began).isLessThan(1_000_000_000L);
+  }
+
+  @Test
+  void glob_has_bounds() {
+    assertThatThrownBy(() -> new Glob("")).isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new Glob("x".repeat(257)))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+}

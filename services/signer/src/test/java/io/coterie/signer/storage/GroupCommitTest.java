@@ -1,0 +1,165 @@
+package io.coterie.signer.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class GroupCommitTest {
+  @TempDir Path folder;
+  private final List<Integer> batches = new CopyOnWriteArrayList<>();
+  private final List<String> rollbacks = new CopyOnWriteArrayList<>();
+  private final CountDownLatch gate = new CountDownLatch(1);
+  private GroupCommit writer;
+
+  @BeforeEach
+  void open() throws SQLException {
+    writer =
+        new GroupCommit(
+            "test",
+            Database.writer(folder.resolve("test.db")),
+            new GroupCommit.Listener() {
+              @Override
+              public void committed(int writes, long nanos) {
+                batches.add(writes);
+              }
+
+              @Override
+              public void rolledBack() {
+                rollbacks.add("rolled back");
+              }
+            });
+  }
+
+  @AfterEach
+  void close() {
+    writer.close();
+  }
+
+  private static GroupCommit.Write<Boolean> put(String name) {
+    return db ->
+        db.update(
+                "INSERT INTO party_secret (name, sealed, public) VALUES (?, ?, ?)",
+                name,
+                new byte[1],
+                new byte[0])
+            == 1;
+  }
+
+  private CompletableFuture<Boolean> submit(GroupCommit.Write<Boolean> write) {
+    return writer.submit(write).toCompletableFuture();
+  }
+
+  /** Keeps the writer busy, so that what follows comes together. */
+  private void hold() {
+    writer.submit(
+        _ -> {
+          try {
+            gate.await();
+          } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+          }
+          return true;
+        });
+  }
+
+  private List<String> names() throws SQLException {
+    try (Database reader = Database.reader(folder.resolve("test.db"));
+        ResultSet rows =
+            reader.statement("SELECT name FROM party_secret ORDER BY name").executeQuery()) {
+      List<String> names = new ArrayList<>();
+      while (rows.next()) {
+        names.add(rows.getString(1));
+      }
+      return names;
+    }
+  }
+
+  @Test
+  void what_waits_together_is_one_transaction() throws Exception {
+    hold();
+    List<CompletableFuture<Boolean>> all = new ArrayList<>();
+    for (int n = 0; n < 100; n++) {
+      all.add(submit(put("n" + n)));
+    }
+    assertThat(all).noneMatch(CompletableFuture::isDone);
+    assertThat(names()).isEmpty();
+    gate.countDown();
+    CompletableFuture.allOf(all.toArray(CompletableFuture[]::new)).join();
+    assertThat(names()).hasSize(100);
+    assertThat(batches.stream().mapToInt(b -> b).sum()).isEqualTo(101);
+    assertThat(batches.size()).isLessThanOrEqualTo(2);
+  }
+
+  @Test
+  void bad_write_fails_alone_and_the_others_are_kept() throws Exception {
+    hold();
+    CompletableFuture<Boolean> first = submit(put("a"));
+    CompletableFuture<Boolean> bad = submit(db -> db.update("INSERT INTO no_table VALUES (1)") > 0);
+    CompletableFuture<Boolean> twice = submit(put("a"));
+    CompletableFuture<Boolean> last = submit(put("b"));
+    gate.countDown();
+    assertThat(first.join()).isTrue();
+    assertThat(last.join()).isTrue();
+    assertThatThrownBy(bad::join)
+        .isInstanceOf(CompletionException.class)
+        .hasCauseInstanceOf(StoreException.class);
+    assertThatThrownBy(twice::join).hasCauseInstanceOf(StoreException.class);
+    assertThat(names()).containsExactly("a", "b");
+    assertThat(rollbacks).isNotEmpty();
+  }
+
+  @Test
+  void half_done_write_leaves_nothing() throws Exception {
+    CompletableFuture<Boolean> half =
+        submit(
+            db -> {
+              put("a").run(db);
+              throw new SQLException("in the middle");
+            });
+    assertThatThrownBy(half::join).hasCauseInstanceOf(StoreException.class);
+    assertThat(names()).isEmpty();
+    assertThat(submit(put("b")).join()).isTrue();
+    assertThat(names()).containsExactly("b");
+  }
+
+  @Test
+  void lazy_write_comes_without_company_too() {
+    long began = System.nanoTime();
+    writer.submitLazily(put("lazy"));
+    io.coterie.signer.Installation.until("it is written", () -> batches.contains(1));
+    assertThat(System.nanoTime() - began).isGreaterThan(GroupCommit.LINGER_NANOS / 2);
+  }
+
+  @Test
+  void urgent_write_takes_lazy_ones_along() throws Exception {
+    writer.submitLazily(put("a"));
+    writer.submitLazily(put("b"));
+    submit(put("c")).join();
+    assertThat(names()).containsExactly("a", "b", "c");
+  }
+
+  @Test
+  void close_writes_what_waits_and_then_refuses() throws Exception {
+    hold();
+    CompletableFuture<Boolean> waiting = submit(put("a"));
+    writer.submitLazily(put("b"));
+    gate.countDown();
+    writer.close();
+    assertThat(waiting.join()).isTrue();
+    assertThat(names()).containsExactly("a", "b");
+    assertThatThrownBy(submit(put("c"))::join).hasCauseInstanceOf(StoreException.class);
+  }
+}

@@ -1,0 +1,315 @@
+package io.coterie.signer.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.audit.AuditTrail;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.session.ClaimLedger.Claim;
+import io.coterie.signer.session.ClaimLedger.Outcome;
+import io.coterie.signer.session.KeyShare;
+import io.coterie.signer.session.SessionId;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class PartyStoreTest {
+  @TempDir Path folder;
+  private final AtomicInteger commits = new AtomicInteger();
+  private PartyStore store;
+
+  @BeforeEach
+  void open() {
+    store =
+        PartyStore.open(folder, "alpha", Clock.systemUTC(), (_, _) -> commits.incrementAndGet());
+  }
+
+  @AfterEach
+  void close() {
+    store.close();
+  }
+
+  private void reopen() {
+    close();
+    open();
+  }
+
+  private static ByteString bytes32(int seed) {
+    byte[] bytes = new byte[32];
+    bytes[0] = (byte) seed;
+    bytes[1] = (byte) (seed >> 8);
+    return ByteString.copyFrom(bytes);
+  }
+
+  private static Claim claim(int session, String requestId, int digest) {
+    return new Claim(new SessionId(bytes32(session)), "wallet", requestId, bytes32(digest));
+  }
+
+  private static AuditEvent event(String what) {
+    return AuditEvent.of("wallet", what, "ok", Map.of());
+  }
+
+  private Outcome claimed(Claim claim) {
+    return get(store.claimOnce(claim, event("order.accept")));
+  }
+
+  private static <T> T get(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+
+  private static KeyShare share(String key, int session) {
+    return new KeyShare(
+        key,
+        1,
+        Scheme.SCHEME_BLS12381,
+        KeyShare.State.PROVISIONAL,
+        List.of(1, 2, 300),
+        KeyPublic.newBuilder().setKeyId(key).setThreshold(2).setEpoch(1).build(),
+        ByteString.copyFromUtf8("sealed " + session),
+        new SessionId(bytes32(session)),
+        "coordinator",
+        "wallet",
+        "request " + session,
+        bytes32(9));
+  }
+
+  private Connection raw() throws SQLException {
+    return DriverManager.getConnection("jdbc:sqlite:" + folder.resolve(PartyStore.FILE));
+  }
+
+  // ---- claims ----------------------------------------------------------------------------------
+
+  @Test
+  void claim_is_once_for_ever() {
+    assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.CLAIMED);
+    assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(claimed(claim(2, "r1", 1))).as("a retry").isEqualTo(Outcome.CLAIMED);
+    assertThat(claimed(claim(3, "r1", 2))).isEqualTo(Outcome.REQUEST_ID_REUSED);
+    assertThat(claimed(claim(1, "r2", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
+    reopen();
+    assertThat(claimed(claim(2, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(claimed(claim(4, "r1", 2))).isEqualTo(Outcome.REQUEST_ID_REUSED);
+    assertThat(claimed(claim(4, "r1", 1))).isEqualTo(Outcome.CLAIMED);
+  }
+
+  @Test
+  void request_ids_of_requesters_are_apart() {
+    assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.CLAIMED);
+    assertThat(claimed(new Claim(new SessionId(bytes32(2)), "other", "r1", bytes32(7))))
+        .isEqualTo(Outcome.CLAIMED);
+  }
+
+  @Test
+  void a_claim_is_granted_once_however_many_ask() throws Exception {
+    try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
+      for (int round = 0; round < 20; round++) {
+        List<Future<Outcome>> asked = new ArrayList<>();
+        int number = round;
+        for (int n = 0; n < 16; n++) {
+          int digest = n % 2;
+          asked.add(threads.submit(() -> claimed(claim(number, "r" + number, digest))));
+        }
+        int granted = 0;
+        for (Future<Outcome> outcome : asked) {
+          granted += outcome.get() == Outcome.CLAIMED ? 1 : 0;
+        }
+        assertThat(granted).isEqualTo(1);
+      }
+    }
+  }
+
+  @Test
+  void claims_that_come_together_share_transactions() {
+    int before = commits.get();
+    List<CompletionStage<Outcome>> all = new ArrayList<>();
+    for (int n = 0; n < 500; n++) {
+      all.add(store.claimOnce(claim(n, "r" + n, 1), event("order.accept")));
+    }
+    assertThat(all).allSatisfy(o -> assertThat(get(o)).isEqualTo(Outcome.CLAIMED));
+    assertThat(commits.get() - before).isLessThan(250);
+    reopen();
+    assertThat(claimed(claim(499, "r499", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
+  }
+
+  @Test
+  void what_is_reported_as_claimed_is_seen_by_another_connection() throws Exception {
+    claimed(claim(1, "r1", 1));
+    // The commit came before the answer, so nothing is lost with this process.
+    try (Connection other = raw();
+        var row = other.createStatement().executeQuery("SELECT count(*) FROM claimed_session")) {
+      assertThat(row.getInt(1)).isEqualTo(1);
+    }
+    try (Connection other = raw();
+        var row = other.createStatement().executeQuery("PRAGMA journal_mode")) {
+      assertThat(row.getString(1)).isEqualTo("wal");
+    }
+  }
+
+  // ---- shares ----------------------------------------------------------------------------------
+
+  @Test
+  void share_comes_back_as_it_was() {
+    KeyShare share = share("keys/a", 1);
+    assertThat(get(store.storeProvisional(share, event("stored")))).isTrue();
+    reopen();
+    assertThat(store.find("keys/a")).contains(share);
+    assertThat(store.provisional()).containsExactly(share);
+    assertThat(get(store.activate(share, event("active")))).isTrue();
+    assertThat(store.find("keys/a")).contains(share.activated());
+    reopen();
+    assertThat(store.find("keys/a")).contains(share.activated());
+    assertThat(store.provisional()).isEmpty();
+    assertThat(store.find("keys/b")).isEmpty();
+  }
+
+  @Test
+  void newer_provisional_share_replaces_an_older_one() {
+    KeyShare older = share("keys/a", 1);
+    KeyShare newer = share("keys/a", 2);
+    get(store.storeProvisional(older, event("stored")));
+    assertThat(get(store.storeProvisional(newer, event("stored")))).isTrue();
+    assertThat(store.find("keys/a")).contains(newer);
+    assertThat(get(store.activate(older, event("active")))).as("given up").isFalse();
+    assertThat(get(store.activate(newer, event("active")))).isTrue();
+    assertThat(store.find("keys/a")).contains(newer.activated());
+  }
+
+  @Test
+  void active_share_is_never_replaced() {
+    KeyShare active = share("keys/a", 1);
+    get(store.storeProvisional(active, event("stored")));
+    get(store.activate(active, event("active")));
+    assertThat(get(store.storeProvisional(share("keys/a", 2), event("stored")))).isFalse();
+    assertThat(store.find("keys/a")).contains(active.activated());
+    assertThat(get(store.activate(active, event("active")))).as("once").isFalse();
+  }
+
+  @Test
+  void database_itself_refuses_a_second_active_share() throws Exception {
+    KeyShare active = share("keys/a", 1);
+    get(store.storeProvisional(active, event("stored")));
+    get(store.activate(active, event("active")));
+    close();
+    try (Connection connection = raw();
+        Statement statement = connection.createStatement()) {
+      assertThatThrownBy(
+              () ->
+                  statement.executeUpdate(
+                      "INSERT INTO key_share SELECT randomblob(32), key, epoch, scheme, state,"
+                          + " parties, key_public, sealed, coordinator, requester, request_id,"
+                          + " intent_digest, stored_at_ms FROM key_share"))
+          .hasMessageContaining("UNIQUE");
+    }
+    open();
+  }
+
+  @Test
+  void exclusions_stay() {
+    assertThat(store.excluded("keys/a")).isEmpty();
+    get(store.exclude("keys/a", Set.of(2), new SessionId(bytes32(1))));
+    get(store.exclude("keys/a", Set.of(2, 3), new SessionId(bytes32(2))));
+    assertThat(store.excluded("keys/a")).containsExactlyInAnyOrder(2, 3);
+    reopen();
+    assertThat(store.excluded("keys/a")).containsExactlyInAnyOrder(2, 3);
+    assertThat(store.excluded("keys/b")).isEmpty();
+  }
+
+  // ---- the rest --------------------------------------------------------------------------------
+
+  @Test
+  void secret_is_kept_and_replaced() {
+    assertThat(store.secret("identity")).isEmpty();
+    store.saveSecret("identity", new PartyStore.PartySecret(new byte[] {1}, new byte[] {2}));
+    store.saveSecret("identity", new PartyStore.PartySecret(new byte[] {3}, new byte[] {4}));
+    reopen();
+    assertThat(store.secret("identity").orElseThrow().sealed()).containsExactly(3);
+    assertThat(store.secret("identity").orElseThrow().publicPart()).containsExactly(4);
+  }
+
+  @Test
+  void audit_trail_is_one_chain_through_restarts() {
+    store.record(event("one"));
+    claimed(claim(1, "r1", 1));
+    reopen();
+    store.record(event("three"));
+    reopen();
+    assertThat(store.audit(1, 10))
+        .extracting(r -> r.event().action())
+        .containsExactly("one", "order.accept", "three");
+    assertThat(store.verifyAudit()).isInstanceOf(AuditTrail.Verification.Intact.class);
+  }
+
+  @Test
+  void altered_audit_trail_is_noticed() throws Exception {
+    store.record(event("one"));
+    store.record(event("two"));
+    store.record(event("three"));
+    close();
+    try (Connection connection = raw()) {
+      connection
+          .createStatement()
+          .executeUpdate("UPDATE audit_record SET outcome = 'other' WHERE sequence = 2");
+    }
+    open();
+    assertThat(store.verifyAudit())
+        .isInstanceOfSatisfying(
+            AuditTrail.Verification.Broken.class, b -> assertThat(b.sequence()).isEqualTo(2));
+  }
+
+  @Test
+  void file_is_for_one_and_for_its_owner() throws Exception {
+    assertThatThrownBy(() -> PartyStore.open(folder, "alpha", Clock.systemUTC(), (_, _) -> {}))
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("open already");
+    assertThat(
+            PosixFilePermissions.toString(
+                Files.getPosixFilePermissions(folder.resolve(PartyStore.FILE))))
+        .isEqualTo("rw-------");
+  }
+
+  @Test
+  void file_of_a_newer_program_is_refused() throws Exception {
+    close();
+    try (Connection connection = raw()) {
+      connection.createStatement().executeUpdate("PRAGMA user_version = 99");
+    }
+    assertThatThrownBy(this::open).hasMessageContaining("version 99");
+    try (Connection connection = raw()) {
+      connection.createStatement().executeUpdate("PRAGMA user_version = 1");
+    }
+    open();
+  }
+
+  @Test
+  void file_that_is_no_database_is_refused() throws Exception {
+    Path other = folder.resolve("other");
+    Files.createDirectories(other);
+    Files.writeString(other.resolve(PartyStore.FILE), "this is not a database at all, is it?");
+    assertThatThrownBy(() -> PartyStore.open(other, "alpha", Clock.systemUTC(), (_, _) -> {}))
+        .isInstanceOf(StoreException.class);
+    // And nothing is held of it.
+    Files.delete(other.resolve(PartyStore.FILE));
+    PartyStore.open(other, "alpha", Clock.systemUTC(), (_, _) -> {}).close();
+  }
+}
