@@ -1,0 +1,294 @@
+package io.coterie.signer.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.channel.ChannelAccount;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.SendMode;
+import io.coterie.mpc.NativeMpcCore;
+import io.coterie.platform.unseal.DataKeySource;
+import io.coterie.platform.unseal.UnsealException;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.Installation;
+import io.coterie.signer.MemoryNetwork;
+import io.coterie.signer.session.RefusedException;
+import io.coterie.signer.telemetry.SignerMetrics;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.health.contributor.Status;
+
+/** The start of a party, step by step, and what it keeps for the next one. */
+class PartyTest {
+  @TempDir Path folder;
+  private final Access access = new Access();
+  private final SimpleMeterRegistry meters = new SimpleMeterRegistry();
+  private DataKeySource dataKeys = () -> key(7);
+  private Party party;
+
+  private static byte[] key(int fill) {
+    byte[] key = new byte[32];
+    Arrays.fill(key, (byte) fill);
+    return key;
+  }
+
+  /** The operator, the messaging service and the network. */
+  private final class Access implements ChannelAccess {
+    final AtomicInteger enrolments = new AtomicInteger();
+    final AtomicReference<Member> entry = new AtomicReference<>();
+    final AtomicReference<Roster> roster = new AtomicReference<>();
+    volatile boolean messagingDown;
+    volatile boolean offline;
+
+    @Override
+    public ChannelAccount enrol() throws IOException {
+      if (messagingDown) {
+        throw new IOException("the messaging service cannot be reached");
+      }
+      enrolments.incrementAndGet();
+      return new ChannelAccount(UUID.randomUUID(), 1, new byte[24], 0x3FFF, new byte[69]);
+    }
+
+    @Override
+    public Member member(ChannelAccount account, byte[] evidenceKey) {
+      assertThat(account.registrationId()).isEqualTo(0x3FFF);
+      return new Member(
+          "alpha", Member.Role.PARTY, 1, "here", account.aci(), 1, new byte[33], evidenceKey);
+    }
+
+    @Override
+    public void writeEntry(Member self) {
+      entry.set(self);
+    }
+
+    @Override
+    public Optional<Roster> roster() {
+      return Optional.ofNullable(roster.get());
+    }
+
+    @Override
+    public Opened open(ChannelAccount account, Roster roster) {
+      MemoryNetwork network = new MemoryNetwork(roster);
+      return new Opened(network.channel("alpha"), () -> !offline);
+    }
+  }
+
+  private Party start() {
+    party =
+        new Party(
+            new SignerProperties(
+                "alpha",
+                1,
+                "here",
+                folder,
+                new SignerProperties.Unseal(folder.resolve("none"), null),
+                new SignerProperties.Channel(
+                    URI.create("https://localhost"),
+                    folder.resolve("ca.pem"),
+                    "",
+                    "+1",
+                    null,
+                    SendMode.GROUP,
+                    null),
+                new SignerProperties.Sessions(
+                    8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
+                Duration.ofSeconds(1),
+                List.of()),
+            () -> dataKeys.dataKey(),
+            NativeMpcCore::load,
+            access,
+            _ -> {
+              throw new RefusedException(RefusalReason.REFUSAL_REASON_FORBIDDEN, "all");
+            },
+            new SignerMetrics(meters, "alpha", "here"),
+            Clock.systemUTC());
+    party.start();
+    return party;
+  }
+
+  @AfterEach
+  void stop() {
+    if (party != null) {
+      party.stop();
+    }
+  }
+
+  private void awaitPhase(String phase) {
+    Installation.until(phase, () -> phase.equals(party.health().getDetails().get("phase")));
+  }
+
+  private void writeRoster(Member self) {
+    access.roster.set(
+        new Roster(
+            1,
+            List.of(
+                self,
+                new Member(
+                    "coordinator",
+                    Member.Role.COORDINATOR,
+                    0,
+                    "here",
+                    UUID.randomUUID(),
+                    1,
+                    new byte[33],
+                    new byte[0]))));
+  }
+
+  @Test
+  void from_sealed_to_ready_and_the_same_party_after_a_restart() {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    assertThat(party.health().getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
+    Member first = access.entry.get();
+    assertThat(first.evidenceKey()).hasSize(32);
+    writeRoster(first);
+    awaitPhase("READY");
+    assertThat(party.health().getStatus()).isEqualTo(Status.UP);
+    assertThat(meters.get("coterie.vault.open").gauge().value()).isEqualTo(1);
+
+    party.stop();
+    assertThat(party.isRunning()).isFalse();
+    assertThat(party.health().getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
+    access.entry.set(null);
+    start();
+    awaitPhase("READY");
+    assertThat(access.enrolments.get()).isEqualTo(1);
+    assertThat(access.entry.get()).isEqualTo(first);
+  }
+
+  @Test
+  void lost_connection_is_not_ready() {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    writeRoster(access.entry.get());
+    awaitPhase("READY");
+    access.offline = true;
+    assertThat(party.health().getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
+    assertThat(party.health().getDetails()).containsKey("problem");
+    access.offline = false;
+    assertThat(party.health().getStatus()).isEqualTo(Status.UP);
+  }
+
+  @Test
+  void roster_that_pins_something_else_is_not_used() {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    Member self = access.entry.get();
+    writeRoster(
+        new Member(
+            self.name(),
+            self.role(),
+            self.partyId(),
+            self.region(),
+            self.aci(),
+            self.deviceId(),
+            self.identityKey(),
+            key(9)));
+    Installation.until(
+        "it says why",
+        () ->
+            String.valueOf(party.health().getDetails().get("problem"))
+                .contains("does not have this party"));
+    assertThat(party.health().getDetails()).containsEntry("phase", "WAITING_FOR_ROSTER");
+    writeRoster(self);
+    awaitPhase("READY");
+  }
+
+  @Test
+  void messaging_that_is_down_is_tried_again() {
+    access.messagingDown = true;
+    start();
+    Installation.until(
+        "it says why",
+        () ->
+            String.valueOf(party.health().getDetails().get("problem"))
+                .contains("cannot be reached"));
+    access.messagingDown = false;
+    awaitPhase("WAITING_FOR_ROSTER");
+  }
+
+  @Test
+  void without_a_data_key_it_stays_sealed() {
+    dataKeys =
+        () -> {
+          throw new UnsealException("wrong passphrase");
+        };
+    start();
+    Installation.until(
+        "it says why",
+        () ->
+            String.valueOf(party.health().getDetails().get("problem"))
+                .contains("wrong passphrase"));
+    assertThat(party.health().getDetails()).containsEntry("phase", "SEALED");
+    assertThat(meters.get("coterie.vault.open").gauge().value()).isZero();
+  }
+
+  @Test
+  void another_data_key_opens_nothing() {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    Member first = access.entry.get();
+    party.stop();
+    access.entry.set(null);
+    dataKeys = () -> key(8);
+    start();
+    Installation.until(
+        "it says why",
+        () -> String.valueOf(party.health().getDetails().get("problem")).contains("ENROLLING"));
+    assertThat(access.entry.get()).as("no entry under another identity").isNull();
+    assertThat(access.enrolments.get()).as("and no new account").isEqualTo(1);
+    party.stop();
+    dataKeys = () -> key(7);
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    assertThat(access.entry.get()).isEqualTo(first);
+  }
+
+  @Test
+  void file_of_another_process_is_waited_for() throws Exception {
+    Files.createDirectories(folder);
+    try (var other =
+        io.coterie.signer.storage.PartyStore.open(
+            folder, "alpha", Clock.systemUTC(), (_, _) -> {})) {
+      assertThat(other.secret("x")).isEmpty();
+      start();
+      Installation.until(
+          "it says why",
+          () ->
+              String.valueOf(party.health().getDetails().get("problem")).contains("open already"));
+    }
+    assertThat(party.health().getDetails()).containsEntry("phase", "SEALED");
+  }
+
+  @Test
+  void account_is_stored_as_it_was() {
+    ChannelAccount account =
+        new ChannelAccount(UUID.randomUUID(), 127, new byte[] {1, 2, 3}, 0x3FFF, new byte[] {4, 5});
+    byte[] bytes = AccountCodec.encode(account);
+    ChannelAccount back = AccountCodec.decode(bytes);
+    assertThat(back.aci()).isEqualTo(account.aci());
+    assertThat(back.deviceId()).isEqualTo(127);
+    assertThat(back.registrationId()).isEqualTo(0x3FFF);
+    assertThat(back.password()).containsExactly(1, 2, 3);
+    assertThat(back.identityKeyPair()).containsExactly(4, 5);
+    for (int length = 0; length < bytes.length; length++) {
+      byte[] cut = Arrays.copyOf(bytes, length);
+      org.assertj.core.api.Assertions.assertThatThrownBy(() -> AccountCodec.decode(cut))
+          .isInstanceOf(IllegalStateException.class);
+    }
+  }
+}
