@@ -45,7 +45,8 @@ sealed interface Frame {
    *
    * @param incarnation random, new at each start of the process
    * @param sequence grows with every hello of an incarnation to a peer
-   * @param confirm whether the sender wants to hear that its sender keys have come
+   * @param confirm whether the sender wants to hear that its sender keys have come, even if they
+   *     are not new to the receiver
    * @param asks whether the sender could not read something for want of keys
    * @param holds distribution ids of the receiver's sender keys that the sender holds
    * @param distributions serialised distributions of the sender's own keys

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -259,23 +260,28 @@ final class KeyExchange {
     boolean handing;
     synchronized (peer) {
       long now = System.nanoTime();
+      // What was offered a moment ago goes along once more, in case it was lost, but then the
+      // answer
+      // to the first time may be under way, and no other one is asked for.
       boolean again = peer.keysOwed || !recent(peer.offeredNanos, now);
+      boolean confirm = false;
       for (OwnSenderKey key : ownKeys()) {
-        if (!peer.holds.contains(key.id()) && (again || !peer.offered.contains(key.id()))) {
+        if (!peer.holds.contains(key.id())) {
           ids.add(key.id());
           distributions.add(key.distribution());
+          confirm |= again || !peer.offered.contains(key.id());
         }
       }
       List<UUID> held = new ArrayList<>(peer.theirs);
       hello =
           new Frame.Hello(
-              incarnation, ++peer.helloSequence, !ids.isEmpty(), peer.asking, held, distributions);
+              incarnation, ++peer.helloSequence, confirm, peer.asking, held, distributions);
       about = peer.incarnation;
       confirming = peer.confirmationOwed;
       handing = peer.keysOwed;
       peer.confirmationOwed = false;
       peer.keysOwed = false;
-      if (!ids.isEmpty()) {
+      if (confirm) {
         peer.offeredNanos = now;
       }
       if (peer.asking) {
@@ -325,10 +331,11 @@ final class KeyExchange {
       if (failure == null) {
         peer.lastFailure = null;
       } else {
-        String text = String.valueOf(Failures.of(failure).getMessage());
-        if (!text.equals(peer.lastFailure)) {
-          LOG.info("hello to {} failed: {}", peer, text);
-          peer.lastFailure = text;
+        ChannelException last = peer.lastFailure;
+        ChannelException now = Failures.of(failure);
+        peer.lastFailure = now;
+        if ((last == null || last.reason() != now.reason()) && now.reason() != Cause.CLOSED) {
+          LOG.info("hello to {} failed: {}", peer, now.getMessage());
         }
       }
     }
@@ -377,6 +384,7 @@ final class KeyExchange {
       for (byte[] distribution : hello.distributions()) {
         learned |= learn(peer, distribution);
       }
+      peer.confirmationOwed |= learned;
       peer.asking &= !learned;
     }
     check();
@@ -438,7 +446,8 @@ final class KeyExchange {
   /**
    * Completes when all of the peers are ready.
    *
-   * @param patience fails with NOT_ESTABLISHED after it; null waits for ever
+   * @param patience fails after it, with the cause that the last hello failed with or else
+   *     NOT_ESTABLISHED; null waits for ever
    */
   CompletableFuture<Void> when(
       Collection<Peer> needed, Predicate<Peer> ready, @Nullable Duration patience) {
@@ -471,14 +480,25 @@ final class KeyExchange {
       if (waiter.deadlineNanos != Long.MAX_VALUE && now - waiter.deadlineNanos >= 0) {
         waiters.remove(waiter);
         List<Peer> missing = waiter.peers.stream().filter(waiter.ready.negate()).toList();
+        Cause cause =
+            missing.stream()
+                .map(KeyExchange::lastCause)
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElse(Cause.NOT_ESTABLISHED);
         pool.execute(
             () ->
                 waiter.done.completeExceptionally(
-                    new ChannelException(
-                        Cause.NOT_ESTABLISHED, "no keys exchanged with " + missing)));
+                    new ChannelException(cause, "no keys exchanged with " + missing)));
       }
     }
     rotateIfDue(now);
+  }
+
+  private static @Nullable Cause lastCause(Peer peer) {
+    synchronized (peer) {
+      return peer.lastFailure == null ? null : peer.lastFailure.reason();
+    }
   }
 
   private void rotateIfDue(long now) {

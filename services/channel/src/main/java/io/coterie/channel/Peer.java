@@ -102,8 +102,8 @@ final class Peer {
 
   long tokensAtNanos;
 
-  /** The last failure of a hello that was logged, so that it is logged once. */
-  @Nullable String lastFailure;
+  /** Why the last hello could not be sent; null if it was. */
+  @Nullable ChannelException lastFailure;
 
   /** Group messages whose sender key has not come. Only touched in {@link #inbound}. */
   final ArrayDeque<Inbox.Held> held = new ArrayDeque<>();

@@ -180,7 +180,9 @@ class HostileTest {
           .failsWithin(PATIENCE)
           .withThrowableThat()
           .havingRootCause()
-          .isInstanceOf(ChannelException.class);
+          .isInstanceOfSatisfying(
+              ChannelException.class,
+              e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.UNTRUSTED));
       assertThat(server.count("PUT messages")).isZero();
       // The truth comes out: everything heals.
       second.identityKey = pinned;
@@ -567,6 +569,9 @@ class HostileTest {
           .cause()
           .isInstanceOf(ChannelException.class);
       assertThat(group.node(0).channel.connected()).isFalse();
+      server.intercept = request -> Optional.empty();
+      group.node(1).start();
+      group.awaitEstablished();
     }
   }
 

@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
@@ -36,6 +37,10 @@ final class TestGroup implements AutoCloseable {
     }
 
     void start() {
+      start(received::add);
+    }
+
+    void start(Consumer<InboundMessage> receiver) {
       registry = new SimpleMeterRegistry();
       channel =
           SignalChannel.open(
@@ -44,7 +49,7 @@ final class TestGroup implements AutoCloseable {
               accounts.get(index),
               roster,
               registry);
-      channel.onMessage(received::add);
+      channel.onMessage(receiver);
       channel.start();
     }
 
