@@ -126,9 +126,9 @@ public class ChannelBenchmark {
     public void next(Raw raw) throws Exception {
       SealedSenderMultiRecipientMessage many =
           SealedSenderMultiRecipientMessage.parse(raw.encrypt());
-      message = many.messageForRecipient(List.copyOf(many.getRecipients().values()).getLast());
+      UUID last = UUID.fromString(raw.addresses.getLast().getName());
       for (var recipient : many.getRecipients().entrySet()) {
-        if (recipient.getKey().toServiceIdString().equals(raw.addresses.getLast().getName())) {
+        if (recipient.getKey().getRawUUID().equals(last)) {
           message = many.messageForRecipient(recipient.getValue());
         }
       }
