@@ -202,9 +202,7 @@ class NativeObserverTest {
         PartyMessage message =
             PartyMessage.newBuilder()
                 .setEnvelope(
-                    SessionEnvelope.newBuilder()
-                        .setSessionId(id)
-                        .setEnvelope(out.getEnvelope()))
+                    SessionEnvelope.newBuilder().setSessionId(id).setEnvelope(out.getEnvelope()))
                 .build();
         channel.broadcast(
             out.getRecipient() == 0

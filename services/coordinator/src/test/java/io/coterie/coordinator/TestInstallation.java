@@ -128,8 +128,7 @@ final class TestInstallation implements AutoCloseable {
     arguments.addAll(List.of(moreArguments));
   }
 
-  private static Member member(
-      String name, Member.Role role, int partyId, byte[] evidenceKey) {
+  private static Member member(String name, Member.Role role, int partyId, byte[] evidenceKey) {
     byte[] identity = new byte[33];
     identity[1] = (byte) partyId;
     return new Member(

@@ -16,6 +16,9 @@ import java.util.zip.CRC32C;
 final class PageToken {
   private static final byte VERSION = 1;
 
+  /** Version and sum. */
+  private static final int HEADER = 1 + Integer.BYTES;
+
   /** Characters of a token: more cannot be one. */
   private static final int MAX_LENGTH = 256;
 
@@ -23,7 +26,7 @@ final class PageToken {
 
   static String after(String name) {
     byte[] text = name.getBytes(UTF_8);
-    ByteBuffer token = ByteBuffer.allocate(1 + Integer.BYTES + text.length);
+    ByteBuffer token = ByteBuffer.allocate(HEADER + text.length);
     token.put(VERSION).putInt(sum(text)).put(text);
     return Base64.getUrlEncoder().withoutPadding().encodeToString(token.array());
   }
@@ -36,12 +39,12 @@ final class PageToken {
     if (token.length() <= MAX_LENGTH) {
       try {
         ByteBuffer bytes = ByteBuffer.wrap(Base64.getUrlDecoder().decode(token));
-        if (bytes.remaining() > 1 + Integer.BYTES && bytes.get() == VERSION) {
-          int sum = bytes.getInt();
-          byte[] text = new byte[bytes.remaining()];
-          bytes.get(text);
+        if (bytes.remaining() > HEADER) {
+          byte[] text = new byte[bytes.remaining() - HEADER];
+          bytes.get(HEADER, text);
           String name = new String(text, UTF_8);
-          if (sum == sum(text) && IntentVerifier.isKeyName(name)) {
+          // Made again: version, sum and the one way to write it all at once.
+          if (IntentVerifier.isKeyName(name) && after(name).equals(token)) {
             return name;
           }
         }

@@ -1,0 +1,112 @@
+package io.coterie.coordinator;
+
+import static io.coterie.coordinator.TestInstallation.sign;
+import static io.coterie.coordinator.TestInstallation.signingIntent;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.grpc.ManagedChannel;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * What a signature costs this service: {@code mvn -pl services/coordinator -am test
+ * -Dtest=SigningBenchmark -Dcoterie.benchmark=true}. Client, parties and fake core run in the same
+ * JVM on threads of their own names, so that the CPU of each group can be told apart.
+ */
+@EnabledIfSystemProperty(named = "coterie.benchmark", matches = "true")
+class SigningBenchmark {
+  @TempDir Path folder;
+
+  @Test
+  void cpu_and_latency_of_a_signature() throws Exception {
+    try (TestInstallation installation = new TestInstallation(folder, 3).start()) {
+      ManagedChannel client = installation.backend();
+      installation.createKey(client, "hot", 2, 3);
+      installation.core.trusting = true;
+      run(installation, client, 1500, 32);
+      for (int inFlight : new int[] {1, 32}) {
+        TreeMap<String, Long> before = cpu();
+        long started = System.nanoTime();
+        int count = 1500;
+        long[] latencies = run(installation, client, count, inFlight);
+        double seconds = (System.nanoTime() - started) / 1e9;
+        TreeMap<String, Long> after = cpu();
+        System.out.printf(
+            "in flight %d: %.0f signatures/s, p50 %.2f ms, p95 %.2f ms%n",
+            inFlight,
+            count / seconds,
+            latencies[count / 2] / 1e6,
+            latencies[count * 95 / 100] / 1e6);
+        after.forEach(
+            (group, nanos) -> {
+              double us = (nanos - before.getOrDefault(group, 0L)) / 1e3 / count;
+              if (us > 5) {
+                System.out.printf("  %-28s %8.0f us CPU a signature%n", group, us);
+              }
+            });
+      }
+    }
+  }
+
+  private static long[] run(
+      TestInstallation installation, ManagedChannel client, int count, int inFlight)
+      throws Exception {
+    List<SignRequest> requests = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      requests.add(sign(installation.wallet.sign(signingIntent("hot", "m" + i).build())));
+    }
+    Semaphore free = new Semaphore(inFlight);
+    AtomicInteger errors = new AtomicInteger();
+    long[] latencies = new long[count];
+    for (int i = 0; i < count; i++) {
+      free.acquire();
+      int index = i;
+      long sent = System.nanoTime();
+      var answer =
+          SigningServiceGrpc.newFutureStub(client)
+              .withDeadlineAfter(30, TimeUnit.SECONDS)
+              .sign(requests.get(i));
+      answer.addListener(
+          () -> {
+            latencies[index] = System.nanoTime() - sent;
+            if (answer.state() != java.util.concurrent.Future.State.SUCCESS) {
+              errors.incrementAndGet();
+            }
+            free.release();
+          },
+          Runnable::run);
+    }
+    free.acquire(inFlight);
+    assertThat(errors).hasValue(0);
+    Arrays.sort(latencies);
+    return latencies;
+  }
+
+  /** CPU time by group of threads, ns. */
+  private static TreeMap<String, Long> cpu() {
+    var threads = ManagementFactory.getThreadMXBean();
+    TreeMap<String, Long> groups = new TreeMap<>();
+    for (ThreadInfo info : threads.getThreadInfo(threads.getAllThreadIds())) {
+      if (info != null) {
+        groups.merge(
+            info.getThreadName().replaceAll("[0-9]+", ""),
+            Math.max(0, threads.getThreadCpuTime(info.getThreadId())),
+            Long::sum);
+      }
+    }
+    return groups;
+  }
+}

@@ -1,0 +1,61 @@
+package io.coterie.coordinator.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.coterie.platform.error.CustodyException;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ClientDirectoryTest {
+  @Test
+  void a_certificate_name_stands_for_one_client() {
+    Client one = new Client("one", Set.of(), Set.of());
+    Client two = new Client("two", Set.of(), Set.of());
+    assertThatThrownBy(
+            () ->
+                new ClientDirectory(
+                    Map.of(one, Set.of("subject:CN=x, O=y"), two, Set.of("subject:CN=x,O=y"))))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new ClientDirectory(Map.of(one, Set.of("x.example"))))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "keys/*,keys/a,true",
+    "keys/hot-*,keys/hot-1,true",
+    "keys/hot-*,keys/cold-1,false",
+    "keys/hot,keys/hot,true",
+    "keys/hot,keys/hot2,false",
+    "keys/h.t,keys/hot,false",
+    "keys/*-eu,keys/hot-eu,true",
+    "keys/*-eu,keys/hot-eu-2,false",
+    "*,keys/anything,true"
+  })
+  void globs(String glob, String key, boolean allowed) {
+    Client client = new Client("c", Set.of(), Set.of(glob));
+    if (allowed) {
+      assertThatCode(() -> client.requireMayRead(key)).doesNotThrowAnyException();
+    } else {
+      assertThatThrownBy(() -> client.requireMayRead(key)).isInstanceOf(CustodyException.class);
+    }
+  }
+
+  @Test
+  void page_tokens_come_back_as_they_went() {
+    assertThat(PageToken.parse(PageToken.after("keys/hot"))).isEqualTo("keys/hot");
+    assertThat(PageToken.parse("")).isEmpty();
+    String token = PageToken.after("keys/hot");
+    for (int i = 0; i < token.length(); i++) {
+      char[] altered = token.toCharArray();
+      altered[i] = altered[i] == 'A' ? 'B' : 'A';
+      assertThatThrownBy(() -> PageToken.parse(new String(altered)))
+          .isInstanceOf(CustodyException.class);
+    }
+  }
+}

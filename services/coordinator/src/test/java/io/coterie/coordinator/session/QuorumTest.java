@@ -1,0 +1,132 @@
+package io.coterie.coordinator.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.coterie.channel.Member;
+import io.coterie.coordinator.session.QuorumChooser.Choice;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** Whom to ask, and how long to wait for them. */
+class QuorumTest {
+  private final AtomicLong now = new AtomicLong(-1_000);
+  private final PartyHealth health = new PartyHealth(now::get);
+  private final QuorumChooser chooser = new QuorumChooser(health);
+  private final List<Member> members =
+      IntStream.rangeClosed(1, 5)
+          .mapToObj(
+              i ->
+                  new Member(
+                      "p" + i,
+                      Member.Role.PARTY,
+                      i,
+                      "local",
+                      new UUID(0, i),
+                      1,
+                      new byte[33],
+                      new byte[32]))
+          .toList();
+
+  private List<Integer> chosen(Set<Member> reachable, Map<Integer, Integer> failures) {
+    return chooser.choose(2, members, reachable, failures) instanceof Choice.Chosen c
+        ? c.parties().stream().map(Member::partyId).toList()
+        : List.of();
+  }
+
+  private List<Integer> chosen() {
+    return chosen(Set.copyOf(members), Map.of());
+  }
+
+  @Test
+  void the_fastest_are_asked_in_ascending_order_of_their_ids() {
+    for (int i = 1; i <= 5; i++) {
+      health.answered(i, (10 - i) * 1_000_000L);
+    }
+    assertThat(chosen()).containsExactly(4, 5);
+  }
+
+  @Test
+  void parties_never_heard_of_are_tried_first() {
+    health.answered(1, 1);
+    health.answered(2, 1);
+    assertThat(chosen()).containsExactly(3, 4);
+  }
+
+  @Test
+  void suspects_come_last_and_only_for_a_while() {
+    health.disappointed(1);
+    assertThat(chosen()).containsExactly(2, 3);
+    now.addAndGet(PartyHealth.FIRST_SUSPICION.toNanos());
+    assertThat(chosen()).containsExactly(1, 2);
+    health.disappointed(1);
+    now.addAndGet(PartyHealth.FIRST_SUSPICION.toNanos());
+    assertThat(health.isSuspect(1)).as("a second silence weighs more").isTrue();
+    health.answered(1, 5);
+    assertThat(health.isSuspect(1)).isFalse();
+  }
+
+  @Test
+  void suspicion_has_an_upper_bound_and_parallel_silences_count_once() {
+    for (int i = 0; i < 100; i++) {
+      health.disappointed(1);
+    }
+    now.addAndGet(PartyHealth.FIRST_SUSPICION.toNanos());
+    assertThat(health.isSuspect(1)).isFalse();
+    for (int i = 0; i < 100; i++) {
+      health.disappointed(1);
+      now.addAndGet(PartyHealth.LONGEST_SUSPICION.toNanos());
+      assertThat(health.isSuspect(1)).isFalse();
+    }
+  }
+
+  @Test
+  void those_that_failed_this_request_come_after_suspects() {
+    health.disappointed(3);
+    assertThat(chosen(Set.copyOf(members.subList(0, 3)), Map.of(1, 1))).containsExactly(2, 3);
+  }
+
+  @Test
+  void a_quorum_with_a_party_that_failed_before_is_not_fresh() {
+    assertThat(chooser.choose(5, members, Set.copyOf(members), Map.of(2, 1)))
+        .isInstanceOfSatisfying(Choice.Chosen.class, c -> assertThat(c.fresh()).isFalse());
+  }
+
+  @Test
+  void too_few_in_reach_and_too_few_at_all_are_different() {
+    assertThat(chooser.choose(2, members, Set.of(members.getFirst()), Map.of()))
+        .isInstanceOfSatisfying(
+            Choice.OutOfReach.class,
+            o -> assertThat(o.unreachable()).containsAll(members.subList(1, 5)));
+    assertThat(chooser.choose(6, members, Set.copyOf(members), Map.of()))
+        .isInstanceOf(Choice.Exhausted.class);
+  }
+
+  @Test
+  void the_timeout_follows_what_sessions_take_within_its_bounds() {
+    AdaptiveTimeout timeout =
+        new AdaptiveTimeout(Duration.ofMillis(100), Duration.ofSeconds(1), Duration.ofSeconds(2));
+    assertThat(timeout.next(0)).isEqualTo(Duration.ofSeconds(1));
+    assertThat(timeout.next(1)).isEqualTo(Duration.ofMillis(1500));
+    assertThat(timeout.next(9)).isEqualTo(Duration.ofSeconds(2));
+    for (int i = 0; i < 200; i++) {
+      timeout.succeeded(Duration.ofMillis(200).toNanos());
+    }
+    assertThat(timeout.next(0)).isBetween(Duration.ofMillis(200), Duration.ofMillis(220));
+    for (int i = 0; i < 200; i++) {
+      timeout.succeeded(1000);
+    }
+    assertThat(timeout.next(0)).isEqualTo(Duration.ofMillis(100));
+    timeout.succeeded(Duration.ofSeconds(10).toNanos());
+    assertThat(timeout.next(0)).isEqualTo(Duration.ofSeconds(2));
+    assertThatThrownBy(
+            () -> new AdaptiveTimeout(Duration.ZERO, Duration.ofSeconds(1), Duration.ofSeconds(2)))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+}

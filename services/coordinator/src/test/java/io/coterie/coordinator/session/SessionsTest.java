@@ -1,0 +1,424 @@
+package io.coterie.coordinator.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.InboundMessage;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.TestKeys;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.coordinator.verification.BlstVerifier;
+import io.coterie.mpc.MpcCore;
+import io.coterie.mpc.MpcException;
+import io.coterie.mpc.MpcSession;
+import io.coterie.mpc.Vault;
+import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.platform.telemetry.TraceContext;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.Done;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.core.v1.Waiting;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.party.v1.Completed;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.Refused;
+import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.proto.party.v1.TimedOut;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.junit.jupiter.api.Test;
+
+/** What parties, and others, may say to a session, and what becomes of it. */
+class SessionsTest {
+  private static final String KEY = "keys/test";
+  private static final Duration SHORT = Duration.ofMillis(50);
+  private static final Duration LONG = Duration.ofSeconds(5);
+
+  private final Member coordinator = member("coordinator", 0);
+  private final Member p1 = member("p1", 1);
+  private final Member p2 = member("p2", 2);
+  private final Member p3 = member("p3", 3);
+  private final Member outsider = member("p4", 4);
+  private final TestKeys.Key key = TestKeys.deal(2, List.of(1, 2, 3), 1);
+  private final List<PartyMessage> sent = new ArrayList<>();
+  private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
+  private Function<byte[], Step> core =
+      envelope ->
+          Step.newBuilder().setRound(1).setWaiting(Waiting.newBuilder().addMissing(1)).build();
+  private boolean closed;
+
+  private final Sessions sessions =
+      new Sessions(
+          new MpcCore() {
+            @Override
+            public Vault openVault(byte[] dataKey) {
+              throw new UnsupportedOperationException();
+            }
+
+            @Override
+            public MpcSession observe(SessionConfig config) {
+              return new MpcSession() {
+                @Override
+                public Step firstStep() {
+                  return Step.newBuilder()
+                      .setRound(1)
+                      .setWaiting(Waiting.newBuilder().addMissing(1).addMissing(2))
+                      .build();
+                }
+
+                @Override
+                public Step handle(int sender, byte[] envelope) {
+                  return core.apply(envelope);
+                }
+
+                @Override
+                public void close() {
+                  closed = true;
+                }
+              };
+            }
+          },
+          new BlstVerifier(),
+          new PartyHealth(System::nanoTime),
+          Runnable::run,
+          new ProtocolMetrics(registry, "coordinator", "local"),
+          new CoordinatorMetrics(registry),
+          new SecureRandom());
+
+  private static Member member(String name, int partyId) {
+    return new Member(
+        name,
+        partyId == 0 ? Member.Role.COORDINATOR : Member.Role.PARTY,
+        partyId,
+        "local",
+        new UUID(1, partyId),
+        1,
+        new byte[33],
+        new byte[partyId == 0 ? 0 : 32]);
+  }
+
+  private Session start(SessionPlan.Work work, Member... parties) {
+    return sessions.start(
+        new SecureChannel() {
+          @Override
+          public Member self() {
+            return coordinator;
+          }
+
+          @Override
+          public Roster roster() {
+            return new Roster(1, List.of(coordinator, p1, p2, p3));
+          }
+
+          @Override
+          public void onMessage(Consumer<InboundMessage> receiver) {}
+
+          @Override
+          public void start() {}
+
+          @Override
+          public CompletionStage<Void> established(Collection<Member> members) {
+            return CompletableFuture.completedFuture(null);
+          }
+
+          @Override
+          public Set<Member> reachable() {
+            return Set.of(p1, p2, p3);
+          }
+
+          @Override
+          public CompletionStage<Void> broadcast(
+              Collection<Member> recipients, byte[] body, SendOptions options) {
+            try {
+              sent.add(PartyMessage.parseFrom(body));
+            } catch (com.google.protobuf.InvalidProtocolBufferException e) {
+              throw new AssertionError(e);
+            }
+            return CompletableFuture.completedFuture(null);
+          }
+
+          @Override
+          public CompletionStage<Void> send(Member recipient, byte[] body, SendOptions options) {
+            throw new UnsupportedOperationException();
+          }
+
+          @Override
+          public void close() {}
+        },
+        new SessionPlan(
+            work,
+            Scheme.SCHEME_BLS12381,
+            KEY,
+            1,
+            2,
+            SignedIntent.getDefaultInstance(),
+            List.of(parties),
+            Instant.ofEpochSecond(2_000_000_000),
+            TraceContext.create(new Random(1))));
+  }
+
+  private Session signing() {
+    return start(
+        new SessionPlan.Work.Sign(ByteString.copyFromUtf8("message"), key.keyPublic()), p1, p2);
+  }
+
+  private Session keygen() {
+    return start(new SessionPlan.Work.Keygen(), p1, p2, p3);
+  }
+
+  private void say(Member sender, PartyMessage message) {
+    sessions.receive(
+        new InboundMessage(sender, message.toByteArray(), true, System.nanoTime(), null));
+  }
+
+  private static PartyMessage envelope(Session session) {
+    return PartyMessage.newBuilder()
+        .setEnvelope(
+            SessionEnvelope.newBuilder()
+                .setSessionId(session.id().bytes())
+                .setEnvelope(ByteString.copyFromUtf8("e")))
+        .build();
+  }
+
+  private static PartyMessage report(ByteString session, Consumer<SessionReport.Builder> what) {
+    SessionReport.Builder report = SessionReport.newBuilder().setSessionId(session);
+    what.accept(report);
+    return PartyMessage.newBuilder().setReport(report).build();
+  }
+
+  private static PartyMessage refused(Session session, RefusalReason reason) {
+    return report(session.id().bytes(), r -> r.setRefused(Refused.newBuilder().setReason(reason)));
+  }
+
+  private static PartyMessage aborted(Session session, Integer... culprits) {
+    return report(
+        session.id().bytes(),
+        r ->
+            r.setAborted(
+                Abort.newBuilder()
+                    .setRound(3)
+                    .setCause(AbortCause.ABORT_CAUSE_WRONG_SHARE)
+                    .addAllCulprits(Arrays.asList(culprits))));
+  }
+
+  private static PartyMessage completed(ByteString session, KeyPublic keyPublic) {
+    return report(session, r -> r.setCompleted(Completed.newBuilder().setKeyPublic(keyPublic)));
+  }
+
+  @Test
+  void the_session_id_is_the_hash_of_the_order_and_no_two_are_equal() throws Exception {
+    Session one = signing();
+    Session two = signing();
+    assertThat(one.id()).isNotEqualTo(two.id());
+    Order order = Order.parseFrom(sent.getFirst().getOrder());
+    assertThat(SessionId.of(sent.getFirst().getOrder())).isEqualTo(one.id());
+    assertThat(order.getCoordinatorNonce().size()).isEqualTo(32);
+    assertThat(order.getSigningSetList()).containsExactly(1, 2);
+  }
+
+  @Test
+  void what_is_not_a_partys_message_of_the_session_changes_nothing() throws Exception {
+    core =
+        envelope ->
+            Step.newBuilder().setDone(Done.newBuilder().setSignature(key.sign("message"))).build();
+    Session session = signing();
+    Member impostor =
+        new Member(
+            "p1", Member.Role.PARTY, 1, "local", new UUID(9, 9), 1, new byte[33], new byte[32]);
+    for (Member stranger : List.of(outsider, coordinator, p3, impostor)) {
+      say(stranger, envelope(session));
+      say(stranger, refused(session, RefusalReason.REFUSAL_REASON_FORBIDDEN));
+    }
+    Random random = new Random(1);
+    for (int i = 0; i < 2000; i++) {
+      byte[] bytes = new byte[random.nextInt(80)];
+      random.nextBytes(bytes);
+      sessions.receive(new InboundMessage(p1, bytes, true, 0, null));
+    }
+    byte[] good = envelope(session).toByteArray();
+    for (int i = 0; i < good.length - 1; i++) {
+      sessions.receive(new InboundMessage(p1, Arrays.copyOf(good, i), true, 0, null));
+    }
+    sessions.receive(new InboundMessage(p1, new byte[Sessions.MAX_MESSAGE + 1], true, 0, null));
+    say(p1, PartyMessage.newBuilder().setOrder(ByteString.copyFromUtf8("x")).build());
+    say(p1, report(session.id().bytes(), r -> {}));
+    assertThat(session.hasEnded()).isFalse();
+    assertThat(registry.get(CoordinatorMetrics.DROPPED).tag("cause", "malformed").counter().count())
+        .isGreaterThan(100);
+
+    say(p1, envelope(session));
+    assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Signed.class);
+    assertThat(closed).isTrue();
+    say(p1, envelope(session));
+    say(p2, refused(session, RefusalReason.REFUSAL_REASON_FORBIDDEN));
+  }
+
+  @Test
+  void a_signature_that_does_not_verify_is_no_result() throws Exception {
+    core =
+        envelope ->
+            Step.newBuilder().setDone(Done.newBuilder().setSignature(key.sign("massage"))).build();
+    Session session = signing();
+    say(p1, envelope(session));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_INTERNAL);
+              assertThat(a.culprits()).isEmpty();
+            });
+  }
+
+  @Test
+  void a_core_that_fails_or_says_nothing_ends_the_session() throws Exception {
+    core =
+        envelope -> {
+          throw new MpcException(MpcException.Reason.POISONED, "as told");
+        };
+    Session session = signing();
+    say(p1, envelope(session));
+    assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Aborted.class);
+    core = envelope -> Step.getDefaultInstance();
+    session = signing();
+    say(p1, envelope(session));
+    assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Aborted.class);
+  }
+
+  @Test
+  void silence_names_the_silent_and_tells_all_to_stop() throws Exception {
+    Session session = signing();
+    assertThat(session.await(SHORT)).isEqualTo(new SessionOutcome.TimedOut(1, Set.of(1, 2)));
+    assertThat(sent.getLast().getCancel().getSessionId()).isEqualTo(session.id().bytes());
+    assertThat(sessions.health().isSuspect(1)).isTrue();
+  }
+
+  @Test
+  void stopping_ends_every_session_now_and_later() throws Exception {
+    Session before = signing();
+    sessions.stop();
+    assertThat(before.await(LONG)).isEqualTo(new SessionOutcome.Stopped());
+    assertThat(signing().await(LONG)).isEqualTo(new SessionOutcome.Stopped());
+  }
+
+  @Test
+  void a_key_needs_equal_reports_of_all_parties() throws Exception {
+    Session session = keygen();
+    ByteString id = session.id().bytes();
+    say(p1, completed(id, key.keyPublic()));
+    say(p2, completed(id, key.keyPublic()));
+    say(p2, completed(id, key.keyPublic()));
+    assertThat(session.hasEnded()).isFalse();
+    say(p3, completed(id, key.keyPublic()));
+    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Created(key.keyPublic()));
+  }
+
+  @Test
+  void reports_of_keys_that_do_not_fit_the_order_are_ignored() throws Exception {
+    Session session = keygen();
+    ByteString id = session.id().bytes();
+    say(p1, completed(id, key.keyPublic()));
+    say(p2, completed(id, key.keyPublic()));
+    for (KeyPublic other :
+        List.of(
+            key.keyPublic().toBuilder().setKeyId("keys/other").build(),
+            key.keyPublic().toBuilder().setThreshold(1).build(),
+            key.keyPublic().toBuilder().setEpoch(2).build(),
+            key.keyPublic().toBuilder().removeVerificationShares(0).build())) {
+      say(p3, completed(id, other));
+    }
+    assertThat(session.await(SHORT)).isEqualTo(new SessionOutcome.TimedOut(0, Set.of(3)));
+  }
+
+  @Test
+  void all_parties_agreeing_on_a_key_that_is_not_sound_make_no_key() throws Exception {
+    Session session = keygen();
+    KeyPublic unsound = key.keyPublic().toBuilder().clearProofOfPossession().build();
+    for (Member m : List.of(p1, p2, p3)) {
+      say(m, completed(session.id().bytes(), unsound));
+    }
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class, a -> assertThat(a.hopeless()).isTrue());
+  }
+
+  @Test
+  void parties_that_hold_the_key_of_an_earlier_session_answer_for_it() throws Exception {
+    ByteString earlier = ByteString.copyFrom(new byte[32]);
+    Session session = keygen();
+    for (Member m : List.of(p1, p2, p3)) {
+      say(m, completed(earlier, key.keyPublic()));
+    }
+    assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Created.class);
+  }
+
+  @Test
+  void a_party_that_missed_the_earlier_session_makes_the_request_hopeless() throws Exception {
+    ByteString earlier = ByteString.copyFrom(new byte[32]);
+    Session session = keygen();
+    say(p1, completed(earlier, key.keyPublic()));
+    say(p2, completed(earlier, key.keyPublic()));
+    say(
+        p3,
+        report(
+            session.id().bytes(),
+            r -> r.setTimedOut(TimedOut.newBuilder().setRound(1).addMissing(1).addMissing(2))));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.hopeless()).isTrue();
+              assertThat(a.culprits()).isEmpty();
+            });
+  }
+
+  @Test
+  void reports_of_one_party_make_a_suspect_those_of_threshold_parties_a_culprit() throws Exception {
+    Session session = keygen();
+    say(p1, aborted(session, 3));
+    say(p1, aborted(session, 3));
+    say(p3, aborted(session));
+    say(p2, aborted(session, 1));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.culprits()).isEmpty();
+              assertThat(a.suspects()).containsExactlyInAnyOrder(1, 3);
+              assertThat(a.round()).isEqualTo(3);
+            });
+
+    session = keygen();
+    say(p1, aborted(session, 3));
+    say(p2, aborted(session, 3));
+    say(p3, aborted(session, 1, 3, 77));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.culprits()).containsExactly(3);
+              assertThat(a.suspects()).containsExactly(1);
+            });
+  }
+}

@@ -1,0 +1,129 @@
+package io.coterie.coordinator.verification;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.TestKeys;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.VerificationShare;
+import io.coterie.proto.custody.v1.Scheme;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class BlstVerifierTest {
+  private static final Scheme BLS = Scheme.SCHEME_BLS12381;
+  private static final ByteString MESSAGE = ByteString.copyFromUtf8("message");
+  private final BlstVerifier verifier = new BlstVerifier();
+
+  /** bls12-381-tests of Ethereum's consensus specification: verify_valid_case. */
+  @Test
+  void a_vector_that_is_not_ours() {
+    ByteString publicKey =
+        hex(
+            "a491d1b0ecd9bb917989f0e74f0dea0422eac4a873e5e2644f368dffb9a6e20fd6e10c1b77654d067c0618f6e5a7f79a");
+    ByteString message = hex("00".repeat(32));
+    ByteString signature =
+        hex(
+            "b6ed936746e01f8ecf281f020953fbf1f01debd5657c4a383940b020b26507f6076334f91e2366c96e9ab279fb5158090352ea1c5b0c9274504f4f0e7053af24802e51e4568d164fe986834f41e55c8e850ce1f98458c0cfc9ab380b55285a55");
+    assertThat(verifier.verifies(BLS, publicKey, message, signature)).isTrue();
+    assertThat(verifier.verifies(BLS, publicKey, hex("01".repeat(32)), signature)).isFalse();
+  }
+
+  private static ByteString hex(String text) {
+    return ByteString.copyFrom(HexFormat.of().parseHex(text));
+  }
+
+  @Test
+  void only_the_signature_of_this_message_under_this_key() {
+    TestKeys.Key key = TestKeys.deal(2, List.of(1, 2, 3), 1);
+    TestKeys.Key other = TestKeys.deal(2, List.of(1, 2, 3), 2);
+    ByteString signature = key.sign("message");
+    assertThat(verifier.verifies(BLS, key.publicKey(), MESSAGE, signature)).isTrue();
+    assertThat(verifier.verifies(BLS, other.publicKey(), MESSAGE, signature)).isFalse();
+    assertThat(
+            verifier.verifies(BLS, key.publicKey(), ByteString.copyFromUtf8("massage"), signature))
+        .isFalse();
+    assertThat(verifier.verifies(Scheme.SCHEME_UNSPECIFIED, key.publicKey(), MESSAGE, signature))
+        .isFalse();
+  }
+
+  @Test
+  void malformed_points_are_not_valid_and_not_a_crash() {
+    TestKeys.Key key = TestKeys.deal(1, List.of(1), 1);
+    ByteString good = key.sign("message");
+    byte[] infinity = new byte[96];
+    infinity[0] = (byte) 0xC0;
+    Random random = new Random(3);
+    for (int i = 0; i < 300; i++) {
+      byte[] bytes = new byte[i % 3 == 0 ? random.nextInt(200) : 96];
+      random.nextBytes(bytes);
+      if (bytes.length > 0) {
+        // On the curve every other time, in the subgroup never.
+        bytes[0] = (byte) (0x80 | (bytes[0] & 0x2F));
+      }
+      assertThat(verifier.verifies(BLS, key.publicKey(), MESSAGE, ByteString.copyFrom(bytes)))
+          .isFalse();
+      assertThat(verifier.verifies(BLS, ByteString.copyFrom(bytes), MESSAGE, good)).isFalse();
+    }
+    assertThat(verifier.verifies(BLS, key.publicKey(), MESSAGE, ByteString.copyFrom(infinity)))
+        .isFalse();
+    byte[] infinityKey = new byte[48];
+    infinityKey[0] = (byte) 0xC0;
+    assertThat(
+            verifier.verifies(
+                BLS, ByteString.copyFrom(infinityKey), MESSAGE, ByteString.copyFrom(infinity)))
+        .isFalse();
+  }
+
+  @Test
+  void sound_keys() {
+    assertThat(verifier.isSound(BLS, TestKeys.deal(1, List.of(9), 1).keyPublic())).isTrue();
+    assertThat(verifier.isSound(BLS, TestKeys.deal(2, List.of(1, 2, 3), 1).keyPublic())).isTrue();
+    assertThat(verifier.isSound(BLS, TestKeys.deal(5, List.of(1, 4, 6, 7, 65535), 1).keyPublic()))
+        .isTrue();
+  }
+
+  @Test
+  void keys_that_are_not_what_they_claim() {
+    KeyPublic key = TestKeys.deal(2, List.of(1, 2, 3), 1).keyPublic();
+    KeyPublic other = TestKeys.deal(2, List.of(1, 2, 3), 2).keyPublic();
+    KeyPublic cubic = TestKeys.deal(3, List.of(1, 2, 3), 1).keyPublic();
+    for (KeyPublic bad :
+        List.of(
+            KeyPublic.getDefaultInstance(),
+            key.toBuilder().setPublicKey(other.getPublicKey()).build(),
+            key.toBuilder().setProofOfPossession(other.getProofOfPossession()).build(),
+            key.toBuilder().clearProofOfPossession().build(),
+            key.toBuilder().setVerificationShares(2, other.getVerificationShares(2)).build(),
+            key.toBuilder().setVerificationShares(0, other.getVerificationShares(0)).build(),
+            key.toBuilder().setVerificationShares(1, key.getVerificationShares(0)).build(),
+            // The same point for another party: a share of another polynomial.
+            key.toBuilder()
+                .setVerificationShares(
+                    0,
+                    VerificationShare.newBuilder()
+                        .setParty(7)
+                        .setPoint(key.getVerificationShares(0).getPoint()))
+                .build(),
+            key.toBuilder()
+                .setVerificationShares(
+                    0, key.getVerificationShares(0).toBuilder().setParty(0).build())
+                .build(),
+            // A threshold lower than the polynomial's: two parties could not sign.
+            cubic.toBuilder().setThreshold(2).build(),
+            key.toBuilder().setThreshold(4).build(),
+            key.toBuilder().setThreshold(0).build(),
+            key.toBuilder()
+                .setVerificationShares(
+                    0,
+                    VerificationShare.newBuilder()
+                        .setParty(1)
+                        .setPoint(ByteString.copyFrom("x".repeat(48).getBytes(UTF_8))))
+                .build())) {
+      assertThat(verifier.isSound(BLS, bad)).as("%s", bad).isFalse();
+    }
+  }
+}
