@@ -119,14 +119,13 @@ public class ChannelBenchmark {
 
   /** A message that the last recipient has not decrypted. */
   @State(Scope.Thread)
-  public static class Received {
+  public static class Received extends Raw {
     byte[] message;
 
     @Setup(Level.Invocation)
-    public void next(Raw raw) throws Exception {
-      SealedSenderMultiRecipientMessage many =
-          SealedSenderMultiRecipientMessage.parse(raw.encrypt());
-      UUID last = UUID.fromString(raw.addresses.getLast().getName());
+    public void next() throws Exception {
+      SealedSenderMultiRecipientMessage many = SealedSenderMultiRecipientMessage.parse(encrypt());
+      UUID last = UUID.fromString(addresses.getLast().getName());
       for (var recipient : many.getRecipients().entrySet()) {
         if (recipient.getKey().getRawUUID().equals(last)) {
           message = many.messageForRecipient(recipient.getValue());
@@ -169,9 +168,10 @@ public class ChannelBenchmark {
 
   /** libsignal: what one recipient does, certificate included. */
   @Benchmark
-  public byte[] rawReceive(Raw raw, Received received) throws Exception {
-    return raw.receiverCipher
-        .decrypt(raw.validator, received.message, System.currentTimeMillis())
+  public byte[] rawReceive(Received received) throws Exception {
+    return received
+        .receiverCipher
+        .decrypt(received.validator, received.message, System.currentTimeMillis())
         .getPaddedMessage();
   }
 
