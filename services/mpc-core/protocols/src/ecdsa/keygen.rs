@@ -1,4 +1,5 @@
-//! Key generation: Pedersen's with Feldman commitments, committed before opened, with the set-up of all pairs' transfers.
+//! Key generation: Pedersen's with Feldman commitments, committed before opened, with the set-up of all pairs' transfers. And
+//! refresh, which is the same with polynomials that are zero at zero, added to the shares there are.
 //!
 //! Specification: `docs/protocols/ecdsa.md`; steps are cited as [K1.2].
 
@@ -41,10 +42,11 @@ pub struct Commitment {
 
 /// Round 2: what was committed to.
 pub struct Opening {
-    /// The sender's polynomial in the exponent, constant term first; `threshold` of them.
+    /// The sender's polynomial in the exponent, constant term first; `threshold` of them. In a refresh the first one is the
+    /// identity and does not travel.
     points: Vec<Point>,
-    /// Of the constant term.
-    proof: Proof,
+    /// Of the constant term. None in a refresh.
+    proof: Option<Proof>,
     /// To the chain code and to everything that later rounds are bound to.
     contribution: [u8; DIGEST_BYTES],
 }
@@ -86,20 +88,27 @@ impl Body for Opening {
     const ROUND: u8 = 2;
 
     fn encode(&self, writer: &mut Writer) {
-        writer.u8(u8::try_from(self.points.len()).unwrap_or(u8::MAX));
-        for point in &self.points {
+        let points = self.points.iter().skip(usize::from(self.proof.is_none()));
+        writer.u8(u8::try_from(points.len()).unwrap_or(u8::MAX));
+        for point in points {
             writer.bytes(&encode_point(point));
         }
-        self.proof.encode(writer);
+        if let Some(proof) = &self.proof {
+            proof.encode(writer);
+        }
         writer.bytes(&self.contribution);
     }
 
     fn decode(reader: &mut Reader<'_>, ctx: &SessionContext) -> Result<Self, AbortCause> {
-        if usize::from(reader.u8()?) != ctx.threshold().get() {
+        let constant = is_refresh(ctx).then_some(Point::IDENTITY);
+        let travelling = ctx.threshold().get() - usize::from(constant.is_some());
+        if usize::from(reader.u8()?) != travelling {
             return Err(AbortCause::WrongDegree);
         }
-        let points = (0..ctx.threshold().get()).map(|_| read_point(reader)).collect::<Result<_, _>>()?;
-        Ok(Self { points, proof: Proof::decode(reader)?, contribution: *reader.array()? })
+        let travelled = (0..travelling).map(|_| read_point(reader));
+        let points = constant.into_iter().map(Ok).chain(travelled).collect::<Result<_, _>>()?;
+        let proof = if constant.is_none() { Some(Proof::decode(reader)?) } else { None };
+        Ok(Self { points, proof, contribution: *reader.array()? })
     }
 }
 
@@ -175,8 +184,8 @@ fn read_transfer(reader: &mut Reader<'_>, length: usize) -> Result<Vec<u8>, Abor
     }
 }
 
-/// One party's part in key generation.
-pub enum Keygen {
+/// One party's part in key generation or, if `REFRESH`, in a refresh.
+pub enum Dealing<const REFRESH: bool> {
     /// Waiting for commitments.
     Committed(Committed),
     /// Waiting for openings.
@@ -191,9 +200,23 @@ pub enum Keygen {
     Confirmed(Box<Confirmed>),
 }
 
+/// Makes a key.
+pub type Keygen = Dealing<false>;
+/// Makes new shares of a key for the same parties and threshold. The old shares, of the epoch before, fit them no more. The payload of
+/// the session is the encoding of the key's public data as it was.
+pub type Refresh = Dealing<true>;
+
+const REFRESH_ID: ProtocolId = ProtocolId { number: 7, name: "ecdsa/refresh/1" };
+
+fn is_refresh(ctx: &SessionContext) -> bool {
+    ctx.protocol() == REFRESH_ID
+}
+
 /// State of round 1.
 pub struct Committed {
     me: PartyId,
+    /// The share so far; zero in key generation.
+    base: Secret<Scalar>,
     polynomial: Vec<Secret<Scalar>>,
     opening: Opening,
 }
@@ -201,6 +224,7 @@ pub struct Committed {
 /// State of round 2.
 pub struct Opened {
     me: PartyId,
+    base: Secret<Scalar>,
     polynomial: Vec<Secret<Scalar>>,
     opening: Opening,
     commitments: BTreeMap<PartyId, [u8; DIGEST_BYTES]>,
@@ -210,7 +234,7 @@ pub struct Opened {
 pub struct Dealt {
     me: PartyId,
     joint: Joint,
-    /// The value of our own polynomial at our own number.
+    /// The share so far, and the value of our own polynomial at our own number.
     own_share: Secret<Scalar>,
     /// Everyone's points, to check the shares against.
     points: BTreeMap<PartyId, Vec<Point>>,
@@ -250,24 +274,27 @@ pub struct Confirmed {
 struct Joint {
     public_key: Point,
     verification_shares: Vec<(PartyId, Point)>,
+    chain_code: [u8; CHAIN_CODE_BYTES],
     /// Hash of all openings, contributions included.
     digest: [u8; DIGEST_BYTES],
 }
 
+const ROUNDS: &[RoundRule] = &[
+    RoundRule { delivery: Delivery::Broadcast, max_body: DIGEST_BYTES },
+    RoundRule { delivery: Delivery::Broadcast, max_body: MAX_OPENING_BYTES },
+    RoundRule {
+        delivery: Delivery::Private,
+        max_body: SCALAR_BYTES + ZERO_SEED_BYTES + transfer_bytes(REQUEST_BYTES),
+    },
+    RoundRule { delivery: Delivery::Private, max_body: transfer_bytes(RESPONSE_BYTES) },
+    RoundRule { delivery: Delivery::Private, max_body: transfer_bytes(CORRECTION_BYTES) },
+    RoundRule { delivery: Delivery::Broadcast, max_body: PROOF_BYTES },
+];
+
 impl Protocol for Keygen {
     const ID: ProtocolId = ProtocolId { number: 3, name: "ecdsa/keygen/1" };
     const SIGNED: bool = true;
-    const ROUNDS: &'static [RoundRule] = &[
-        RoundRule { delivery: Delivery::Broadcast, max_body: DIGEST_BYTES },
-        RoundRule { delivery: Delivery::Broadcast, max_body: MAX_OPENING_BYTES },
-        RoundRule {
-            delivery: Delivery::Private,
-            max_body: SCALAR_BYTES + ZERO_SEED_BYTES + transfer_bytes(REQUEST_BYTES),
-        },
-        RoundRule { delivery: Delivery::Private, max_body: transfer_bytes(RESPONSE_BYTES) },
-        RoundRule { delivery: Delivery::Private, max_body: transfer_bytes(CORRECTION_BYTES) },
-        RoundRule { delivery: Delivery::Broadcast, max_body: PROOF_BYTES },
-    ];
+    const ROUNDS: &'static [RoundRule] = ROUNDS;
     type Input = ();
     type Output = KeyShare;
 
@@ -282,22 +309,7 @@ impl Protocol for Keygen {
         if !ctx.payload().is_empty() {
             return Err(SetupError::PayloadLength);
         }
-        // [K1.1] a random polynomial, and its points.
-        let polynomial: Vec<Secret<Scalar>> =
-            (0..ctx.threshold().get()).map(|_| Secret::new(random_scalar(rng))).collect();
-        let points: Vec<Point> =
-            polynomial.iter().map(|coefficient| mul_generator(coefficient.expose())).collect();
-        // [K1.2] proof of knowledge of the constant term, contribution to the randomness.
-        let statement = statement_of(&points);
-        let constant = polynomial.first().ok_or(SetupError::ThresholdRange)?;
-        let proof = Proof::new(ctx, (tags::COEFFICIENT_PROOF, me), &statement, constant.expose(), rng);
-        let mut contribution = [0u8; DIGEST_BYTES];
-        rng.fill_bytes(&mut contribution);
-        let opening = Opening { points, proof, contribution };
-        // [K1.3] commitment to all of it.
-        let mut outbox = Outbox::new();
-        outbox.broadcast(&Commitment { digest: commitment_digest(ctx, me, &opening) });
-        Ok((Keygen::Committed(Committed { me, polynomial, opening }), outbox))
+        Self::deal(ctx, me, Secret::new(Scalar::ZERO), rng)
     }
 
     fn advance(
@@ -307,56 +319,163 @@ impl Protocol for Keygen {
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Next<Self>, Fault> {
-        match self {
-            Keygen::Committed(state) => state.advance(ctx, &inbox),
-            Keygen::Opened(state) => state.advance(ctx, &inbox, history, rng),
-            Keygen::Dealt(state) => state.advance(ctx, &inbox, history, rng),
-            Keygen::Answered(state) => state.advance(ctx, &inbox, rng),
-            Keygen::Corrected(state) => state.advance(ctx, &inbox, rng),
-            Keygen::Confirmed(state) => state.advance(ctx, &inbox, history),
-        }
+        self.step(ctx, &inbox, history, rng)
     }
 
     fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
-        match (cause, evidence) {
-            (AbortCause::WrongOpening, [commitment, opening]) => {
-                opening_differs(ctx, accused, commitment, opening)
-            }
-            (AbortCause::WrongShare, [opening, share]) => share_differs(ctx, accused, opening, share),
-            (AbortCause::WrongProof, [opening]) => coefficient_unproven(ctx, accused, opening),
-            (AbortCause::WrongProof, [earlier @ .., confirmation]) => {
-                share_unproven(ctx, accused, earlier, confirmation)
-            }
-            (_, [envelope]) => envelope.sender() == accused && body_fault(ctx, envelope) == Some(cause),
-            _ => false,
-        }
+        judge(ctx, cause, accused, evidence)
     }
 }
 
-impl Committed {
-    /// [K2] keep the commitments, open the own one.
-    fn advance(self, ctx: &SessionContext, inbox: &Inbox) -> Result<Next<Keygen>, Fault> {
-        let mut commitments = BTreeMap::new();
-        for envelope in inbox.iter() {
-            commitments.insert(envelope.sender(), read::<Commitment>(ctx, envelope)?.digest);
-        }
-        let Self { me, polynomial, opening } = self;
-        let mut outbox = Outbox::new();
-        outbox.broadcast(&opening);
-        Ok(Next::Round(Keygen::Opened(Opened { me, polynomial, opening, commitments }), outbox))
-    }
-}
+impl Protocol for Refresh {
+    const ID: ProtocolId = REFRESH_ID;
+    const SIGNED: bool = true;
+    const ROUNDS: &'static [RoundRule] = ROUNDS;
+    type Input = KeyShare;
+    type Output = KeyShare;
 
-impl Opened {
-    /// [K3] check the openings, deal.
+    fn start(
+        ctx: &SessionContext,
+        share: KeyShare,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Self, Outbox), SetupError> {
+        let me = ctx.me().ok_or(SetupError::ObserverNotAllowed)?;
+        let KeyShare { public, party, signing_share, .. } = share;
+        if party != me || public.key_id != ctx.key_id() || public.threshold != ctx.threshold() {
+            return Err(SetupError::ShareMismatch);
+        }
+        if public.epoch.checked_add(1) != Some(ctx.epoch()) {
+            return Err(SetupError::EpochRange);
+        }
+        if &public.parties() != ctx.parties() {
+            return Err(SetupError::SigningSetNotOfKey);
+        }
+        if base_of(ctx).as_ref() != Some(&public) {
+            return Err(SetupError::PayloadInvalid);
+        }
+        Self::deal(ctx, me, signing_share, rng)
+    }
+
     fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: Inbox,
+        history: &History<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Self>, Fault> {
+        self.step(ctx, &inbox, history, rng)
+    }
+
+    fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
+        judge(ctx, cause, accused, evidence)
+    }
+}
+
+/// In a refresh, the key as it was: all parties agreed on it as the payload.
+fn base_of(ctx: &SessionContext) -> Option<KeyPublic> {
+    let mut reader = Reader::new(ctx.payload());
+    let public = KeyPublic::decode(&mut reader).ok()?;
+    reader.finish().ok().map(|()| public)
+}
+
+impl<const REFRESH: bool> Dealing<REFRESH> {
+    /// [K1] draw a polynomial, commit to it.
+    fn deal(
+        ctx: &SessionContext,
+        me: PartyId,
+        base: Secret<Scalar>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Self, Outbox), SetupError> {
+        // [K1.1] a random polynomial, and its points. In a refresh it is zero at zero.
+        let constant = Secret::new(if REFRESH { Scalar::ZERO } else { random_scalar(rng) });
+        let mut polynomial = vec![constant];
+        polynomial.extend((1..ctx.threshold().get()).map(|_| Secret::new(random_scalar(rng))));
+        let points: Vec<Point> =
+            polynomial.iter().map(|coefficient| mul_generator(coefficient.expose())).collect();
+        // [K1.2] proof of knowledge of the constant term, contribution to the randomness.
+        let statement = statement_of(&points);
+        let constant = polynomial.first().ok_or(SetupError::ThresholdRange)?;
+        let proof = (!REFRESH)
+            .then(|| Proof::new(ctx, (tags::COEFFICIENT_PROOF, me), &statement, constant.expose(), rng));
+        let mut contribution = [0u8; DIGEST_BYTES];
+        rng.fill_bytes(&mut contribution);
+        let opening = Opening { points, proof, contribution };
+        // [K1.3] commitment to all of it.
+        let mut outbox = Outbox::new();
+        outbox.broadcast(&Commitment { digest: commitment_digest(ctx, me, &opening) });
+        Ok((Self::Committed(Committed { me, base, polynomial, opening }), outbox))
+    }
+
+    fn step(
         self,
         ctx: &SessionContext,
         inbox: &Inbox,
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Keygen>, Fault> {
-        let Self { me, polynomial, opening, commitments } = self;
+    ) -> Result<Next<Self>, Fault>
+    where
+        Self: Protocol<Output = KeyShare>,
+    {
+        match self {
+            Self::Committed(state) => state.advance(ctx, inbox),
+            Self::Opened(state) => state.advance(ctx, inbox, history, rng),
+            Self::Dealt(state) => state.advance(ctx, inbox, history, rng),
+            Self::Answered(state) => state.advance(ctx, inbox, rng),
+            Self::Corrected(state) => state.advance(ctx, inbox, rng),
+            Self::Confirmed(state) => state.advance(ctx, inbox, history),
+        }
+    }
+}
+
+fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
+    match (cause, evidence) {
+        (AbortCause::WrongOpening, [commitment, opening]) => {
+            opening_differs(ctx, accused, commitment, opening)
+        }
+        (AbortCause::WrongShare, [opening, share]) => share_differs(ctx, accused, opening, share),
+        (AbortCause::WrongProof, [opening]) => coefficient_unproven(ctx, accused, opening),
+        (AbortCause::WrongProof, [earlier @ .., confirmation]) => {
+            share_unproven(ctx, accused, earlier, confirmation)
+        }
+        (_, [envelope]) => envelope.sender() == accused && body_fault(ctx, envelope) == Some(cause),
+        _ => false,
+    }
+}
+
+impl Committed {
+    /// [K2] keep the commitments, open the own one.
+    fn advance<const REFRESH: bool>(
+        self,
+        ctx: &SessionContext,
+        inbox: &Inbox,
+    ) -> Result<Next<Dealing<REFRESH>>, Fault>
+    where
+        Dealing<REFRESH>: Protocol<Output = KeyShare>,
+    {
+        let mut commitments = BTreeMap::new();
+        for envelope in inbox.iter() {
+            commitments.insert(envelope.sender(), read::<Commitment>(ctx, envelope)?.digest);
+        }
+        let Self { me, base, polynomial, opening } = self;
+        let mut outbox = Outbox::new();
+        outbox.broadcast(&opening);
+        Ok(Next::Round(Dealing::Opened(Opened { me, base, polynomial, opening, commitments }), outbox))
+    }
+}
+
+impl Opened {
+    /// [K3] check the openings, deal.
+    fn advance<const REFRESH: bool>(
+        self,
+        ctx: &SessionContext,
+        inbox: &Inbox,
+        history: &History<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Dealing<REFRESH>>, Fault>
+    where
+        Dealing<REFRESH>: Protocol<Output = KeyShare>,
+    {
+        let Self { me, base, polynomial, opening, commitments } = self;
         let mut openings = BTreeMap::from([(me, opening)]);
         for envelope in inbox.iter() {
             let sender = envelope.sender();
@@ -392,22 +511,26 @@ impl Opened {
             let share = Share { value: evaluate(&polynomial, peer), zero_seed: Secret::new(*half), request };
             outbox.private(peer, &share);
         }
-        let own_share = evaluate(&polynomial, me);
+        let mut own_share = evaluate(&polynomial, me);
+        *own_share.expose_mut() += base.expose();
         let points = openings.into_iter().map(|(party, opening)| (party, opening.points)).collect();
         let state = Dealt { me, joint, own_share, points, zero_seeds, initiated };
-        Ok(Next::Round(Keygen::Dealt(Box::new(state)), outbox))
+        Ok(Next::Round(Dealing::Dealt(Box::new(state)), outbox))
     }
 }
 
 impl Dealt {
     /// [K4] check the shares, respond to lower parties.
-    fn advance(
+    fn advance<const REFRESH: bool>(
         self,
         ctx: &SessionContext,
         inbox: &Inbox,
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Keygen>, Fault> {
+    ) -> Result<Next<Dealing<REFRESH>>, Fault>
+    where
+        Dealing<REFRESH>: Protocol<Output = KeyShare>,
+    {
         let Self { me, joint, own_share, points, mut zero_seeds, initiated } = self;
         let mut signing_share = own_share;
         let mut outbox = Outbox::new();
@@ -442,18 +565,21 @@ impl Dealt {
         }
         let settled = Settled { me, joint, signing_share, zero_seeds };
         let state = Answered { settled, initiated, responders };
-        Ok(Next::Round(Keygen::Answered(Box::new(state)), outbox))
+        Ok(Next::Round(Dealing::Answered(Box::new(state)), outbox))
     }
 }
 
 impl Answered {
     /// [K5] finish with higher parties.
-    fn advance(
+    fn advance<const REFRESH: bool>(
         self,
         ctx: &SessionContext,
         inbox: &Inbox,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Keygen>, Fault> {
+    ) -> Result<Next<Dealing<REFRESH>>, Fault>
+    where
+        Dealing<REFRESH>: Protocol<Output = KeyShare>,
+    {
         let Self { mut settled, mut initiated, responders } = self;
         let mut outbox = Outbox::new();
         let mut pairs = BTreeMap::new();
@@ -475,18 +601,21 @@ impl Answered {
             outbox.private(sender, &Corrections(corrections));
         }
         let state = Corrected { settled, pairs, responders };
-        Ok(Next::Round(Keygen::Corrected(Box::new(state)), outbox))
+        Ok(Next::Round(Dealing::Corrected(Box::new(state)), outbox))
     }
 }
 
 impl Corrected {
     /// [K6] finish with lower parties, confirm the own signing share.
-    fn advance(
+    fn advance<const REFRESH: bool>(
         self,
         ctx: &SessionContext,
         inbox: &Inbox,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Keygen>, Fault> {
+    ) -> Result<Next<Dealing<REFRESH>>, Fault>
+    where
+        Dealing<REFRESH>: Protocol<Output = KeyShare>,
+    {
         let Self { mut settled, mut pairs, mut responders } = self;
         for envelope in inbox.iter() {
             let sender = envelope.sender();
@@ -511,18 +640,21 @@ impl Corrected {
         );
         let mut outbox = Outbox::new();
         outbox.broadcast(&Confirmation { proof });
-        Ok(Next::Round(Keygen::Confirmed(Box::new(Confirmed { settled, pairs })), outbox))
+        Ok(Next::Round(Dealing::Confirmed(Box::new(Confirmed { settled, pairs })), outbox))
     }
 }
 
 impl Confirmed {
     /// [K7] check the confirmations, put the key together.
-    fn advance(
+    fn advance<const REFRESH: bool>(
         self,
         ctx: &SessionContext,
         inbox: &Inbox,
         history: &History<'_>,
-    ) -> Result<Next<Keygen>, Fault> {
+    ) -> Result<Next<Dealing<REFRESH>>, Fault>
+    where
+        Dealing<REFRESH>: Protocol<Output = KeyShare>,
+    {
         let Self { settled, pairs } = self;
         for envelope in inbox.iter() {
             let confirmation: Confirmation = read(ctx, envelope)?;
@@ -537,7 +669,7 @@ impl Confirmed {
             key_id: ctx.key_id().to_owned(),
             epoch: ctx.epoch(),
             threshold: ctx.threshold(),
-            chain_code: joint.chain_code(ctx),
+            chain_code: joint.chain_code,
             public_key: joint.public_key,
             verification_shares: joint.verification_shares,
         };
@@ -557,14 +689,24 @@ impl Joint {
             transcript.append("points", &statement_of(&opening.points));
             transcript.append("contribution", &opening.contribution);
         }
-        let public_key = points.first().copied().unwrap_or(Point::IDENTITY);
-        let verification_shares: Vec<(PartyId, Point)> =
+        let digest = transcript.digest();
+        let mut public_key = points.first().copied().unwrap_or(Point::IDENTITY);
+        let mut verification_shares: Vec<(PartyId, Point)> =
             ctx.parties().iter().map(|party| (party, evaluate_public(&points, party.get()))).collect();
+        let mut chain_code = chain_code(ctx, &digest);
+        if is_refresh(ctx) {
+            let base = base_of(ctx).ok_or(AbortCause::Internal)?;
+            public_key += base.public_key;
+            chain_code = base.chain_code;
+            for ((_, point), (_, old)) in verification_shares.iter_mut().zip(&base.verification_shares) {
+                *point += old;
+            }
+        }
         let degenerate = verification_shares.iter().any(|(_, point)| *point == Point::IDENTITY);
         if degenerate || public_key == Point::IDENTITY {
             return Err(AbortCause::DegenerateKey);
         }
-        Ok(Self { public_key, verification_shares, digest: transcript.digest() })
+        Ok(Self { public_key, verification_shares, chain_code, digest })
     }
 
     fn fork(&self, ctx: &SessionContext, tag: engine::Tag, party: PartyId) -> Transcript {
@@ -595,18 +737,19 @@ impl Joint {
         Secret::new(transcript.digest())
     }
 
-    fn chain_code(&self, ctx: &SessionContext) -> [u8; CHAIN_CODE_BYTES] {
-        let mut transcript = ctx.transcript();
-        transcript.append("purpose", tags::CHAIN_CODE.as_bytes());
-        transcript.append("openings", &self.digest);
-        transcript.digest()
-    }
-
     fn proves_share(&self, ctx: &SessionContext, party: PartyId, confirmation: &Confirmation) -> bool {
         self.verification_shares.iter().find(|(holder, _)| *holder == party).is_some_and(|(_, point)| {
             confirmation.proof.verifies(ctx, (tags::SHARE_PROOF, party), &self.digest, point)
         })
     }
+}
+
+/// The chain code of a new key: a hash of all contributions.
+fn chain_code(ctx: &SessionContext, openings: &[u8; DIGEST_BYTES]) -> [u8; CHAIN_CODE_BYTES] {
+    let mut transcript = ctx.transcript();
+    transcript.append("purpose", tags::CHAIN_CODE.as_bytes());
+    transcript.append("openings", openings);
+    transcript.digest()
 }
 
 /// The polynomial at a party's number, by Horner's rule.
@@ -633,10 +776,15 @@ fn commitment_digest(ctx: &SessionContext, sender: PartyId, opening: &Opening) -
 }
 
 fn proves_coefficient(ctx: &SessionContext, sender: PartyId, opening: &Opening) -> bool {
-    opening.points.first().is_some_and(|point| {
-        let statement = statement_of(&opening.points);
-        opening.proof.verifies(ctx, (tags::COEFFICIENT_PROOF, sender), &statement, point)
-    })
+    let statement = statement_of(&opening.points);
+    match (&opening.proof, opening.points.first()) {
+        (Some(proof), Some(point)) => {
+            proof.verifies(ctx, (tags::COEFFICIENT_PROOF, sender), &statement, point)
+        }
+        // Zero is known to everybody.
+        (None, _) => is_refresh(ctx),
+        (Some(_), None) => false,
+    }
 }
 
 // Blame: what an honest party shows, and what everybody checks.

@@ -15,7 +15,7 @@ pub mod tags;
 pub use crate::bls::OpenShareError;
 pub use derivation::{DerivationPath, Derived};
 pub use key::{FAMILY, KeyPublic, KeyShare};
-pub use keygen::Keygen;
+pub use keygen::{Keygen, Refresh};
 pub use presign::Presigning;
 pub use presignature::Presignature;
 pub use primitives::secp256k1::Point;

@@ -57,6 +57,11 @@ impl Presignature {
         &self.signers
     }
 
+    /// Whose part it is.
+    pub fn party(&self) -> PartyId {
+        self.party
+    }
+
     /// The derivation it is bound to.
     pub fn path(&self) -> &DerivationPath {
         &self.path
