@@ -22,6 +22,18 @@ final class Audit {
   }
 
   /**
+   * The same event, with the number of refusals that were not recorded since the last one that was.
+   */
+  static AuditEvent after(AuditEvent event, long unrecorded) {
+    if (unrecorded == 0) {
+      return event;
+    }
+    Map<String, String> fields = new TreeMap<>(event.fields());
+    fields.put("unrecorded_refusals", Long.toString(unrecorded));
+    return AuditEvent.of(event.actor(), event.action(), event.outcome(), fields);
+  }
+
+  /**
    * How a session with a plan ended.
    *
    * @param result the signature or the public key; empty if there is none

@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
@@ -83,6 +84,7 @@ public final class SessionDriver implements AutoCloseable {
   private final Ended ended = new Ended();
   private final Map<String, AtomicInteger> perRequester = new ConcurrentHashMap<>();
   private final Map<String, Session> keygens = new ConcurrentHashMap<>();
+  private final RefusalRate refusals = new RefusalRate(System.nanoTime());
   private final AtomicInteger active = new AtomicInteger();
   private final AtomicInteger combining = new AtomicInteger();
   private final ReentrantLock endings = new ReentrantLock();
@@ -149,8 +151,7 @@ public final class SessionDriver implements AutoCloseable {
     if (sender.role() != Member.Role.COORDINATOR) {
       // Not an answerable order: whoever sent it is a party that misbehaves.
       telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, NOT_A_COORDINATOR);
-      audit.record(Audit.refused(id, sender, NOT_A_COORDINATOR));
-      log.warn("order from {}, which is no coordinator: ignored", sender.name());
+      recordRefusal(Audit.refused(id, sender, NOT_A_COORDINATOR));
       return;
     }
     Session session = new Session(id, sender, traceparent, pool.lane());
@@ -370,6 +371,7 @@ public final class SessionDriver implements AutoCloseable {
     try {
       long now = System.nanoTime();
       session.run = core.start(config.build(), sealedShare);
+      session.plan = plan.withoutPayload();
       session.roundEnteredNanos = now;
       apply(session, session.run.firstStep(), null, now);
     } catch (RefusedException e) {
@@ -665,15 +667,22 @@ public final class SessionDriver implements AutoCloseable {
     end(session, Event.REFUSE, label(reason), NO_RESULT);
   }
 
+  private void recordRefusal(AuditEvent refusal) {
+    long unrecorded = refusals.next(System.nanoTime());
+    if (unrecorded >= 0) {
+      audit.record(Audit.after(refusal, unrecorded));
+      log.info("{} refused: {}", refusal.action(), refusal.fields());
+    }
+  }
+
   /** Refuses an order that does not become a session. */
   private void refuseUnseen(Session session, RefusalReason reason, String detail) {
     tellRefusal(session, reason, detail);
     telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, label(reason));
-    audit.record(Audit.refused(session.id, session.coordinator, label(reason)));
+    recordRefusal(Audit.refused(session.id, session.coordinator, label(reason)));
   }
 
   private void tellRefusal(Session session, RefusalReason reason, String detail) {
-    log.info("refused session {}: {} ({})", session.id, label(reason), detail);
     report(
         session,
         SessionReport.newBuilder()
@@ -701,10 +710,16 @@ public final class SessionDriver implements AutoCloseable {
     State before = session.state;
     move(session, event);
     SessionPlan plan = session.plan;
-    if (plan == null) {
-      audit.record(Audit.refused(session.id, session.coordinator, cause));
+    AuditEvent end =
+        plan == null
+            ? Audit.refused(session.id, session.coordinator, cause)
+            : Audit.ended(plan, session.coordinator, session.state.label(), cause, result);
+    if (session.state == State.REFUSED) {
+      recordRefusal(end);
     } else {
-      audit.record(Audit.ended(plan, session.coordinator, session.state.label(), cause, result));
+      audit.record(end);
+    }
+    if (plan != null) {
       if (plan.protocol().operation() == Protocol.Operation.KEYGEN) {
         keygens.remove(plan.key(), session);
         if (event != Event.SHARE_STORED) {

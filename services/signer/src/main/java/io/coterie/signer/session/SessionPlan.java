@@ -24,4 +24,21 @@ public record SessionPlan(
     String requestId,
     ByteString intentDigest,
     ByteString payload,
-    Instant deadline) {}
+    Instant deadline) {
+
+  /** The same plan, once what is to be signed is with the core: many sessions only wait then. */
+  SessionPlan withoutPayload() {
+    return new SessionPlan(
+        id,
+        protocol,
+        key,
+        epoch,
+        threshold,
+        parties,
+        requester,
+        requestId,
+        intentDigest,
+        ByteString.EMPTY,
+        deadline);
+  }
+}

@@ -158,7 +158,8 @@ public final class WorkPool implements AutoCloseable {
         }
         try {
           task.run();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
+          // An error too: the lane must go on, at least to its session's deadline.
           log.error("a task of a session failed", e);
         }
       }

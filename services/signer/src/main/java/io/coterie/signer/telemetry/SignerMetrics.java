@@ -9,6 +9,8 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 
 /** What a signer measures, beside what {@link ProtocolMetrics} names for all services. */
@@ -32,6 +34,7 @@ public final class SignerMetrics implements SessionTelemetry {
   private final ProtocolMetrics protocols;
   private final Timer commit;
   private final DistributionSummary batch;
+  private final AtomicReference<IntSupplier> live = new AtomicReference<>(() -> 0);
 
   /**
    * @param party own name in the roster
@@ -42,6 +45,7 @@ public final class SignerMetrics implements SessionTelemetry {
     this.protocols = new ProtocolMetrics(registry, party, region);
     this.commit = registry.timer(COMMIT);
     this.batch = registry.summary(BATCH);
+    Gauge.builder(LIVE, () -> live.get().getAsInt()).strongReference(true).register(registry);
   }
 
   @Override
@@ -66,7 +70,7 @@ public final class SignerMetrics implements SessionTelemetry {
 
   @Override
   public void live(IntSupplier sessions) {
-    Gauge.builder(LIVE, sessions::getAsInt).strongReference(true).register(registry);
+    live.set(sessions);
   }
 
   /** A transaction is on disk. */
@@ -76,7 +80,7 @@ public final class SignerMetrics implements SessionTelemetry {
   }
 
   /** Whether the vault is open, for {@link #VAULT}. */
-  public void vault(java.util.function.BooleanSupplier open) {
+  public void vault(BooleanSupplier open) {
     Gauge.builder(VAULT, () -> open.getAsBoolean() ? 1 : 0)
         .strongReference(true)
         .register(registry);
