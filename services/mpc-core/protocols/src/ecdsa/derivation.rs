@@ -3,12 +3,17 @@
 use engine::wire::{Malformed, Reader, Writer};
 use hmac::{Hmac, KeyInit, Mac};
 use primitives::secp256k1::{Point, Scalar, decode_scalar, encode_point, mul_generator};
-use sha2::Sha512;
+use sha2::{Digest, Sha256, Sha512};
 
 use super::key::CHAIN_CODE_BYTES;
 
 /// Longest path, in steps.
 pub const MAX_PATH_STEPS: usize = 10;
+/// Version bytes of extended public keys of the main network.
+const XPUB_VERSION: [u8; 4] = [0x04, 0x88, 0xb2, 0x1e];
+const EXTENDED_KEY_BYTES: usize = 78;
+const CHECKSUM_BYTES: usize = 4;
+const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 /// From this number on an index means hardened derivation, which needs the secret key in one place.
 const HARDENED: u32 = 1 << 31;
 
@@ -42,6 +47,43 @@ impl DerivationPath {
         let steps = (0..count).map(|_| reader.u32()).collect::<Result<Vec<u32>, Malformed>>()?;
         Self::new(&steps).ok_or(Malformed)
     }
+}
+
+/// The joint key as a BIP-32 extended public key (`xpub`, depth 0), from which wallets derive the same children.
+pub fn extended_public_key(public_key: &Point, chain_code: &[u8; CHAIN_CODE_BYTES]) -> String {
+    let mut writer = Writer::with_capacity(EXTENDED_KEY_BYTES);
+    writer.bytes(&XPUB_VERSION);
+    // Depth, fingerprint of the parent, child number: of a key without a parent.
+    writer.bytes(&[0; 9]);
+    writer.bytes(chain_code);
+    writer.bytes(&encode_point(public_key));
+    let mut bytes = writer.finish();
+    let checksum = Sha256::digest(Sha256::digest(&bytes));
+    bytes.extend(checksum.iter().take(CHECKSUM_BYTES));
+    base58(&bytes)
+}
+
+/// The number that the bytes are, in Bitcoin's alphabet. For bytes that do not begin with zero.
+fn base58(bytes: &[u8]) -> String {
+    let mut digits: Vec<u8> = Vec::new();
+    for byte in bytes {
+        let mut carry = u32::from(*byte);
+        for digit in &mut digits {
+            carry += u32::from(*digit) << 8;
+            *digit = (carry % 58) as u8;
+            carry /= 58;
+        }
+        while carry > 0 {
+            digits.push((carry % 58) as u8);
+            carry /= 58;
+        }
+    }
+    digits
+        .iter()
+        .rev()
+        .filter_map(|digit| BASE58.get(usize::from(*digit)))
+        .map(|letter| char::from(*letter))
+        .collect()
 }
 
 /// A child key, and how to get there.
@@ -82,14 +124,12 @@ pub fn derive(
 mod tests {
     use super::*;
     use primitives::secp256k1::decode_point;
-    use sha2::{Digest, Sha256};
 
     /// Chain code and public key of an extended public key in base58 with checksum.
     fn parse(xpub: &str) -> ([u8; 32], Point) {
-        const ALPHABET: &str = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
         let mut bytes = [0u8; 82];
         for digit in xpub.chars() {
-            let mut carry = ALPHABET.find(digit).unwrap();
+            let mut carry = BASE58.iter().position(|letter| char::from(*letter) == digit).unwrap();
             for byte in bytes.iter_mut().rev() {
                 carry += usize::from(*byte) * 58;
                 *byte = carry as u8;
@@ -131,6 +171,18 @@ mod tests {
             let derived = derive(&public_key, &chain_code, &DerivationPath::new(steps).unwrap()).unwrap();
             assert_eq!((derived.chain_code, derived.public_key), parse(child));
             assert_eq!(public_key + mul_generator(&derived.tweak), derived.public_key);
+        }
+    }
+
+    /// The roots of BIP-32, test vectors 1 and 2.
+    #[test]
+    fn extended_public_keys_are_those_of_bip32() {
+        for root in [
+            "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8",
+            "xpub661MyMwAqRbcFW31YEwpkMuc5THy2PSt5bDMsktWQcFF8syAmRUapSCGu8ED9W6oDMSgv6Zz8idoc4a6mr8BDzTJY47LJhkJ8UB7WEGuduB",
+        ] {
+            let (chain_code, public_key) = parse(root);
+            assert_eq!(extended_public_key(&public_key, &chain_code), root);
         }
     }
 

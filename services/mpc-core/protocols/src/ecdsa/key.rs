@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::bls::OpenShareError;
 
-use super::derivation::{DerivationPath, Derived, derive};
+use super::derivation::{DerivationPath, Derived, derive, extended_public_key};
 
 /// Which protocols can use these shares.
 pub const FAMILY: &str = "ecdsa-secp256k1";
@@ -49,6 +49,11 @@ impl KeyPublic {
     /// The child key at `path`.
     pub fn derive(&self, path: &DerivationPath) -> Option<Derived> {
         derive(&self.public_key, &self.chain_code, path)
+    }
+
+    /// The joint key as an `xpub`.
+    pub fn extended_public_key(&self) -> String {
+        extended_public_key(&self.public_key, &self.chain_code)
     }
 
     /// The encoding inside sealed shares.
