@@ -328,6 +328,9 @@ public final class TestClient {
           return;
         }
         WebSocketRequestMessage request = message.getRequest();
+        if (acknowledge) {
+          respond(request.getId(), 200);
+        }
         if (request.getPath().equals("/api/v1/queue/empty")) {
           queueEmpty.complete(null);
         } else {
@@ -336,9 +339,6 @@ public final class TestClient {
                   request.getId(),
                   Envelope.parseFrom(request.getBody()),
                   new ArrayList<>(request.getHeadersList())));
-        }
-        if (acknowledge) {
-          respond(request.getId(), 200);
         }
       } catch (IOException e) {
         throw new AssertionError(e);
@@ -420,7 +420,9 @@ public final class TestClient {
 
     @Override
     public void close() {
-      socket.sendClose(1000, "");
+      synchronized (this) {
+        lastSend = lastSend.thenCompose(x -> socket.sendClose(1000, ""));
+      }
       closeCode();
     }
 

@@ -37,6 +37,12 @@ import org.bouncycastle.cert.jcajce.JcaX509CertificateConverter;
 import org.bouncycastle.cert.jcajce.JcaX509v3CertificateBuilder;
 import org.bouncycastle.openssl.jcajce.JcaPEMWriter;
 import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder;
+import io.coterie.messaging.config.MessagingConfiguration;
+import java.time.Clock;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.support.GenericApplicationContext;
 import org.springframework.boot.web.server.context.WebServerApplicationContext;
 import org.springframework.context.ConfigurableApplicationContext;
 
@@ -48,7 +54,32 @@ public final class TestService implements AutoCloseable {
   private final EmbeddedPostgres postgres;
   private final SSLContext trust;
   private final List<String> baseArguments = new ArrayList<>();
+  private final TestClock clock = new TestClock();
   private ConfigurableApplicationContext context;
+
+  /** Time as the service sees it: the real time plus what a test has let pass. */
+  public static final class TestClock extends Clock {
+    private volatile Duration offset = Duration.ZERO;
+
+    public void advance(Duration by) {
+      offset = offset.plus(by);
+    }
+
+    @Override
+    public ZoneId getZone() {
+      return ZoneOffset.UTC;
+    }
+
+    @Override
+    public Clock withZone(ZoneId zone) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Instant instant() {
+      return Instant.now().plus(offset);
+    }
+  }
 
   private TestService(Path folder, List<String> arguments) throws Exception {
     this.folder = folder;
@@ -69,7 +100,17 @@ public final class TestService implements AutoCloseable {
             "--coterie.messaging.certificates.server-certificate=" + files.serverCertificate(),
             "--coterie.messaging.certificates.server-private-key=" + files.serverPrivateKey()));
     baseArguments.addAll(arguments);
-    start();
+    run();
+  }
+
+  /** One service with default settings for all tests that do not disturb each other. */
+  public static TestService shared() {
+    return Shared.SERVICE;
+  }
+
+  private static final class Shared {
+    // Lives as long as the JVM of the tests.
+    static final TestService SERVICE = start();
   }
 
   /** A running service; {@code arguments} are Spring's {@code --key=value}. */
@@ -81,8 +122,12 @@ public final class TestService implements AutoCloseable {
     }
   }
 
-  private void start() {
-    context = MessagingApplication.start(baseArguments.toArray(String[]::new));
+  private void run() {
+    context =
+        new SpringApplicationBuilder(MessagingConfiguration.class)
+            .properties("spring.config.name=messaging")
+            .initializers(c -> ((GenericApplicationContext) c).registerBean("testClock", TestClock.class, () -> clock))
+            .run(baseArguments.toArray(String[]::new));
   }
 
   public void stop() {
@@ -91,11 +136,24 @@ public final class TestService implements AutoCloseable {
 
   public void restart() {
     stop();
-    start();
+    run();
   }
 
   public ConfigurableApplicationContext context() {
     return context;
+  }
+
+  public TestClock clock() {
+    return clock;
+  }
+
+  /** Stops the database and leaves the service running. */
+  public void stopDatabase() {
+    try {
+      postgres.close();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   public Path folder() {

@@ -1,6 +1,6 @@
 package io.coterie.messaging.config;
 
-import io.coterie.messaging.queue.PostgresMessageQueue;
+import io.coterie.messaging.storage.PostgresMessageQueue;
 import io.coterie.messaging.telemetry.MessagingMetrics;
 import java.util.concurrent.atomic.AtomicLong;
 import org.springframework.scheduling.annotation.Scheduled;

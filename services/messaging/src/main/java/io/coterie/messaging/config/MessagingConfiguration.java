@@ -14,10 +14,12 @@ import io.coterie.messaging.keys.PreKeyStore;
 import io.coterie.messaging.limit.RateConverter;
 import io.coterie.messaging.limit.RateLimits;
 import io.coterie.messaging.queue.LocalPresence;
-import io.coterie.messaging.queue.PostgresMessageQueue;
 import io.coterie.messaging.queue.Presence;
 import io.coterie.messaging.socket.ApiServlet;
 import io.coterie.messaging.socket.Connections;
+import io.coterie.messaging.storage.PostgresAccountStore;
+import io.coterie.messaging.storage.PostgresMessageQueue;
+import io.coterie.messaging.storage.PostgresPreKeyStore;
 import io.coterie.messaging.telemetry.MessagingMetrics;
 import io.coterie.platform.telemetry.Buckets;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -71,20 +73,20 @@ public class MessagingConfiguration {
   }
 
   @Bean
-  PreKeyStore preKeyStore(
+  PostgresPreKeyStore preKeyStore(
       JdbcClient jdbc, JdbcTemplate batch, PlatformTransactionManager transactions) {
-    return new PreKeyStore(jdbc, batch, new TransactionTemplate(transactions));
+    return new PostgresPreKeyStore(jdbc, batch, new TransactionTemplate(transactions));
   }
 
   @Bean
   AccountStore accountStore(
       JdbcClient jdbc,
       PlatformTransactionManager transactions,
-      PreKeyStore preKeys,
+      PostgresPreKeyStore preKeys,
       Clock clock,
       MessagingProperties properties) {
     AccountStore store =
-        new AccountStore(jdbc, new TransactionTemplate(transactions), preKeys, clock);
+        new PostgresAccountStore(jdbc, new TransactionTemplate(transactions), preKeys, clock);
     properties.enrolments().forEach(e -> store.enrol(e.number(), e.tokenHash()));
     return store;
   }

@@ -143,7 +143,7 @@ public record MessagingProperties(
    */
   public record Rates(
       @DefaultValue("10/0.1") Rate registration,
-      @DefaultValue("60/2") Rate preKeys,
+      @DefaultValue("200/10") Rate preKeys,
       @DefaultValue("5000/2000") Rate messages,
       @DefaultValue("50000/20000") Rate sealedMessages,
       @DefaultValue("60/1") Rate stories,

@@ -23,8 +23,12 @@ public interface MessageQueue {
   /** Stored messages, oldest first, leaving out {@code except}. */
   List<QueuedMessage> stored(DeviceAddress device, Collection<Long> except, int limit);
 
-  /** Forgets a stored message that its device has acknowledged. */
-  void acknowledge(DeviceAddress device, long storedId);
+  /**
+   * Forgets a stored message that its device has acknowledged. Does not block: from now on {@link
+   * #stored} leaves the message out, and soon it is gone for good. If the service dies before that,
+   * the device gets the message again.
+   */
+  void acknowledge(long storedId);
 
   /** Forgets the online messages of a device. Stored ones go with the device itself. */
   void dropOnline(DeviceAddress device);

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * Online messages that nobody has fetched yet: in memory, bounded for each device, dropped when
  * their time is over.
  */
-final class OnlineMessages {
+public final class OnlineMessages {
   private final Clock clock;
   private final Duration timeToLive;
   private final int maxMessages;
@@ -29,7 +29,7 @@ final class OnlineMessages {
    * @param maxMessages most messages that wait for one device
    * @param maxBytes most bytes of content that wait for one device
    */
-  OnlineMessages(Clock clock, Duration timeToLive, int maxMessages, long maxBytes) {
+  public OnlineMessages(Clock clock, Duration timeToLive, int maxMessages, long maxBytes) {
     this.clock = clock;
     this.timeToLive = timeToLive;
     this.maxMessages = maxMessages;
@@ -49,7 +49,7 @@ final class OnlineMessages {
   }
 
   /** Adds a message; if there is no room, the oldest go, because the newest have the most time. */
-  void add(DeviceAddress device, QueuedMessage message) {
+  public void add(DeviceAddress device, QueuedMessage message) {
     Entry entry = new Entry(message, clock.instant().plus(timeToLive));
     byDevice.compute(
         device,
@@ -68,7 +68,8 @@ final class OnlineMessages {
         });
   }
 
-  Optional<QueuedMessage> take(DeviceAddress device) {
+  /** Takes the oldest message that is still in time. */
+  public Optional<QueuedMessage> take(DeviceAddress device) {
     @Nullable Entry[] taken = new Entry[1];
     byDevice.computeIfPresent(
         device,
@@ -82,7 +83,8 @@ final class OnlineMessages {
     return Optional.ofNullable(taken[0]).map(Entry::message);
   }
 
-  void drop(DeviceAddress device) {
+  /** Forgets the messages of a device. */
+  public void drop(DeviceAddress device) {
     byDevice.computeIfPresent(
         device,
         (key, waiting) -> {
@@ -91,12 +93,13 @@ final class OnlineMessages {
         });
   }
 
-  void drop(UUID aci) {
+  /** Forgets the messages of all devices of an account. */
+  public void drop(UUID aci) {
     byDevice.keySet().stream().filter(d -> d.aci().equals(aci)).forEach(this::drop);
   }
 
   /** Frees what has expired. Nothing expired is ever delivered, swept or not. */
-  void sweep() {
+  public void sweep() {
     for (DeviceAddress device : byDevice.keySet()) {
       byDevice.computeIfPresent(
           device,
@@ -108,7 +111,7 @@ final class OnlineMessages {
   }
 
   /** Messages that wait, of all devices. */
-  long depth() {
+  public long depth() {
     return depth.get();
   }
 

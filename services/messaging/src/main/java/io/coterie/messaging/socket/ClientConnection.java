@@ -416,10 +416,15 @@ final class ClientConnection implements Presence.Subscriber {
     lock.lock();
     try {
       message = inFlight.remove(response.getId());
-      if (message != null && !accepted && message.storedId().isPresent()) {
-        // Kept for the next connection; pushed again here, it would be refused again.
-        refused.add(message.storedId().getAsLong());
-        tooManyRefused = refused.size() > MAX_REFUSED;
+      if (message != null && message.storedId().isPresent()) {
+        long id = message.storedId().getAsLong();
+        if (accepted) {
+          services.queue().acknowledge(id);
+        } else {
+          // Kept for the next connection; pushed again here, it would be refused again.
+          refused.add(id);
+          tooManyRefused = refused.size() > MAX_REFUSED;
+        }
       }
     } finally {
       lock.unlock();
@@ -433,14 +438,9 @@ final class ClientConnection implements Presence.Subscriber {
     }
     if (accepted) {
       services.metrics().delivered(message.storedId().isPresent());
-      message.storedId().ifPresent(id -> acknowledge(who.address(), id));
     }
     onlineAvailable();
     continueLoading();
-  }
-
-  private void acknowledge(DeviceAddress device, long storedId) {
-    background(() -> services.queue().acknowledge(device, storedId));
   }
 
   private void background(Runnable work) {

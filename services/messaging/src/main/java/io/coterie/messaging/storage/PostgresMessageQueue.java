@@ -1,8 +1,13 @@
-package io.coterie.messaging.queue;
+package io.coterie.messaging.storage;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.messaging.account.DeviceAddress;
+import io.coterie.messaging.queue.Delivery;
+import io.coterie.messaging.queue.MessageQueue;
+import io.coterie.messaging.queue.OnlineMessages;
+import io.coterie.messaging.queue.Presence;
+import io.coterie.messaging.queue.QueuedMessage;
 import io.coterie.proto.signal.Envelope;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -10,14 +15,22 @@ import java.sql.Timestamp;
 import java.sql.Types;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.InvalidVersionException;
 import org.signal.libsignal.protocol.SealedSenderMultiRecipientMessage;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.core.JdbcOperations;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.transaction.support.TransactionTemplate;
@@ -26,7 +39,15 @@ import org.springframework.transaction.support.TransactionTemplate;
  * The queue of one replica: online messages in its memory, stored ones in PostgreSQL. Whoever is
  * connected is told through {@link Presence} as soon as there is something to fetch.
  */
-public final class PostgresMessageQueue implements MessageQueue {
+public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(PostgresMessageQueue.class);
+
+  /** Acknowledged messages deleted in one transaction. */
+  private static final int MAX_DELETES = 1_000;
+
+  /** Ends the deletion; no message has this id. */
+  private static final Long END = -1L;
+
   private final JdbcClient jdbc;
   private final JdbcOperations batch;
   private final TransactionTemplate transaction;
@@ -34,6 +55,12 @@ public final class PostgresMessageQueue implements MessageQueue {
   private final Clock clock;
   private final Limits limits;
   private final OnlineMessages online;
+
+  /** Acknowledged, and perhaps not deleted yet. */
+  private final Set<Long> acknowledged = ConcurrentHashMap.newKeySet();
+
+  private final BlockingQueue<Long> toDelete = new LinkedBlockingQueue<>();
+  private final Thread deleter;
 
   /**
    * @param onlineTimeToLive how long an online message waits to be fetched
@@ -65,6 +92,8 @@ public final class PostgresMessageQueue implements MessageQueue {
     this.online =
         new OnlineMessages(
             clock, limits.onlineTimeToLive(), limits.onlineMessages(), limits.onlineBytes());
+    this.deleter =
+        Thread.ofPlatform().name("messaging-acknowledged").start(this::deleteAcknowledged);
   }
 
   @Override
@@ -146,6 +175,9 @@ public final class PostgresMessageQueue implements MessageQueue {
 
   @Override
   public List<QueuedMessage> stored(DeviceAddress device, Collection<Long> except, int limit) {
+    // Taken before the query: what is deleted meanwhile, the query may still see.
+    Set<Long> leftOut = new HashSet<>(except);
+    leftOut.addAll(acknowledged);
     return jdbc.sql(
             """
             SELECT m.id, m.envelope, m.recipient_view, m.traceparent, b.body
@@ -155,7 +187,7 @@ public final class PostgresMessageQueue implements MessageQueue {
             """)
         .param("aci", device.aci())
         .param("device", device.deviceId())
-        .param("except", except.toArray(Long[]::new))
+        .param("except", leftOut.toArray(Long[]::new))
         .param("limit", limit)
         .query((row, n) -> message(row))
         .list();
@@ -179,33 +211,69 @@ public final class PostgresMessageQueue implements MessageQueue {
   }
 
   @Override
-  public void acknowledge(DeviceAddress device, long storedId) {
-    jdbc.sql(
-            """
-            DELETE FROM stored_message WHERE id = :id AND aci = :aci AND device_id = :device
-            RETURNING shared_body_id
-            """)
-        .param("id", storedId)
-        .param("aci", device.aci())
-        .param("device", device.deviceId())
-        .query((row, n) -> Optional.ofNullable(row.getObject(1, Long.class)))
-        .optional()
-        .flatMap(body -> body)
-        .ifPresent(this::deleteBodyIfUnused);
+  public void acknowledge(long storedId) {
+    acknowledged.add(storedId);
+    toDelete.add(storedId);
   }
 
-  /**
-   * Two acknowledgements at once may both see the other's message; then {@link #sweepStored}
-   * deletes.
-   */
-  private void deleteBodyIfUnused(long bodyId) {
-    jdbc.sql(
-            """
-            DELETE FROM shared_body b WHERE id = :id
-              AND NOT EXISTS (SELECT 1 FROM stored_message m WHERE m.shared_body_id = b.id)
-            """)
-        .param("id", bodyId)
-        .update();
+  /** Deletes acknowledged messages, as many at once as have come together meanwhile. */
+  private void deleteAcknowledged() {
+    List<Long> ids = new ArrayList<>();
+    boolean last = false;
+    while (!last) {
+      try {
+        ids.add(toDelete.take());
+      } catch (InterruptedException e) {
+        LOG.warn("interrupted: acknowledged messages will be delivered again", e);
+        return;
+      }
+      toDelete.drainTo(ids, MAX_DELETES - 1);
+      last = ids.remove(END);
+      delete(ids);
+      ids.clear();
+    }
+  }
+
+  private void delete(List<Long> ids) {
+    Long[] messages = ids.toArray(Long[]::new);
+    try {
+      transaction.executeWithoutResult(
+          status -> {
+            Long[] bodies =
+                jdbc
+                    .sql(
+                        "DELETE FROM stored_message WHERE id = ANY (:ids) RETURNING shared_body_id")
+                    .param("ids", messages)
+                    .query((row, n) -> Optional.ofNullable(row.getObject(1, Long.class)))
+                    .list()
+                    .stream()
+                    .flatMap(Optional::stream)
+                    .distinct()
+                    .toArray(Long[]::new);
+            jdbc.sql(
+                    """
+                    DELETE FROM shared_body b WHERE id = ANY (:ids)
+                      AND NOT EXISTS (SELECT 1 FROM stored_message m WHERE m.shared_body_id = b.id)
+                    """)
+                .param("ids", bodies)
+                .update();
+          });
+    } catch (RuntimeException e) {
+      LOG.warn("{} acknowledged messages stay stored and will be delivered again", ids.size(), e);
+    } finally {
+      ids.forEach(acknowledged::remove);
+    }
+  }
+
+  /** Deletes what was acknowledged before this, and no more. */
+  @Override
+  public void close() {
+    toDelete.add(END);
+    try {
+      deleter.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   @Override
