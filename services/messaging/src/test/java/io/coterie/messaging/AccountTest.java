@@ -59,7 +59,11 @@ class AccountTest {
         }) {
       assertThat(client.rest(authorization).call("GET", path).status()).isEqualTo(401);
     }
-    assertThat(client.rest(TestClient.basic(party.aci.toString(), party.password)).call("GET", path).status())
+    assertThat(
+            client
+                .rest(TestClient.basic(party.aci.toString(), party.password))
+                .call("GET", path)
+                .status())
         .as("no suffix means device 1")
         .isEqualTo(200);
   }
@@ -93,9 +97,12 @@ class AccountTest {
   private Map<String, Object> attributes() {
     return new TreeMap<>(
         Map.of(
-            "fetchesMessages", true,
-            "registrationId", party.registrationId,
-            "unidentifiedAccessKey", TestClient.base64(party.accessKey)));
+            "fetchesMessages",
+            true,
+            "registrationId",
+            party.registrationId,
+            "unidentifiedAccessKey",
+            TestClient.base64(party.accessKey)));
   }
 
   @ParameterizedTest
@@ -110,8 +117,7 @@ class AccountTest {
     byte[] newKey = new byte[16];
     attributes.put("unidentifiedAccessKey", TestClient.base64(newKey));
     attributes.put("registrationId", 77);
-    assertThat(
-            via.open(client, party).json("PUT", "/v1/accounts/attributes", attributes).status())
+    assertThat(via.open(client, party).json("PUT", "/v1/accounts/attributes", attributes).status())
         .isEqualTo(204);
     assertThat(client.rest(null).call("GET", keys, new byte[0], oldKey).status()).isEqualTo(401);
     assertThat(
@@ -125,7 +131,14 @@ class AccountTest {
                 .status())
         .isEqualTo(200);
     assertThat(
-            reader.rest().call("GET", keys).json().get("devices").get(0).get("registrationId").asInt())
+            reader
+                .rest()
+                .call("GET", keys)
+                .json()
+                .get("devices")
+                .get(0)
+                .get("registrationId")
+                .asInt())
         .isEqualTo(77);
     attributes.put("unrestrictedUnidentifiedAccess", true);
     via.open(client, party).json("PUT", "/v1/accounts/attributes", attributes);
@@ -133,8 +146,7 @@ class AccountTest {
         .as("unrestricted")
         .isEqualTo(200);
     attributes.put("registrationId", 0);
-    assertThat(
-            via.open(client, party).json("PUT", "/v1/accounts/attributes", attributes).status())
+    assertThat(via.open(client, party).json("PUT", "/v1/accounts/attributes", attributes).status())
         .isEqualTo(422);
   }
 
@@ -152,7 +164,9 @@ class AccountTest {
     assertThat(transport.call("DELETE", "/v1/devices/x").status()).isEqualTo(422);
   }
 
-  /** Linking is not offered; a second device gets into the database as a link would put it there. */
+  /**
+   * Linking is not offered; a second device gets into the database as a link would put it there.
+   */
   private void addDevice(int id) {
     service.execute(
         "INSERT INTO device SELECT aci, %d, password_salt, password_hash, registration_id,"
@@ -214,8 +228,7 @@ class AccountTest {
   @EnumSource
   void takes_capabilities(Via via) {
     Transport transport = via.open(client, party);
-    assertThat(
-            transport.json("PUT", "/v1/devices/capabilities", Map.of("spqr", true)).status())
+    assertThat(transport.json("PUT", "/v1/devices/capabilities", Map.of("spqr", true)).status())
         .isEqualTo(204);
     assertThat(
             transport

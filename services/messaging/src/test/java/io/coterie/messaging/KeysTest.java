@@ -28,7 +28,9 @@ class KeysTest {
 
   private Map<String, Object> upload(int count) {
     Map<String, Object> body = new TreeMap<>();
-    body.put("preKeys", IntStream.range(0, count).mapToObj(i -> TestClient.oneTimeKey(100 + i)).toList());
+    body.put(
+        "preKeys",
+        IntStream.range(0, count).mapToObj(i -> TestClient.oneTimeKey(100 + i)).toList());
     body.put(
         "pqPreKeys",
         IntStream.range(0, count)
@@ -113,7 +115,11 @@ class KeysTest {
     pni.put("preKeys", List.of(TestClient.oneTimeKey(500)));
     pni.put("signedPreKey", TestClient.signedKey(owner.pniIdentity, 510));
     assertThat(transport.json("PUT", "/v2/keys?identity=pni", pni).status()).isEqualTo(200);
-    assertThat(transport.json("PUT", "/v2/keys?identity=aci", Map.of("signedPreKey", pni.get("signedPreKey"))).status())
+    assertThat(
+            transport
+                .json(
+                    "PUT", "/v2/keys?identity=aci", Map.of("signedPreKey", pni.get("signedPreKey")))
+                .status())
         .as("signed by the other identity")
         .isEqualTo(422);
     JsonNode reply = reader.rest().call("GET", "/v2/keys/PNI:" + owner.pni + "/*").json();
@@ -163,8 +169,7 @@ class KeysTest {
   @EnumSource
   void accepts_no_group_token_because_there_is_no_group_service(Via via) {
     Map<String, String> token = Map.of("Group-Send-Token", TestClient.base64(new byte[100]));
-    assertThat(
-            via.open(client, (String) null).call("GET", path("*"), new byte[0], token).status())
+    assertThat(via.open(client, (String) null).call("GET", path("*"), new byte[0], token).status())
         .isEqualTo(401);
     assertThat(via.open(client, reader).call("GET", path("*"), new byte[0], token).status())
         .as("never together with another authorization")
@@ -209,11 +214,17 @@ class KeysTest {
     Transport transport = via.open(client, owner);
     transport.json("PUT", "/v2/keys", upload(1));
     List<Map<String, Object>> uploads = new ArrayList<>();
-    uploads.add(Map.of("preKeys", IntStream.range(0, 101).mapToObj(TestClient::oneTimeKey).toList()));
+    uploads.add(
+        Map.of("preKeys", IntStream.range(0, 101).mapToObj(TestClient::oneTimeKey).toList()));
     uploads.add(Map.of("preKeys", List.of(TestClient.oneTimeKey(5), TestClient.oneTimeKey(5))));
     uploads.add(Map.of("preKeys", List.of(Map.of("keyId", 5))));
-    uploads.add(Map.of("preKeys", List.of(Map.of("keyId", -1, "publicKey", TestClient.oneTimeKey(5).get("publicKey")))));
-    uploads.add(Map.of("preKeys", List.of(Map.of("keyId", 5, "publicKey", TestClient.base64(new byte[33])))));
+    uploads.add(
+        Map.of(
+            "preKeys",
+            List.of(Map.of("keyId", -1, "publicKey", TestClient.oneTimeKey(5).get("publicKey")))));
+    uploads.add(
+        Map.of(
+            "preKeys", List.of(Map.of("keyId", 5, "publicKey", TestClient.base64(new byte[33])))));
     uploads.add(Map.of("pqPreKeys", List.of(TestClient.oneTimeKey(5))));
     uploads.add(Map.of("pqPreKeys", List.of(TestClient.kemKey(reader.identity, 5))));
     uploads.add(Map.of("signedPreKey", TestClient.oneTimeKey(5)));
@@ -224,8 +235,7 @@ class KeysTest {
     for (Map<String, Object> upload : uploads) {
       assertThat(transport.json("PUT", "/v2/keys", upload).status()).isEqualTo(422);
     }
-    JsonNode device =
-        reader.rest().call("GET", path("1")).json().get("devices").get(0);
+    JsonNode device = reader.rest().call("GET", path("1")).json().get("devices").get(0);
     assertThat(device.get("preKey").get("keyId").asInt()).isEqualTo(100);
     assertThat(device.get("signedPreKey").get("keyId").asInt()).isEqualTo(10);
   }

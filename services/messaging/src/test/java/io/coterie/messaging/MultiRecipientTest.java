@@ -20,7 +20,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 class MultiRecipientTest {
-  private static final String PATH = "/v1/messages/multi_recipient?ts=1234&urgent=false&story=false";
+  private static final String PATH =
+      "/v1/messages/multi_recipient?ts=1234&urgent=false&story=false";
   private static final String ONLINE = PATH + "&online=true";
   private static final byte[] CONTENT = TestClient.bytes("to all");
 
@@ -42,12 +43,7 @@ class MultiRecipientTest {
     try (Socket socketA = a.connect().drained();
         Socket socketB = b.connect().drained()) {
       Reply reply =
-          send(
-              via,
-              PATH + "&online=" + online,
-              TestClient.multiRecipientHeaders(a, b),
-              toA,
-              toB);
+          send(via, PATH + "&online=" + online, TestClient.multiRecipientHeaders(a, b), toA, toB);
       assertThat(reply.status()).as(reply.text()).isEqualTo(200);
       assertThat(reply.text()).isEqualTo("{\"uuids404\":[]}");
       Envelope forA = socketA.next().envelope();
@@ -72,12 +68,7 @@ class MultiRecipientTest {
   void stores_the_body_once_and_forgets_it_with_the_last_acknowledgement() {
     long bodies = service.count("SELECT count(*) FROM shared_body");
     assertThat(
-            send(
-                    Via.REST,
-                    PATH + "&online=false",
-                    TestClient.multiRecipientHeaders(a, b),
-                    toA,
-                    toB)
+            send(Via.REST, PATH + "&online=false", TestClient.multiRecipientHeaders(a, b), toA, toB)
                 .status())
         .isEqualTo(200);
     assertThat(service.count("SELECT count(*) FROM shared_body")).isEqualTo(bodies + 1);
@@ -126,8 +117,7 @@ class MultiRecipientTest {
                 .status())
         .as("only the restricted ones count")
         .isEqualTo(200);
-    assertThat(
-            send(via, ONLINE, TestClient.multiRecipientHeaders(), Recipient.of(open)).status())
+    assertThat(send(via, ONLINE, TestClient.multiRecipientHeaders(), Recipient.of(open)).status())
         .as("all unrestricted: sixteen zero bytes")
         .isEqualTo(200);
     Party closed = client.party();
@@ -241,10 +231,7 @@ class MultiRecipientTest {
     assertThat(anonymous.call("PUT", "/v1/messages/multi_recipient", good, headers).status())
         .as("no timestamp")
         .isEqualTo(400);
-    assertThat(
-            anonymous
-                .call("PUT", "/v1/messages/multi_recipient?ts=-1", good, headers)
-                .status())
+    assertThat(anonymous.call("PUT", "/v1/messages/multi_recipient?ts=-1", good, headers).status())
         .isEqualTo(400);
     assertThat(
             anonymous

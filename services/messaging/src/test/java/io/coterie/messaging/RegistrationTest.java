@@ -122,7 +122,9 @@ class RegistrationTest {
                         () -> client.sameNumber(first).register(token).status()))
             .toList();
     assertThat(replies.stream().map(CompletableFuture::join)).containsOnlyOnce(200).contains(403);
-    assertThat(service.count("SELECT count(*) FROM account WHERE number = '%s'".formatted(first.number)))
+    assertThat(
+            service.count(
+                "SELECT count(*) FROM account WHERE number = '%s'".formatted(first.number)))
         .isEqualTo(1);
   }
 
@@ -177,9 +179,7 @@ class RegistrationTest {
               new Change(
                   "access key of 15 bytes",
                   422,
-                  r ->
-                      attributes(r)
-                          .put("unidentifiedAccessKey", TestClient.base64(new byte[15]))),
+                  r -> attributes(r).put("unidentifiedAccessKey", TestClient.base64(new byte[15]))),
               new Change(
                   "too many capabilities",
                   422,
@@ -232,9 +232,9 @@ class RegistrationTest {
                   .status())
           .isEqualTo(401);
     }
-    assertThat(client.rest(null).json("POST", "/v1/registration", request).status())
-        .isEqualTo(401);
-    for (String user : List.of("15550001", "+0155500000", "+1", "+1555000000a", "+1555000000000000")) {
+    assertThat(client.rest(null).json("POST", "/v1/registration", request).status()).isEqualTo(401);
+    for (String user :
+        List.of("15550001", "+0155500000", "+1", "+1555000000a", "+1555000000000000")) {
       assertThat(
               client
                   .rest(TestClient.basic(user, party.password))

@@ -46,8 +46,7 @@ class SendTest {
         TestClient.messages(online, TestClient.message(recipient, TestClient.bytes("hello")));
     try (Socket socket = recipient.connect().drained()) {
       Reply reply =
-          via.open(client, sender)
-              .json("PUT", path, body, Map.of("traceparent", TRACEPARENT));
+          via.open(client, sender).json("PUT", path, body, Map.of("traceparent", TRACEPARENT));
       assertThat(reply.status()).as(reply.text()).isEqualTo(200);
       assertThat(reply.json().get("needsSync").asBoolean()).isFalse();
       Pushed pushed = socket.next();
@@ -61,8 +60,7 @@ class SendTest {
       assertThat(envelope.getSourceServiceId().toByteArray()).isEqualTo(binary(sender.aci));
       assertThat(envelope.getSourceDevice()).isEqualTo(1);
       assertThat(envelope.getDestination()).isEqualTo(recipient.aci.toString());
-      assertThat(envelope.getDestinationServiceId().toByteArray())
-          .isEqualTo(binary(recipient.aci));
+      assertThat(envelope.getDestinationServiceId().toByteArray()).isEqualTo(binary(recipient.aci));
       UUID guid = UUID.fromString(envelope.getGuid());
       assertThat(envelope.getServerGuid()).isEqualTo(ByteString.copyFrom(binary(guid)));
       assertThat(envelope.getEphemeral()).isEqualTo(online);
@@ -90,8 +88,10 @@ class SendTest {
                   path + "?story=false",
                   TestClient.messages(true, message),
                   Map.of(
-                      "Unidentified-Access-Key", TestClient.base64(recipient.accessKey),
-                      "traceparent", "malformed"));
+                      "Unidentified-Access-Key",
+                      TestClient.base64(recipient.accessKey),
+                      "traceparent",
+                      "malformed"));
       assertThat(reply.status()).isEqualTo(200);
       Pushed pushed = socket.next();
       assertThat(pushed.envelope().hasSource()).isFalse();
@@ -211,7 +211,10 @@ class SendTest {
           new Change("negative timestamp", 422, b -> b.put("timestamp", -1)),
           new Change("timestamp no client can show", 422, b -> b.put("timestamp", Long.MAX_VALUE)),
           new Change("online not a flag", 400, b -> b.put("online", "yes")),
-          new Change("null message", 422, b -> b.put("messages", new ArrayList<>(java.util.Collections.singletonList(null)))),
+          new Change(
+              "null message",
+              422,
+              b -> b.put("messages", new ArrayList<>(java.util.Collections.singletonList(null)))),
           new Change("no type", 422, b -> first(b).remove("type")),
           new Change("type that only the service sends", 400, b -> first(b).put("type", 5)),
           new Change("unknown type", 400, b -> first(b).put("type", 99)),
@@ -220,8 +223,7 @@ class SendTest {
           new Change("device 0", 422, b -> first(b).put("destinationDeviceId", 0)),
           new Change("device 128", 422, b -> first(b).put("destinationDeviceId", 128)),
           new Change("huge device", 400, b -> first(b).put("destinationDeviceId", 1L << 40)),
-          new Change(
-              "no registration id", 422, b -> first(b).remove("destinationRegistrationId")),
+          new Change("no registration id", 422, b -> first(b).remove("destinationRegistrationId")),
           new Change("no content", 422, b -> first(b).remove("content")),
           new Change("empty content", 422, b -> first(b).put("content", "")),
           new Change("content not base64", 400, b -> first(b).put("content", "*")),

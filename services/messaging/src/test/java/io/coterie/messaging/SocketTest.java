@@ -210,8 +210,7 @@ class SocketTest {
       }
       var replies =
           java.util.stream.IntStream.range(0, 50)
-              .mapToObj(
-                  i -> socket.callAsync("GET", "/v2/keys", new byte[0], Map.of("X", "y")))
+              .mapToObj(i -> socket.callAsync("GET", "/v2/keys", new byte[0], Map.of("X", "y")))
               .toList();
       replies.forEach(reply -> assertThat(reply.join().status()).isEqualTo(200));
     }

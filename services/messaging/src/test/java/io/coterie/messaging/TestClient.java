@@ -4,6 +4,7 @@ import io.coterie.proto.signal.Envelope;
 import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
 import io.coterie.proto.signal.WebSocketResponseMessage;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.URI;
@@ -13,11 +14,14 @@ import java.net.http.HttpResponse;
 import java.net.http.WebSocket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -30,6 +34,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 import org.signal.libsignal.protocol.IdentityKeyPair;
 import org.signal.libsignal.protocol.ecc.ECKeyPair;
 import org.signal.libsignal.protocol.kem.KEMKeyPair;
@@ -190,6 +195,19 @@ public final class TestClient {
     return new Party(nextNumber());
   }
 
+  /** A party that is to register that number. */
+  public Party party(String number) {
+    return new Party(number);
+  }
+
+  public static String sha256Hex(byte[] bytes) {
+    try {
+      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+    } catch (NoSuchAlgorithmException e) {
+      throw new AssertionError(e);
+    }
+  }
+
   public Party sameNumber(Party other) {
     return new Party(other.number);
   }
@@ -208,11 +226,23 @@ public final class TestClient {
    * @param authorization null for none
    */
   public Transport rest(String authorization) {
+    return rest(authorization, HttpRequest.BodyPublishers::ofByteArray);
+  }
+
+  /** Like {@link #rest}, but says nothing about the length of the body. */
+  public Transport chunked(String authorization) {
+    return rest(
+        authorization,
+        body -> HttpRequest.BodyPublishers.ofInputStream(() -> new ByteArrayInputStream(body)));
+  }
+
+  private Transport rest(
+      String authorization, Function<byte[], HttpRequest.BodyPublisher> publisher) {
     return (verb, path, body, headers) -> {
       HttpRequest.Builder request =
           HttpRequest.newBuilder(service.uri(path))
               .timeout(PATIENCE)
-              .method(verb, HttpRequest.BodyPublishers.ofByteArray(body));
+              .method(verb, publisher.apply(body));
       headers.forEach(request::header);
       if (authorization != null && !headers.containsKey("Authorization")) {
         request.header("Authorization", authorization);

@@ -2,6 +2,8 @@ package io.coterie.messaging;
 
 import io.coterie.messaging.certificate.SenderCertificates;
 import io.coterie.messaging.certificate.SenderCertificates.CertificateFiles;
+import io.coterie.messaging.config.MessagingConfiguration;
+import io.micrometer.core.instrument.MeterRegistry;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
 import java.io.StringWriter;
@@ -13,18 +15,19 @@ import java.nio.file.Path;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.KeyStore;
-import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.security.cert.X509Certificate;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Date;
-import java.util.HexFormat;
 import java.util.List;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -37,14 +40,10 @@ import org.bouncycastle.cert.jcajce.JcaX509CertificateConverter;
 import org.bouncycastle.cert.jcajce.JcaX509v3CertificateBuilder;
 import org.bouncycastle.openssl.jcajce.JcaPEMWriter;
 import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder;
-import io.coterie.messaging.config.MessagingConfiguration;
-import java.time.Clock;
-import java.time.ZoneId;
-import java.time.ZoneOffset;
 import org.springframework.boot.builder.SpringApplicationBuilder;
-import org.springframework.context.support.GenericApplicationContext;
 import org.springframework.boot.web.server.context.WebServerApplicationContext;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.support.GenericApplicationContext;
 
 /** The real service with a real database and a real TLS socket, in a folder of its own. */
 public final class TestService implements AutoCloseable {
@@ -92,8 +91,7 @@ public final class TestService implements AutoCloseable {
             "--server.port=0",
             "--management.server.port=0",
             "--logging.structured.format.console=",
-            "--logging.level.root=warn",
-            "--logging.level.io.coterie=info",
+            "--logging.level.root=error",
             "--coterie.messaging.tls.certificate=" + folder.resolve("tls.pem"),
             "--coterie.messaging.tls.private-key=" + folder.resolve("tls.key"),
             "--coterie.messaging.certificates.trust-root=" + files.trustRoot(),
@@ -126,7 +124,10 @@ public final class TestService implements AutoCloseable {
     context =
         new SpringApplicationBuilder(MessagingConfiguration.class)
             .properties("spring.config.name=messaging")
-            .initializers(c -> ((GenericApplicationContext) c).registerBean("testClock", TestClock.class, () -> clock))
+            .initializers(
+                c ->
+                    ((GenericApplicationContext) c)
+                        .registerBean("testClock", TestClock.class, () -> clock))
             .run(baseArguments.toArray(String[]::new));
   }
 
@@ -145,6 +146,17 @@ public final class TestService implements AutoCloseable {
 
   public TestClock clock() {
     return clock;
+  }
+
+  /** Open WebSockets of a kind, as the service's gauge shows them. */
+  public int connections(String kind) {
+    return (int)
+        context
+            .getBean(MeterRegistry.class)
+            .get("coterie.messaging.connections")
+            .tag("kind", kind)
+            .gauge()
+            .value();
   }
 
   /** Stops the database and leaves the service running. */
@@ -187,9 +199,7 @@ public final class TestService implements AutoCloseable {
     try {
       execute(
           "INSERT INTO enrolment VALUES ('%s', '\\x%s', now())"
-              .formatted(
-                  number,
-                  HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(token))));
+              .formatted(number, TestClient.sha256Hex(token)));
     } catch (Exception e) {
       throw new IllegalStateException(e);
     }

@@ -120,6 +120,9 @@ public final class SenderCertificates {
     if (RESERVED_KEY_IDS.contains(keyId)) {
       throw new IllegalArgumentException("key id " + keyId + " is reserved by libsignal");
     }
+    if (keyId < 0) {
+      throw new IllegalArgumentException("key id " + keyId + " is negative");
+    }
     ECKeyPair root = ECKeyPair.generate();
     ECKeyPair server = ECKeyPair.generate();
     ServerCertificate certificate =

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.util.unit.DataSize;
@@ -29,6 +30,8 @@ public record MessagingProperties(
     @DefaultValue Rates rates) {
 
   public MessagingProperties {
+    requirePresent(tls, "tls");
+    requirePresent(certificates, "certificates");
     enrolments = List.copyOf(enrolments);
   }
 
@@ -36,7 +39,12 @@ public record MessagingProperties(
    * @param certificate PEM file, server certificate first
    * @param privateKey PEM file
    */
-  public record Tls(Path certificate, Path privateKey) {}
+  public record Tls(Path certificate, Path privateKey) {
+    public Tls {
+      requirePresent(certificate, "tls.certificate");
+      requirePresent(privateKey, "tls.private-key");
+    }
+  }
 
   /**
    * @param trustRoot file with the base64 of the trust root's public key
@@ -50,6 +58,9 @@ public record MessagingProperties(
       Path serverPrivateKey,
       @DefaultValue("24h") Duration lifetime) {
     public Certificates {
+      requirePresent(trustRoot, "certificates.trust-root");
+      requirePresent(serverCertificate, "certificates.server-certificate");
+      requirePresent(serverPrivateKey, "certificates.server-private-key");
       requirePositive(lifetime, "certificates.lifetime");
     }
   }
@@ -63,6 +74,8 @@ public record MessagingProperties(
     private static final int SHA256_BYTES = 32;
 
     public Enrolment {
+      requirePresent(number, "enrolments[].number");
+      requirePresent(tokenSha256, "enrolments[].token-sha256");
       if (!ServiceNumber.isValid(number)) {
         throw new IllegalArgumentException("enrolments.number is not an E.164 number: " + number);
       }
@@ -71,6 +84,11 @@ public record MessagingProperties(
             "enrolments.token-sha256 of " + number + " is not 64 hexadecimal digits");
       }
       HexFormat.of().parseHex(tokenSha256);
+    }
+
+    @Override
+    public String toString() {
+      return "Enrolment[" + number + "]";
     }
 
     public byte[] tokenHash() {
@@ -148,6 +166,13 @@ public record MessagingProperties(
       @DefaultValue("50000/20000") Rate sealedMessages,
       @DefaultValue("60/1") Rate stories,
       @DefaultValue("60/1") Rate changes) {}
+
+  /** The binder leaves null what is not configured, whatever the types say. */
+  private static void requirePresent(@Nullable Object value, String key) {
+    if (value == null) {
+      throw new IllegalArgumentException("coterie.messaging." + key + " is missing");
+    }
+  }
 
   private static void requirePositive(Duration value, String key) {
     if (value.isZero() || value.isNegative()) {

@@ -52,11 +52,17 @@ public final class ApiServlet extends HttpServlet {
     }
   }
 
-  private ApiResponse call(HttpServletRequest request) throws IOException {
+  private ApiResponse call(HttpServletRequest request) {
     if (request.getContentLengthLong() > maxBodyBytes) {
       return ApiResponse.empty(413);
     }
-    byte[] body = request.getInputStream().readNBytes(maxBodyBytes + 1);
+    byte[] body;
+    try {
+      body = request.getInputStream().readNBytes(maxBodyBytes + 1);
+    } catch (IOException e) {
+      // The client went away, or its encoding of the body is broken.
+      return ApiResponse.empty(400);
+    }
     if (body.length > maxBodyBytes) {
       return ApiResponse.empty(413);
     }

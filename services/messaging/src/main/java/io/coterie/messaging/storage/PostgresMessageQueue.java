@@ -229,7 +229,9 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
       }
       toDelete.drainTo(ids, MAX_DELETES - 1);
       last = ids.remove(END);
-      delete(ids);
+      if (!ids.isEmpty()) {
+        delete(ids);
+      }
       ids.clear();
     }
   }

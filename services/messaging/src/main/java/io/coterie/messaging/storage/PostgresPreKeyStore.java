@@ -18,7 +18,8 @@ public final class PostgresPreKeyStore implements PreKeyStore {
   private final JdbcOperations batch;
   private final TransactionTemplate transaction;
 
-  public PostgresPreKeyStore(JdbcClient jdbc, JdbcOperations batch, TransactionTemplate transaction) {
+  public PostgresPreKeyStore(
+      JdbcClient jdbc, JdbcOperations batch, TransactionTemplate transaction) {
     this.jdbc = jdbc;
     this.batch = batch;
     this.transaction = transaction;
@@ -70,8 +71,7 @@ public final class PostgresPreKeyStore implements PreKeyStore {
   }
 
   /** Replaces the signed EC key or the last-resort KEM key. */
-  void storeRepeated(
-      DeviceAddress device, IdentityType identity, PreKey.Kind kind, PreKey key) {
+  void storeRepeated(DeviceAddress device, IdentityType identity, PreKey.Kind kind, PreKey key) {
     jdbc.sql(
             """
             INSERT INTO repeated_prekey

@@ -1,0 +1,105 @@
+package io.coterie.messaging.queue;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.messaging.account.DeviceAddress;
+import io.coterie.proto.signal.Envelope;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.util.OptionalLong;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+
+class OnlineMessagesTest {
+  private static final Duration TIME_TO_LIVE = Duration.ofSeconds(10);
+
+  private Instant now = Instant.EPOCH;
+  private final Clock clock =
+      new Clock() {
+        @Override
+        public ZoneId getZone() {
+          return ZoneOffset.UTC;
+        }
+
+        @Override
+        public Clock withZone(ZoneId zone) {
+          return this;
+        }
+
+        @Override
+        public Instant instant() {
+          return now;
+        }
+      };
+  private final OnlineMessages messages = new OnlineMessages(clock, TIME_TO_LIVE, 3, 100);
+  private final DeviceAddress device = new DeviceAddress(UUID.randomUUID(), 1);
+
+  private static QueuedMessage message(String text) {
+    return new QueuedMessage(
+        OptionalLong.empty(),
+        Envelope.newBuilder().setContent(ByteString.copyFromUtf8(text)).build(),
+        null);
+  }
+
+  private String take() {
+    return messages
+        .take(device)
+        .map(m -> m.envelope().getContent().toStringUtf8())
+        .orElse("nothing");
+  }
+
+  @Test
+  void gives_messages_in_order_to_their_device_only() {
+    messages.add(device, message("a"));
+    messages.add(device, message("b"));
+    assertThat(messages.take(new DeviceAddress(device.aci(), 2))).isEmpty();
+    assertThat(take()).isEqualTo("a");
+    assertThat(take()).isEqualTo("b");
+    assertThat(take()).isEqualTo("nothing");
+    assertThat(messages.depth()).isZero();
+  }
+
+  @Test
+  void never_gives_a_message_whose_time_is_over() {
+    messages.add(device, message("a"));
+    now = now.plusSeconds(5);
+    messages.add(device, message("b"));
+    now = now.plusSeconds(5);
+    assertThat(take()).isEqualTo("b");
+    messages.add(device, message("c"));
+    now = now.plus(TIME_TO_LIVE);
+    messages.sweep();
+    assertThat(messages.depth()).isZero();
+    assertThat(take()).isEqualTo("nothing");
+  }
+
+  @Test
+  void drops_the_oldest_when_there_are_too_many_or_they_are_too_large() {
+    for (String text : new String[] {"a", "b", "c", "d"}) {
+      messages.add(device, message(text));
+    }
+    assertThat(take()).isEqualTo("b");
+    messages.add(device, message("x".repeat(99)));
+    assertThat(take()).isEqualTo("d");
+    assertThat(take()).startsWith("xx");
+    assertThat(messages.depth()).isZero();
+  }
+
+  @Test
+  void forgets_devices_and_accounts() {
+    DeviceAddress second = new DeviceAddress(device.aci(), 2);
+    DeviceAddress other = new DeviceAddress(UUID.randomUUID(), 1);
+    for (DeviceAddress d : new DeviceAddress[] {device, second, other}) {
+      messages.add(d, message("a"));
+    }
+    messages.drop(device);
+    assertThat(messages.depth()).isEqualTo(2);
+    messages.drop(device.aci());
+    assertThat(messages.depth()).isEqualTo(1);
+    assertThat(messages.take(other)).isPresent();
+  }
+}
