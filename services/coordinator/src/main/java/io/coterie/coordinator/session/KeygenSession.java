@@ -9,9 +9,11 @@ import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.proto.party.v1.TimedOut;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -166,21 +168,38 @@ public final class KeygenSession extends Session {
     return new SessionOutcome.Aborted(0, cause, Set.of(), Set.of(), false, hopeless);
   }
 
-  /** Whom the parties say they were waiting for; if they say nothing, those not heard from. */
+  /**
+   * Who kept the others waiting: those not heard from at all; else whom at least threshold parties
+   * name, as one of those is honest; else whom the parties name that got least far. A party that
+   * did not get a message of round r keeps the others waiting in round r + 1 through no fault of
+   * its own.
+   */
   private SessionOutcome silence() {
+    List<TimedOut> waited =
+        broken.values().stream()
+            .filter(SessionReport::hasTimedOut)
+            .map(SessionReport::getTimedOut)
+            .toList();
+    int round = waited.stream().mapToInt(TimedOut::getRound).min().orElse(0);
     Set<Integer> missing = new HashSet<>(partiesWithout(heard()));
-    int round = 0;
-    for (SessionReport report : broken.values()) {
-      if (report.hasTimedOut()) {
-        round = Math.max(round, report.getTimedOut().getRound());
-        if (missing.isEmpty()) {
-          Set<Integer> named = new HashSet<>(report.getTimedOut().getMissingList());
-          named.retainAll(partiesWithout(Set.of()));
-          missing.addAll(named);
-        }
-      }
+    if (missing.isEmpty()) {
+      Map<Integer, Integer> accusers = new HashMap<>();
+      waited.forEach(w -> w.getMissingList().forEach(p -> accusers.merge(p, 1, Integer::sum)));
+      accusers.values().removeIf(count -> count < plan.threshold());
+      missing.addAll(accusers.keySet());
     }
+    if (missing.isEmpty()) {
+      waited.stream()
+          .filter(w -> w.getRound() == round)
+          .forEach(w -> missing.addAll(w.getMissingList()));
+    }
+    missing.retainAll(partiesWithout(Set.of()));
     return new SessionOutcome.TimedOut(round, missing);
+  }
+
+  @Override
+  Duration hearing() {
+    return HEARING;
   }
 
   private boolean fits(KeyPublic key) {

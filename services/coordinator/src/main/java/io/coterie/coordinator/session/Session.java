@@ -113,15 +113,32 @@ public abstract sealed class Session permits SigningSession, KeygenSession {
   abstract void release();
 
   /**
-   * Waits for the end; when {@code timeout} has passed the session ends with what it was waiting
-   * for, and the parties are told to stop.
+   * Waits for the end; when {@code timeout} has passed the parties are told to stop, have {@link
+   * #hearing} to say what they were waiting for, and the session ends with that.
    */
   public SessionOutcome await(Duration timeout) throws InterruptedException {
+    if (!endsWithin(timeout)) {
+      if (!hearing().isZero()) {
+        cancel();
+      }
+      if (hearing().isZero() || !endsWithin(hearing())) {
+        end(timedOut());
+      }
+    }
+    return outcome.join();
+  }
+
+  /** How long the parties' own view is waited for when the time is up; zero if it adds nothing. */
+  Duration hearing() {
+    return Duration.ZERO;
+  }
+
+  private boolean endsWithin(Duration time) throws InterruptedException {
     try {
-      return outcome.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+      outcome.get(time.toNanos(), TimeUnit.NANOSECONDS);
+      return true;
     } catch (TimeoutException e) {
-      end(timedOut());
-      return outcome.join();
+      return false;
     } catch (ExecutionException e) {
       throw new IllegalStateException("an outcome is never a failure", e);
     }

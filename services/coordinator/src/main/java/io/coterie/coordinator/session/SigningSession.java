@@ -179,8 +179,15 @@ public final class SigningSession extends Session {
         round, AbortCause.ABORT_CAUSE_INTERNAL, Set.of(), Set.of(), false, false);
   }
 
+  /** In the lane, after the envelopes that the sender sent before it. */
   @Override
   void onReport(Member sender, SessionReport report) {
+    if (!lane.offer(() -> hear(sender, report))) {
+      sessions.telemetry().dropped("lane_full");
+    }
+  }
+
+  private void hear(Member sender, SessionReport report) {
     switch (report.getOutcomeCase()) {
       // As many parties were asked as are needed, so one that would not start ends the session.
       case REFUSED ->

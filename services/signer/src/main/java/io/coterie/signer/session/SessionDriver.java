@@ -220,7 +220,7 @@ public final class SessionDriver implements AutoCloseable {
   public void onCancel(Member sender, SessionId id) {
     Session session = sessions.get(id);
     if (session != null && session.coordinator.equals(sender)) {
-      run(session, () -> endIfAllowed(session, Event.CANCEL, NO_CAUSE));
+      run(session, () -> cancelled(session));
     }
   }
 
@@ -606,7 +606,9 @@ public final class SessionDriver implements AutoCloseable {
         abort.getCause(),
         abort.getCulpritsList(),
         abort.getAdvice());
-    Set<Integer> excluded = exclusions(abort);
+    // Exclusion is from a key, and a key generation that was aborted has made none.
+    Set<Integer> excluded =
+        plan.protocol().operation() == Protocol.Operation.SIGN ? exclusions(abort) : Set.of();
     if (!excluded.isEmpty()) {
       shares
           .exclude(plan.key(), excluded, plan.id())
@@ -649,13 +651,27 @@ public final class SessionDriver implements AutoCloseable {
           plan.protocol().label(),
           session.round,
           session.missing);
-      report(
-          session,
-          SessionReport.newBuilder()
-              .setTimedOut(
-                  TimedOut.newBuilder().setRound(session.round).addAllMissing(session.missing)));
+      reportMissing(session);
       end(session, Event.DEADLINE, NO_CAUSE, NO_RESULT);
     }
+  }
+
+  /**
+   * Says what it was waiting for: that is how the coordinator learns who kept everybody waiting.
+   */
+  private void cancelled(Session session) {
+    if (session.state == State.RUNNING) {
+      reportMissing(session);
+    }
+    endIfAllowed(session, Event.CANCEL, NO_CAUSE);
+  }
+
+  private void reportMissing(Session session) {
+    report(
+        session,
+        SessionReport.newBuilder()
+            .setTimedOut(
+                TimedOut.newBuilder().setRound(session.round).addAllMissing(session.missing)));
   }
 
   private void refuse(Session session, RefusedException e) {
