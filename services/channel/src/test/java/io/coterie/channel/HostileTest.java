@@ -36,7 +36,10 @@ import org.signal.libsignal.protocol.SessionCipher;
 import org.signal.libsignal.protocol.SignalProtocolAddress;
 import org.signal.libsignal.protocol.ecc.ECKeyPair;
 import org.signal.libsignal.protocol.ecc.ECPublicKey;
+import org.signal.libsignal.protocol.groups.GroupCipher;
+import org.signal.libsignal.protocol.groups.GroupSessionBuilder;
 import org.signal.libsignal.protocol.kem.KEMPublicKey;
+import org.signal.libsignal.protocol.message.CiphertextMessage;
 import org.signal.libsignal.protocol.state.PreKeyBundle;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
@@ -79,7 +82,8 @@ class HostileTest {
     }
 
     /** A sealed first message to the victim that carries a body. */
-    byte[] sealed(TestServer.Account victim, UUID as, SenderCertificate certificate)
+    byte[] sealed(
+        TestServer.Account victim, UUID as, SenderCertificate certificate, boolean broadcast)
         throws Exception {
       SignalProtocolAddress address = new SignalProtocolAddress(victim.aci.toString(), 1);
       store.pin(address, new IdentityKey(victim.identityKey));
@@ -98,9 +102,16 @@ class HostileTest {
                   kyber.path("keyId").asInt(),
                   new KEMPublicKey(bytes(kyber, "publicKey")),
                   bytes(kyber, "signature")));
-      var message =
-          new SessionCipher(store, address)
-              .encrypt(Frame.body(false, "evil".getBytes(StandardCharsets.UTF_8)));
+      byte[] body = Frame.body(false, "evil".getBytes(StandardCharsets.UTF_8));
+      CiphertextMessage message;
+      if (broadcast) {
+        SignalProtocolAddress self = new SignalProtocolAddress(as.toString(), 1);
+        UUID distribution = UUID.randomUUID();
+        new GroupSessionBuilder(store).create(self, distribution);
+        message = new GroupCipher(store, self).encrypt(distribution, body);
+      } else {
+        message = new SessionCipher(store, address).encrypt(body);
+      }
       return new SealedSessionCipher(store, as, null, 1)
           .encrypt(
               address,
@@ -117,6 +128,8 @@ class HostileTest {
     STRANGER(Rejection.STRANGER),
     /** The service lends its root to an attacker who claims to be a member. */
     MEMBER_WITH_OTHER_KEY(Rejection.IDENTITY),
+    /** The same, with a broadcast under the attacker's sender key. */
+    BROADCAST_WITH_OTHER_KEY(Rejection.IDENTITY),
     /** A member's name and key, but not under the pinned root. */
     OTHER_ROOT(Rejection.CERTIFICATE),
     /** A member's name and the attacker's key, not under the pinned root. */
@@ -145,7 +158,7 @@ class HostileTest {
       UUID as = forgery == Forgery.STRANGER ? UUID.randomUUID() : member.aci();
       SenderCertificate certificate =
           switch (forgery) {
-            case STRANGER, MEMBER_WITH_OTHER_KEY ->
+            case STRANGER, MEMBER_WITH_OTHER_KEY, BROADCAST_WITH_OTHER_KEY ->
                 attacker.certificate(server.trustRoot(), as, own, day);
             case OTHER_ROOT_AND_KEY -> attacker.certificate(ECKeyPair.generate(), as, own, day);
             case OTHER_ROOT -> attacker.certificate(ECKeyPair.generate(), as, own, day);
@@ -154,7 +167,11 @@ class HostileTest {
           };
       double before = victim.rejected(forgery.expected);
       TestServer.Account account = server.accounts.get(victim.member().aci());
-      server.deliver(account, attacker.sealed(account, as, certificate), false, null);
+      server.deliver(
+          account,
+          attacker.sealed(account, as, certificate, forgery == Forgery.BROADCAST_WITH_OTHER_KEY),
+          false,
+          null);
       await().atMost(PATIENCE).until(() -> victim.rejected(forgery.expected) == before + 1);
       await().atMost(PATIENCE).until(account.stored::isEmpty);
       assertThat(victim.received).isEmpty();
