@@ -32,6 +32,9 @@ public final class FakeCore implements ProtocolCore {
   /** An envelope that makes the receiving run abort and blame its sender. */
   public static final byte[] POISON = "poison".getBytes(StandardCharsets.UTF_8);
 
+  /** An envelope that makes the receiving run abort and give up the key. */
+  public static final byte[] FREEZE = "freeze".getBytes(StandardCharsets.UTF_8);
+
   /** An envelope that makes the receiving run throw. */
   public static final byte[] BUG = "bug".getBytes(StandardCharsets.UTF_8);
 
@@ -85,7 +88,7 @@ public final class FakeCore implements ProtocolCore {
       if (text.equals("bug")) {
         throw new IllegalStateException("as told");
       }
-      if (text.equals("poison")) {
+      if (text.equals("poison") || text.equals("freeze")) {
         return Step.newBuilder()
             .setRound(0)
             .setAbort(
@@ -93,7 +96,10 @@ public final class FakeCore implements ProtocolCore {
                     .setRound(round)
                     .setCause(AbortCause.ABORT_CAUSE_WRONG_SHARE)
                     .addCulprits(sender)
-                    .setAdvice(Advice.ADVICE_EXCLUDE_PARTY))
+                    .setAdvice(
+                        text.equals("poison")
+                            ? Advice.ADVICE_EXCLUDE_PARTY
+                            : Advice.ADVICE_FREEZE_KEY))
             .build();
       }
       if (!text.startsWith("round ") || !peers.contains(sender)) {

@@ -273,6 +273,10 @@ public final class Installation implements AutoCloseable {
       channel.start();
     }
 
+    public SecureChannel channel() {
+      return channel;
+    }
+
     private void receive(InboundMessage message) {
       try {
         PartyMessage body = PartyMessage.parseFrom(message.body());

@@ -41,10 +41,13 @@ public final class ChannelNetwork implements PartyNetwork {
   /** A body; the channel's own limit may be lower. */
   private static final int MAX_BODY_BYTES = 512 * 1024;
 
-  /** Attempts to send a message, the first included: within about three seconds. */
-  private static final int MAX_ATTEMPTS = 7;
+  /**
+   * After this long a message is not tried again; the channel itself has waited for keys and for
+   * the connection before it gives up.
+   */
+  private static final long RETRY_NANOS = 5_000_000_000L;
 
-  private static final Duration FIRST_RETRY = Duration.ofMillis(50);
+  private static final Duration RETRY_PAUSE = Duration.ofMillis(200);
 
   /** Messages that wait to be tried again; further ones are given up at once. */
   private static final int MAX_RETRYING = 4096;
@@ -89,22 +92,22 @@ public final class ChannelNetwork implements PartyNetwork {
     }
     byte[] body = message.toByteArray();
     SendOptions options = SendOptions.online(traceparent);
-    attempt(() -> channel.broadcast(to, body, options), body, 1);
+    attempt(() -> channel.broadcast(to, body, options), body, System.nanoTime());
   }
 
   @Override
   public void send(Member recipient, PartyMessage message, @Nullable String traceparent) {
     byte[] body = message.toByteArray();
     SendOptions options = SendOptions.online(traceparent);
-    attempt(() -> channel.send(recipient, body, options), body, 1);
+    attempt(() -> channel.send(recipient, body, options), body, System.nanoTime());
   }
 
-  private void attempt(Supplier<CompletionStage<Void>> send, byte[] body, int number) {
+  private void attempt(Supplier<CompletionStage<Void>> send, byte[] body, long firstNanos) {
     CompletionStage<Void> sent;
     try {
       sent = send.get();
     } catch (ChannelException e) {
-      failed(send, body, number, e);
+      failed(send, body, firstNanos, e);
       return;
     }
     sent.whenComplete(
@@ -112,31 +115,31 @@ public final class ChannelNetwork implements PartyNetwork {
           if (failure == null) {
             Arrays.fill(body, (byte) 0);
           } else {
-            failed(send, body, number, failure);
+            failed(send, body, firstNanos, failure);
           }
         });
   }
 
   private void failed(
-      Supplier<CompletionStage<Void>> send, byte[] body, int number, Throwable failure) {
+      Supplier<CompletionStage<Void>> send, byte[] body, long firstNanos, Throwable failure) {
     Throwable cause =
         failure instanceof CompletionException && failure.getCause() != null
             ? failure.getCause()
             : failure;
-    if (number < MAX_ATTEMPTS && isPassing(cause)) {
+    if (System.nanoTime() - firstNanos < RETRY_NANOS && isPassing(cause)) {
       if (retrying.incrementAndGet() <= MAX_RETRYING) {
         pool.after(
-            FIRST_RETRY.multipliedBy(1L << (number - 1)),
+            RETRY_PAUSE,
             () -> {
               retrying.decrementAndGet();
-              attempt(send, body, number + 1);
+              attempt(send, body, firstNanos);
             });
         return;
       }
       retrying.decrementAndGet();
     }
     Arrays.fill(body, (byte) 0);
-    log.warn("a message was not sent in {} attempts: {}", number, cause.toString());
+    log.warn("a message was not sent: {}", cause.toString());
   }
 
   private static boolean isPassing(Throwable cause) {

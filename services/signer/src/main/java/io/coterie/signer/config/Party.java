@@ -121,7 +121,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
       while (step()) {
         problem = "";
       }
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
+      // An error too, for example a native library that does not load: it must be seen.
       tell(phase + ": " + e.getMessage(), e);
     }
     ScheduledExecutorService executor = starter;
@@ -159,7 +160,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     return true;
   }
 
-  private void tell(String what, @Nullable Exception e) {
+  private void tell(String what, @Nullable Throwable e) {
     if (!what.equals(problem)) {
       problem = what;
       log.warn("{}", what, e);

@@ -13,6 +13,9 @@ final class Session {
   final @Nullable String traceparent;
   final WorkPool.Lane lane;
 
+  /** When the order came. */
+  final long orderedNanos = System.nanoTime();
+
   /** Bytes of envelopes that wait for the lane; counted by the threads that bring them. */
   final AtomicInteger queuedBytes = new AtomicInteger();
 

@@ -40,6 +40,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 
 /**
  * Runs this party's sessions: order in, envelopes in and out, report out. Messages arrive on the
@@ -374,6 +375,7 @@ public final class SessionDriver implements AutoCloseable {
       session.plan = plan.withoutPayload();
       session.roundEnteredNanos = now;
       apply(session, session.run.firstStep(), null, now);
+      telemetry.started(plan.protocol(), System.nanoTime() - session.orderedNanos);
     } catch (RefusedException e) {
       refuse(session, e);
       return;
@@ -646,11 +648,13 @@ public final class SessionDriver implements AutoCloseable {
           "the key did not become active before the deadline");
     } else if (SessionLifecycle.allows(session.state, Event.DEADLINE)) {
       SessionPlan plan = session.plan();
-      log.warn(
-          "{} timed out in round {}, missing parties {}",
-          plan.protocol().label(),
-          session.round,
-          session.missing);
+      // Who only waits for a result has done its part: the coordinator warns, if it missed any.
+      log.atLevel(session.state == State.COMBINING ? Level.INFO : Level.WARN)
+          .log(
+              "{} timed out in round {}, missing parties {}",
+              plan.protocol().label(),
+              session.round,
+              session.missing);
       reportMissing(session);
       end(session, Event.DEADLINE, NO_CAUSE, NO_RESULT);
     }

@@ -2,6 +2,9 @@ package io.coterie.signer.session;
 
 /** What the driver tells whoever measures. Called on the latency path: must be cheap. */
 public interface SessionTelemetry {
+  /** A session's first message was handed to the network, this long after its order had come. */
+  void started(Protocol protocol, long nanos);
+
   /** A run left a round. */
   void roundLeft(Protocol protocol, int round, long nanos);
 

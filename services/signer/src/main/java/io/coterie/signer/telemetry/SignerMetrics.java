@@ -18,6 +18,9 @@ public final class SignerMetrics implements SessionTelemetry {
   /** Gauge: sessions alive now. */
   public static final String LIVE = "coterie.sessions.live";
 
+  /** Timer {protocol}: from an order to this party's first message; claim and fsync included. */
+  public static final String START = "coterie.sessions.start";
+
   /** Counter {reason}: messages that were ignored. */
   public static final String DROPPED = "coterie.sessions.dropped";
 
@@ -46,6 +49,11 @@ public final class SignerMetrics implements SessionTelemetry {
     this.commit = registry.timer(COMMIT);
     this.batch = registry.summary(BATCH);
     Gauge.builder(LIVE, () -> live.get().getAsInt()).strongReference(true).register(registry);
+  }
+
+  @Override
+  public void started(Protocol protocol, long nanos) {
+    registry.timer(START, "protocol", protocol.label()).record(Duration.ofNanos(nanos));
   }
 
   @Override

@@ -203,6 +203,11 @@ class SessionDriverTest {
     volatile IntSupplier live = () -> 0;
 
     @Override
+    public void started(Protocol protocol, long nanos) {
+      assertThat(nanos).isPositive();
+    }
+
+    @Override
     public void roundLeft(Protocol protocol, int round, long nanos) {
       assertThat(nanos).isNotNegative();
       rounds.add(protocol.label() + " " + round);
@@ -524,6 +529,17 @@ class SessionDriverTest {
     SessionId next = give(signing(1, 2));
     assertThat(awaitReport(next).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_FORBIDDEN);
+  }
+
+  @Test
+  void frozen_key_is_used_with_nobody() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2));
+    awaitEnvelope(session);
+    envelope(session, FakeCore.FREEZE);
+    awaitEnded("bls_sign_1 aborted wrong_share");
+    SessionId next = give(signing(1, 3));
+    assertThat(awaitReport(next).getRefused().getDetail()).contains("frozen");
   }
 
   @Test
