@@ -30,6 +30,12 @@ import org.signal.libsignal.protocol.state.SessionRecord;
 /** Encrypts frames, hands them to the messaging service, and judges what it answers. */
 final class Outbox {
   /** Nobody waits to be told that one of these could not be decrypted. */
+  /**
+   * How often one message is sent again after fetching keys anew. More than once, because a message
+   * of the peer under its old session may arrive in between and make that the current one again.
+   */
+  private static final int MAX_REPAIRS = 3;
+
   private static final int HINT = UnidentifiedSenderMessageContent.CONTENT_HINT_IMPLICIT;
 
   private final ProtocolStore store;
@@ -97,7 +103,7 @@ final class Outbox {
           List<CompletableFuture<Void>> parts = new ArrayList<>(frames.size());
           for (byte[] frame : frames) {
             parts.add(
-                pairwise(mode, peer, frame, options, true)
+                pairwise(mode, peer, frame, options, MAX_REPAIRS)
                     .whenComplete((sent, failure) -> Arrays.fill(frame, (byte) 0)));
           }
           forward(all(parts), done);
@@ -106,7 +112,7 @@ final class Outbox {
   }
 
   private CompletableFuture<Void> pairwise(
-      Mode mode, Peer peer, byte[] frame, SendOptions options, boolean repair) {
+      Mode mode, Peer peer, byte[] frame, SendOptions options, int repairs) {
     CompletableFuture<Response> answer;
     try {
       SenderCertificate certificate = certificate();
@@ -137,11 +143,12 @@ final class Outbox {
             switch (response.status()) {
               case 409, 410 -> {
                 refuseUnpinnedDevices(peer, response.status(), Messaging.deviceProblem(response));
-                if (!repair) {
+                if (repairs == 0) {
                   throw stale(List.of(peer));
                 }
                 yield open(peer)
-                    .thenComposeAsync(opened -> pairwise(mode, peer, frame, options, false), pool);
+                    .thenComposeAsync(
+                        opened -> pairwise(mode, peer, frame, options, repairs - 1), pool);
               }
               default -> {
                 Messaging.requireOk(response, "message to " + peer);
@@ -181,7 +188,7 @@ final class Outbox {
       }
       UnidentifiedSenderMessageContent content =
           new UnidentifiedSenderMessageContent(message, certificate(), HINT, Optional.empty());
-      return seal(mode, peers, content, options, true);
+      return seal(mode, peers, content, options, MAX_REPAIRS);
     } catch (NoSessionException e) {
       return failed(Cause.INTERNAL, "the own sender key is missing", e);
     } catch (ChannelException e) {
@@ -196,7 +203,7 @@ final class Outbox {
       List<Peer> peers,
       UnidentifiedSenderMessageContent content,
       SendOptions options,
-      boolean repair) {
+      int repairs) {
     byte[] sealed;
     try {
       List<SignalProtocolAddress> addresses = new ArrayList<>(peers.size());
@@ -222,12 +229,12 @@ final class Outbox {
                 switch (response.status()) {
                   case 409, 410 -> {
                     List<Peer> named = named(peers, response);
-                    if (!repair) {
+                    if (repairs == 0) {
                       throw stale(named);
                     }
                     yield all(named.stream().map(this::open).toList())
                         .thenComposeAsync(
-                            opened -> seal(mode, peers, content, options, false), pool);
+                            opened -> seal(mode, peers, content, options, repairs - 1), pool);
                   }
                   default -> {
                     Messaging.requireOk(response, "broadcast");
@@ -270,7 +277,7 @@ final class Outbox {
 
   private static ChannelException stale(List<Peer> peers) {
     return new ChannelException(
-        Cause.NOT_ESTABLISHED, peers + ": the device has registered anew, twice in a row");
+        Cause.NOT_ESTABLISHED, peers + ": the device has registered anew, again and again");
   }
 
   private static void requireDelivered(List<Peer> peers, Response response) {
