@@ -291,6 +291,13 @@ class HostileInputTest {
                 .next());
   }
 
+  @Test
+  void a_negative_page_size() {
+    fails(
+        ErrorReason.PAGE_SIZE_INVALID,
+        () -> keys(client).listKeys(ListKeysRequest.newBuilder().setPageSize(-1).build()));
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"x", "!!!!", "AAAAAAAAAAAAAAAAAAAAAA", "AQAAAABrZXlzL2hvdA"})
   void page_tokens_not_made_here(String token) {

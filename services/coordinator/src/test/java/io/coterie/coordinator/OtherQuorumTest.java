@@ -101,6 +101,23 @@ class OtherQuorumTest {
   }
 
   @Test
+  void a_party_that_will_not_sign_with_another_one_signs_with_a_third() {
+    installation.parties.behave(
+        FIRST, new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED));
+    SignedIntent intent = intent("not with p2");
+    var call = SigningServiceGrpc.newFutureStub(client).sign(sign(intent));
+    eventually(() -> installation.parties.orders.size() >= 3 + 4);
+    assertThat(
+            installation.parties.orders.stream()
+                .skip(3)
+                .map(io.coterie.proto.party.v1.Order::getSigningSetList))
+        .contains(List.of(1, 2), List.of(1, 3));
+    installation.parties.behave();
+    eventually(call::isDone);
+    assertThat(call.state()).isEqualTo(java.util.concurrent.Future.State.SUCCESS);
+  }
+
+  @Test
   void an_overloaded_party_may_be_asked_again() {
     for (String party : List.of("p1", "p2", "p3")) {
       installation.parties.behave(

@@ -18,6 +18,7 @@ import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.coterie.proto.custody.v1.WatchSigningRequest;
 import io.grpc.ManagedChannel;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -119,6 +120,13 @@ class RestartTest {
         SigningServiceGrpc.newFutureStub(client)
             .sign(sign(installation.wallet.sign(signingIntent("hot", "last").build())));
     eventually(() -> installation.parties.orders.size() == 2);
+    java.util.Iterator<Signing> watch =
+        signing(client)
+            .watchSigning(
+                WatchSigningRequest.newBuilder()
+                    .setName(installation.query("select 'keys/hot/signings/' || id from signings"))
+                    .build());
+    assertThat(watch.next().getState()).isEqualTo(Signing.State.PENDING);
     Thread stopping = Thread.ofPlatform().start(installation::stop);
     eventually(
         () ->
@@ -127,6 +135,7 @@ class RestartTest {
                 .getBean(org.springframework.boot.availability.ApplicationAvailability.class)
                 .getReadinessState()
                 .equals(org.springframework.boot.availability.ReadinessState.ACCEPTING_TRAFFIC));
+    Calls.fails(ErrorReason.DRAINING, watch::next);
     release.countDown();
     eventually(call::isDone);
     assertThat(call.state()).isEqualTo(Future.State.SUCCESS);

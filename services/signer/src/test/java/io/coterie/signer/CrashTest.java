@@ -294,7 +294,7 @@ class CrashTest {
         });
     SessionId later = i.coordinator.give(i.coordinator.signOrder(sign, KEY, 2, 1, 2).build());
     assertThat(i.coordinator.awaitFrom("alpha", later).report().getRefused().getReason())
-        .isEqualTo(RefusalReason.REFUSAL_REASON_FORBIDDEN);
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
     SessionId without = i.coordinator.give(i.coordinator.signOrder(sign, KEY, 2, 1, 3).build());
     Installation.until("without bravo it works", () -> i.coordinator.partials(without) == 2);
   }

@@ -85,8 +85,7 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
   public void listKeys(ListKeysRequest request, StreamObserver<ListKeysResponse> answer) {
     String after = PageToken.parse(request.getPageToken());
     if (request.getPageSize() < 0) {
-      throw new CustodyException(
-          ErrorReason.PAGE_TOKEN_INVALID, Map.of(StatusErrors.PROBLEM, "page_size"));
+      throw new CustodyException(ErrorReason.PAGE_SIZE_INVALID);
     }
     int size =
         request.getPageSize() == 0 ? DEFAULT_PAGE : Math.min(request.getPageSize(), MAX_PAGE);

@@ -4,6 +4,7 @@ import com.google.rpc.Status;
 import io.coterie.coordinator.api.Resources.SigningName;
 import io.coterie.coordinator.custody.IntentCheck;
 import io.coterie.coordinator.custody.SigningRecord;
+import io.coterie.coordinator.custody.SigningWatcher;
 import io.coterie.coordinator.custody.Signings;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
@@ -78,7 +79,7 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
     Call.current().client().requireMayRead(name.key());
     Watch watch = new Watch((ServerCallStreamObserver<Signing>) answer);
     // Before the first look, so that no change falls between.
-    watch.stopWith(signings.watch(name.id(), watch::changed));
+    watch.stopWith(signings.watch(name.id(), watch));
     try {
       watch.changed(find(name));
     } catch (CustodyException e) {
@@ -99,7 +100,7 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
   }
 
   /** One stream: sends a record once it says more than the last one did, and ends after the end. */
-  private static final class Watch {
+  private static final class Watch implements SigningWatcher {
     private final ServerCallStreamObserver<Signing> answer;
     private Runnable ending = () -> {};
     private boolean stopped;
@@ -118,7 +119,8 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
       }
     }
 
-    synchronized void changed(SigningRecord record) {
+    @Override
+    public synchronized void changed(SigningRecord record) {
       if (stopped || answer.isCancelled()) {
         stop();
         return;
@@ -130,6 +132,14 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
       }
       if (last) {
         answer.onCompleted();
+        stop();
+      }
+    }
+
+    @Override
+    public synchronized void stopping() {
+      if (!stopped) {
+        answer.onError(StatusErrors.of(ErrorReason.DRAINING));
         stop();
       }
     }

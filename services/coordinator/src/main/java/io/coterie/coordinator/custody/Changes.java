@@ -4,24 +4,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Consumer;
 
 /** Tells those who watch a signing about its changes in this replica. Thread-safe. */
 final class Changes {
-  private final ConcurrentHashMap<UUID, List<Consumer<SigningRecord>>> watchers =
-      new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<UUID, List<SigningWatcher>> watchers = new ConcurrentHashMap<>();
 
-  /**
-   * Calls {@code watcher} for every change from now on, on the thread that makes it.
-   *
-   * @return ends the watching
-   */
-  Runnable watch(UUID id, Consumer<SigningRecord> watcher) {
+  Runnable watch(UUID id, SigningWatcher watcher) {
     watchers.compute(
         id,
         (k, list) -> {
-          List<Consumer<SigningRecord>> next =
-              list == null ? new ArrayList<>() : new ArrayList<>(list);
+          List<SigningWatcher> next = list == null ? new ArrayList<>() : new ArrayList<>(list);
           next.add(watcher);
           return next;
         });
@@ -29,13 +21,17 @@ final class Changes {
         watchers.computeIfPresent(
             id,
             (k, list) -> {
-              List<Consumer<SigningRecord>> next = new ArrayList<>(list);
+              List<SigningWatcher> next = new ArrayList<>(list);
               next.remove(watcher);
               return next.isEmpty() ? null : next;
             });
   }
 
   void publish(SigningRecord record) {
-    watchers.getOrDefault(record.id(), List.of()).forEach(w -> w.accept(record));
+    watchers.getOrDefault(record.id(), List.of()).forEach(w -> w.changed(record));
+  }
+
+  void stop() {
+    watchers.values().forEach(list -> list.forEach(SigningWatcher::stopping));
   }
 }

@@ -8,6 +8,7 @@ import io.coterie.coordinator.session.AdaptiveTimeout;
 import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.QuorumChooser;
 import io.coterie.coordinator.session.QuorumChooser.Choice;
+import io.coterie.coordinator.session.RefusalScope;
 import io.coterie.coordinator.session.Session;
 import io.coterie.coordinator.session.SessionId;
 import io.coterie.coordinator.session.SessionOutcome;
@@ -496,7 +497,7 @@ public final class Keys {
       return switch (outcome) {
         case SessionOutcome.Refused refused -> {
           for (Map.Entry<Integer, RefusalReason> e : refused.by().entrySet()) {
-            if (Trouble.isLasting(e.getValue())) {
+            if (RefusalScope.of(e.getValue()) != RefusalScope.PARTY) {
               yield Trouble.parties(
                   SessionFailures.reason(e.getValue()),
                   run.resource,

@@ -7,6 +7,7 @@ import io.coterie.coordinator.session.AdaptiveTimeout;
 import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.QuorumChooser;
 import io.coterie.coordinator.session.QuorumChooser.Choice;
+import io.coterie.coordinator.session.RefusalScope;
 import io.coterie.coordinator.session.Session;
 import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
@@ -42,7 +43,6 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -221,11 +221,11 @@ public final class Signings {
   }
 
   /**
-   * Calls {@code watcher} at every change of the signing from now on, on the thread that makes it.
+   * Tells {@code watcher} about every change of the signing from now on.
    *
    * @return ends the watching
    */
-  public Runnable watch(UUID id, Consumer<SigningRecord> watcher) {
+  public Runnable watch(UUID id, SigningWatcher watcher) {
     return changes.watch(id, watcher);
   }
 
@@ -326,6 +326,7 @@ public final class Signings {
   /** Starts nothing new; what is running ends at its next step and is resumed after the restart. */
   public void stop() {
     stopping.complete(null);
+    changes.stop();
   }
 
   /** The work on one request: a thread's state. */
@@ -445,10 +446,14 @@ public final class Signings {
                 .by()
                 .forEach(
                     (party, reason) -> {
-                      if (Trouble.isLasting(reason)) {
-                        refusals.put(party, reason);
+                      switch (RefusalScope.of(reason)) {
+                        case REQUEST -> refusals.put(party, reason);
+                        case PARTY -> failed(party);
+                        case SIGNING_SET ->
+                            parties.stream()
+                                .filter(m -> m.partyId() != party)
+                                .forEach(m -> failed(m.partyId()));
                       }
-                      failed(party);
                     });
         case SessionOutcome.Aborted aborted -> {
           Set<Integer> blamed = new HashSet<>(aborted.culprits());

@@ -109,34 +109,6 @@ record Trouble(ErrorReason reason, Map<String, String> metadata) {
     };
   }
 
-  /**
-   * Whether a party that refuses for this reason would refuse the same request again: it is not
-   * asked again for it. The others may do at another time.
-   */
-  static boolean isLasting(RefusalReason reason) {
-    return switch (reason) {
-      case REFUSAL_REASON_MALFORMED_ORDER,
-          REFUSAL_REASON_ORDER_MISMATCH,
-          REFUSAL_REASON_UNKNOWN_REQUESTER,
-          REFUSAL_REASON_BAD_INTENT_SIGNATURE,
-          REFUSAL_REASON_INTENT_EXPIRED,
-          REFUSAL_REASON_FORBIDDEN,
-          REFUSAL_REASON_REQUEST_ID_REUSED,
-          REFUSAL_REASON_UNKNOWN_KEY,
-          REFUSAL_REASON_WRONG_EPOCH,
-          REFUSAL_REASON_KEY_EXISTS,
-          REFUSAL_REASON_UNKNOWN_PARTY ->
-          true;
-      case REFUSAL_REASON_SESSION_REPLAYED,
-          REFUSAL_REASON_OVERLOADED,
-          REFUSAL_REASON_NOT_READY,
-          REFUSAL_REASON_INTERNAL,
-          REFUSAL_REASON_UNSPECIFIED,
-          UNRECOGNIZED ->
-          false;
-    };
-  }
-
   /** The names of members, for a message. */
   static Collection<String> names(Collection<Member> members) {
     return members.stream().map(Member::name).collect(Collectors.toSet());

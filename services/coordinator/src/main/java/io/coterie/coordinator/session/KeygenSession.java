@@ -64,7 +64,8 @@ public final class KeygenSession extends Session {
           sessions.telemetry().dropped("key_mismatch");
           return;
         }
-        sessions.health().answered(sender.partyId(), System.nanoTime() - startedNanos);
+        // Not how fast it answers: a key generation takes all parties equally long.
+        sessions.health().heard(sender.partyId());
         completed.put(
             sender.partyId(),
             new Completion(report.getSessionId(), report.getCompleted().getKeyPublic()));

@@ -41,6 +41,11 @@ public final class PartyHealth {
     this.nanoTime = nanoTime;
   }
 
+  /** A party is there: what was held against it is forgotten. */
+  void heard(int party) {
+    states.computeIfPresent(party, (id, old) -> new State(old.latencyNanos, 0, 0));
+  }
+
   /** A party contributed to a session, {@code nanos} after its order was sent. */
   void answered(int party, long nanos) {
     long sample = Math.max(1, nanos);

@@ -155,8 +155,15 @@ public abstract sealed class Session permits SigningSession, KeygenSession {
           case SessionOutcome.Signed s -> true;
           case SessionOutcome.Created c -> true;
           case SessionOutcome.Refused r -> {
-            r.by().keySet().forEach(sessions.health()::disappointed);
-            r.by().values().forEach(reason -> count("refused", label(reason)));
+            r.by()
+                .forEach(
+                    (party, reason) -> {
+                      count("refused", label(reason));
+                      // What is wrong with one request says nothing about the party.
+                      if (RefusalScope.of(reason) == RefusalScope.PARTY) {
+                        sessions.health().disappointed(party);
+                      }
+                    });
             yield false;
           }
           case SessionOutcome.Aborted a -> {

@@ -95,6 +95,10 @@ public enum ErrorReason {
       Status.Code.INVALID_ARGUMENT,
       "the page token is not one of this list",
       "Start again without a page token."),
+  PAGE_SIZE_INVALID(
+      Status.Code.INVALID_ARGUMENT,
+      "the page size is negative",
+      "Leave it out for the default, or give the most elements you want."),
   REQUEST_TOO_LARGE(
       Status.Code.INVALID_ARGUMENT,
       "the request is larger than allowed",

@@ -171,7 +171,7 @@ final class OrderCheck {
     for (Member party : plan.parties()) {
       require(
           !excluded.contains(party.partyId()),
-          RefusalReason.REFUSAL_REASON_FORBIDDEN,
+          RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED,
           "party " + party.partyId() + " is excluded from this key here");
     }
   }

@@ -528,7 +528,7 @@ class SessionDriverTest {
     awaitEnded("bls_sign_1 aborted wrong_share");
     SessionId next = give(signing(1, 2));
     assertThat(awaitReport(next).getRefused().getReason())
-        .isEqualTo(RefusalReason.REFUSAL_REASON_FORBIDDEN);
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
   }
 
   @Test

@@ -1,0 +1,39 @@
+package io.coterie.coordinator.session;
+
+import io.coterie.proto.party.v1.RefusalReason;
+
+/** What a party's refusal is about, which decides who is asked next. */
+public enum RefusalScope {
+  /** The party would refuse the same request again: it is not asked again for it. */
+  REQUEST,
+  /** The party cannot now; it may at another time. */
+  PARTY,
+  /** The party would sign, but not together with these. */
+  SIGNING_SET;
+
+  /** The scope of a reason. */
+  public static RefusalScope of(RefusalReason reason) {
+    return switch (reason) {
+      case REFUSAL_REASON_MALFORMED_ORDER,
+          REFUSAL_REASON_ORDER_MISMATCH,
+          REFUSAL_REASON_UNKNOWN_REQUESTER,
+          REFUSAL_REASON_BAD_INTENT_SIGNATURE,
+          REFUSAL_REASON_INTENT_EXPIRED,
+          REFUSAL_REASON_FORBIDDEN,
+          REFUSAL_REASON_REQUEST_ID_REUSED,
+          REFUSAL_REASON_UNKNOWN_KEY,
+          REFUSAL_REASON_WRONG_EPOCH,
+          REFUSAL_REASON_KEY_EXISTS,
+          REFUSAL_REASON_UNKNOWN_PARTY ->
+          REQUEST;
+      case REFUSAL_REASON_SESSION_REPLAYED,
+          REFUSAL_REASON_OVERLOADED,
+          REFUSAL_REASON_NOT_READY,
+          REFUSAL_REASON_INTERNAL,
+          REFUSAL_REASON_UNSPECIFIED,
+          UNRECOGNIZED ->
+          PARTY;
+      case REFUSAL_REASON_PARTY_EXCLUDED -> SIGNING_SET;
+    };
+  }
+}
