@@ -11,6 +11,7 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.net.http.WebSocketHandshakeException;
 import java.util.List;
 import java.util.Map;
 import javax.net.ssl.SSLHandshakeException;
@@ -106,6 +107,12 @@ class LifeCycleTest {
                     TestClient.messages(true, TestClient.message(b, TestClient.bytes("z"))));
         assertThat(named.status()).isEqualTo(200);
 
+        assertThatThrownBy(
+                () -> client.connect(TestClient.basic(java.util.UUID.randomUUID() + ".1", "x")))
+            .cause()
+            .isInstanceOfSatisfying(
+                WebSocketHandshakeException.class,
+                e -> assertThat(e.getResponse().statusCode()).isEqualTo(503));
         Reply stored = send(client, a, false, "stored");
         assertThat(stored.status()).isEqualTo(503);
         assertThat(stored.headers()).containsKey("Retry-After");

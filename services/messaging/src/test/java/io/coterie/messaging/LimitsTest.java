@@ -6,6 +6,7 @@ import io.coterie.messaging.TestClient.Party;
 import io.coterie.messaging.TestClient.Recipient;
 import io.coterie.messaging.TestClient.Reply;
 import io.coterie.messaging.TestClient.Socket;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +33,7 @@ class LimitsTest {
             "--coterie.messaging.limits.connections=5",
             "--coterie.messaging.limits.idle=1s",
             "--coterie.messaging.limits.body=100KB",
+            "--coterie.messaging.limits.partial=300KB",
             "--coterie.messaging.rates.messages=3/0.001",
             "--coterie.messaging.rates.sealed-messages=20/0.001",
             "--coterie.messaging.rates.pre-keys=2/0.001",
@@ -196,6 +198,21 @@ class LimitsTest {
     }
     Awaitility.await().until(() -> service.connections("unauthenticated") == 0);
     client.connect(null).close();
+  }
+
+  @Test
+  void holds_so_many_bytes_of_unfinished_messages_and_forgets_them_with_their_connection() {
+    for (int round = 0; round < 2; round++) {
+      Socket first = client.connect(null);
+      Socket second = client.connect(null);
+      first.raw().sendBinary(ByteBuffer.wrap(new byte[200 * 1024]), false).join();
+      assertThat(second.call("GET", "/v1/keepalive").status()).isEqualTo(200);
+      second.raw().sendBinary(ByteBuffer.wrap(new byte[200 * 1024]), false).join();
+      assertThat(List.of(first, second)).anyMatch(socket -> socket.closeCode() == 1013);
+      first.abort();
+      second.abort();
+      Awaitility.await().until(() -> service.connections("unauthenticated") == 0);
+    }
   }
 
   @Test

@@ -174,6 +174,46 @@ class SocketTest {
     Awaitility.await().until(() -> stored() == 0);
   }
 
+  /** At least once, and in order of first delivery, whatever happens to the connection. */
+  @Test
+  void loses_no_stored_message_while_the_reader_keeps_breaking_off() {
+    int count = 200;
+    Random random = new Random(5);
+    java.util.concurrent.CompletableFuture<Void> sending =
+        java.util.concurrent.CompletableFuture.runAsync(
+            () -> {
+              try (Socket out = sender.connect()) {
+                for (int i = 0; i < count; i++) {
+                  assertThat(
+                          out.json(
+                                  "PUT",
+                                  "/v1/messages/" + recipient.aci,
+                                  TestClient.messages(
+                                      false,
+                                      TestClient.message(recipient, TestClient.bytes("m" + i))))
+                              .status())
+                      .isEqualTo(200);
+                }
+              }
+            });
+    java.util.Set<String> seen = new java.util.LinkedHashSet<>();
+    while (seen.size() < count) {
+      Socket socket = client.connectSilent(recipient.authorization());
+      for (int i = random.nextInt(20); i >= 0 && seen.size() < count; i--) {
+        Pushed pushed = socket.next();
+        seen.add(text(pushed));
+        if (random.nextInt(4) > 0) {
+          socket.acknowledge(pushed);
+        }
+      }
+      socket.abort();
+    }
+    sending.join();
+    assertThat(seen)
+        .containsExactlyElementsOf(
+            java.util.stream.IntStream.range(0, count).mapToObj(i -> "m" + i).toList());
+  }
+
   @Test
   void pushes_at_most_256_before_it_gets_an_acknowledgement() {
     for (int i = 0; i < 300; i++) {

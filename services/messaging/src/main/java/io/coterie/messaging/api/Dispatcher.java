@@ -21,8 +21,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.dao.DataAccessResourceFailureException;
 import org.springframework.dao.TransientDataAccessException;
-import org.springframework.jdbc.CannotGetJdbcConnectionException;
 import org.springframework.transaction.CannotCreateTransactionException;
 
 /**
@@ -80,8 +80,8 @@ public final class Dispatcher {
       return retryLater(429, e.retryAfter());
     } catch (QueueFullException e) {
       return retryLater(429, QUEUE_FULL_RETRY);
-    } catch (CannotGetJdbcConnectionException
-        | CannotCreateTransactionException
+    } catch (CannotCreateTransactionException
+        | DataAccessResourceFailureException
         | TransientDataAccessException e) {
       LOG.warn("database unavailable", e);
       return retryLater(503, UNAVAILABLE_RETRY);

@@ -100,6 +100,7 @@ public record MessagingProperties(
    * @param content most bytes of one recipient's content
    * @param body most bytes of a request's body over HTTP
    * @param frame most bytes of a WebSocket message
+   * @param partial most bytes of WebSocket messages that have begun and not ended, of all clients
    * @param inFlight most messages pushed to a device and not yet acknowledged
    * @param outbound most bytes that wait to be written to a socket; a client that lets more pile up
    *     is disconnected
@@ -118,6 +119,7 @@ public record MessagingProperties(
       @DefaultValue("96KB") DataSize content,
       @DefaultValue("762176B") DataSize body,
       @DefaultValue("512KB") DataSize frame,
+      @DefaultValue("64MB") DataSize partial,
       @DefaultValue("256") int inFlight,
       @DefaultValue("4MB") DataSize outbound,
       @DefaultValue("20s") Duration sendTimeout,
@@ -134,6 +136,7 @@ public record MessagingProperties(
       requirePositive(content, "limits.content");
       requirePositive(body, "limits.body");
       requirePositive(frame, "limits.frame");
+      requirePositive(partial, "limits.partial");
       requirePositive(inFlight, "limits.in-flight");
       requirePositive(outbound, "limits.outbound");
       requirePositive(sendTimeout, "limits.send-timeout");

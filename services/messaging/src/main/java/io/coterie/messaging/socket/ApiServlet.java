@@ -23,11 +23,18 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.dao.DataAccessException;
 
 /** Everything that comes over HTTP: REST calls, and upgrades to a WebSocket. */
 public final class ApiServlet extends HttpServlet {
   private static final long serialVersionUID = 1L;
   private static final Set<String> SOCKET_PATHS = Set.of("/v1/websocket", "/v1/websocket/");
+
+  private static final Logger LOG = LoggerFactory.getLogger(ApiServlet.class);
+  private static final ApiResponse UNAVAILABLE =
+      ApiResponse.empty(503).withHeader("Retry-After", "2");
 
   private final transient Dispatcher dispatcher;
   private final transient Accounts accounts;
@@ -106,15 +113,21 @@ public final class ApiServlet extends HttpServlet {
     Optional<Credentials.Basic> basic = credentials(request);
     boolean anonymous =
         request.getHeader("Authorization") == null && request.getParameter("login") == null;
-    @Nullable Authenticated who =
-        basic.flatMap(Credentials::of).flatMap(accounts::authenticate).orElse(null);
+    @Nullable Authenticated who;
+    try {
+      who = basic.flatMap(Credentials::of).flatMap(accounts::authenticate).orElse(null);
+    } catch (DataAccessException e) {
+      LOG.warn("database unavailable", e);
+      reply(response, UNAVAILABLE);
+      return;
+    }
     if (who == null && !anonymous) {
       reply(response, ApiResponse.empty(403));
       return;
     }
     Optional<ClientConnection> connection = connections.open(who);
     if (connection.isEmpty()) {
-      reply(response, ApiResponse.empty(503).withHeader("Retry-After", "2"));
+      reply(response, UNAVAILABLE);
       return;
     }
     ServerContainer container =

@@ -41,6 +41,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -76,7 +77,14 @@ final class ClientConnection implements Presence.Subscriber {
 
   private static final int MAX_HEADERS = 64;
 
-  /** What connections share. */
+  /** Frames that one thread writes to a socket before it hands over to another. */
+  private static final int MAX_WRITES = 64;
+
+  /**
+   * What connections share.
+   *
+   * @param partialBytes bytes of messages that have begun and not ended, on all connections
+   */
   record Services(
       Dispatcher dispatcher,
       Accounts accounts,
@@ -84,6 +92,7 @@ final class ClientConnection implements Presence.Subscriber {
       Presence presence,
       MessagingMetrics metrics,
       ExecutorService blockingCalls,
+      AtomicLong partialBytes,
       MessagingProperties.Limits limits,
       Consumer<ClientConnection> onClosed) {}
 
@@ -92,12 +101,11 @@ final class ClientConnection implements Presence.Subscriber {
   private final Semaphore blockingPermits = new Semaphore(MAX_BLOCKING_CALLS);
   private final int maxFrameBytes;
   private final long maxOutboundBytes;
-
-  /** Parts of a message that has not ended; used by the container's reading thread only. */
-  private @Nullable ByteArrayOutputStream partial;
+  private final long maxPartialBytes;
 
   private final ReentrantLock lock = new ReentrantLock();
   // Guarded by lock.
+  private @Nullable ByteArrayOutputStream partial;
   private @Nullable Session session;
   private boolean closing;
   private boolean leaving;
@@ -117,6 +125,7 @@ final class ClientConnection implements Presence.Subscriber {
     this.services = services;
     this.maxFrameBytes = (int) services.limits().frame().toBytes();
     this.maxOutboundBytes = services.limits().outbound().toBytes();
+    this.maxPartialBytes = services.limits().partial().toBytes();
   }
 
   boolean isAuthenticated() {
@@ -142,6 +151,10 @@ final class ClientConnection implements Presence.Subscriber {
     }
     if (who != null) {
       services.presence().connect(who.address(), this);
+      if (isClosing()) {
+        services.presence().disconnect(who.address(), this);
+        return;
+      }
       // Credentials may have been revoked between the check and the line above.
       if (services.accounts().refresh(who.address()).filter(this::hasSamePassword).isEmpty()) {
         revoked();
@@ -150,6 +163,15 @@ final class ClientConnection implements Presence.Subscriber {
       background(() -> services.accounts().seen(who));
       onlineAvailable();
       storedAvailable();
+    }
+  }
+
+  private boolean isClosing() {
+    lock.lock();
+    try {
+      return closing;
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -169,6 +191,7 @@ final class ClientConnection implements Presence.Subscriber {
     lock.lock();
     try {
       closing = true;
+      dropPartial();
       outbound.clear();
       outboundBytes = 0;
       unacknowledged = new ArrayList<>(inFlight.values());
@@ -264,22 +287,9 @@ final class ClientConnection implements Presence.Subscriber {
   // ---- what comes in ----
 
   void received(ByteBuffer part, boolean last) {
-    int held = partial == null ? 0 : partial.size();
-    if (held + part.remaining() > maxFrameBytes) {
-      partial = null;
-      close(CloseCodes.TOO_BIG, "message too big");
+    byte[] message = assemble(part, last);
+    if (message == null) {
       return;
-    }
-    byte[] message = new byte[part.remaining()];
-    part.get(message);
-    if (!last || partial != null) {
-      partial = partial == null ? new ByteArrayOutputStream() : partial;
-      partial.writeBytes(message);
-      if (!last) {
-        return;
-      }
-      message = partial.toByteArray();
-      partial = null;
     }
     WebSocketMessage parsed;
     try {
@@ -292,6 +302,52 @@ final class ClientConnection implements Presence.Subscriber {
       case REQUEST -> request(parsed.getRequest());
       case RESPONSE -> response(parsed.getResponse());
       case UNKNOWN -> close(CloseCodes.NOT_CONSISTENT, "malformed message");
+    }
+  }
+
+  /** The whole message, if this was its last part and it is not too large. */
+  private byte @Nullable [] assemble(ByteBuffer part, boolean last) {
+    CloseCode refusal;
+    lock.lock();
+    try {
+      if (closing) {
+        return null;
+      }
+      int held = partial == null ? 0 : partial.size();
+      if (held + part.remaining() > maxFrameBytes) {
+        refusal = CloseCodes.TOO_BIG;
+      } else if (last && partial == null) {
+        byte[] message = new byte[part.remaining()];
+        part.get(message);
+        return message;
+      } else if (services.partialBytes().addAndGet(part.remaining()) > maxPartialBytes) {
+        services.partialBytes().addAndGet(-part.remaining());
+        refusal = CloseCodes.TRY_AGAIN_LATER;
+      } else {
+        partial = partial == null ? new ByteArrayOutputStream() : partial;
+        byte[] bytes = new byte[part.remaining()];
+        part.get(bytes);
+        partial.writeBytes(bytes);
+        if (!last) {
+          return null;
+        }
+        byte[] message = partial.toByteArray();
+        dropPartial();
+        return message;
+      }
+      dropPartial();
+    } finally {
+      lock.unlock();
+    }
+    close(refusal, "too large");
+    return null;
+  }
+
+  /** The lock is held. */
+  private void dropPartial() {
+    if (partial != null) {
+      services.partialBytes().addAndGet(-partial.size());
+      partial = null;
     }
   }
 
@@ -350,14 +406,14 @@ final class ClientConnection implements Presence.Subscriber {
   }
 
   private void answer(long id, ApiRequest request) {
-    ApiResponse response = services.dispatcher().dispatch(request);
+    reply(id, services.dispatcher().dispatch(request));
     lock.lock();
     try {
       callsInProgress--;
     } finally {
       lock.unlock();
     }
-    reply(id, response);
+    closeIfLeft();
   }
 
   /** Written {@code Name: value}; what is not is ignored. */
@@ -603,7 +659,13 @@ final class ClientConnection implements Presence.Subscriber {
   /** Gives frames to the container, one after another, unless that is going on already. */
   private void write() {
     boolean first = true;
+    int written = 0;
     while (true) {
+      if (written++ == MAX_WRITES) {
+        // The thread belongs to whoever sent the first of them, and has calls of its own to answer.
+        services.blockingCalls().execute(this::resume);
+        return;
+      }
       ByteBuffer next;
       RemoteEndpoint.Async remote;
       lock.lock();

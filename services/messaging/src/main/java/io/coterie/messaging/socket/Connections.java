@@ -16,6 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -51,7 +52,15 @@ public final class Connections implements SmartLifecycle {
         Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("messaging-call-", 0).factory());
     this.services =
         new ClientConnection.Services(
-            dispatcher, accounts, queue, presence, metrics, blockingCalls, limits, this::closed);
+            dispatcher,
+            accounts,
+            queue,
+            presence,
+            metrics,
+            blockingCalls,
+            new AtomicLong(),
+            limits,
+            this::closed);
     metrics.connections("authenticated", () -> count(true));
     metrics.connections("unauthenticated", () -> count(false));
   }
