@@ -24,6 +24,7 @@ import org.slf4j.LoggerFactory;
 import org.springframework.dao.DataAccessResourceFailureException;
 import org.springframework.dao.TransientDataAccessException;
 import org.springframework.transaction.CannotCreateTransactionException;
+import org.springframework.transaction.TransactionSystemException;
 
 /**
  * The one way to every call, for REST and for requests inside the WebSocket. Whatever a handler
@@ -81,6 +82,7 @@ public final class Dispatcher {
     } catch (QueueFullException e) {
       return retryLater(429, QUEUE_FULL_RETRY);
     } catch (CannotCreateTransactionException
+        | TransactionSystemException
         | DataAccessResourceFailureException
         | TransientDataAccessException e) {
       LOG.warn("database unavailable", e);
