@@ -1,17 +1,24 @@
 package io.coterie.acceptance;
 
+import io.coterie.channel.ChannelAccount;
+import io.coterie.channel.ChannelConfig;
+import io.coterie.channel.Enrolment;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.RosterFile;
+import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SendMode;
+import io.coterie.channel.SignalChannel;
 import io.coterie.cli.RequesterKeyFile;
 import io.coterie.coordinator.CoordinatorApplication;
 import io.coterie.messaging.MessagingApplication;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.signer.SignerApplication;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ServerSocket;
+import java.net.URI;
 import java.net.http.HttpClient;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,10 +30,14 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
+import org.jspecify.annotations.Nullable;
+import org.signal.libsignal.protocol.IdentityKeyPair;
+import org.signal.libsignal.protocol.InvalidKeyException;
 
 /**
  * A whole installation on this machine: PostgreSQL, messaging, coordinator and n signers, with a
@@ -60,11 +71,14 @@ public final class Cluster implements AutoCloseable {
   private final Builder plan;
   private final Path folder;
   private final InstallationCa ca;
+  private final Settings settings;
   private final Database database;
   private final Service messaging;
   private final Service coordinator;
   private final Map<String, Service> signers = new LinkedHashMap<>();
   private final Map<String, WalletBackend> backends = new LinkedHashMap<>();
+  private @Nullable Roster roster;
+  private @Nullable ChannelAccount secondCoordinator;
   private final int apiPort;
   private final int messagingPort;
 
@@ -81,6 +95,8 @@ public final class Cluster implements AutoCloseable {
     private SendMode sendMode = SendMode.GROUP;
     private boolean processes;
     private Consumer<String> progress = line -> {};
+    private String secondCoordinator = "";
+    private final List<String> strangers = new ArrayList<>();
     private final Map<String, List<String>> more = new LinkedHashMap<>();
 
     private Builder(int parties) {
@@ -108,6 +124,19 @@ public final class Cluster implements AutoCloseable {
     /** Each service as a process of its own; otherwise all are contexts of this JVM. */
     public Builder processes() {
       this.processes = true;
+      return this;
+    }
+
+    /** Further numbers that messaging lets enrol, whom no member pins. */
+    public Builder alsoEnrol(String... names) {
+      strangers.addAll(List.of(names));
+      return this;
+    }
+
+    /** A second coordinator that every member pins, and that is not one of the services. */
+    public Builder secondCoordinator(String name) {
+      alsoEnrol(name);
+      secondCoordinator = name;
       return this;
     }
 
@@ -146,8 +175,8 @@ public final class Cluster implements AutoCloseable {
     messagingPort = ports.get(1);
     List<String> members = new ArrayList<>(partyNames());
     members.add(Settings.COORDINATOR);
-    Settings settings =
-        new Settings(folder, ca, messagingPort, plan.sendMode, plan.processes, members);
+    members.addAll(plan.strangers);
+    settings = new Settings(folder, ca, messagingPort, plan.sendMode, plan.processes, members);
     List<Settings.Requester> requesters =
         List.of(requester(WALLET, "*"), requester(AUDITOR, "keys/audit-*"));
     for (Settings.Requester requester : requesters) {
@@ -221,7 +250,11 @@ public final class Cluster implements AutoCloseable {
         holder.awaitFile(entry, START_TIMEOUT);
         members.add(RosterFile.parseEntry(Files.readAllBytes(entry)));
       }
-      Roster roster = new Roster(1, members);
+      if (!plan.secondCoordinator.isEmpty()) {
+        secondCoordinator = enrol(plan.secondCoordinator);
+        members.add(member(plan.secondCoordinator, Member.Role.COORDINATOR, 0, secondCoordinator));
+      }
+      roster = new Roster(1, members);
       for (Service holder : holders) {
         RosterFile.write(dataFolder(holder).resolve("roster.json"), roster);
       }
@@ -233,6 +266,57 @@ public final class Cluster implements AutoCloseable {
 
   private Path dataFolder(Service service) {
     return service == coordinator ? service.folder() : service.folder().resolve("data");
+  }
+
+  /** Makes a messaging account for one of {@link Builder#alsoEnrol}. */
+  ChannelAccount enrol(String stranger) {
+    try {
+      return Enrolment.enrol(
+          URI.create("https://localhost:" + messagingPort),
+          Files.readString(ca.certificateFile()),
+          settings.number(stranger),
+          settings.token(stranger));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** What a member would be pinned as; without an evidence key. */
+  static Member member(String name, Member.Role role, int partyId, ChannelAccount account) {
+    try {
+      byte[] identity = new IdentityKeyPair(account.identityKeyPair()).getPublicKey().serialize();
+      byte[] evidence = new byte[role == Member.Role.PARTY ? 32 : 0];
+      return new Member(
+          name, role, partyId, "nowhere", account.aci(), account.deviceId(), identity, evidence);
+    } catch (InvalidKeyException e) {
+      throw new IllegalStateException("a fresh account has a damaged identity key", e);
+    }
+  }
+
+  /** A channel to this installation under an account of {@link #enrol}. */
+  SecureChannel openChannel(ChannelAccount account, Roster own) {
+    try {
+      return SignalChannel.open(
+          ChannelConfig.of(
+              URI.create("https://localhost:" + messagingPort),
+              Files.readString(ca.certificateFile()),
+              settings.trustRoot()),
+          account,
+          own,
+          new SimpleMeterRegistry());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The account of {@link Builder#secondCoordinator}. */
+  ChannelAccount secondCoordinator() {
+    return Objects.requireNonNull(secondCoordinator, "no second coordinator");
+  }
+
+  /** What all members pin. */
+  Roster roster() {
+    return Objects.requireNonNull(roster, "nothing is pinned yet");
   }
 
   /** Creates {@code keys/key} among all parties with the cluster's threshold. */

@@ -219,7 +219,7 @@ final class Settings {
                     write(name, "passphrase", randomText()),
                     messagingUri,
                     ca.certificateFile(),
-                    read(certificates.trustRoot()),
+                    trustRoot(),
                     enrolment(name).number(),
                     enrolment(name).token(),
                     sendMode));
@@ -245,6 +245,21 @@ final class Settings {
         """
             .formatted(tls.certificate(), tls.key(), managementPort));
     return arguments(name, text.toString());
+  }
+
+  /** The account number of a member. */
+  String number(String member) {
+    return enrolment(member).number();
+  }
+
+  /** The one-time token with which a member enrols. */
+  String token(String member) {
+    return read(enrolment(member).token());
+  }
+
+  /** The public key, base64, under which messaging certifies senders. */
+  String trustRoot() {
+    return read(certificates.trustRoot());
   }
 
   private Enrolment enrolment(String member) {

@@ -1,0 +1,477 @@
+package io.coterie.acceptance;
+
+import com.google.common.util.concurrent.ListenableFuture;
+import io.coterie.channel.SendMode;
+import io.coterie.proto.custody.v1.Signing;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.function.DoubleSupplier;
+
+/**
+ * {@code make bench}: key generation and signing through the public API of a whole installation, in
+ * each sending mode, first contact and subsequent, beside their floors. Prints a table and writes
+ * {@code build/bench/results.csv}. {@code QUICK=1} in the environment does fewer runs.
+ */
+public final class Bench {
+  /** A key's shape: parties needed of parties that hold a share. */
+  private record Shape(int threshold, int parties) {
+    @Override
+    public String toString() {
+      return threshold + "-of-" + parties;
+    }
+  }
+
+  /** One line of the CSV. */
+  private record Row(
+      String scenario,
+      int threshold,
+      int parties,
+      String mode,
+      String phase,
+      String metric,
+      String unit,
+      double median,
+      double p95,
+      int runs) {
+    static final String HEADER = "scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs";
+
+    String csv() {
+      return String.format(
+          Locale.ROOT,
+          "%s,bls12-381,%d,%d,%s,%s,%s,%s,%.3f,%.3f,%d",
+          scenario,
+          threshold,
+          parties,
+          mode,
+          phase,
+          metric,
+          unit,
+          median,
+          p95,
+          runs);
+    }
+  }
+
+  private static final List<Shape> SHAPES =
+      List.of(
+          new Shape(3, 3),
+          new Shape(4, 4),
+          new Shape(5, 5),
+          new Shape(2, 3),
+          new Shape(3, 5),
+          new Shape(7, 10));
+
+  private static final String FIRST = "first_contact";
+  private static final String SUBSEQUENT = "subsequent";
+  private static final Duration RESTART = Duration.ofSeconds(60);
+  private static final int IN_FLIGHT = 32;
+
+  private final boolean quick = !System.getenv().getOrDefault("QUICK", "").isBlank();
+  private final int firstRuns = quick ? 1 : 3;
+  private final int keygenRuns = quick ? 3 : 10;
+  private final int signRuns = quick ? 20 : 100;
+  private final int warmUps = quick ? 10 : 50;
+  private final Duration throughputTime = Duration.ofSeconds(quick ? 8 : 30);
+
+  private final PrintStream out = System.out;
+  private final long started = System.nanoTime();
+  private final List<Row> rows = new ArrayList<>();
+  private int keys;
+
+  private Bench() {}
+
+  public static void main(String[] args) throws Exception {
+    try {
+      new Bench().run();
+      System.exit(0);
+    } catch (RuntimeException e) {
+      System.err.println("the benchmark failed: " + e.getMessage());
+      e.printStackTrace(System.err);
+      System.exit(1);
+    }
+  }
+
+  private void run() throws Exception {
+    coreFloor();
+    for (SendMode mode : SendMode.values()) {
+      progress("starting an installation of ten parties, mode " + label(mode));
+      try (Cluster cluster =
+          Cluster.of(10)
+              .alsoEnrol("echo-1", "echo-2")
+              .sendMode(mode)
+              .folder(Path.of("build", "bench", "cluster"))
+              .start()) {
+        warmUp(cluster);
+        if (mode == SendMode.GROUP) {
+          echoFloor(cluster);
+          throughput(cluster);
+        }
+        for (Shape shape : SHAPES) {
+          measure(cluster, mode, shape);
+        }
+      }
+    }
+    Path file = writeCsv();
+    table();
+    progress("wrote " + file);
+  }
+
+  /** The native core alone, by its own program; absent if it was not built. */
+  private void coreFloor() throws IOException, InterruptedException {
+    Path program = Path.of("services/mpc-core/target/release/bench-core");
+    if (!Files.isExecutable(program)) {
+      progress("no floor of the core alone: " + program + " was not built");
+      return;
+    }
+    progress("the core alone");
+    Process process =
+        new ProcessBuilder(program.toString(), quick ? "10" : "30")
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start();
+    for (String line : process.inputReader().lines().toList()) {
+      String[] f = line.split(",", -1);
+      if (f.length == 11 && !line.equals(Row.HEADER)) {
+        rows.add(
+            new Row(
+                f[0],
+                Integer.parseInt(f[2]),
+                Integer.parseInt(f[3]),
+                f[4],
+                f[5],
+                f[6],
+                f[7],
+                Double.parseDouble(f[8]),
+                Double.parseDouble(f[9]),
+                Integer.parseInt(f[10])));
+      }
+    }
+    if (process.waitFor() != 0) {
+      throw new IllegalStateException(program + " ended with " + process.exitValue());
+    }
+  }
+
+  /** A message there and back through messaging, without cryptography. */
+  private void echoFloor(Cluster cluster) {
+    try (EchoClient echo = EchoClient.connect(cluster, "echo-1", "echo-2")) {
+      int runs = quick ? 200 : 1000;
+      for (int i = 0; i < runs / 2; i++) {
+        echo.roundTripMillis();
+      }
+      add("echo", 0, 0, "none", SUBSEQUENT, "latency", "ms", samples(runs, echo::roundTripMillis));
+    }
+  }
+
+  /** Lets the compiler see the code that is measured. */
+  private void warmUp(Cluster cluster) {
+    progress("warming up");
+    cluster.wallet().createKey("warm", 2, cluster.partyNames());
+    for (int i = 0; i < warmUps * 4; i++) {
+      cluster.wallet().sign("warm", "warm " + i);
+    }
+  }
+
+  private void measure(Cluster cluster, SendMode mode, Shape shape) {
+    progress(label(mode) + " " + shape);
+    List<String> parties = cluster.partyNames().subList(0, shape.parties());
+    String key = newKey(cluster, shape, parties);
+
+    double[] keygenFirst = new double[firstRuns];
+    double[] signFirst = new double[firstRuns];
+    double[] contact = new double[firstRuns];
+    for (int i = 0; i < firstRuns; i++) {
+      contact[i] = restartChannels(cluster, parties);
+      keygenFirst[i] = time(() -> newKey(cluster, shape, parties));
+      restartChannels(cluster, parties);
+      String message = "first " + i;
+      signFirst[i] = time(() -> cluster.wallet().sign(key, message));
+    }
+    add("reconnect", shape, mode, FIRST, "latency", "ms", contact);
+    add("keygen", shape, mode, FIRST, "latency", "ms", keygenFirst);
+    add("sign", shape, mode, FIRST, "latency", "ms", signFirst);
+
+    newKey(cluster, shape, parties);
+    Metrics before = cluster.metrics();
+    double[] keygen = samples(keygenRuns, () -> time(() -> newKey(cluster, shape, parties)));
+    traffic("keygen", shape, mode, cluster.metrics().since(before), keygenRuns);
+    add("keygen", shape, mode, SUBSEQUENT, "latency", "ms", keygen);
+
+    for (int i = 0; i < warmUps; i++) {
+      cluster.wallet().sign(key, "warm " + i);
+    }
+    before = cluster.metrics();
+    int[] i = {0};
+    double[] sign =
+        samples(signRuns, () -> time(() -> cluster.wallet().sign(key, "message " + i[0]++)));
+    traffic("sign", shape, mode, cluster.metrics().since(before), signRuns);
+    add("sign", shape, mode, SUBSEQUENT, "latency", "ms", sign);
+  }
+
+  private String newKey(Cluster cluster, Shape shape, List<String> parties) {
+    String key = "bench-" + ++keys;
+    cluster.wallet().createKey(key, shape.threshold(), parties);
+    return key;
+  }
+
+  /**
+   * Restarts the coordinator and the parties, so that nobody has a session or a sender key with
+   * anybody.
+   *
+   * @return milliseconds from the last start until all say that they have them again
+   */
+  private static double restartChannels(Cluster cluster, List<String> parties) {
+    List<Service> services = new ArrayList<>(List.of(cluster.coordinator()));
+    parties.forEach(p -> services.add(cluster.signer(p)));
+    services.forEach(Service::close);
+    services.forEach(Service::start);
+    return time(() -> services.forEach(s -> s.awaitReady(RESTART)));
+  }
+
+  /** Many requests at once, for a while. */
+  private void throughput(Cluster cluster) throws InterruptedException {
+    progress("throughput with " + IN_FLIGHT + " in flight");
+    Shape shape = new Shape(2, 3);
+    String key = newKey(cluster, shape, cluster.partyNames().subList(0, 3));
+    Semaphore free = new Semaphore(IN_FLIGHT);
+    List<Double> latencies = java.util.Collections.synchronizedList(new ArrayList<>());
+    List<Throwable> failures = java.util.Collections.synchronizedList(new ArrayList<>());
+    long begin = System.nanoTime();
+    long end = begin + throughputTime.toNanos();
+    long measuredFrom = begin + throughputTime.toNanos() / 4; // the first quarter warms up
+    for (int i = 0; System.nanoTime() < end; i++) {
+      free.acquire();
+      long start = System.nanoTime();
+      ListenableFuture<Signing> future =
+          cluster
+              .wallet()
+              .signingsAsync()
+              .sign(
+                  WalletBackend.signRequest(
+                      cluster
+                          .wallet()
+                          .intents()
+                          .sign(
+                              WalletBackend.signingIntent(
+                                      key,
+                                      ("load " + i)
+                                          .getBytes(java.nio.charset.StandardCharsets.UTF_8))
+                                  .build())));
+      future.addListener(
+          () -> {
+            free.release();
+            try {
+              future.get();
+              if (start >= measuredFrom) {
+                latencies.add((System.nanoTime() - start) / 1e6);
+              }
+            } catch (ExecutionException e) {
+              failures.add(e.getCause());
+            } catch (InterruptedException e) {
+              Thread.currentThread().interrupt();
+            }
+          },
+          Runnable::run);
+    }
+    free.acquire(IN_FLIGHT);
+    double seconds = (System.nanoTime() - measuredFrom) / 1e9;
+    if (!failures.isEmpty()) {
+      throw new IllegalStateException(
+          failures.size() + " requests failed under load", failures.getFirst());
+    }
+    double perSecond = latencies.size() / seconds;
+    rows.add(
+        new Row(
+            "throughput",
+            2,
+            3,
+            label(SendMode.GROUP),
+            "in_flight_" + IN_FLIGHT,
+            "rate",
+            "signatures/s",
+            perSecond,
+            perSecond,
+            latencies.size()));
+    add(
+        "throughput",
+        2,
+        3,
+        label(SendMode.GROUP),
+        "in_flight_" + IN_FLIGHT,
+        "latency",
+        "ms",
+        latencies.stream().mapToDouble(Double::doubleValue).toArray());
+  }
+
+  private void traffic(String scenario, Shape shape, SendMode mode, Metrics metrics, int runs) {
+    double requests =
+        metrics.sum("coterie_channel_requests_total", s -> !s.label("mode").equals("control"));
+    double bytes =
+        metrics.sum(
+            "coterie_channel_bytes_total",
+            s -> s.label("direction").equals("out") && !s.label("mode").equals("control"));
+    add(scenario, shape, mode, SUBSEQUENT, "requests", "count", new double[] {requests / runs});
+    add(scenario, shape, mode, SUBSEQUENT, "bytes_sent", "bytes", new double[] {bytes / runs});
+  }
+
+  private void add(
+      String scenario,
+      Shape shape,
+      SendMode mode,
+      String phase,
+      String metric,
+      String unit,
+      double[] samples) {
+    add(scenario, shape.threshold(), shape.parties(), label(mode), phase, metric, unit, samples);
+  }
+
+  private void add(
+      String scenario,
+      int t,
+      int n,
+      String mode,
+      String phase,
+      String metric,
+      String unit,
+      double[] samples) {
+    double[] sorted = samples.clone();
+    Arrays.sort(sorted);
+    rows.add(
+        new Row(
+            scenario,
+            t,
+            n,
+            mode,
+            phase,
+            metric,
+            unit,
+            quantile(sorted, 0.5),
+            quantile(sorted, 0.95),
+            sorted.length));
+  }
+
+  private static double quantile(double[] sorted, double q) {
+    return sorted[(int) Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
+  }
+
+  private static double[] samples(int count, DoubleSupplier one) {
+    double[] samples = new double[count];
+    for (int i = 0; i < count; i++) {
+      samples[i] = one.getAsDouble();
+    }
+    return samples;
+  }
+
+  private static double time(Runnable work) {
+    long begin = System.nanoTime();
+    work.run();
+    return (System.nanoTime() - begin) / 1e6;
+  }
+
+  private Path writeCsv() {
+    Path file = Path.of("build", "bench", "results.csv");
+    try {
+      Files.createDirectories(file.getParent());
+      List<String> lines = new ArrayList<>(List.of(Row.HEADER));
+      rows.forEach(row -> lines.add(row.csv()));
+      Files.write(file, lines);
+      return file;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void table() {
+    out.println();
+    out.println("Floors");
+    out.printf(
+        "  %-44s %8.2f ms%n",
+        "echo through messaging", value("echo", 0, 0, "none", SUBSEQUENT, "latency"));
+    for (Shape shape : SHAPES) {
+      out.printf(
+          "  core alone %-6s compute of the slowest party: keygen %8.2f ms, sign %6.2f ms%n",
+          shape,
+          value("core", shape.threshold(), shape.parties(), "core", "keygen", "compute") / 1000,
+          value("core", shape.threshold(), shape.parties(), "core", "sign", "compute") / 1000);
+    }
+    for (String scenario : List.of("keygen", "sign")) {
+      for (String phase : List.of(FIRST, SUBSEQUENT)) {
+        out.println();
+        out.printf(
+            "%s, %s: median ms (times group)%n",
+            scenario.equals("keygen") ? "Key generation" : "Signing",
+            phase.equals(FIRST) ? "first contact" : "subsequent");
+        out.printf(
+            "  %-8s %14s %24s %24s%n",
+            "", "group", "pairwise, in parallel", "pairwise, sequential");
+        for (Shape shape : SHAPES) {
+          double group = value(scenario, shape, SendMode.GROUP, phase, "latency");
+          double parallel = value(scenario, shape, SendMode.PAIRWISE_PARALLEL, phase, "latency");
+          double sequential =
+              value(scenario, shape, SendMode.PAIRWISE_SEQUENTIAL, phase, "latency");
+          out.printf(
+              "  %-8s %14.1f %16.1f (%.2f) %17.1f (%.2f)%n",
+              shape, group, parallel, parallel / group, sequential, sequential / group);
+        }
+      }
+      out.println();
+      out.printf(
+          "  %-8s requests and bytes sent of one %s%n",
+          "", scenario.equals("keygen") ? "key generation" : "signature");
+      for (Shape shape : SHAPES) {
+        StringBuilder line = new StringBuilder("  %-8s".formatted(shape));
+        for (SendMode mode :
+            List.of(SendMode.GROUP, SendMode.PAIRWISE_PARALLEL, SendMode.PAIRWISE_SEQUENTIAL)) {
+          line.append(
+              "%12.1f %10.0f B"
+                  .formatted(
+                      value(scenario, shape, mode, SUBSEQUENT, "requests"),
+                      value(scenario, shape, mode, SUBSEQUENT, "bytes_sent")));
+        }
+        out.println(line);
+      }
+    }
+    out.println();
+    String load = "in_flight_" + IN_FLIGHT;
+    out.printf(
+        "Throughput, 2-of-3, %d in flight: %.0f signatures/s, median %.0f ms, no errors%n",
+        IN_FLIGHT,
+        value("throughput", 2, 3, "group", load, "rate"),
+        value("throughput", 2, 3, "group", load, "latency"));
+  }
+
+  private double value(String scenario, Shape shape, SendMode mode, String phase, String metric) {
+    return value(scenario, shape.threshold(), shape.parties(), label(mode), phase, metric);
+  }
+
+  private double value(String scenario, int t, int n, String mode, String phase, String metric) {
+    return rows.stream()
+        .filter(
+            r ->
+                r.scenario().equals(scenario)
+                    && r.threshold() == t
+                    && r.parties() == n
+                    && r.mode().equals(mode)
+                    && r.phase().equals(phase)
+                    && r.metric().equals(metric))
+        .mapToDouble(Row::median)
+        .findFirst()
+        .orElse(Double.NaN);
+  }
+
+  private static String label(SendMode mode) {
+    return mode.name().toLowerCase(Locale.ROOT);
+  }
+
+  private void progress(String what) {
+    out.printf(Locale.ROOT, "%7.1f s  %s%n", (System.nanoTime() - started) / 1e9, what);
+  }
+}
