@@ -39,7 +39,7 @@ import org.slf4j.LoggerFactory;
  * the wire and why.
  *
  * <p>Identity key, registration id and account are durable; prekeys, sessions and sender keys are
- * made afresh by each process and forgotten with it (ADR 0004).
+ * made afresh by each process and forgotten with it (ADR 0005).
  */
 public final class SignalChannel implements SecureChannel {
   private static final Logger LOG = LoggerFactory.getLogger(SignalChannel.class);
