@@ -84,7 +84,7 @@ public final class ErrorMapping implements ServerInterceptor {
       case StatusRuntimeException s when StatusErrors.reason(s).isPresent() -> s;
       case StoreUnavailableException s -> {
         log.error("a call failed: {}", s.getMessage(), s);
-        yield StatusErrors.of(ErrorReason.INTERNAL);
+        yield StatusErrors.of(ErrorReason.STORE_UNAVAILABLE);
       }
       // How protobuf's marshaller reports bytes that are not the message.
       case StatusRuntimeException s

@@ -111,6 +111,10 @@ public enum ErrorReason {
       Status.Code.UNAVAILABLE,
       "the service is stopping",
       "Retry with the same intent; another replica or the next start will answer."),
+  STORE_UNAVAILABLE(
+      Status.Code.UNAVAILABLE,
+      "the database cannot be reached",
+      "Retry with the same intent; nothing is lost or signed twice."),
   INTERNAL(
       Status.Code.INTERNAL,
       "a bug or a broken installation",
