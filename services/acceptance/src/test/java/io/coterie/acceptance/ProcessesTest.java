@@ -60,6 +60,8 @@ class ProcessesTest {
         Cluster.of(3)
             .threshold(2)
             .processes()
+            // One line for each request is more than messaging says by default.
+            .setting("messaging", "--logging.level.io.coterie.messaging.api=debug")
             .folder(Path.of("target", "cluster-processes"))
             .progress(line -> System.out.println("progress: processes: " + line))
             .start();
@@ -92,6 +94,29 @@ class ProcessesTest {
 
   @Test
   @Order(2)
+  void aTraceIdIsFoundInTheLogsOfAllThatTookPart() throws Exception {
+    String trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    io.grpc.Metadata headers = new io.grpc.Metadata();
+    headers.put(
+        io.grpc.Metadata.Key.of("traceparent", io.grpc.Metadata.ASCII_STRING_MARSHALLER),
+        "00-" + trace + "-00f067aa0ba902b7-01");
+    Signing signing =
+        cluster
+            .wallet()
+            .signings()
+            .withInterceptors(io.grpc.stub.MetadataUtils.newAttachHeadersInterceptor(headers))
+            .sign(request("traced"));
+    List<Service> part = new ArrayList<>(List.of(cluster.coordinator(), cluster.messaging()));
+    signing.getSigningSetList().forEach(party -> part.add(cluster.signer(party)));
+    for (Service service : part) {
+      assertThat(java.nio.file.Files.readString(service.log()))
+          .as("log of %s", service.name())
+          .contains(trace);
+    }
+  }
+
+  @Test
+  @Order(3)
   @Timeout(600)
   void whateverIsKilledEveryRequestIdEndsWithExactlyOneValidSignature() throws Exception {
     Map<String, Runnable> victims = new LinkedHashMap<>();

@@ -563,6 +563,9 @@ public final class Signings {
       runs.remove(key, run);
       run.finish(stored);
       changes.publish(stored);
+      try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
+        log.info("signed in session {} of this request", tried);
+      }
     }
 
     private void fail(Trouble trouble) throws InterruptedException {

@@ -66,6 +66,7 @@ public final class Dispatcher {
     try (LogScope scope = LogScope.open()) {
       trace.ifPresent(scope::trace);
       response = answer(match, request, trace);
+      LOG.debug("{} {}: {}", request.verb(), template(match), response.status());
     }
     metrics.request(template(match), response.status(), System.nanoTime() - start);
     return response.withHeader("X-Signal-Timestamp", Long.toString(clock.millis()));

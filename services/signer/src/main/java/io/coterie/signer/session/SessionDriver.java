@@ -752,6 +752,7 @@ public final class SessionDriver implements AutoCloseable {
     }
     telemetry.ended(
         plan == null ? UNKNOWN_PROTOCOL : plan.protocol().label(), session.state, cause);
+    log.info("session ended: {}", session.state.label());
     if (session.deadline != null) {
       session.deadline.cancel(false);
     }
