@@ -4,16 +4,23 @@ import static io.coterie.coordinator.TestInstallation.sign;
 import static io.coterie.coordinator.TestInstallation.signingIntent;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.custody.SigningRecord;
+import io.coterie.coordinator.custody.SigningStore;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.grpc.ManagedChannel;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -58,6 +65,55 @@ class SigningBenchmark {
               }
             });
       }
+    }
+  }
+
+  @Test
+  void commits_of_a_request_and_of_its_result() {
+    try (TestInstallation installation = new TestInstallation(folder, 3).start()) {
+      SigningStore store = installation.bean(SigningStore.class);
+      int count = 2000;
+      long[] claims = new long[count];
+      long[] results = new long[count];
+      for (int i = -200; i < count; i++) {
+        var intent = installation.wallet.sign(signingIntent("hot", "m").build());
+        String requestId = UUID.randomUUID().toString();
+        SigningRecord pending =
+            new SigningRecord(
+                SigningRecord.idOf("wallet", requestId),
+                "wallet",
+                requestId,
+                "keys/hot",
+                ByteString.copyFrom(new byte[32]),
+                intent,
+                Scheme.SCHEME_BLS12381,
+                Signing.State.PENDING,
+                0,
+                List.of(),
+                Instant.now(),
+                Instant.now(),
+                null,
+                null,
+                null);
+        long t0 = System.nanoTime();
+        store.claimOnce(pending);
+        long t1 = System.nanoTime();
+        store.finish(
+            pending.signed(
+                ByteString.copyFrom(new byte[96]), List.of("p1", "p2"), 1, Instant.now()));
+        if (i >= 0) {
+          claims[i] = t1 - t0;
+          results[i] = System.nanoTime() - t1;
+        }
+      }
+      Arrays.sort(claims);
+      Arrays.sort(results);
+      System.out.printf(
+          "claim (commit soon) p50 %.2f ms p95 %.2f ms; result (commit durable) p50 %.2f ms p95 %.2f ms%n",
+          claims[count / 2] / 1e6,
+          claims[count * 95 / 100] / 1e6,
+          results[count / 2] / 1e6,
+          results[count * 95 / 100] / 1e6);
     }
   }
 

@@ -67,8 +67,11 @@ import org.springframework.grpc.server.GlobalServerInterceptor;
 /** Wiring: what is built from what. */
 @Configuration(proxyBeanMethods = false)
 class CoordinatorConfiguration {
-  /** Commits that may be lost when the database crashes: see docs/adr/0004. */
-  private static final String ASYNCHRONOUS_COMMIT = "-c synchronous_commit=off";
+  /** Commits wait for the disk, whatever the server's default is: see docs/adr/0004. */
+  private static final String DURABLE_COMMIT = "-c synchronous_commit=on";
+
+  /** Commits may be lost when the database crashes. */
+  private static final String SOON_COMMIT = "-c synchronous_commit=off";
 
   /** Longest text file that the configuration names, in bytes: a few certificates. */
   private static final int MAX_TEXT = 64 * 1024;
@@ -103,21 +106,20 @@ class CoordinatorConfiguration {
   @Bean
   @Primary
   HikariDataSource durableDataSource(DataSourceProperties database) {
-    return pool(database, "durable");
+    return pool(database, "durable", DURABLE_COMMIT);
   }
 
   /** For what may be lost; never the place to read back from what is durable. */
   @Bean
   HikariDataSource soonDataSource(DataSourceProperties database) {
-    HikariDataSource pool = pool(database, "soon");
-    pool.addDataSourceProperty("options", ASYNCHRONOUS_COMMIT);
-    return pool;
+    return pool(database, "soon", SOON_COMMIT);
   }
 
-  private static HikariDataSource pool(DataSourceProperties database, String name) {
+  private static HikariDataSource pool(DataSourceProperties database, String name, String options) {
     HikariDataSource pool =
         database.initializeDataSourceBuilder().type(HikariDataSource.class).build();
     pool.setPoolName(name);
+    pool.addDataSourceProperty("options", options);
     pool.setMaximumPoolSize(16);
     pool.setMinimumIdle(4);
     pool.setConnectionTimeout(5_000);
