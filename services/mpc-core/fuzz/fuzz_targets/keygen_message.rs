@@ -1,0 +1,8 @@
+#![no_main]
+
+#[path = "../../protocols/tests/common/mod.rs"]
+mod common;
+#[path = "../../protocols/tests/common/hostile.rs"]
+mod hostile;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hostile::keygen_message(data));

@@ -1,0 +1,42 @@
+//! Hostile bytes at every decoder, as many as a test run has time for. The fuzz targets run the same code for longer.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "common/hostile.rs"]
+mod hostile_code;
+
+use proptest::prelude::*;
+
+fn bytes(longest: usize) -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(any::<u8>(), 0..longest)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn envelopes(data in bytes(400)) {
+        hostile_code::envelope(&data);
+    }
+
+    #[test]
+    fn bodies_of_key_generation(data in bytes(500)) {
+        hostile_code::keygen_body(&data);
+    }
+
+    #[test]
+    fn partial_signatures(data in bytes(100)) {
+        hostile_code::partial_signature(&data);
+    }
+
+    #[test]
+    fn messages_of_key_generation(data in bytes(300)) {
+        hostile_code::keygen_message(&data);
+    }
+
+    #[test]
+    fn sealed_shares(data in bytes(600)) {
+        hostile_code::sealed_share(&data);
+    }
+}
