@@ -1,6 +1,6 @@
 //! Threshold ECDSA of this core beside the crate `dkls23` 0.6.2 and beside local signatures, in one run on one thread.
 //!
-//! `cargo run --release --manifest-path bench-dkls23/Cargo.toml`. For each operation: computation of the busiest party (median of the
+//! Times are of the processor, not of the clock on the wall. `cargo run --release --manifest-path bench-dkls23/Cargo.toml`. For each operation: computation of the busiest party (median of the
 //! runs, which alternate between both), what the party that sends most sends, and the ratio.
 
 #[path = "../../protocols/benches/ecdsa_harness/mod.rs"]
@@ -9,9 +9,9 @@ mod ecdsa_harness;
 mod other;
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ecdsa_harness::{Store, keygen, presign, seeded, sign, sign_presigned};
+use ecdsa_harness::{Store, keygen, presign, processor_time, seeded, sign, sign_presigned};
 
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
@@ -41,9 +41,9 @@ fn local() {
         median(
             (0..501)
                 .map(|_| {
-                    let begun = Instant::now();
+                    let begun = processor_time();
                     work();
-                    begun.elapsed()
+                    processor_time() - begun
                 })
                 .collect(),
         )
@@ -94,6 +94,10 @@ fn main() {
             online.push(sign_presigned(&store, presigned.outputs, &mut rng).time);
         }
         print("sign", (t, n), (median(ours), sent), (median(theirs), sent_theirs));
-        println!("presigned       {t}/{n}   before the digest {:.3} ms, after it {:.3} ms", ms(median(offline)), ms(median(online)));
+        println!(
+            "presigned       {t}/{n}   before the digest {:.3} ms, after it {:.3} ms",
+            ms(median(offline)),
+            ms(median(online))
+        );
     }
 }

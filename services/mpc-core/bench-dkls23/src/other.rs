@@ -1,7 +1,7 @@
 //! The other implementation, driven as its own tests drive it. Sizes are those of its binary encoding (postcard).
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dkls23::protocols::dkg_session::DkgSession;
 use dkls23::protocols::sign_session::SignSession;
@@ -12,15 +12,17 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use serde::Serialize;
 
+use crate::ecdsa_harness::processor_time;
+
 fn size<T: Serialize>(message: &T) -> usize {
     postcard::to_allocvec(message).unwrap().len()
 }
 
 /// Adds the time that `work` takes to one party's.
 fn timed<T>(meter: &mut Duration, work: impl FnOnce() -> T) -> T {
-    let begun = Instant::now();
+    let begun = processor_time();
     let result = work();
-    *meter += begun.elapsed();
+    *meter += processor_time() - begun;
     result
 }
 
@@ -35,9 +37,11 @@ pub fn keygen(t: u8, n: u8, rng: &mut ChaCha20Rng) -> (Duration, usize, Vec<Part
     let mut meters = vec![Duration::ZERO; count];
     let mut sent = vec![0; count];
     let parameters = Parameters { threshold: t, share_count: n };
-    let mut sessions: Vec<DkgSession<Secp256k1>> =
-        (0..count).map(|place| DkgSession::new(parameters.clone(), index(place), session_id.to_vec())).collect();
-    let fragments: Vec<_> = sessions.iter().zip(&mut meters).map(|(s, meter)| timed(meter, || s.phase1())).collect();
+    let mut sessions: Vec<DkgSession<Secp256k1>> = (0..count)
+        .map(|place| DkgSession::new(parameters.clone(), index(place), session_id.to_vec()))
+        .collect();
+    let fragments: Vec<_> =
+        sessions.iter().zip(&mut meters).map(|(s, meter)| timed(meter, || s.phase1())).collect();
     sent.iter_mut().for_each(|sent| *sent += 32 * (count - 1));
     let (mut proofs, mut zero_2, mut bip_2) = (Vec::new(), Vec::new(), BTreeMap::new());
     for (place, session) in sessions.iter_mut().enumerate() {
