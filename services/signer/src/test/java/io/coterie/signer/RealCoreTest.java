@@ -28,6 +28,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -47,13 +48,13 @@ class RealCoreTest {
 
   @TempDir Path folder;
   private final List<Vault> vaults = new ArrayList<>();
+  private final Map<String, ProtocolCore> cores = new HashMap<>();
   private Installation i;
 
   @BeforeEach
   void start() {
     NativeMpcCore nativeCore = NativeMpcCore.load();
     Map<String, byte[]> evidence = new HashMap<>();
-    Map<String, ProtocolCore> cores = new HashMap<>();
     for (String name : NAMES) {
       byte[] dataKey = new byte[32];
       new SecureRandom().nextBytes(dataKey);
@@ -258,9 +259,8 @@ class RealCoreTest {
             .setPayload(ByteString.copyFromUtf8("x"))
             .addAllParties(List.of(party(1), party(2)))
             .build();
-    Vault bravo = vaults.get(1);
-    byte[] identity = bravo.createIdentity("bravo").sealed();
-    assertThatThrownBy(() -> new VaultCore(bravo, identity).start(config, share.sealed()))
+    ProtocolCore bravo = Objects.requireNonNull(cores.get("bravo"));
+    assertThatThrownBy(() -> bravo.start(config, share.sealed()))
         .isInstanceOf(RefusedException.class)
         .hasMessageStartingWith("the core refused");
   }

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,6 +41,9 @@ final class KeyActivation {
    */
   static final long ANSWER_NANOS = ASK_NANOS / 2;
 
+  /** Reports of peers that wait to be looked at. */
+  private static final int MAX_WAITING_REPORTS = 1024;
+
   /** Sessions and peers of which is remembered when they were told last. */
   private static final int MAX_TOLD = 4096;
 
@@ -48,6 +52,10 @@ final class KeyActivation {
   private final WorkPool.Lane lane;
   private final Map<SessionId, Candidate> candidates = new LinkedHashMap<>();
   private final Map<String, List<Waiter>> waiters = new HashMap<>();
+
+  /** Counted by the threads that bring them, too. */
+  private final AtomicInteger waitingReports = new AtomicInteger();
+
   private final Map<Told, Long> toldNanos =
       new LinkedHashMap<>() {
         private static final long serialVersionUID = 1L;
@@ -122,10 +130,14 @@ final class KeyActivation {
   void stored(KeyShare share) {
     lane.execute(
         () -> {
+          // What was provisional is given up now; a run that is still under way is not.
           candidates
               .entrySet()
               .removeIf(
-                  e -> e.getValue().key.equals(share.key()) && !e.getKey().equals(share.session()));
+                  e ->
+                      e.getValue().own != null
+                          && e.getValue().key.equals(share.key())
+                          && !e.getKey().equals(share.session()));
           announce(share, network.roster().byName(share.coordinator()));
           adopt(share);
         });
@@ -136,9 +148,22 @@ final class KeyActivation {
     lane.execute(() -> announce(share, Optional.of(coordinator)));
   }
 
-  /** A peer reports that it has stored its share. */
-  void reported(Member sender, SessionId session, KeyPublic keyPublic) {
-    lane.execute(() -> take(sender, session, keyPublic));
+  /**
+   * A peer reports that it has stored its share.
+   *
+   * @return false if too many reports wait; this one is dropped, and the peer will ask again
+   */
+  boolean reported(Member sender, SessionId session, KeyPublic keyPublic) {
+    if (waitingReports.incrementAndGet() > MAX_WAITING_REPORTS) {
+      waitingReports.decrementAndGet();
+      return false;
+    }
+    lane.execute(
+        () -> {
+          waitingReports.decrementAndGet();
+          take(sender, session, keyPublic);
+        });
+    return true;
   }
 
   /**

@@ -10,6 +10,7 @@ import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.Done;
+import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
@@ -88,6 +89,10 @@ public final class SessionDriver implements AutoCloseable {
   private final RefusalRate refusals = new RefusalRate(System.nanoTime());
   private final AtomicInteger active = new AtomicInteger();
   private final AtomicInteger combining = new AtomicInteger();
+
+  /** Bytes of envelopes of all sessions that wait for their lanes. */
+  private final AtomicInteger queuedBytes = new AtomicInteger();
+
   private final ReentrantLock endings = new ReentrantLock();
   private final Condition sessionEnded = endings.newCondition();
   private volatile boolean draining;
@@ -210,10 +215,13 @@ public final class SessionDriver implements AutoCloseable {
 
   /** A peer's report. Only that a share is stored concerns other parties. */
   public void onReport(Member sender, SessionId id, SessionReport report) {
-    if (sender.role() == Member.Role.PARTY
-        && report.hasCompleted()
-        && report.getCompleted().hasKeyPublic()) {
-      activation.reported(sender, id, report.getCompleted().getKeyPublic());
+    if (sender.role() != Member.Role.PARTY || !report.getCompleted().hasKeyPublic()) {
+      return;
+    }
+    KeyPublic keyPublic = report.getCompleted().getKeyPublic();
+    if (keyPublic.getSerializedSize() > SessionLimits.MAX_KEY_PUBLIC_BYTES
+        || !activation.reported(sender, id, keyPublic)) {
+      telemetry.dropped("unacceptable");
     }
   }
 
@@ -392,8 +400,12 @@ public final class SessionDriver implements AutoCloseable {
 
   private void enqueue(Session session, EarlyEnvelopes.Arrived arrived) {
     int bytes = arrived.envelope().length;
-    if (session.queuedBytes.addAndGet(bytes) > SessionLimits.MAX_QUEUED_BYTES) {
+    int ofSession = session.queuedBytes.addAndGet(bytes);
+    int ofAll = queuedBytes.addAndGet(bytes);
+    if (ofSession > SessionLimits.MAX_QUEUED_BYTES
+        || ofAll > SessionLimits.MAX_QUEUED_TOTAL_BYTES) {
       session.queuedBytes.addAndGet(-bytes);
+      queuedBytes.addAndGet(-bytes);
       telemetry.dropped("queue_overflow");
       return;
     }
@@ -401,6 +413,7 @@ public final class SessionDriver implements AutoCloseable {
         session,
         () -> {
           session.queuedBytes.addAndGet(-bytes);
+          queuedBytes.addAndGet(-bytes);
           deliver(session, arrived);
         });
   }

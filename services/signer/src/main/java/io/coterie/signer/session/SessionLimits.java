@@ -34,6 +34,12 @@ public record SessionLimits(
   /** Envelopes of one session that wait for its lane. */
   public static final int MAX_QUEUED_BYTES = 1024 * 1024;
 
+  /** The same, of all sessions together. */
+  public static final int MAX_QUEUED_TOTAL_BYTES = 16 * 1024 * 1024;
+
+  /** The public data of a key in a peer's report: 20 verification shares take 1.2 KB. */
+  public static final int MAX_KEY_PUBLIC_BYTES = 8 * 1024;
+
   public SessionLimits {
     if (maxSessions < 1 || maxSessionsPerRequester < 1 || maxCombining < 0) {
       throw new IllegalArgumentException("limits of sessions must be positive");

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.read.ListAppender;
+import ch.qos.logback.core.AppenderBase;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
@@ -60,7 +60,25 @@ class SessionDriverTest {
   private static final String KEY = "keys/main";
   private static final byte[] ROUND_1 = "round 1".getBytes(StandardCharsets.UTF_8);
   private static final Set<Transition> VISITED = ConcurrentHashMap.newKeySet();
-  private static final ListAppender<ILoggingEvent> LOG = new ListAppender<>();
+  private static final Moves LOG = new Moves();
+
+  /** The transitions that the driver logs. */
+  private static final class Moves extends AppenderBase<ILoggingEvent> {
+    final List<Transition> list = new CopyOnWriteArrayList<>();
+
+    @Override
+    protected void append(ILoggingEvent event) {
+      Object[] arguments = event.getArgumentArray();
+      if (arguments != null
+          && arguments.length == 4
+          && arguments[1] instanceof State from
+          && arguments[2] instanceof Event cause
+          && arguments[3] instanceof State to) {
+        list.add(new Transition(from, cause, to));
+        VISITED.add(new Transition(from, cause, to));
+      }
+    }
+  }
 
   private final Member alpha = member("alpha", Member.Role.PARTY, 1);
   private final Member bravo = member("bravo", Member.Role.PARTY, 2);
@@ -301,16 +319,6 @@ class SessionDriverTest {
       pool.close();
       pool = null;
     }
-    for (ILoggingEvent event : List.copyOf(LOG.list)) {
-      Object[] arguments = event.getArgumentArray();
-      if (arguments != null
-          && arguments.length == 4
-          && arguments[1] instanceof State from
-          && arguments[2] instanceof Event cause
-          && arguments[3] instanceof State to) {
-        VISITED.add(new Transition(from, cause, to));
-      }
-    }
     LOG.list.clear();
   }
 
@@ -421,6 +429,10 @@ class SessionDriverTest {
 
   private void awaitEnded(String end) {
     Installation.until(end + " in " + watch.ended, () -> watch.ended.contains(end) && live() == 0);
+  }
+
+  private void awaitMove(Event event) {
+    Installation.until(event.name(), () -> LOG.list.stream().anyMatch(t -> t.event() == event));
   }
 
   private int live() {
@@ -692,7 +704,7 @@ class SessionDriverTest {
     key(KeyShare.State.PROVISIONAL);
     start();
     SessionId session = give(signing(1, 2));
-    Installation.until("it waits", () -> live() == 1);
+    awaitMove(Event.KEY_PROVISIONAL);
     KeyPublic keyPublic = shares.find(KEY).orElseThrow().keyPublic();
     for (Member peer : List.of(bravo, charlie)) {
       driver()
@@ -739,6 +751,7 @@ class SessionDriverTest {
     key(KeyShare.State.PROVISIONAL);
     start();
     SessionId session = give(signing(1, 2));
+    awaitMove(Event.KEY_PROVISIONAL);
     driver().onCancel(coordinator, session);
     awaitEnded("bls_sign_1 cancelled none");
   }
@@ -849,6 +862,53 @@ class SessionDriverTest {
   }
 
   @Test
+  void newer_run_goes_on_while_the_older_share_is_stored() {
+    shares.held = true;
+    SessionId older = give(keygen(UUID.randomUUID().toString()));
+    bravoPlays(older);
+    Installation.until("it stores", () -> shares.waiting.size() == 1);
+    SessionId newer = give(keygen(UUID.randomUUID().toString()));
+    awaitEnvelope(newer);
+    shares.held = false;
+    shares.waiting.getFirst().complete(true);
+    KeyPublic olderKey = awaitReport(older).getCompleted().getKeyPublic();
+    // All reports of the older one are there now, but the newer run decides.
+    driver()
+        .onReport(
+            bravo,
+            older,
+            SessionReport.newBuilder()
+                .setCompleted(
+                    io.coterie.proto.party.v1.Completed.newBuilder().setKeyPublic(olderKey))
+                .build());
+    bravoPlays(newer);
+    awaitReport(newer);
+    assertThat(shares.find(KEY).orElseThrow().session()).isEqualTo(newer);
+    assertThat(shares.find(KEY).orElseThrow().state()).isEqualTo(KeyShare.State.PROVISIONAL);
+  }
+
+  @Test
+  void oversized_report_is_dropped() {
+    key(KeyShare.State.PROVISIONAL);
+    start();
+    driver()
+        .onReport(
+            bravo,
+            new SessionId(ByteString.copyFrom(new byte[32])),
+            SessionReport.newBuilder()
+                .setCompleted(
+                    io.coterie.proto.party.v1.Completed.newBuilder()
+                        .setKeyPublic(
+                            KeyPublic.newBuilder()
+                                .setKeyId(KEY)
+                                .setPublicKey(
+                                    ByteString.copyFrom(
+                                        new byte[SessionLimits.MAX_KEY_PUBLIC_BYTES]))))
+                .build());
+    assertThat(watch.dropped).containsExactly("unacceptable");
+  }
+
+  @Test
   void silent_peer_of_a_key_generation_is_named() {
     SessionId session =
         give(
@@ -924,7 +984,7 @@ class SessionDriverTest {
     key(KeyShare.State.PROVISIONAL);
     start();
     give(signing(1, 2));
-    Installation.until("it waits", () -> live() == 1);
+    awaitMove(Event.KEY_PROVISIONAL);
     driver().close();
     assertThat(watch.ended)
         .containsExactly(
