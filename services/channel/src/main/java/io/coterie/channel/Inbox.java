@@ -140,18 +140,20 @@ final class Inbox {
       metrics.rejected(Rejection.MALFORMED);
     }
     List<Lane> idle = new ArrayList<>(1);
+    List<Arrival> refused = new ArrayList<>(0);
     synchronized (arrivals) {
       arrival.opened = true;
       for (Arrival head = arrivals.peek(); head != null && head.opened; head = arrivals.peek()) {
         Arrival next = arrivals.remove();
         Peer peer = next.peer;
         if (peer == null) {
-          finish(next);
+          refused.add(next);
         } else if (peer.inbound.add(() -> process(next, peer))) {
           idle.add(peer.inbound);
         }
       }
     }
+    refused.forEach(this::finish);
     for (int i = 1; i < idle.size(); i++) {
       pool.execute(idle.get(i)::drain);
     }

@@ -74,6 +74,7 @@ final class KeyExchange {
 
   private volatile OwnSenderKey current;
   private volatile @Nullable OwnSenderKey next;
+  private @Nullable OwnSenderKey previous;
   private long rotateAtNanos;
 
   private volatile boolean running;
@@ -117,14 +118,15 @@ final class KeyExchange {
     kick(peer);
   }
 
-  /**
-   * A member has left the roster: who waits for it waits in vain, and it may keep no sender key.
-   */
-  void left(Peer peer) {
+  /** Members have left the roster: who waits for one waits in vain; the sender key is replaced. */
+  void left(List<Peer> gone) {
+    if (gone.isEmpty()) {
+      return;
+    }
     for (Waiter waiter : waiters) {
-      if (waiter.peers.contains(peer) && waiters.remove(waiter)) {
+      if (waiter.peers.stream().anyMatch(gone::contains) && waiters.remove(waiter)) {
         waiter.done.completeExceptionally(
-            new ChannelException(Cause.UNTRUSTED, peer + " has left the roster"));
+            new ChannelException(Cause.UNTRUSTED, gone + " left the roster"));
       }
     }
     rotate();
@@ -176,15 +178,19 @@ final class KeyExchange {
   }
 
   private boolean needsHello(Peer peer) {
-    OwnSenderKey following = next;
     return peer.confirmationOwed
         || peer.keysOwed
         || peer.asking
         || peer.resetSession
         || peer.theirs.isEmpty()
-        || !peer.holds.contains(current.id())
-        || (following != null && !peer.holds.contains(following.id()))
+        || lacksKey(peer)
         || !outbox.hasSession(peer);
+  }
+
+  private boolean lacksKey(Peer peer) {
+    OwnSenderKey following = next;
+    return !peer.holds.contains(current.id())
+        || (following != null && !peer.holds.contains(following.id()));
   }
 
   /** Whether there is something that the peer does not know and should not have to wait for. */
@@ -193,9 +199,7 @@ final class KeyExchange {
         || peer.keysOwed
         || peer.resetSession
         || (peer.asking && !recent(peer.askedNanos, now))
-        || (!recent(peer.offeredNanos, now)
-            && peer.incarnation != 0
-            && !peer.holds.contains(current.id()));
+        || (!recent(peer.offeredNanos, now) && peer.incarnation != 0 && lacksKey(peer));
   }
 
   /** Whether something was sent so short a time ago that its answer may be under way. */
@@ -521,6 +525,11 @@ final class KeyExchange {
                     }
                   });
       if (confirmed || now - rotateAtNanos >= 0) {
+        // Broadcasts under the replaced key may still be in the lane; the one before it is done.
+        if (previous != null) {
+          store.deleteSenderKey(self, previous.id());
+        }
+        previous = current;
         current = following;
         next = null;
       }

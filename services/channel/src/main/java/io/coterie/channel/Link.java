@@ -97,7 +97,7 @@ final class Link implements AutoCloseable {
   private final String name;
   private final ChannelConfig config;
   private final SSLContext tls;
-  private final @Nullable String authorization;
+  private final byte @Nullable [] authorization;
   private final Listener listener;
   private final Executor callbacks;
   private final ChannelMetrics metrics;
@@ -121,7 +121,7 @@ final class Link implements AutoCloseable {
       String name,
       ChannelConfig config,
       SSLContext tls,
-      @Nullable String authorization,
+      byte @Nullable [] authorization,
       Listener listener,
       Executor callbacks,
       ChannelMetrics metrics) {

@@ -78,11 +78,15 @@ final class PreKeys {
             });
   }
 
-  /** Whether most of the keys at the service have been used, as far as is known here. */
+  /**
+   * Whether the service has no keys of this process, or most of them have been used, as far as is
+   * known here.
+   */
   boolean low() {
     synchronized (this) {
       Generation latest = generations.peekLast();
-      return latest != null && !uploading && store.unused(latest.ec, latest.kyber) <= batch / 3;
+      return !uploading
+          && (!current || latest == null || store.unused(latest.ec, latest.kyber) <= batch / 3);
     }
   }
 

@@ -36,7 +36,10 @@ public interface SecureChannel extends AutoCloseable {
    */
   CompletionStage<Void> established(Collection<Member> members);
 
-  /** Members with which sender keys have been exchanged in both directions. */
+  /**
+   * Members with which sender keys have been exchanged in both directions, and of which something
+   * was heard lately: a heartbeat comes every few seconds.
+   */
   Set<Member> reachable();
 
   /**

@@ -149,16 +149,18 @@ public final class SignalChannel implements SecureChannel {
     }
   }
 
-  private static String authorization(ChannelAccount account) {
+  private static byte[] authorization(ChannelAccount account) {
     byte[] user =
         (account.aci() + "." + account.deviceId() + ":").getBytes(StandardCharsets.US_ASCII);
     byte[] credentials = Arrays.copyOf(user, user.length + account.password().length);
     System.arraycopy(account.password(), 0, credentials, user.length, account.password().length);
-    try {
-      return "Basic " + Base64.getEncoder().encodeToString(credentials);
-    } finally {
-      Arrays.fill(credentials, (byte) 0);
-    }
+    byte[] encoded = Base64.getEncoder().encode(credentials);
+    Arrays.fill(credentials, (byte) 0);
+    byte[] scheme = "Basic ".getBytes(StandardCharsets.US_ASCII);
+    byte[] value = Arrays.copyOf(scheme, scheme.length + encoded.length);
+    System.arraycopy(encoded, 0, value, scheme.length, encoded.length);
+    Arrays.fill(encoded, (byte) 0);
+    return value;
   }
 
   @Override
@@ -195,7 +197,7 @@ public final class SignalChannel implements SecureChannel {
       store.unpin(peer.address);
     }
     roster = newer;
-    gone.forEach(exchange::left);
+    exchange.left(gone);
     for (Member member : newer.members()) {
       if (!member.equals(self)
           && !peers.containsKey(new Inbox.Address(member.aci(), member.deviceId()))) {
@@ -327,14 +329,18 @@ public final class SignalChannel implements SecureChannel {
   }
 
   private CompletableFuture<Void> counted(Mode mode, long start, CompletableFuture<Void> sent) {
-    return sent.handle(
-            (done, failure) -> {
-              metrics.sent(mode, start, failure);
-              return failure == null
-                  ? CompletableFuture.<Void>completedFuture(null)
-                  : CompletableFuture.<Void>failedFuture(Failures.of(failure));
-            })
-        .thenCompose(outcome -> outcome);
+    // A future of its own, so that the caller sees the ChannelException and no wrapper.
+    CompletableFuture<Void> outcome = new CompletableFuture<>();
+    sent.whenComplete(
+        (done, failure) -> {
+          metrics.sent(mode, start, failure);
+          if (failure == null) {
+            outcome.complete(null);
+          } else {
+            outcome.completeExceptionally(Failures.of(failure));
+          }
+        });
+    return outcome;
   }
 
   /** Puts the peers of those members in {@code to}, self left out, and checks everything else. */

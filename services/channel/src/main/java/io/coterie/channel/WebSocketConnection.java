@@ -39,6 +39,8 @@ final class WebSocketConnection implements AutoCloseable {
   private static final int MAX_RESPONSE_HEAD = 16 << 10;
   private static final int MAX_CONTROL = 125;
 
+  private static final byte[] CRLF = {'\r', '\n'};
+
   private static final int CONTINUATION = 0;
   private static final int TEXT = 1;
   private static final int BINARY = 2;
@@ -101,7 +103,7 @@ final class WebSocketConnection implements AutoCloseable {
       URI base,
       String path,
       SSLContext tls,
-      @Nullable String authorization,
+      byte @Nullable [] authorization,
       ChannelConfig.Timing timing,
       ChannelConfig.Limits limits)
       throws IOException {
@@ -133,7 +135,7 @@ final class WebSocketConnection implements AutoCloseable {
       URI base,
       int port,
       String path,
-      @Nullable String authorization,
+      byte @Nullable [] authorization,
       InputStream in,
       OutputStream out)
       throws IOException {
@@ -152,10 +154,14 @@ final class WebSocketConnection implements AutoCloseable {
             .append("\r\nSec-WebSocket-Key: ")
             .append(key)
             .append("\r\nX-Signal-Agent: coterie");
+    out.write(head.append("\r\n").toString().getBytes(StandardCharsets.ISO_8859_1));
     if (authorization != null) {
-      head.append("\r\nAuthorization: ").append(authorization);
+      // Never a String: the password is in it.
+      out.write("Authorization: ".getBytes(StandardCharsets.ISO_8859_1));
+      out.write(authorization);
+      out.write(CRLF);
     }
-    out.write(head.append("\r\n\r\n").toString().getBytes(StandardCharsets.ISO_8859_1));
+    out.write(CRLF);
     out.flush();
 
     String status = line(in, MAX_RESPONSE_HEAD);

@@ -94,6 +94,9 @@ final class TestServer implements AutoCloseable {
     }
   }
 
+  /** A message that is dropped if nobody fetches it in ten seconds. */
+  private record Online(Envelope envelope, String traceparent, long sinceNanos) {}
+
   static final class Account {
     final UUID aci;
     final String password;
@@ -105,6 +108,7 @@ final class TestServer implements AutoCloseable {
     final ArrayDeque<JsonNode> preKeys = new ArrayDeque<>();
     final ArrayDeque<JsonNode> kyberPreKeys = new ArrayDeque<>();
     final ArrayDeque<Envelope> stored = new ArrayDeque<>();
+    final ArrayDeque<Online> online = new ArrayDeque<>();
     final List<Integer> devices = new ArrayList<>(List.of(1));
     volatile Connection connection;
 
@@ -458,6 +462,11 @@ final class TestServer implements AutoCloseable {
           older.close(4409);
         }
         a.stored.forEach(envelope -> connection.push(envelope, null));
+        for (Online message = a.online.poll(); message != null; message = a.online.poll()) {
+          if (System.nanoTime() - message.sinceNanos < Duration.ofSeconds(10).toNanos()) {
+            connection.push(message.envelope, message.traceparent);
+          }
+        }
         connection.message(
             WebSocketMessage.newBuilder()
                 .setType(WebSocketMessage.Type.REQUEST)
@@ -799,6 +808,8 @@ final class TestServer implements AutoCloseable {
       Connection connection = account.connection;
       if (connection != null) {
         connection.push(envelope, traceparent);
+      } else if (online) {
+        account.online.add(new Online(envelope, traceparent, System.nanoTime()));
       }
     }
   }
