@@ -58,6 +58,15 @@ pub struct SessionConfig {
     /// For an observer.
     #[prost(message, optional, tag = "9")]
     pub key_public: Option<KeyPublic>,
+    /// Non-hardened.
+    #[prost(uint32, repeated, tag = "10")]
+    pub derivation_path: Vec<u32>,
+    /// 32 bytes, or empty.
+    #[prost(bytes = "vec", tag = "11")]
+    pub presignature_id: Vec<u8>,
+    /// Of a party that signs with one.
+    #[prost(bytes = "vec", tag = "12")]
+    pub sealed_presignature: Vec<u8>,
 }
 
 /// `KeyPublic`.
@@ -81,6 +90,9 @@ pub struct KeyPublic {
     /// 96 bytes for BLS.
     #[prost(bytes = "vec", tag = "6")]
     pub proof_of_possession: Vec<u8>,
+    /// 32 bytes where keys are derived.
+    #[prost(bytes = "vec", tag = "7")]
+    pub chain_code: Vec<u8>,
 }
 
 /// `VerificationShare`.
@@ -170,6 +182,15 @@ pub struct Done {
     /// Left out.
     #[prost(message, repeated, tag = "4")]
     pub culprits: Vec<Culprit>,
+    /// ECDSA.
+    #[prost(uint32, optional, tag = "5")]
+    pub recovery_id: Option<u32>,
+    /// Presigning.
+    #[prost(bytes = "vec", tag = "6")]
+    pub sealed_presignature: Vec<u8>,
+    /// Presigning.
+    #[prost(bytes = "vec", tag = "7")]
+    pub presignature_id: Vec<u8>,
 }
 
 /// `Culprit`.
@@ -204,6 +225,9 @@ pub struct Abort {
     /// For people.
     #[prost(string, tag = "6")]
     pub detail: String,
+    /// Replaces the stored one.
+    #[prost(bytes = "vec", tag = "7")]
+    pub sealed_share: Vec<u8>,
 }
 
 impl Step {
