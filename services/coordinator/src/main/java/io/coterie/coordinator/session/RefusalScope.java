@@ -9,7 +9,11 @@ public enum RefusalScope {
   /** The party cannot now; it may at another time. */
   PARTY,
   /** The party would sign, but not together with these. */
-  SIGNING_SET;
+  SIGNING_SET,
+  /** The party has shares of another epoch than this coordinator knows of, or will have. */
+  EPOCH,
+  /** The party does not hold its part of the presignature; it would sign without. */
+  PRESIGNATURE;
 
   /** The scope of a reason. */
   public static RefusalScope of(RefusalReason reason) {
@@ -22,18 +26,21 @@ public enum RefusalScope {
           REFUSAL_REASON_FORBIDDEN,
           REFUSAL_REASON_REQUEST_ID_REUSED,
           REFUSAL_REASON_UNKNOWN_KEY,
-          REFUSAL_REASON_WRONG_EPOCH,
           REFUSAL_REASON_KEY_EXISTS,
-          REFUSAL_REASON_UNKNOWN_PARTY ->
+          REFUSAL_REASON_UNKNOWN_PARTY,
+          REFUSAL_REASON_BAD_PAYLOAD ->
           REQUEST;
       case REFUSAL_REASON_SESSION_REPLAYED,
           REFUSAL_REASON_OVERLOADED,
+          REFUSAL_REASON_POOL_FULL,
           REFUSAL_REASON_NOT_READY,
           REFUSAL_REASON_INTERNAL,
           REFUSAL_REASON_UNSPECIFIED,
           UNRECOGNIZED ->
           PARTY;
       case REFUSAL_REASON_PARTY_EXCLUDED -> SIGNING_SET;
+      case REFUSAL_REASON_WRONG_EPOCH -> EPOCH;
+      case REFUSAL_REASON_PRESIGNATURE_UNKNOWN -> PRESIGNATURE;
     };
   }
 }

@@ -54,6 +54,23 @@ public enum ErrorReason {
       Status.Code.ABORTED,
       "key generation ended without a key",
       "Nothing was created. Look at the metadata, then try again with a new request id."),
+  EPOCH_MISMATCH(
+      Status.Code.FAILED_PRECONDITION,
+      "the key's shares are of another epoch",
+      "Get the key. If it still needs new shares, sign an intent that names its epoch, with a new"
+          + " request id."),
+  REFRESH_RUNNING(
+      Status.Code.ABORTED,
+      "another refresh of the key is running",
+      "Wait until it has ended, or repeat the request that started it."),
+  REFRESH_FAILED(
+      Status.Code.ABORTED,
+      "the refresh ended without new shares",
+      "The key is as it was. Look at the metadata, then try again with a new request id."),
+  PAYLOAD_INVALID(
+      Status.Code.INVALID_ARGUMENT,
+      "the payload is not what it claims to be, or may not be signed with this key",
+      "Correct what the metadata key problem names, and sign a new intent."),
   SIGNING_NOT_FOUND(
       Status.Code.NOT_FOUND,
       "there is no such signing",

@@ -21,9 +21,12 @@ public final class SessionFailures {
       case REFUSAL_REASON_KEY_EXISTS -> ErrorReason.KEY_EXISTS;
       case REFUSAL_REASON_UNKNOWN_PARTY -> ErrorReason.PARTY_UNKNOWN;
       case REFUSAL_REASON_PARTY_EXCLUDED -> ErrorReason.PARTY_MISBEHAVED;
-      case REFUSAL_REASON_OVERLOADED -> ErrorReason.OVERLOADED;
+      case REFUSAL_REASON_BAD_PAYLOAD -> ErrorReason.PAYLOAD_INVALID;
+      case REFUSAL_REASON_OVERLOADED, REFUSAL_REASON_POOL_FULL -> ErrorReason.OVERLOADED;
       case REFUSAL_REASON_NOT_READY -> ErrorReason.QUORUM_UNAVAILABLE;
-      case REFUSAL_REASON_SESSION_REPLAYED, REFUSAL_REASON_WRONG_EPOCH ->
+      case REFUSAL_REASON_SESSION_REPLAYED,
+          REFUSAL_REASON_WRONG_EPOCH,
+          REFUSAL_REASON_PRESIGNATURE_UNKNOWN ->
           ErrorReason.SESSION_FAILED;
       // The coordinator's own order was wrong, or a newer signer says what this version cannot
       // know.
