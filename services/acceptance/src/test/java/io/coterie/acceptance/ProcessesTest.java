@@ -7,9 +7,12 @@ import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
+import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.grpc.stub.MetadataUtils;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -96,22 +99,25 @@ class ProcessesTest {
   @Order(2)
   void aTraceIdIsFoundInTheLogsOfAllThatTookPart() throws Exception {
     String trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-    io.grpc.Metadata headers = new io.grpc.Metadata();
+    Metadata headers = new Metadata();
     headers.put(
-        io.grpc.Metadata.Key.of("traceparent", io.grpc.Metadata.ASCII_STRING_MARSHALLER),
+        Metadata.Key.of("traceparent", Metadata.ASCII_STRING_MARSHALLER),
         "00-" + trace + "-00f067aa0ba902b7-01");
     Signing signing =
         cluster
             .wallet()
             .signings()
-            .withInterceptors(io.grpc.stub.MetadataUtils.newAttachHeadersInterceptor(headers))
+            .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(headers))
             .sign(request("traced"));
     List<Service> part = new ArrayList<>(List.of(cluster.coordinator(), cluster.messaging()));
     signing.getSigningSetList().forEach(party -> part.add(cluster.signer(party)));
     for (Service service : part) {
-      assertThat(java.nio.file.Files.readString(service.log()))
-          .as("log of %s", service.name())
-          .contains(trace);
+      // A signer's line comes when its session has ended, which is after the answer.
+      long end = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+      while (!Files.readString(service.log()).contains(trace) && System.nanoTime() < end) {
+        LockSupport.parkNanos(Duration.ofMillis(20).toNanos());
+      }
+      assertThat(Files.readString(service.log())).as("log of %s", service.name()).contains(trace);
     }
   }
 
