@@ -21,6 +21,9 @@ final class Dsse {
   /** {@code KeyIntent}. */
   static final String KEY_TYPE = "application/vnd.coterie.key-intent.v1+protobuf";
 
+  /** {@code RefreshIntent}. */
+  static final String REFRESH_TYPE = "application/vnd.coterie.refresh-intent.v1+protobuf";
+
   private static final String ED25519 = "Ed25519";
   private static final String ECDSA = "SHA256withECDSA";
 

@@ -26,8 +26,46 @@ public enum IntentProblem {
   SCHEME_UNSUPPORTED(ErrorReason.UNSUPPORTED_SCHEME, "scheme is unset or unknown here"),
   DERIVATION_PATH_NOT_ALLOWED(
       ErrorReason.INTENT_MALFORMED, "derivation_path must be empty for this scheme"),
+  DERIVATION_PATH_TOO_LONG(
+      ErrorReason.INTENT_MALFORMED, "derivation_path has more than 10 numbers"),
+  DERIVATION_PATH_HARDENED(
+      ErrorReason.INTENT_MALFORMED, "derivation_path has a number of 2^31 or more"),
   MESSAGE_MISSING(ErrorReason.INTENT_MALFORMED, "there is nothing to sign"),
-  MESSAGE_TOO_LARGE(ErrorReason.REQUEST_TOO_LARGE, "message has more than 64 KiB"),
+  MESSAGE_TOO_LARGE(ErrorReason.REQUEST_TOO_LARGE, "what is to be signed has more than 64 KiB"),
+  PAYLOAD_NOT_FOR_SCHEME(
+      ErrorReason.INTENT_MALFORMED, "keys of this scheme do not sign this kind of payload"),
+  DIGEST_LENGTH(ErrorReason.INTENT_MALFORMED, "digest is not 32 bytes"),
+  EPOCH_OUT_OF_RANGE(ErrorReason.INTENT_MALFORMED, "epoch is not 1 to 2^31 - 2"),
+  ETHEREUM_TRANSACTION_MALFORMED(
+      ErrorReason.PAYLOAD_INVALID,
+      "ethereum_transaction is not an unsigned transaction in canonical RLP"),
+  ETHEREUM_TRANSACTION_TYPE(
+      ErrorReason.PAYLOAD_INVALID,
+      "ethereum_transaction is of a type other than legacy, EIP-2930 and EIP-1559"),
+  ETHEREUM_CHAIN_ID_MISSING(
+      ErrorReason.PAYLOAD_INVALID,
+      "ethereum_transaction names no chain, so it would be valid on all of them"),
+  TYPED_DATA_MALFORMED(
+      ErrorReason.PAYLOAD_INVALID, "ethereum_typed_data is not EIP-712 typed data"),
+  TYPED_DATA_TOO_COMPLEX(
+      ErrorReason.PAYLOAD_INVALID,
+      "ethereum_typed_data is nested deeper or has more parts than allowed"),
+  TYPED_DATA_VALUE(
+      ErrorReason.PAYLOAD_INVALID, "a value of ethereum_typed_data is not one of its type"),
+  PSBT_MALFORMED(ErrorReason.PAYLOAD_INVALID, "psbt is not a PSBT in canonical encoding"),
+  PSBT_INPUT_UNKNOWN(ErrorReason.PAYLOAD_INVALID, "psbt has no such input"),
+  PSBT_INPUT_FINAL(ErrorReason.PAYLOAD_INVALID, "the input of psbt is final already"),
+  PSBT_UTXO_MISSING(
+      ErrorReason.PAYLOAD_INVALID, "the input of psbt does not say which output it spends"),
+  PSBT_UTXO_NOT_OF_KEY(
+      ErrorReason.PAYLOAD_INVALID,
+      "the output that the input of psbt spends does not pay to this key by P2WPKH"),
+  PSBT_UTXO_CONTRADICTORY(
+      ErrorReason.PAYLOAD_INVALID, "what psbt says of an output it spends does not fit together"),
+  PSBT_AMOUNT(
+      ErrorReason.PAYLOAD_INVALID,
+      "an amount of psbt is impossible, or it spends more than it has"),
+  PSBT_SIGHASH(ErrorReason.PAYLOAD_INVALID, "psbt asks for a signature other than SIGHASH_ALL"),
   PURPOSE_TOO_LONG(ErrorReason.INTENT_MALFORMED, "purpose has more than 256 characters"),
   PURPOSE_MALFORMED(
       ErrorReason.INTENT_MALFORMED, "purpose has control, formatting or line-break characters"),

@@ -3,6 +3,7 @@ package io.coterie.platform.intent;
 import com.google.protobuf.ByteString;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.security.GeneralSecurityException;
@@ -37,6 +38,11 @@ public final class IntentSigner {
   /** Signs "create this key". */
   public SignedIntent sign(KeyIntent intent) {
     return sign(Dsse.KEY_TYPE, intent.toByteString());
+  }
+
+  /** Signs "give this key new shares". */
+  public SignedIntent sign(RefreshIntent intent) {
+    return sign(Dsse.REFRESH_TYPE, intent.toByteString());
   }
 
   private SignedIntent sign(String payloadType, ByteString payload) {

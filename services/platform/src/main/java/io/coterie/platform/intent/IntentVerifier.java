@@ -7,6 +7,7 @@ import com.google.protobuf.Parser;
 import com.google.protobuf.Timestamp;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -28,8 +29,14 @@ public final class IntentVerifier {
   /** Bytes of a payload. */
   public static final int MAX_PAYLOAD = 128 * 1024;
 
-  /** Bytes of a message to sign. */
+  /** Bytes of a message, transaction, typed data or PSBT to sign. */
   public static final int MAX_MESSAGE = 64 * 1024;
+
+  /** Bytes of a digest to sign. */
+  public static final int DIGEST_BYTES = 32;
+
+  /** Numbers of a derivation path. */
+  public static final int MAX_PATH = 10;
 
   /** Characters (code points) of a purpose. */
   public static final int MAX_PURPOSE = 256;
@@ -39,6 +46,9 @@ public final class IntentVerifier {
 
   /** 9999-12-31T23:59:59Z, the last second of a protobuf timestamp. */
   private static final long MAX_SECONDS = 253_402_300_799L;
+
+  private static final Set<String> TYPES =
+      Set.of(Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE);
 
   private static final Pattern REQUEST_ID =
       Pattern.compile("[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
@@ -65,10 +75,8 @@ public final class IntentVerifier {
     ByteString payload = signed.getPayload();
     require(!payload.isEmpty(), IntentProblem.PAYLOAD_MISSING);
     require(payload.size() <= MAX_PAYLOAD, IntentProblem.PAYLOAD_TOO_LARGE);
-    boolean signing = signed.getPayloadType().equals(Dsse.SIGNING_TYPE);
-    require(
-        signing || signed.getPayloadType().equals(Dsse.KEY_TYPE),
-        IntentProblem.PAYLOAD_TYPE_UNKNOWN);
+    String type = signed.getPayloadType();
+    require(TYPES.contains(type), IntentProblem.PAYLOAD_TYPE_UNKNOWN);
     require(signed.getSignaturesCount() == 1, IntentProblem.SIGNATURE_COUNT);
     IntentSignature signature = signed.getSignatures(0);
     require(signature.getUnknownFields().isEmpty(), IntentProblem.ENVELOPE_UNKNOWN_FIELD);
@@ -79,14 +87,20 @@ public final class IntentVerifier {
             .apply(requester)
             .orElseThrow(() -> new IntentException(IntentProblem.REQUESTER_UNKNOWN));
     require(
-        Dsse.verifies(
-            key, Dsse.pae(signed.getPayloadType(), payload), signature.getSig().toByteArray()),
+        Dsse.verifies(key, Dsse.pae(type, payload), signature.getSig().toByteArray()),
         IntentProblem.SIGNATURE_INVALID);
-    return signing
-        ? new VerifiedIntent.Signing(
-            requester, digest(payload), signed, check(decode(SigningIntent.parser(), payload)))
-        : new VerifiedIntent.KeyCreation(
-            requester, digest(payload), signed, check(decode(KeyIntent.parser(), payload)));
+    ByteString digest = digest(payload);
+    return switch (type) {
+      case Dsse.SIGNING_TYPE ->
+          new VerifiedIntent.Signing(
+              requester, digest, signed, check(decode(SigningIntent.parser(), payload)));
+      case Dsse.KEY_TYPE ->
+          new VerifiedIntent.KeyCreation(
+              requester, digest, signed, check(decode(KeyIntent.parser(), payload)));
+      default ->
+          new VerifiedIntent.KeyRefresh(
+              requester, digest, signed, check(decode(RefreshIntent.parser(), payload)));
+    };
   }
 
   /** SHA-256 of an intent's payload bytes. */
@@ -122,9 +136,25 @@ public final class IntentVerifier {
         intent.getPurpose(),
         intent.hasNotAfter(),
         intent.getNotAfter());
-    require(intent.getDerivationPathCount() == 0, IntentProblem.DERIVATION_PATH_NOT_ALLOWED);
-    require(intent.hasMessage() && !intent.getMessage().isEmpty(), IntentProblem.MESSAGE_MISSING);
-    require(intent.getMessage().size() <= MAX_MESSAGE, IntentProblem.MESSAGE_TOO_LARGE);
+    require(
+        derives(intent.getScheme()) || intent.getDerivationPathCount() == 0,
+        IntentProblem.DERIVATION_PATH_NOT_ALLOWED);
+    require(intent.getDerivationPathCount() <= MAX_PATH, IntentProblem.DERIVATION_PATH_TOO_LONG);
+    for (int number : intent.getDerivationPathList()) {
+      // A uint32: as an int, 2^31 and more are negative.
+      require(number >= 0, IntentProblem.DERIVATION_PATH_HARDENED);
+    }
+    PayloadKind kind =
+        PayloadKind.of(intent)
+            .orElseThrow(() -> new IntentException(IntentProblem.MESSAGE_MISSING));
+    require(kind.fits(intent.getScheme()), IntentProblem.PAYLOAD_NOT_FOR_SCHEME);
+    require(
+        intent.getBitcoinInput().getUnknownFields().isEmpty(), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
+    ByteString content = kind.content(intent);
+    require(!content.isEmpty(), IntentProblem.MESSAGE_MISSING);
+    require(content.size() <= MAX_MESSAGE, IntentProblem.MESSAGE_TOO_LARGE);
+    require(
+        kind != PayloadKind.DIGEST || content.size() == DIGEST_BYTES, IntentProblem.DIGEST_LENGTH);
     return intent;
   }
 
@@ -149,6 +179,28 @@ public final class IntentVerifier {
     return intent;
   }
 
+  private static RefreshIntent check(RefreshIntent intent) throws IntentException {
+    checkCommon(
+        intent.getRequestId(),
+        intent.getKey(),
+        intent.getScheme(),
+        intent.getPurpose(),
+        intent.hasNotAfter(),
+        intent.getNotAfter());
+    require(
+        intent.getEpoch() >= 1 && intent.getEpoch() < Integer.MAX_VALUE,
+        IntentProblem.EPOCH_OUT_OF_RANGE);
+    return intent;
+  }
+
+  /** Whether keys of a scheme have children. */
+  private static boolean derives(Scheme scheme) {
+    return switch (scheme) {
+      case SCHEME_ECDSA_SECP256K1 -> true;
+      case SCHEME_BLS12381, SCHEME_UNSPECIFIED, UNRECOGNIZED -> false;
+    };
+  }
+
   private static void checkCommon(
       String requestId,
       String key,
@@ -159,7 +211,9 @@ public final class IntentVerifier {
       throws IntentException {
     require(REQUEST_ID.matcher(requestId).matches(), IntentProblem.REQUEST_ID_MALFORMED);
     require(isKeyName(key), IntentProblem.KEY_NAME_MALFORMED);
-    require(scheme == Scheme.SCHEME_BLS12381, IntentProblem.SCHEME_UNSUPPORTED);
+    require(
+        scheme != Scheme.SCHEME_UNSPECIFIED && scheme != Scheme.UNRECOGNIZED,
+        IntentProblem.SCHEME_UNSUPPORTED);
     require(
         purpose.codePointCount(0, purpose.length()) <= MAX_PURPOSE, IntentProblem.PURPOSE_TOO_LONG);
     require(

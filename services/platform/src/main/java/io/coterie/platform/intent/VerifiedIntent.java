@@ -3,6 +3,7 @@ package io.coterie.platform.intent;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -79,9 +80,27 @@ public sealed interface VerifiedIntent {
       return instant(intent.getNotAfter());
     }
 
-    /** What is to be signed, 1 byte to 64 KiB. */
+    /** What is to be signed, 1 byte to 64 KiB; empty if the payload is not a message. */
     public ByteString message() {
       return intent.getMessage();
+    }
+
+    /** Which member of the payload is set; it fits the scheme. */
+    public PayloadKind payloadKind() {
+      return PayloadKind.of(intent).orElseThrow();
+    }
+
+    /**
+     * The bytes that {@code io.coterie.platform.payload} decodes, 1 byte to 64 KiB: of typed data
+     * its UTF-8, of a Bitcoin input the PSBT.
+     */
+    public ByteString payload() {
+      return payloadKind().content(intent);
+    }
+
+    /** The key's descendant that signs, at most 10 non-hardened numbers; empty: the key itself. */
+    public List<Integer> derivationPath() {
+      return intent.getDerivationPathList();
     }
 
     /** Without the message: it belongs to the requester and not into logs. */
@@ -133,6 +152,47 @@ public sealed interface VerifiedIntent {
     @Override
     public String toString() {
       return "KeyCreation[" + requester + ", " + requestId() + ", " + key() + "]";
+    }
+  }
+
+  /** "Give this key new shares." */
+  record KeyRefresh(
+      String requester, ByteString digest, SignedIntent envelope, RefreshIntent intent)
+      implements VerifiedIntent {
+
+    @Override
+    public String requestId() {
+      return intent.getRequestId();
+    }
+
+    @Override
+    public String key() {
+      return intent.getKey();
+    }
+
+    @Override
+    public Scheme scheme() {
+      return intent.getScheme();
+    }
+
+    @Override
+    public String purpose() {
+      return intent.getPurpose();
+    }
+
+    @Override
+    public Instant notAfter() {
+      return instant(intent.getNotAfter());
+    }
+
+    /** The epoch to be replaced, at least 1; the new one is one more. */
+    public int epoch() {
+      return intent.getEpoch();
+    }
+
+    @Override
+    public String toString() {
+      return "KeyRefresh[" + requester + ", " + requestId() + ", " + key() + "]";
     }
   }
 

@@ -62,6 +62,11 @@ public final class ConfiguredPolicy implements PolicyGate {
           KEY_NAME_MALFORMED,
           SCHEME_UNSUPPORTED,
           DERIVATION_PATH_NOT_ALLOWED,
+          DERIVATION_PATH_TOO_LONG,
+          DERIVATION_PATH_HARDENED,
+          PAYLOAD_NOT_FOR_SCHEME,
+          DIGEST_LENGTH,
+          EPOCH_OUT_OF_RANGE,
           MESSAGE_MISSING,
           MESSAGE_TOO_LARGE,
           PURPOSE_TOO_LONG,
@@ -73,6 +78,21 @@ public final class ConfiguredPolicy implements PolicyGate {
           PARTY_NAME_MALFORMED,
           PARTY_DUPLICATE ->
           RefusalReason.REFUSAL_REASON_MALFORMED_ORDER;
+      case ETHEREUM_TRANSACTION_MALFORMED,
+          ETHEREUM_TRANSACTION_TYPE,
+          ETHEREUM_CHAIN_ID_MISSING,
+          TYPED_DATA_MALFORMED,
+          TYPED_DATA_TOO_COMPLEX,
+          TYPED_DATA_VALUE,
+          PSBT_MALFORMED,
+          PSBT_INPUT_UNKNOWN,
+          PSBT_INPUT_FINAL,
+          PSBT_UTXO_MISSING,
+          PSBT_UTXO_NOT_OF_KEY,
+          PSBT_UTXO_CONTRADICTORY,
+          PSBT_AMOUNT,
+          PSBT_SIGHASH ->
+          RefusalReason.REFUSAL_REASON_BAD_PAYLOAD;
     };
   }
 }

@@ -39,11 +39,13 @@ public record RequesterRule(
       return Optional.of("the purpose is not one of this requester's");
     }
     return switch (intent) {
-      case VerifiedIntent.Signing signing when signing.message().size() > maxMessageBytes ->
+      case VerifiedIntent.Signing signing when signing.payload().size() > maxMessageBytes ->
           Optional.of("the message is larger than this requester may have signed");
       case VerifiedIntent.Signing _ -> Optional.empty();
       case VerifiedIntent.KeyCreation _ ->
           mayCreateKeys ? Optional.empty() : Optional.of("the requester may not create keys");
+      case VerifiedIntent.KeyRefresh _ ->
+          mayCreateKeys ? Optional.empty() : Optional.of("the requester may not refresh keys");
     };
   }
 }

@@ -116,6 +116,10 @@ final class OrderCheck {
                 "a new key has epoch 1");
             yield ByteString.EMPTY;
           }
+          case VerifiedIntent.KeyRefresh _ ->
+              throw new RefusedException(
+                  RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
+                  "the intent asks for new shares, the protocol makes none");
         };
 
     Instant expiry = intent.notAfter();

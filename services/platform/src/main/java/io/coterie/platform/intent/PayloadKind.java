@@ -1,0 +1,73 @@
+package io.coterie.platform.intent;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.util.Arrays;
+import java.util.Optional;
+
+/** What a signing intent asks to have signed: the member of its {@code payload} that is set. */
+public enum PayloadKind {
+  /** Signed as it is; the scheme hashes it. */
+  MESSAGE("message"),
+  /** 32 bytes that nobody can look behind. */
+  DIGEST("digest"),
+  /** An unsigned transaction: legacy with EIP-155, EIP-2930 or EIP-1559. */
+  ETHEREUM_TRANSACTION("ethereum-transaction"),
+  /** EIP-191, version 0x45: {@code personal_sign}. */
+  ETHEREUM_MESSAGE("ethereum-message"),
+  /** EIP-712: {@code eth_signTypedData_v4}. */
+  ETHEREUM_TYPED_DATA("ethereum-typed-data"),
+  /** One P2WPKH input of a PSBT (BIP-174), signed after BIP-143. */
+  BITCOIN_INPUT("bitcoin-input");
+
+  private final String label;
+
+  PayloadKind(String label) {
+    this.label = label;
+  }
+
+  /** The stable name: in configuration, in audit records and in {@code DecodedPayload.kind}. */
+  public String label() {
+    return label;
+  }
+
+  /** The kind of a {@link #label}. */
+  public static Optional<PayloadKind> ofLabel(String label) {
+    return Arrays.stream(values()).filter(k -> k.label.equals(label)).findFirst();
+  }
+
+  /** The kind of an intent; empty if it has no payload. */
+  public static Optional<PayloadKind> of(SigningIntent intent) {
+    return switch (intent.getPayloadCase()) {
+      case MESSAGE -> Optional.of(MESSAGE);
+      case DIGEST -> Optional.of(DIGEST);
+      case ETHEREUM_TRANSACTION -> Optional.of(ETHEREUM_TRANSACTION);
+      case ETHEREUM_MESSAGE -> Optional.of(ETHEREUM_MESSAGE);
+      case ETHEREUM_TYPED_DATA -> Optional.of(ETHEREUM_TYPED_DATA);
+      case BITCOIN_INPUT -> Optional.of(BITCOIN_INPUT);
+      case PAYLOAD_NOT_SET -> Optional.empty();
+    };
+  }
+
+  /** Whether keys of a scheme sign it. */
+  public boolean fits(Scheme scheme) {
+    return switch (scheme) {
+      case SCHEME_BLS12381 -> this == MESSAGE;
+      case SCHEME_ECDSA_SECP256K1 -> this != MESSAGE;
+      case SCHEME_UNSPECIFIED, UNRECOGNIZED -> false;
+    };
+  }
+
+  /** The bytes that are to be decoded; of typed data its UTF-8. */
+  ByteString content(SigningIntent intent) {
+    return switch (this) {
+      case MESSAGE -> intent.getMessage();
+      case DIGEST -> intent.getDigest();
+      case ETHEREUM_TRANSACTION -> intent.getEthereumTransaction();
+      case ETHEREUM_MESSAGE -> intent.getEthereumMessage();
+      case ETHEREUM_TYPED_DATA -> intent.getEthereumTypedDataBytes();
+      case BITCOIN_INPUT -> intent.getBitcoinInput().getPsbt();
+    };
+  }
+}

@@ -1,0 +1,52 @@
+package io.coterie.platform.payload;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.PayloadKind;
+import io.coterie.proto.custody.v1.DecodedField;
+import java.util.List;
+
+/**
+ * A payload that was understood.
+ *
+ * @param kind which member of the intent's payload it was
+ * @param toSign what the scheme signs: the message (BLS), or a digest of 32 bytes (ECDSA)
+ * @param fields what it says, for people and for audit records, in the order of the payload
+ */
+public record DecodedPayload(PayloadKind kind, ByteString toSign, List<Field> fields) {
+  /** Lines. */
+  public static final int MAX_FIELDS = 64;
+
+  /** Characters (code points) of a line's value. */
+  public static final int MAX_VALUE = 256;
+
+  public DecodedPayload {
+    fields = List.copyOf(fields);
+    if (fields.size() > MAX_FIELDS) {
+      throw new IllegalArgumentException("more than " + MAX_FIELDS + " fields");
+    }
+  }
+
+  /**
+   * One line.
+   *
+   * @param name such as {@code to}
+   * @param value one line of printable characters, at most {@link #MAX_VALUE}
+   */
+  public record Field(String name, String value) {}
+
+  /** The form that the API and audit records have. */
+  public io.coterie.proto.custody.v1.DecodedPayload toProto() {
+    io.coterie.proto.custody.v1.DecodedPayload.Builder proto =
+        io.coterie.proto.custody.v1.DecodedPayload.newBuilder().setKind(kind.label());
+    for (Field field : fields) {
+      proto.addFields(DecodedField.newBuilder().setName(field.name()).setValue(field.value()));
+    }
+    return proto.build();
+  }
+
+  /** Without what it says: it belongs to the requester and not into logs. */
+  @Override
+  public String toString() {
+    return "DecodedPayload[" + kind.label() + "]";
+  }
+}
