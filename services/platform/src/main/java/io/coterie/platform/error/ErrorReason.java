@@ -119,7 +119,7 @@ public enum ErrorReason {
   REQUEST_TOO_LARGE(
       Status.Code.INVALID_ARGUMENT,
       "the request is larger than allowed",
-      "A message has at most 64 KiB and a signed intent at most 128 KiB."),
+      "A message or another payload has at most 64 KiB and a signed intent at most 128 KiB."),
   OVERLOADED(
       Status.Code.RESOURCE_EXHAUSTED,
       "too many requests are in flight",
