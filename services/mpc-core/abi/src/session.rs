@@ -218,6 +218,7 @@ fn key_public_message(public: &bls::KeyPublic) -> proto::KeyPublic {
             })
             .collect(),
         proof_of_possession: public.proof_of_possession.to_vec(),
+        chain_code: Vec::new(),
     }
 }
 
@@ -261,6 +262,7 @@ fn encode_step<T>(step: Step<T>, done: impl FnOnce(T) -> proto::Done) -> Vec<u8>
             advice: abort.advice() as i32,
             detail: abort.to_string(),
             evidence: abort.evidence,
+            sealed_share: Vec::new(),
         }),
     };
     let outgoing = step
