@@ -6,13 +6,17 @@ import io.coterie.proto.custody.v1.Signing;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.function.DoubleSupplier;
@@ -76,11 +80,16 @@ public final class Bench {
   private static final Duration RESTART = Duration.ofSeconds(60);
   private static final int IN_FLIGHT = 32;
 
+  /** All services run in this process; only PostgreSQL does not. */
+  private static final com.sun.management.OperatingSystemMXBean JVM =
+      (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+
+
   private final boolean quick = !System.getenv().getOrDefault("QUICK", "").isBlank();
-  private final int firstRuns = quick ? 1 : 3;
-  private final int keygenRuns = quick ? 3 : 10;
-  private final int signRuns = quick ? 20 : 100;
-  private final int warmUps = quick ? 10 : 50;
+  private final int turns = quick ? 3 : 7;
+  private final int keygenRuns = quick ? 2 : 4;
+  private final int signRuns = quick ? 10 : 30;
+  private final int warmUps = quick ? 5 : 10;
   private final Duration throughputTime = Duration.ofSeconds(quick ? 8 : 30);
 
   private final PrintStream out = System.out;
@@ -103,22 +112,17 @@ public final class Bench {
 
   private void run() throws Exception {
     coreFloor();
-    for (SendMode mode : SendMode.values()) {
-      progress("starting an installation of ten parties, mode " + label(mode));
-      try (Cluster cluster =
-          Cluster.of(10)
-              .alsoEnrol("echo-1", "echo-2")
-              .sendMode(mode)
-              .folder(Path.of("build", "bench", "cluster"))
-              .start()) {
-        warmUp(cluster);
-        if (mode == SendMode.GROUP) {
-          echoFloor(cluster);
-          throughput(cluster);
-        }
-        for (Shape shape : SHAPES) {
-          measure(cluster, mode, shape);
-        }
+    progress("starting an installation of ten parties");
+    try (Cluster cluster =
+        Cluster.of(10)
+            .alsoEnrol("echo-1", "echo-2")
+            .folder(Path.of("build", "bench", "cluster"))
+            .start()) {
+      warmUp(cluster);
+      echoFloor(cluster);
+      throughput(cluster);
+      for (Shape shape : SHAPES) {
+        measure(cluster, shape);
       }
     }
     Path file = writeCsv();
@@ -175,45 +179,87 @@ public final class Bench {
   private void warmUp(Cluster cluster) {
     progress("warming up");
     cluster.wallet().createKey("warm", 2, cluster.partyNames());
-    for (int i = 0; i < warmUps * 4; i++) {
+    for (int i = 0; i < warmUps * 40; i++) {
       cluster.wallet().sign("warm", "warm " + i);
     }
   }
 
-  private void measure(Cluster cluster, SendMode mode, Shape shape) {
-    progress(label(mode) + " " + shape);
+  /** The samples of one mode. */
+  private static final class Samples {
+    final List<Double> contact = new ArrayList<>();
+    final List<Double> keygenFirst = new ArrayList<>();
+    final List<Double> signFirst = new ArrayList<>();
+    final List<Double> keygen = new ArrayList<>();
+    final List<Double> sign = new ArrayList<>();
+    final List<Double> keygenRequests = new ArrayList<>();
+    final List<Double> keygenBytes = new ArrayList<>();
+    final List<Double> signRequests = new ArrayList<>();
+    final List<Double> signBytes = new ArrayList<>();
+  }
+
+  /**
+   * The modes take turns, and another one begins each turn, so that none of them has the warmer
+   * machine.
+   */
+  private void measure(Cluster cluster, Shape shape) {
     List<String> parties = cluster.partyNames().subList(0, shape.parties());
     String key = newKey(cluster, shape, parties);
-
-    double[] keygenFirst = new double[firstRuns];
-    double[] signFirst = new double[firstRuns];
-    double[] contact = new double[firstRuns];
-    for (int i = 0; i < firstRuns; i++) {
-      contact[i] = restartChannels(cluster, parties);
-      keygenFirst[i] = time(() -> newKey(cluster, shape, parties));
-      restartChannels(cluster, parties);
-      String message = "first " + i;
-      signFirst[i] = time(() -> cluster.wallet().sign(key, message));
+    Map<SendMode, Samples> all = new EnumMap<>(SendMode.class);
+    List<SendMode> modes = new ArrayList<>(List.of(SendMode.values()));
+    for (int turn = 0; turn < turns; turn++) {
+      for (SendMode mode : modes) {
+        progress("%s, turn %d of %d, %s".formatted(shape, turn + 1, turns, label(mode)));
+        Samples samples = all.computeIfAbsent(mode, _ -> new Samples());
+        measure(cluster, mode, shape, parties, key, samples);
+      }
+      Collections.rotate(modes, 1);
     }
-    add("reconnect", shape, mode, FIRST, "latency", "ms", contact);
-    add("keygen", shape, mode, FIRST, "latency", "ms", keygenFirst);
-    add("sign", shape, mode, FIRST, "latency", "ms", signFirst);
+    all.forEach(
+        (mode, samples) -> {
+          add("reconnect", shape, mode, FIRST, "latency", "ms", samples.contact);
+          add("keygen", shape, mode, FIRST, "latency", "ms", samples.keygenFirst);
+          add("sign", shape, mode, FIRST, "latency", "ms", samples.signFirst);
+          add("keygen", shape, mode, SUBSEQUENT, "latency", "ms", samples.keygen);
+          add("keygen", shape, mode, SUBSEQUENT, "requests", "count", samples.keygenRequests);
+          add("keygen", shape, mode, SUBSEQUENT, "bytes_sent", "bytes", samples.keygenBytes);
+          add("sign", shape, mode, SUBSEQUENT, "latency", "ms", samples.sign);
+          add("sign", shape, mode, SUBSEQUENT, "requests", "count", samples.signRequests);
+          add("sign", shape, mode, SUBSEQUENT, "bytes_sent", "bytes", samples.signBytes);
+        });
+  }
+
+  private void measure(
+      Cluster cluster,
+      SendMode mode,
+      Shape shape,
+      List<String> parties,
+      String key,
+      Samples samples) {
+    restartChannels(cluster, parties, mode);
+    samples.signFirst.add(time(() -> cluster.wallet().sign(key, "first")));
+    samples.contact.add(restartChannels(cluster, parties, mode));
+    samples.keygenFirst.add(time(() -> newKey(cluster, shape, parties)));
 
     newKey(cluster, shape, parties);
     Metrics before = cluster.metrics();
-    double[] keygen = samples(keygenRuns, () -> time(() -> newKey(cluster, shape, parties)));
-    traffic("keygen", shape, mode, cluster.metrics().since(before), keygenRuns);
-    add("keygen", shape, mode, SUBSEQUENT, "latency", "ms", keygen);
+    for (int i = 0; i < keygenRuns; i++) {
+      samples.keygen.add(time(() -> newKey(cluster, shape, parties)));
+    }
+    Metrics after = cluster.metrics().since(before);
+    samples.keygenRequests.add(requests(after) / keygenRuns);
+    samples.keygenBytes.add(bytes(after) / keygenRuns);
 
     for (int i = 0; i < warmUps; i++) {
       cluster.wallet().sign(key, "warm " + i);
     }
     before = cluster.metrics();
-    int[] i = {0};
-    double[] sign =
-        samples(signRuns, () -> time(() -> cluster.wallet().sign(key, "message " + i[0]++)));
-    traffic("sign", shape, mode, cluster.metrics().since(before), signRuns);
-    add("sign", shape, mode, SUBSEQUENT, "latency", "ms", sign);
+    for (int i = 0; i < signRuns; i++) {
+      String message = "message " + i;
+      samples.sign.add(time(() -> cluster.wallet().sign(key, message)));
+    }
+    after = cluster.metrics().since(before);
+    samples.signRequests.add(requests(after) / signRuns);
+    samples.signBytes.add(bytes(after) / signRuns);
   }
 
   private String newKey(Cluster cluster, Shape shape, List<String> parties) {
@@ -228,11 +274,15 @@ public final class Bench {
    *
    * @return milliseconds from the last start until all say that they have them again
    */
-  private static double restartChannels(Cluster cluster, List<String> parties) {
+  private static double restartChannels(Cluster cluster, List<String> parties, SendMode mode) {
     List<Service> services = new ArrayList<>(List.of(cluster.coordinator()));
     parties.forEach(p -> services.add(cluster.signer(p)));
     services.forEach(Service::close);
-    services.forEach(Service::start);
+    services.forEach(
+        s ->
+            s.start(
+                "--coterie.%s.channel.send-mode=%s"
+                    .formatted(s == cluster.coordinator() ? "coordinator" : "signer", mode)));
     return time(() -> services.forEach(s -> s.awaitReady(RESTART)));
   }
 
@@ -242,14 +292,18 @@ public final class Bench {
     Shape shape = new Shape(2, 3);
     String key = newKey(cluster, shape, cluster.partyNames().subList(0, 3));
     Semaphore free = new Semaphore(IN_FLIGHT);
-    List<Double> latencies = java.util.Collections.synchronizedList(new ArrayList<>());
-    List<Throwable> failures = java.util.Collections.synchronizedList(new ArrayList<>());
-    long begin = System.nanoTime();
-    long end = begin + throughputTime.toNanos();
-    long measuredFrom = begin + throughputTime.toNanos() / 4; // the first quarter warms up
+    List<Double> latencies = Collections.synchronizedList(new ArrayList<>());
+    List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
+    // The first quarter warms up.
+    long measuredFrom = System.nanoTime() + throughputTime.toNanos() / 4;
+    long end = System.nanoTime() + throughputTime.toNanos();
+    long processorBefore = 0;
     for (int i = 0; System.nanoTime() < end; i++) {
       free.acquire();
       long start = System.nanoTime();
+      if (processorBefore == 0 && start >= measuredFrom) {
+        processorBefore = JVM.getProcessCpuTime();
+      }
       ListenableFuture<Signing> future =
           cluster
               .wallet()
@@ -283,6 +337,7 @@ public final class Bench {
     }
     free.acquire(IN_FLIGHT);
     double seconds = (System.nanoTime() - measuredFrom) / 1e9;
+    double processorMillis = (JVM.getProcessCpuTime() - processorBefore) / 1e6;
     if (!failures.isEmpty()) {
       throw new IllegalStateException(
           failures.size() + " requests failed under load", failures.getFirst());
@@ -306,20 +361,28 @@ public final class Bench {
         3,
         label(SendMode.GROUP),
         "in_flight_" + IN_FLIGHT,
+        "processor_time",
+        "ms",
+        new double[] {processorMillis / latencies.size()});
+    add(
+        "throughput",
+        2,
+        3,
+        label(SendMode.GROUP),
+        "in_flight_" + IN_FLIGHT,
         "latency",
         "ms",
-        latencies.stream().mapToDouble(Double::doubleValue).toArray());
+        array(latencies));
   }
 
-  private void traffic(String scenario, Shape shape, SendMode mode, Metrics metrics, int runs) {
-    double requests =
-        metrics.sum("coterie_channel_requests_total", s -> !s.label("mode").equals("control"));
-    double bytes =
-        metrics.sum(
-            "coterie_channel_bytes_total",
-            s -> s.label("direction").equals("out") && !s.label("mode").equals("control"));
-    add(scenario, shape, mode, SUBSEQUENT, "requests", "count", new double[] {requests / runs});
-    add(scenario, shape, mode, SUBSEQUENT, "bytes_sent", "bytes", new double[] {bytes / runs});
+  private static double requests(Metrics metrics) {
+    return metrics.sum("coterie_channel_requests_total", s -> !s.label("mode").equals("control"));
+  }
+
+  private static double bytes(Metrics metrics) {
+    return metrics.sum(
+        "coterie_channel_bytes_total",
+        s -> s.label("direction").equals("out") && !s.label("mode").equals("control"));
   }
 
   private void add(
@@ -329,8 +392,16 @@ public final class Bench {
       String phase,
       String metric,
       String unit,
-      double[] samples) {
-    add(scenario, shape.threshold(), shape.parties(), label(mode), phase, metric, unit, samples);
+      List<Double> samples) {
+    add(
+        scenario,
+        shape.threshold(),
+        shape.parties(),
+        label(mode),
+        phase,
+        metric,
+        unit,
+        array(samples));
   }
 
   private void add(
@@ -356,6 +427,10 @@ public final class Bench {
             quantile(sorted, 0.5),
             quantile(sorted, 0.95),
             sorted.length));
+  }
+
+  private static double[] array(List<Double> samples) {
+    return samples.stream().mapToDouble(Double::doubleValue).toArray();
   }
 
   private static double quantile(double[] sorted, double q) {
@@ -442,10 +517,12 @@ public final class Bench {
     out.println();
     String load = "in_flight_" + IN_FLIGHT;
     out.printf(
-        "Throughput, 2-of-3, %d in flight: %.0f signatures/s, median %.0f ms, no errors%n",
+        "Throughput, 2-of-3, %d in flight: %.0f signatures/s, median %.0f ms, no errors;"
+            + " processor time of all services and the client %.1f ms a signature%n",
         IN_FLIGHT,
         value("throughput", 2, 3, "group", load, "rate"),
-        value("throughput", 2, 3, "group", load, "latency"));
+        value("throughput", 2, 3, "group", load, "latency"),
+        value("throughput", 2, 3, "group", load, "processor_time"));
   }
 
   private double value(String scenario, Shape shape, SendMode mode, String phase, String metric) {

@@ -87,23 +87,30 @@ public final class Service implements AutoCloseable {
     return context;
   }
 
-  synchronized void start() {
+  /**
+   * Starts the service.
+   *
+   * @param more further Spring settings for this run, {@code --key=value}; they win over the others
+   */
+  synchronized void start(String... more) {
+    List<String> all = new ArrayList<>(arguments);
+    all.addAll(List.of(more));
     if (running()) {
       throw new IllegalStateException(name + " runs already");
     }
     try {
       Files.createDirectories(folder);
       if (ownProcess) {
-        process = launch();
+        process = launch(all);
       } else {
-        context = program.inJvm().apply(arguments.toArray(String[]::new));
+        context = program.inJvm().apply(all.toArray(String[]::new));
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  private Process launch() throws IOException {
+  private Process launch(List<String> all) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
@@ -118,7 +125,7 @@ public final class Service implements AutoCloseable {
             "-cp",
             classPath(),
             program.main().getName()));
-    command.addAll(arguments);
+    command.addAll(all);
     return new ProcessBuilder(command)
         .redirectErrorStream(true)
         .redirectOutput(ProcessBuilder.Redirect.appendTo(log().toFile()))
