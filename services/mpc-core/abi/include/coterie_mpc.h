@@ -21,10 +21,13 @@ extern "C" {
 #endif
 
 /* What mpc_abi_version returns for this header. */
-#define MPC_ABI_VERSION 1
+#define MPC_ABI_VERSION 2
 
 /* Largest accepted input of any function, in bytes. */
 #define MPC_MAX_INPUT 4194304
+
+/* Most presignatures that one vault can have, counting those being made. Above it no session that makes one starts. */
+#define MPC_MAX_PRESIGNATURES 65536
 
 typedef int32_t mpc_code;
 
@@ -53,7 +56,10 @@ typedef struct mpc_buffer {
     size_t len;
 } mpc_buffer;
 
-/* Holds the data key of one party; freed, and wiped, by mpc_vault_free. */
+/*
+ * Holds the data key of one party, and a one-time key for each presignature made with it; freed, and wiped, by
+ * mpc_vault_free.
+ */
 typedef struct mpc_vault mpc_vault;
 
 /* One party's run of one protocol; freed, and wiped, by mpc_session_free. */
@@ -86,6 +92,12 @@ mpc_code mpc_vault_seal(const mpc_vault *vault, mpc_view label, mpc_view plainte
 mpc_code mpc_vault_unseal(const mpc_vault *vault, mpc_view label, mpc_view sealed, mpc_buffer *out);
 
 /*
+ * Makes a presignature useless without using it. One that the vault does not have (any more) is no error.
+ * presignature_id: 32 bytes, Done.presignature_id.
+ */
+mpc_code mpc_vault_drop_presignature(const mpc_vault *vault, mpc_view presignature_id);
+
+/*
  * Makes the Ed25519 key with which a party signs the envelopes that may have to serve as evidence.
  * party_name: 1 to 255 bytes of UTF-8, stored in the blob and bound to it.
  * sealed_identity: for mpc_session_start. evidence_public_key: 32 bytes for the roster. Both freed with mpc_buffer_free.
@@ -95,8 +107,12 @@ mpc_code mpc_identity_create(const mpc_vault *vault, mpc_view party_name, mpc_bu
 
 /*
  * Starts one session.
- * vault: null only for an observer. config: coterie.core.v1.SessionConfig. sealed_identity: empty for an observer.
- * sealed_share: empty for key generation and for an observer.
+ * vault: null only for an observer. config: coterie.core.v1.SessionConfig; a field that the protocol does not take must be
+ * empty. sealed_identity: for key generation and refresh; not looked at otherwise. sealed_share: for signing with it,
+ * presigning and refresh; empty otherwise.
+ * A presignature is sealed under a random key of its own that only this vault has. The start of a session that is to use
+ * it destroys that key, whatever comes of the session: the same blob never opens again, nor in another vault, even one of
+ * the same data key.
  * out: freed with mpc_session_free. step: coterie.core.v1.Step. error_detail: UTF-8 without secrets, set only when the
  * code is MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED. step and error_detail are freed with mpc_buffer_free.
  */

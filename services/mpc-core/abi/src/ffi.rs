@@ -15,9 +15,11 @@ use crate::session::{AnySession, StartError};
 use crate::vault::Vault;
 
 /// `MPC_ABI_VERSION`.
-pub const MPC_ABI_VERSION: i32 = 1;
+pub const MPC_ABI_VERSION: i32 = 2;
 /// `MPC_MAX_INPUT`.
 pub const MPC_MAX_INPUT: usize = 4_194_304;
+/// `MPC_MAX_PRESIGNATURES`.
+pub const MPC_MAX_PRESIGNATURES: usize = crate::vault::MAX_PRESIGNATURES;
 
 /// Result of a call.
 pub type mpc_code = i32;
@@ -226,6 +228,24 @@ pub unsafe extern "C" fn mpc_vault_unseal(
     })
 }
 
+/// Makes a presignature useless without using it.
+///
+/// # Safety
+/// `vault` is a live vault or null, the view is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_vault_drop_presignature(
+    vault: *const mpc_vault,
+    presignature_id: mpc_view,
+) -> mpc_code {
+    guarded(|| {
+        // SAFETY: live or null, and a valid view, by contract.
+        let (Some(vault), Some(id)) = (unsafe { (vault.as_ref(), presignature_id.bytes()) }) else {
+            return MPC_INVALID_ARGUMENT;
+        };
+        if vault.0.drop_presignature(id).is_ok() { MPC_OK } else { MPC_INVALID_ARGUMENT }
+    })
+}
+
 /// Makes an evidence key.
 ///
 /// # Safety
@@ -397,7 +417,7 @@ mod tests {
             key_id: "keys/poison".to_owned(),
             epoch: 1,
             payload: Vec::new(),
-            key_public: None,
+            ..crate::proto::SessionConfig::default()
         };
         let vault = Vault::open(&[1; 32]).unwrap();
         let (identity, evidence_key) = vault.create_identity(b"me").unwrap();

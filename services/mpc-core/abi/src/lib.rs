@@ -2,7 +2,10 @@
 //!
 //! No cryptography lives here: bytes are checked, handed to `engine` and `protocols`, and handed back.
 
+mod bls;
+mod ecdsa;
 mod ffi;
+mod inputs;
 mod os_rng;
 pub mod proto;
 mod session;

@@ -1,6 +1,6 @@
 //! The messages of `proto/coterie/core/v1/core.proto`, by hand, so that no compiler is needed to build the core.
 //!
-//! `tests/proto_drift.rs` compares names, numbers and types with the file.
+//! `tests/drift.rs` compares names, numbers and types with the file.
 
 use prost::{Enumeration, Message, Oneof};
 use zeroize::Zeroize;
@@ -15,6 +15,16 @@ pub enum ProtocolId {
     BlsKeygen1 = 1,
     /// Signing.
     BlsSign1 = 2,
+    /// Key generation.
+    EcdsaKeygen1 = 3,
+    /// Signing in three rounds.
+    EcdsaSign1 = 4,
+    /// A presignature.
+    EcdsaPresign1 = 5,
+    /// Signing with a presignature.
+    EcdsaSignPresigned1 = 6,
+    /// New shares for the same parties.
+    EcdsaRefresh1 = 7,
 }
 
 /// `Party`.

@@ -1,16 +1,25 @@
-//! The data key of one party and what is sealed under it.
+//! The data key of one party, what is sealed under it, and what lives only as long as the vault does.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::seal::{DataKey, MAX_LABEL_BYTES, SealKind, UnsealFailed};
-use engine::{EvidenceKey, Secret};
+use engine::seal::{DATA_KEY_BYTES, DataKey, MAX_LABEL_BYTES, SealKind, ShareLabel, UnsealFailed};
+use engine::{EvidenceKey, PartyId, PartySet, Secret, SetupError};
+use rand_core::Rng;
 use zeroize::Zeroize;
 
 use crate::os_rng::OsRng;
 
+/// Most presignatures that a vault can have: those that are kept and those being made.
+pub(crate) const MAX_PRESIGNATURES: usize = 65_536;
+/// Bytes of the number that names a presignature.
+pub(crate) const PRESIGNATURE_ID_BYTES: usize = 32;
+
 /// Shared by the vault handle and the sessions started with it.
 pub struct Vault {
     pub(crate) key: Arc<DataKey>,
+    pub(crate) one_time_keys: OneTimeKeys,
+    pub(crate) exclusions: Exclusions,
 }
 
 /// An argument that no correct caller passes.
@@ -19,12 +28,16 @@ pub struct InvalidArgument;
 
 impl Vault {
     pub(crate) fn open(data_key: &[u8]) -> Result<Self, InvalidArgument> {
-        let mut key = Secret::new([0u8; engine::seal::DATA_KEY_BYTES]);
-        if data_key.len() != engine::seal::DATA_KEY_BYTES {
+        let mut key = Secret::new([0u8; DATA_KEY_BYTES]);
+        if data_key.len() != DATA_KEY_BYTES {
             return Err(InvalidArgument);
         }
         key.expose_mut().copy_from_slice(data_key);
-        Ok(Self { key: Arc::new(DataKey::new(key)) })
+        Ok(Self {
+            key: Arc::new(DataKey::new(key)),
+            one_time_keys: OneTimeKeys::default(),
+            exclusions: Exclusions::default(),
+        })
     }
 
     pub(crate) fn seal(&self, label: &[u8], plaintext: &[u8]) -> Result<Vec<u8>, InvalidArgument> {
@@ -57,5 +70,173 @@ impl Vault {
         let key = EvidenceKey::from_seed(&seed);
         seed.expose_mut().zeroize();
         Ok(key)
+    }
+
+    /// Makes a presignature useless without using it.
+    pub(crate) fn drop_presignature(&self, id: &[u8]) -> Result<(), InvalidArgument> {
+        let id = id.try_into().map_err(|_| InvalidArgument)?;
+        self.one_time_keys.discard(id);
+        Ok(())
+    }
+}
+
+/// The key under which each presignature is sealed: random, one for each, never outside this process, and gone before the
+/// presignature is used. So no blob opens twice, or after a restart, or from a copy of a store, whoever kept it.
+#[derive(Clone, Default)]
+pub(crate) struct OneTimeKeys(Arc<Mutex<KeyTable>>);
+
+#[derive(Default)]
+struct KeyTable {
+    keys: BTreeMap<([u8; PRESIGNATURE_ID_BYTES], PartyId), DataKey>,
+    /// Places of presignatures that are being made.
+    reserved: usize,
+}
+
+/// A place in the table for a presignature that is being made. Given back when dropped.
+pub(crate) struct ReservedPlace(OneTimeKeys);
+
+impl OneTimeKeys {
+    /// A place, so that what two rounds made cannot fail to find one.
+    pub(crate) fn reserve(&self) -> Result<ReservedPlace, SetupError> {
+        let mut table = self.table();
+        if table.keys.len() + table.reserved >= MAX_PRESIGNATURES {
+            return Err(SetupError::PresignaturesFull);
+        }
+        table.reserved += 1;
+        drop(table);
+        Ok(ReservedPlace(self.clone()))
+    }
+
+    /// Hands out the key of a presignature, once.
+    pub(crate) fn take(&self, id: &[u8; PRESIGNATURE_ID_BYTES], party: PartyId) -> Option<DataKey> {
+        self.table().keys.remove(&(*id, party))
+    }
+
+    fn discard(&self, id: [u8; PRESIGNATURE_ID_BYTES]) {
+        let mut table = self.table();
+        let Some(lowest) = PartyId::new(1) else { return };
+        let of_this_name = |(name, _): &&([u8; PRESIGNATURE_ID_BYTES], PartyId)| *name == id;
+        let keys: Vec<_> =
+            table.keys.range((id, lowest)..).map(|(key, _)| key).take_while(of_this_name).copied().collect();
+        for key in keys {
+            table.keys.remove(&key);
+        }
+    }
+
+    /// Every operation leaves the table whole, so one that panicked elsewhere does not spoil it.
+    fn table(&self) -> MutexGuard<'_, KeyTable> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ReservedPlace {
+    /// Puts a new key into the place for what `seal` seals under it. `None`, and no key, if there is one for this name already.
+    pub(crate) fn fill(
+        &self,
+        id: [u8; PRESIGNATURE_ID_BYTES],
+        party: PartyId,
+        seal: impl FnOnce(&DataKey) -> Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
+        let mut random = Secret::new([0u8; DATA_KEY_BYTES]);
+        OsRng.fill_bytes(random.expose_mut());
+        let key = DataKey::new(random);
+        let blob = seal(&key)?;
+        let mut table = self.0.table();
+        if table.keys.contains_key(&(id, party)) {
+            return None;
+        }
+        table.keys.insert((id, party), key);
+        Some(blob)
+    }
+}
+
+impl Drop for ReservedPlace {
+    fn drop(&mut self) {
+        let mut table = self.0.table();
+        table.reserved = table.reserved.saturating_sub(1);
+    }
+}
+
+/// Peers whose pair with a share was given up. Sessions that ran side by side all began with the share as it was before: what
+/// one of them destroyed, the share that another one returns must not bring back.
+#[derive(Clone, Default)]
+pub(crate) struct Exclusions(Arc<Mutex<BTreeMap<Vec<u8>, PartySet>>>);
+
+impl Exclusions {
+    /// Adds `culprits` to those excluded from a share, and returns them all.
+    pub(crate) fn add(&self, share: &ShareLabel, culprits: &[PartyId]) -> PartySet {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let excluded = table.entry(share.encode()).or_default();
+        *excluded = excluded.iter().chain(culprits.iter().copied()).collect();
+        excluded.clone()
+    }
+
+    /// Those excluded from a share.
+    pub(crate) fn of(&self, share: &ShareLabel) -> PartySet {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.get(&share.encode()).cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(keys: &OneTimeKeys) -> (usize, usize) {
+        let table = keys.table();
+        (table.reserved, table.keys.len())
+    }
+
+    #[test]
+    fn table_of_one_time_keys_is_bounded() {
+        let keys = OneTimeKeys::default();
+        let party = PartyId::new(1).unwrap();
+        let place = keys.reserve().unwrap();
+        keys.table().reserved = MAX_PRESIGNATURES;
+        assert!(matches!(keys.reserve(), Err(SetupError::PresignaturesFull)));
+        keys.table().reserved = MAX_PRESIGNATURES - 1;
+        let last = keys.reserve().unwrap();
+        assert!(keys.reserve().is_err());
+        // A place that is given back, or whose presignature was used, is free again.
+        drop(last);
+        assert!(place.fill([1; 32], party, |_| Some(Vec::new())).is_some());
+        drop(place);
+        assert_eq!(counts(&keys), (MAX_PRESIGNATURES - 2, 1));
+        let another = keys.reserve().unwrap();
+        assert!(keys.reserve().is_err());
+        assert!(keys.take(&[1; 32], party).is_some());
+        assert!(keys.take(&[1; 32], party).is_none());
+        assert!(keys.reserve().is_ok());
+        drop(another);
+    }
+
+    #[test]
+    fn a_name_has_one_key() {
+        let keys = OneTimeKeys::default();
+        let (one, two) = (PartyId::new(1).unwrap(), PartyId::new(2).unwrap());
+        let seal = |_: &DataKey| Some(vec![1]);
+        assert!(keys.reserve().unwrap().fill([1; 32], one, seal).is_some());
+        assert!(keys.reserve().unwrap().fill([1; 32], one, seal).is_none());
+        assert!(keys.reserve().unwrap().fill([1; 32], two, seal).is_some());
+        assert!(keys.reserve().unwrap().fill([2; 32], one, |_| None).is_none());
+        keys.discard([1; 32]);
+        assert_eq!(counts(&keys), (0, 0));
+    }
+
+    #[test]
+    fn exclusions_of_a_share_add_up() {
+        let exclusions = Exclusions::default();
+        let label = |epoch| ShareLabel {
+            family: "f".to_owned(),
+            key_id: "k".to_owned(),
+            party: PartyId::new(1).unwrap(),
+            epoch,
+            threshold: engine::Threshold::new(2).unwrap(),
+        };
+        let (two, three) = (PartyId::new(2).unwrap(), PartyId::new(3).unwrap());
+        assert_eq!(exclusions.add(&label(1), &[two]).len(), 1);
+        assert_eq!(exclusions.add(&label(1), &[three, two]).len(), 2);
+        assert_eq!(exclusions.of(&label(1)).len(), 2);
+        assert!(exclusions.of(&label(2)).is_empty());
     }
 }

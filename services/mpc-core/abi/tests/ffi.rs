@@ -2,172 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::collections::{BTreeMap, VecDeque};
+mod common;
+
+use std::collections::BTreeMap;
 use std::ptr::{null, null_mut};
 
-use coterie_mpc::proto::{self, Progress, SessionConfig, Step};
+use common::{NOTHING, Party, Session, Vault, config, empty, is_empty, parties, run, stale, take, view};
+use coterie_mpc::proto::{self, Progress, SessionConfig};
 use coterie_mpc::*;
 use prost::Message;
-
-const NOTHING: mpc_view = mpc_view { data: null(), len: 0 };
-
-fn view(bytes: &[u8]) -> mpc_view {
-    mpc_view { data: bytes.as_ptr(), len: bytes.len() }
-}
-
-fn empty() -> mpc_buffer {
-    mpc_buffer { data: null_mut(), len: 0 }
-}
-
-/// Something that a failing call has to clear.
-fn stale() -> mpc_buffer {
-    mpc_buffer { data: std::ptr::without_provenance_mut(8), len: 99 }
-}
-
-fn is_empty(buffer: &mpc_buffer) -> bool {
-    buffer.data.is_null() && buffer.len == 0
-}
-
-fn take(mut buffer: mpc_buffer) -> Vec<u8> {
-    if buffer.data.is_null() {
-        return Vec::new();
-    }
-    let bytes = unsafe { std::slice::from_raw_parts(buffer.data, buffer.len) }.to_vec();
-    unsafe { mpc_buffer_free(&mut buffer) };
-    assert!(is_empty(&buffer));
-    bytes
-}
-
-struct Vault(*mut mpc_vault);
-
-impl Vault {
-    fn new(byte: u8) -> Self {
-        let mut vault = null_mut();
-        assert_eq!(unsafe { mpc_vault_open(view(&[byte; 32]), &mut vault) }, MPC_OK);
-        Self(vault)
-    }
-
-    fn identity(&self, name: &str) -> (Vec<u8>, Vec<u8>) {
-        let (mut sealed, mut public) = (empty(), empty());
-        let code = unsafe { mpc_identity_create(self.0, view(name.as_bytes()), &mut sealed, &mut public) };
-        assert_eq!(code, MPC_OK);
-        (take(sealed), take(public))
-    }
-}
-
-impl Drop for Vault {
-    fn drop(&mut self) {
-        unsafe { mpc_vault_free(self.0) };
-    }
-}
-
-struct Session(*mut mpc_session);
-
-impl Session {
-    fn start(
-        vault: Option<&Vault>,
-        config: &[u8],
-        identity: &[u8],
-        share: &[u8],
-    ) -> Result<(Self, Step), (i32, String)> {
-        let vault = vault.map_or(null(), |vault| vault.0.cast_const());
-        let (mut session, mut step, mut detail) = (std::ptr::without_provenance_mut(8), stale(), stale());
-        let code = unsafe {
-            mpc_session_start(
-                vault,
-                view(config),
-                view(identity),
-                view(share),
-                &mut session,
-                &mut step,
-                &mut detail,
-            )
-        };
-        if code == MPC_OK {
-            assert!(is_empty(&detail));
-            return Ok((Self(session), Step::decode(take(step).as_slice()).unwrap()));
-        }
-        assert!(session.is_null() && is_empty(&step));
-        Err((code, String::from_utf8(take(detail)).unwrap()))
-    }
-
-    fn handle(&mut self, from: u32, envelope: &[u8]) -> Step {
-        let mut step = stale();
-        assert_eq!(unsafe { mpc_session_handle(self.0, from, view(envelope), &mut step) }, MPC_OK);
-        Step::decode(take(step).as_slice()).unwrap()
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        unsafe { mpc_session_free(self.0) };
-    }
-}
-
-struct Party {
-    id: u32,
-    vault: Vault,
-    identity: Vec<u8>,
-    evidence_key: Vec<u8>,
-}
-
-fn parties(count: u32) -> Vec<Party> {
-    (1..=count)
-        .map(|id| {
-            let vault = Vault::new(u8::try_from(id).unwrap());
-            let (identity, evidence_key) = vault.identity(&format!("party-{id}"));
-            Party { id, vault, identity, evidence_key }
-        })
-        .collect()
-}
-
-fn config(protocol: proto::ProtocolId, own: u32, parties: &[&Party], threshold: u32) -> SessionConfig {
-    SessionConfig {
-        protocol: protocol.into(),
-        session_id: vec![5; 32],
-        own,
-        parties: parties
-            .iter()
-            .map(|party| proto::Party { id: party.id, evidence_key: party.evidence_key.clone() })
-            .collect(),
-        threshold,
-        key_id: "keys/ffi".to_owned(),
-        epoch: 1,
-        payload: Vec::new(),
-        key_public: None,
-    }
-}
-
-/// Delivers everything, first come first served.
-fn run(mut sessions: BTreeMap<u32, (Session, Step)>) -> BTreeMap<u32, proto::Done> {
-    let mut done = BTreeMap::new();
-    let mut queue = VecDeque::new();
-    let all: Vec<u32> = sessions.keys().copied().collect();
-    let mut settle = |id: u32, step: Step, queue: &mut VecDeque<(u32, u32, Vec<u8>)>| {
-        for outgoing in step.outgoing {
-            for to in
-                all.iter().filter(|to| **to != id && (outgoing.recipient == 0 || **to == outgoing.recipient))
-            {
-                queue.push_back((id, *to, outgoing.envelope.clone()));
-            }
-        }
-        match step.progress.unwrap() {
-            Progress::Done(result) => {
-                done.insert(id, result);
-            }
-            Progress::Abort(abort) => panic!("{}", abort.detail),
-            Progress::Waiting(_) | Progress::Dropped(_) => {}
-        }
-    };
-    for (id, (_, step)) in &mut sessions {
-        settle(*id, std::mem::take(step), &mut queue);
-    }
-    while let Some((from, to, envelope)) = queue.pop_front() {
-        let step = sessions.get_mut(&to).unwrap().0.handle(from, &envelope);
-        settle(to, step, &mut queue);
-    }
-    done
-}
 
 fn keygen(parties: &[Party], threshold: u32) -> BTreeMap<u32, proto::Done> {
     let all: Vec<&Party> = parties.iter().collect();
@@ -183,7 +26,7 @@ fn keygen(parties: &[Party], threshold: u32) -> BTreeMap<u32, proto::Done> {
 
 #[test]
 fn key_generation_and_signing_through_the_interface() {
-    assert_eq!(mpc_abi_version(), 1);
+    assert_eq!(mpc_abi_version(), MPC_ABI_VERSION);
     let parties = parties(3);
     let keys = keygen(&parties, 2);
     assert_eq!(keys.len(), 3);
@@ -313,6 +156,12 @@ fn every_function_refuses_every_bad_argument() {
         assert_eq!(mpc_vault_seal(vault.0, NOTHING, NOTHING, null_mut()), invalid);
         assert_eq!(mpc_vault_unseal(vault.0, NOTHING, NOTHING, null_mut()), invalid);
 
+        for id in [hole, huge, NOTHING, view(&[1; 31]), view(&[1; 33])] {
+            assert_eq!(mpc_vault_drop_presignature(vault.0, id), invalid);
+        }
+        assert_eq!(mpc_vault_drop_presignature(null(), view(&[1; 32])), invalid);
+        assert_eq!(mpc_vault_drop_presignature(vault.0, view(&[1; 32])), MPC_OK);
+
         for name in [hole, huge, NOTHING, view(&long), view(&[0xff, 0xfe])] {
             let (mut sealed, mut public) = (stale(), stale());
             assert_eq!(mpc_identity_create(vault.0, name, &mut sealed, &mut public), invalid);
@@ -423,6 +272,9 @@ fn setup_is_refused_with_a_reason() {
     );
     let unexpected = refused("an input was given that the protocol does not take");
     assert_eq!(start(&|c| c.key_public = Some(proto::KeyPublic::default())), unexpected);
+    assert_eq!(start(&|c| c.derivation_path = vec![0]), unexpected);
+    assert_eq!(start(&|c| c.presignature_id = vec![1; 32]), unexpected);
+    assert_eq!(start(&|c| c.sealed_presignature = vec![1]), unexpected);
     let bytes = base.encode_to_vec();
     assert_eq!(Session::start(Some(&me.vault), &bytes, &me.identity, &[1]).err(), unexpected);
     assert_eq!(
@@ -489,6 +341,7 @@ fn signing_setup_is_refused_with_a_reason() {
     );
     assert_eq!(observe(Some(proto::KeyPublic::default()), &[]), invalid);
     assert_eq!(observe(Some(proto::KeyPublic { public_key: vec![0; 48], ..public.clone() }), &[]), invalid);
+    assert_eq!(observe(Some(proto::KeyPublic { chain_code: vec![0; 32], ..public.clone() }), &[]), invalid);
     assert_eq!(observe(Some(proto::KeyPublic { threshold: 3, ..public.clone() }), &[]), invalid);
     assert_eq!(
         observe(Some(proto::KeyPublic { proof_of_possession: vec![], ..public.clone() }), &[]),

@@ -328,6 +328,16 @@ pub enum SetupError {
     PayloadInvalid,
     /// The share holds nothing for one of the signers, which was excluded after a failed check.
     PeerExcluded,
+    /// The derivation path is too long, or has a hardened step.
+    DerivationPathInvalid,
+    /// The presignature's id is not 32 bytes.
+    PresignatureIdLength,
+    /// The sealed presignature is missing.
+    PresignatureMissing,
+    /// The vault has no presignature of this id: it was used, dropped, or made by another vault.
+    PresignatureUnknown,
+    /// The vault has as many presignatures as it can have.
+    PresignaturesFull,
 }
 
 impl fmt::Display for SetupError {
@@ -359,6 +369,13 @@ impl fmt::Display for SetupError {
             SetupError::KeyPublicInvalid => "key_public is not valid for this key, epoch and threshold",
             SetupError::PayloadInvalid => "payload does not say what the protocol needs",
             SetupError::PeerExcluded => "a signer is excluded by this party's share",
+            SetupError::DerivationPathInvalid => "derivation_path is too long or has a hardened step",
+            SetupError::PresignatureIdLength => "presignature_id is not 32 bytes",
+            SetupError::PresignatureMissing => "sealed presignature is missing",
+            SetupError::PresignatureUnknown => {
+                "the vault has no such presignature, or had it and it was used"
+            }
+            SetupError::PresignaturesFull => "the vault has as many presignatures as it can have",
         })
     }
 }

@@ -78,7 +78,7 @@ impl KeyPublic {
         let public_key = decode_point(reader.array()?).ok_or(Malformed)?;
         let chain_code = *reader.array()?;
         let count = usize::from(reader.u16()?);
-        if count > MAX_PARTIES || threshold.get() > count || threshold.get() < 2 || epoch == 0 {
+        if count > MAX_PARTIES {
             return Err(Malformed);
         }
         let verification_shares = (0..count)
@@ -87,10 +87,19 @@ impl KeyPublic {
                 Ok((party, decode_point(reader.array()?).ok_or(Malformed)?))
             })
             .collect::<Result<Vec<_>, Malformed>>()?;
-        if !verification_shares.is_sorted_by(|(a, _), (b, _)| a < b) {
-            return Err(Malformed);
-        }
-        Ok(Self { key_id, epoch, threshold, public_key, chain_code, verification_shares })
+        let public = Self { key_id, epoch, threshold, public_key, chain_code, verification_shares };
+        if public.well_formed() { Ok(public) } else { Err(Malformed) }
+    }
+
+    /// Whether counts and order are right: 2 <= threshold <= parties <= [`MAX_PARTIES`], parties strictly ascending.
+    pub fn well_formed(&self) -> bool {
+        let shares = &self.verification_shares;
+        (2..=shares.len()).contains(&self.threshold.get())
+            && shares.len() <= MAX_PARTIES
+            && shares.is_sorted_by(|(a, _), (b, _)| a < b)
+            && !self.key_id.is_empty()
+            && self.key_id.len() <= MAX_KEY_ID_BYTES
+            && self.epoch > 0
     }
 }
 

@@ -18,6 +18,6 @@ pub use key::{FAMILY, KeyPublic, KeyShare};
 pub use keygen::{Keygen, Refresh};
 pub use presign::Presigning;
 pub use presignature::Presignature;
-pub use primitives::secp256k1::Point;
+pub use primitives::secp256k1::{Point, decode_point, encode_point};
 pub use sign::{PresignedSigning, SignInput, SignPayload, Signing};
 pub use signature::Signature;

@@ -103,6 +103,11 @@ record Deviation(Kind kind, int round) {
     }
 
     @Override
+    public void dropPresignature(byte[] id) {
+      vault.dropPresignature(id);
+    }
+
+    @Override
     public MpcSession start(SessionConfig config, byte[] sealedIdentity, byte[] sealedShare) {
       Deviation deviation = current;
       MpcSession one = vault.start(config, sealedIdentity, sealedShare);

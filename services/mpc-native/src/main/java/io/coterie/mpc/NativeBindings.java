@@ -24,7 +24,7 @@ import java.util.TreeMap;
  */
 final class NativeBindings {
   /** {@code MPC_ABI_VERSION}. */
-  static final int ABI_VERSION = 1;
+  static final int ABI_VERSION = 2;
 
   /** {@code MPC_MAX_INPUT}, bytes. */
   static final int MAX_INPUT = 4_194_304;
@@ -43,32 +43,35 @@ final class NativeBindings {
 
   static final Map<String, FunctionDescriptor> FUNCTIONS =
       new TreeMap<>(
-          Map.of(
-              "mpc_abi_version",
-              FunctionDescriptor.of(JAVA_INT),
-              "mpc_vault_open",
-              FunctionDescriptor.of(JAVA_INT, VIEW, ADDRESS),
-              "mpc_vault_free",
-              FunctionDescriptor.ofVoid(ADDRESS),
-              "mpc_vault_seal",
-              FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS),
-              "mpc_vault_unseal",
-              FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS),
-              "mpc_identity_create",
-              FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, ADDRESS, ADDRESS),
-              "mpc_session_start",
-              FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, VIEW, ADDRESS, ADDRESS, ADDRESS),
-              "mpc_session_handle",
-              FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, VIEW, ADDRESS),
-              "mpc_session_free",
-              FunctionDescriptor.ofVoid(ADDRESS),
-              "mpc_buffer_free",
-              FunctionDescriptor.ofVoid(ADDRESS)));
+          Map.ofEntries(
+              Map.entry("mpc_abi_version", FunctionDescriptor.of(JAVA_INT)),
+              Map.entry("mpc_vault_open", FunctionDescriptor.of(JAVA_INT, VIEW, ADDRESS)),
+              Map.entry("mpc_vault_free", FunctionDescriptor.ofVoid(ADDRESS)),
+              Map.entry(
+                  "mpc_vault_seal", FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS)),
+              Map.entry(
+                  "mpc_vault_unseal",
+                  FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS)),
+              Map.entry(
+                  "mpc_vault_drop_presignature", FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW)),
+              Map.entry(
+                  "mpc_identity_create",
+                  FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, ADDRESS, ADDRESS)),
+              Map.entry(
+                  "mpc_session_start",
+                  FunctionDescriptor.of(
+                      JAVA_INT, ADDRESS, VIEW, VIEW, VIEW, ADDRESS, ADDRESS, ADDRESS)),
+              Map.entry(
+                  "mpc_session_handle",
+                  FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, VIEW, ADDRESS)),
+              Map.entry("mpc_session_free", FunctionDescriptor.ofVoid(ADDRESS)),
+              Map.entry("mpc_buffer_free", FunctionDescriptor.ofVoid(ADDRESS))));
 
   private final MethodHandle vaultOpen;
   private final MethodHandle vaultFree;
   private final MethodHandle vaultSeal;
   private final MethodHandle vaultUnseal;
+  private final MethodHandle vaultDropPresignature;
   private final MethodHandle identityCreate;
   private final MethodHandle sessionStart;
   private final MethodHandle sessionHandle;
@@ -90,6 +93,7 @@ final class NativeBindings {
     vaultFree = handle(library, "mpc_vault_free");
     vaultSeal = handle(library, "mpc_vault_seal");
     vaultUnseal = handle(library, "mpc_vault_unseal");
+    vaultDropPresignature = handle(library, "mpc_vault_drop_presignature");
     identityCreate = handle(library, "mpc_identity_create");
     sessionStart = handle(library, "mpc_session_start");
     sessionHandle = handle(library, "mpc_session_handle");
@@ -147,6 +151,14 @@ final class NativeBindings {
       MemorySegment vault, MemorySegment label, MemorySegment sealed, MemorySegment out) {
     try {
       return (int) vaultUnseal.invokeExact(vault, label, sealed, out);
+    } catch (Throwable e) {
+      throw cannotHappen(e);
+    }
+  }
+
+  int vaultDropPresignature(MemorySegment vault, MemorySegment presignatureId) {
+    try {
+      return (int) vaultDropPresignature.invokeExact(vault, presignatureId);
     } catch (Throwable e) {
       throw cannotHappen(e);
     }

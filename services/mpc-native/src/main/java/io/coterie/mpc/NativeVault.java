@@ -59,6 +59,20 @@ final class NativeVault implements Vault {
   }
 
   @Override
+  public void dropPresignature(byte[] id) {
+    whileOpen(
+        vault -> {
+          try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
+            int code = bindings.vaultDropPresignature(vault, call.view(id));
+            if (code != NativeBindings.OK) {
+              throw NativeBindings.failure(code, "");
+            }
+            return code;
+          }
+        });
+  }
+
+  @Override
   public SealedIdentity createIdentity(String partyName) {
     return whileOpen(
         vault -> {

@@ -2,8 +2,17 @@ package io.coterie.mpc;
 
 import io.coterie.proto.core.v1.SessionConfig;
 
-/** The data key inside the native core: what opens and seals a party's shares. Thread-safe. */
+/**
+ * The data key inside the native core: what opens and seals a party's shares. Thread-safe.
+ *
+ * <p>It also has, for each presignature that its sessions made, a random one-time key, which never
+ * leaves the core: {@link #start} of a session that is to use the presignature destroys that key
+ * before anything else, so that a sealed presignature opens once at most, in this vault only, and
+ * never after it was closed.
+ */
 public interface Vault extends AutoCloseable {
+  /** Most presignatures that one vault can have, counting those being made. */
+  int MAX_PRESIGNATURES = 65_536;
 
   /**
    * Seals a secret of the service. {@code label} is authenticated and must be given again to open
@@ -24,9 +33,17 @@ public interface Vault extends AutoCloseable {
   SealedIdentity createIdentity(String partyName);
 
   /**
+   * Makes a presignature useless without using it. One that the vault does not have is no error.
+   *
+   * @param id 32 bytes, {@code Done.presignature_id}
+   */
+  void dropPresignature(byte[] id);
+
+  /**
    * Starts a session as a party.
    *
-   * @param sealedShare the key share; empty for key generation
+   * @param sealedIdentity for key generation and refresh; not looked at otherwise
+   * @param sealedShare the key share; empty for key generation and for signing with a presignature
    * @throws MpcException with SETUP_REFUSED or UNSEAL_FAILED
    */
   MpcSession start(SessionConfig config, byte[] sealedIdentity, byte[] sealedShare);

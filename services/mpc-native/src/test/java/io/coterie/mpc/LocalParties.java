@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -62,8 +63,12 @@ final class LocalParties implements AutoCloseable {
   }
 
   SessionConfig keygen(int threshold) {
+    return keygen(ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1, threshold);
+  }
+
+  SessionConfig keygen(ProtocolId protocol, int threshold) {
     return SessionConfig.newBuilder()
-        .setProtocol(ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1)
+        .setProtocol(protocol)
         .setSessionId(ByteString.copyFrom(bytes(32)))
         .addAllParties(roster(ids()))
         .setThreshold(threshold)
@@ -73,15 +78,20 @@ final class LocalParties implements AutoCloseable {
   }
 
   SessionConfig sign(KeyPublic key, byte[] message, List<Integer> signingSet) {
-    return SessionConfig.newBuilder()
-        .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
-        .setSessionId(ByteString.copyFrom(bytes(32)))
-        .addAllParties(roster(signingSet))
-        .setThreshold(key.getThreshold())
-        .setKeyId(key.getKeyId())
-        .setEpoch(key.getEpoch())
+    return session(ProtocolId.PROTOCOL_ID_BLS_SIGN_1, key, signingSet)
         .setPayload(ByteString.copyFrom(message))
         .build();
+  }
+
+  /** A session about a key, without what it is to do. */
+  SessionConfig.Builder session(ProtocolId protocol, KeyPublic key, List<Integer> ids) {
+    return SessionConfig.newBuilder()
+        .setProtocol(protocol)
+        .setSessionId(ByteString.copyFrom(bytes(32)))
+        .addAllParties(roster(ids))
+        .setThreshold(key.getThreshold())
+        .setKeyId(key.getKeyId())
+        .setEpoch(key.getEpoch());
   }
 
   MpcSession start(int party, SessionConfig config, byte[] sealedShare) {
@@ -97,9 +107,16 @@ final class LocalParties implements AutoCloseable {
 
   /** Runs key generation. */
   Map<Integer, Done> keygen(SessionConfig config) {
+    return run(config, id -> config, id -> NO_SHARE);
+  }
+
+  /** Runs a session of its parties only, in which each has its own configuration and share. */
+  Map<Integer, Done> run(
+      SessionConfig config, IntFunction<SessionConfig> configs, IntFunction<byte[]> shares) {
     Map<Integer, MpcSession> sessions = new TreeMap<>();
-    for (int id : ids()) {
-      sessions.put(id, start(id, config, NO_SHARE));
+    for (Party party : config.getPartiesList()) {
+      int id = party.getId();
+      sessions.put(id, start(id, configs.apply(id), shares.apply(id)));
     }
     return run(sessions);
   }
@@ -118,7 +135,7 @@ final class LocalParties implements AutoCloseable {
   }
 
   /** Carries envelopes until every session is done, then closes them. */
-  private static Map<Integer, Done> run(Map<Integer, MpcSession> sessions) {
+  static Map<Integer, Done> run(Map<Integer, MpcSession> sessions) {
     Map<Integer, Done> done = new TreeMap<>();
     Deque<Sent> network = new ArrayDeque<>();
     sessions.forEach((id, session) -> take(id, session.firstStep(), sessions, network, done));

@@ -111,6 +111,20 @@ class RawCallTest {
   }
 
   @Test
+  void vault_drop_presignature() {
+    MemorySegment id = view(new byte[32]);
+    assertThat(bindings.vaultDropPresignature(vault, id)).isZero();
+    assertThat(bindings.vaultDropPresignature(NULL, id)).isEqualTo(INVALID_ARGUMENT);
+    List<MemorySegment> bad = new ArrayList<>(badViews());
+    bad.add(view());
+    bad.add(view(new byte[31]));
+    bad.add(view(new byte[33]));
+    for (MemorySegment view : bad) {
+      assertThat(bindings.vaultDropPresignature(vault, view)).isEqualTo(INVALID_ARGUMENT);
+    }
+  }
+
+  @Test
   void identity_create() {
     MemorySegment name = view((byte) 'a');
     MemorySegment out = dirty();

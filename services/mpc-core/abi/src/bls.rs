@@ -1,0 +1,119 @@
+//! Threshold BLS through the interface.
+
+use std::sync::Arc;
+
+use engine::seal::DataKey;
+use engine::{PartyId, SetupError, Threshold};
+use protocols::bls::{
+    FAMILY, KeyPublic, KeyShare, Keygen, OpenShareError, SignInput, SignOutput, Signing, VerificationShare,
+};
+
+use crate::inputs::{Inputs, SealedShare};
+use crate::os_rng::OsRng;
+use crate::proto;
+use crate::session::{Offered, Prepared, StartError, sealed};
+
+impl Offered for Keygen {
+    /// Seals the share.
+    type Kept = Arc<DataKey>;
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        let payload = inputs.payload();
+        inputs.party_only()?;
+        let settings = inputs.settings::<Self>(payload)?;
+        let identity = Some(inputs.identity()?);
+        let kept = Arc::clone(&inputs.vault()?.key);
+        Ok(Prepared { settings, identity, input: (), kept })
+    }
+
+    fn done(share: KeyShare, key: &mut Arc<DataKey>) -> proto::Done {
+        proto::Done {
+            sealed_share: sealed(share.seal(key, &mut OsRng)),
+            key_public: Some(key_public_message(share.public())),
+            ..proto::Done::default()
+        }
+    }
+}
+
+impl Offered for Signing {
+    type Kept = ();
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        let payload = inputs.payload();
+        if inputs.is_observer() {
+            let public = key_public(inputs.key_public()?)?;
+            let settings = inputs.settings::<Self>(payload)?;
+            let input = SignInput::Observer(Box::new(public));
+            return Ok(Prepared { settings, identity: None, input, kept: () });
+        }
+        let share = inputs.sealed_share(FAMILY)?;
+        let settings = inputs.settings::<Self>(payload)?;
+        let input = SignInput::Party(Box::new(open(&share)?));
+        Ok(Prepared { settings, identity: None, input, kept: () })
+    }
+
+    fn done(output: SignOutput, (): &mut ()) -> proto::Done {
+        let culprit = |(party, cause): (PartyId, engine::AbortCause)| proto::Culprit {
+            party: party.get().into(),
+            cause: i32::from(cause.number()),
+        };
+        proto::Done {
+            signature: output.signature.to_vec(),
+            culprits: output.culprits.into_iter().map(culprit).collect(),
+            ..proto::Done::default()
+        }
+    }
+}
+
+fn open(share: &SealedShare<'_>) -> Result<KeyShare, StartError> {
+    KeyShare::unseal(&share.key, share.blob, &share.label).map_err(StartError::from)
+}
+
+impl From<OpenShareError> for StartError {
+    fn from(error: OpenShareError) -> Self {
+        match error {
+            OpenShareError::Mismatch => SetupError::ShareMismatch.into(),
+            OpenShareError::Unseal => StartError::Unseal,
+            OpenShareError::Invalid => SetupError::ShareInvalid.into(),
+        }
+    }
+}
+
+fn key_public(public: proto::KeyPublic) -> Result<KeyPublic, SetupError> {
+    let invalid = SetupError::KeyPublicInvalid;
+    let share = |share: &proto::VerificationShare| {
+        let party = PartyId::new(share.party)?;
+        Some(VerificationShare { party, point: share.point.as_slice().try_into().ok()? })
+    };
+    let shares: Option<Vec<VerificationShare>> = public.verification_shares.iter().map(share).collect();
+    if !public.chain_code.is_empty() {
+        return Err(invalid);
+    }
+    Ok(KeyPublic {
+        public_key: public.public_key.as_slice().try_into().map_err(|_| invalid.clone())?,
+        threshold: Threshold::new(public.threshold).ok_or(invalid.clone())?,
+        key_id: public.key_id,
+        epoch: public.epoch,
+        verification_shares: shares.ok_or(invalid.clone())?,
+        proof_of_possession: public.proof_of_possession.as_slice().try_into().map_err(|_| invalid)?,
+    })
+}
+
+fn key_public_message(public: &KeyPublic) -> proto::KeyPublic {
+    proto::KeyPublic {
+        public_key: public.public_key.to_vec(),
+        threshold: u32::try_from(public.threshold.get()).unwrap_or(u32::MAX),
+        key_id: public.key_id.clone(),
+        epoch: public.epoch,
+        verification_shares: public
+            .verification_shares
+            .iter()
+            .map(|share| proto::VerificationShare {
+                party: share.party.get().into(),
+                point: share.point.to_vec(),
+            })
+            .collect(),
+        proof_of_possession: public.proof_of_possession.to_vec(),
+        chain_code: Vec::new(),
+    }
+}

@@ -1,0 +1,238 @@
+//! Threshold ECDSA through the interface.
+
+use std::sync::Arc;
+
+use engine::seal::{DataKey, ShareLabel};
+use engine::wire::Writer;
+use engine::{Abort, AbortCause, PartyId, SetupError, Threshold};
+use protocols::ecdsa::{
+    DerivationPath, FAMILY, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh,
+    SignInput, SignPayload, Signature, Signing, decode_point, encode_point,
+};
+
+use crate::inputs::{Inputs, SealedShare};
+use crate::os_rng::OsRng;
+use crate::proto;
+use crate::session::{Offered, Prepared, StartError, sealed};
+use crate::vault::{Exclusions, ReservedPlace};
+
+/// A share as a session began with it, for the case that a peer has to be excluded from it.
+pub(crate) struct KeptShare {
+    blob: Vec<u8>,
+    label: ShareLabel,
+    key: Arc<DataKey>,
+    exclusions: Exclusions,
+}
+
+impl Offered for Keygen {
+    /// Seals the share.
+    type Kept = Arc<DataKey>;
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        let payload = inputs.payload();
+        inputs.party_only()?;
+        let settings = inputs.settings::<Self>(payload)?;
+        let identity = Some(inputs.identity()?);
+        let kept = Arc::clone(&inputs.vault()?.key);
+        Ok(Prepared { settings, identity, input: (), kept })
+    }
+
+    fn done(share: KeyShare, key: &mut Arc<DataKey>) -> proto::Done {
+        share_done(&share, key)
+    }
+}
+
+impl Offered for Refresh {
+    /// Seals the share.
+    type Kept = Arc<DataKey>;
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        inputs.party_only()?;
+        let sealed_share = inputs.sealed_share(FAMILY)?;
+        let mut settings = inputs.settings::<Self>(Vec::new())?;
+        let identity = Some(inputs.identity()?);
+        let share = open(&sealed_share)?;
+        // The session is one of the epoch that it makes, and about the key as it was.
+        settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
+        let mut base = Writer::default();
+        share.public().encode(&mut base);
+        settings.payload = base.finish();
+        Ok(Prepared { settings, identity, input: share, kept: sealed_share.key })
+    }
+
+    fn done(share: KeyShare, key: &mut Arc<DataKey>) -> proto::Done {
+        share_done(&share, key)
+    }
+}
+
+impl Offered for Signing {
+    /// None at an observer.
+    type Kept = Option<KeptShare>;
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        let payload = sign_payload(&mut inputs, None)?;
+        if inputs.is_observer() {
+            let input = SignInput::Observer(Box::new(key_public(&inputs.key_public()?)?));
+            let settings = inputs.settings::<Self>(payload)?;
+            return Ok(Prepared { settings, identity: None, input, kept: None });
+        }
+        let sealed_share = inputs.sealed_share(FAMILY)?;
+        let settings = inputs.settings::<Self>(payload)?;
+        let (share, kept) = usable(&inputs, sealed_share)?;
+        let input = SignInput::Party(Box::new(share));
+        Ok(Prepared { settings, identity: None, input, kept: Some(kept) })
+    }
+
+    fn done(signature: Signature, _: &mut Option<KeptShare>) -> proto::Done {
+        signature_done(&signature)
+    }
+
+    fn share_after(abort: &Abort, kept: &mut Option<KeptShare>) -> Vec<u8> {
+        kept.as_ref().map_or_else(Vec::new, |share| share.after(abort))
+    }
+}
+
+impl Offered for Presigning {
+    type Kept = (KeptShare, ReservedPlace);
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        inputs.party_only()?;
+        let mut payload = Writer::default();
+        path(&mut inputs)?.encode(&mut payload);
+        let sealed_share = inputs.sealed_share(FAMILY)?;
+        let settings = inputs.settings::<Self>(payload.finish())?;
+        let (input, kept) = usable(&inputs, sealed_share)?;
+        let place = inputs.vault()?.one_time_keys.reserve()?;
+        Ok(Prepared { settings, identity: None, input, kept: (kept, place) })
+    }
+
+    fn done(presignature: Presignature, (_, place): &mut Self::Kept) -> proto::Done {
+        let (id, party) = (*presignature.id(), presignature.party());
+        let blob = place.fill(id, party, |key| presignature.seal(key, &mut OsRng));
+        proto::Done {
+            sealed_presignature: sealed(blob),
+            presignature_id: id.to_vec(),
+            ..proto::Done::default()
+        }
+    }
+
+    fn share_after(abort: &Abort, (share, _): &mut Self::Kept) -> Vec<u8> {
+        share.after(abort)
+    }
+}
+
+impl Offered for PresignedSigning {
+    type Kept = ();
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        let id = inputs.presignature_id()?;
+        let payload = sign_payload(&mut inputs, Some(id))?;
+        if inputs.is_observer() {
+            let input = SignInput::Observer(Box::new(key_public(&inputs.key_public()?)?));
+            let settings = inputs.settings::<Self>(payload)?;
+            return Ok(Prepared { settings, identity: None, input, kept: () });
+        }
+        let vault = inputs.vault()?;
+        let blob = inputs.sealed_presignature()?;
+        let settings = inputs.settings::<Self>(payload)?;
+        let party = settings.me.ok_or(SetupError::SelfNotInParties)?;
+        // From here on it is used up, whatever comes of it.
+        let key = vault.one_time_keys.take(&id, party).ok_or(SetupError::PresignatureUnknown)?;
+        let presignature = Presignature::unseal(&key, &blob).map_err(|_| StartError::Unseal)?;
+        let input = SignInput::Party(Box::new(presignature));
+        Ok(Prepared { settings, identity: None, input, kept: () })
+    }
+
+    fn done(signature: Signature, (): &mut ()) -> proto::Done {
+        signature_done(&signature)
+    }
+}
+
+impl KeptShare {
+    /// The share again, without what it had in common with those that failed a check of the transfers.
+    fn after(&self, abort: &Abort) -> Vec<u8> {
+        if abort.cause != AbortCause::TransferCheckFailed || abort.culprits.is_empty() {
+            return Vec::new();
+        }
+        let excluded = self.exclusions.add(&self.label, &abort.culprits);
+        let share = KeyShare::unseal(&self.key, &self.blob, &self.label).ok();
+        sealed(share.and_then(|mut share| {
+            excluded.iter().for_each(|peer| share.exclude(peer));
+            share.seal(&self.key, &mut OsRng)
+        }))
+    }
+}
+
+fn open(share: &SealedShare<'_>) -> Result<KeyShare, StartError> {
+    KeyShare::unseal(&share.key, share.blob, &share.label).map_err(StartError::from)
+}
+
+/// A share to multiply with. What another session has excluded since it was sealed is excluded here too.
+fn usable(inputs: &Inputs<'_>, sealed: SealedShare<'_>) -> Result<(KeyShare, KeptShare), StartError> {
+    let mut share = open(&sealed)?;
+    let exclusions = inputs.vault()?.exclusions.clone();
+    exclusions.of(&sealed.label).iter().for_each(|peer| share.exclude(peer));
+    let kept = KeptShare { blob: sealed.blob.to_vec(), label: sealed.label, key: sealed.key, exclusions };
+    Ok((share, kept))
+}
+
+fn path(inputs: &mut Inputs<'_>) -> Result<DerivationPath, SetupError> {
+    DerivationPath::new(&inputs.derivation_path()).ok_or(SetupError::DerivationPathInvalid)
+}
+
+fn sign_payload(inputs: &mut Inputs<'_>, presignature: Option<[u8; 32]>) -> Result<Vec<u8>, SetupError> {
+    let digest = inputs.payload().as_slice().try_into().map_err(|_| SetupError::PayloadLength)?;
+    Ok(SignPayload { digest, path: path(inputs)?, presignature }.encode())
+}
+
+fn share_done(share: &KeyShare, key: &DataKey) -> proto::Done {
+    proto::Done {
+        sealed_share: sealed(share.seal(key, &mut OsRng)),
+        key_public: Some(key_public_message(share.public())),
+        ..proto::Done::default()
+    }
+}
+
+fn signature_done(signature: &Signature) -> proto::Done {
+    proto::Done {
+        signature: signature.to_compact().to_vec(),
+        recovery_id: Some(signature.recovery_id().into()),
+        ..proto::Done::default()
+    }
+}
+
+fn key_public(public: &proto::KeyPublic) -> Result<KeyPublic, SetupError> {
+    let point = |bytes: &[u8]| decode_point(bytes.try_into().ok()?);
+    let share = |share: &proto::VerificationShare| Some((PartyId::new(share.party)?, point(&share.point)?));
+    let decode = || {
+        let decoded = KeyPublic {
+            key_id: public.key_id.clone(),
+            epoch: public.epoch,
+            threshold: Threshold::new(public.threshold)?,
+            public_key: point(&public.public_key)?,
+            chain_code: public.chain_code.as_slice().try_into().ok()?,
+            verification_shares: public.verification_shares.iter().map(share).collect::<Option<_>>()?,
+        };
+        (public.proof_of_possession.is_empty() && decoded.well_formed()).then_some(decoded)
+    };
+    decode().ok_or(SetupError::KeyPublicInvalid)
+}
+
+fn key_public_message(public: &KeyPublic) -> proto::KeyPublic {
+    proto::KeyPublic {
+        public_key: encode_point(&public.public_key).to_vec(),
+        threshold: u32::try_from(public.threshold.get()).unwrap_or(u32::MAX),
+        key_id: public.key_id.clone(),
+        epoch: public.epoch,
+        verification_shares: public
+            .verification_shares
+            .iter()
+            .map(|(party, point)| proto::VerificationShare {
+                party: party.get().into(),
+                point: encode_point(point).to_vec(),
+            })
+            .collect(),
+        proof_of_possession: Vec::new(),
+        chain_code: public.chain_code.to_vec(),
+    }
+}

@@ -1,0 +1,154 @@
+//! What a caller gives to start a session. Each input is taken at most once; one that nobody took is refused.
+
+use core::mem::take;
+use std::sync::Arc;
+
+use engine::seal::{DataKey, ShareLabel};
+use engine::session::Protocol;
+use engine::{
+    EvidenceKey, EvidencePublicKey, PartyId, RosterEntry, SessionId, SessionSettings, SetupError, Threshold,
+};
+
+use crate::proto;
+use crate::session::StartError;
+use crate::vault::Vault;
+
+/// The arguments of a start, decoded but not believed.
+pub(crate) struct Inputs<'a> {
+    vault: Option<&'a Vault>,
+    config: proto::SessionConfig,
+    sealed_identity: &'a [u8],
+    sealed_share: &'a [u8],
+}
+
+/// A sealed key share that has not been opened, with what it has to say of itself.
+pub(crate) struct SealedShare<'a> {
+    pub(crate) blob: &'a [u8],
+    pub(crate) label: ShareLabel,
+    pub(crate) key: Arc<DataKey>,
+}
+
+impl<'a> Inputs<'a> {
+    pub(crate) fn new(
+        vault: Option<&'a Vault>,
+        config: proto::SessionConfig,
+        sealed_identity: &'a [u8],
+        sealed_share: &'a [u8],
+    ) -> Self {
+        Self { vault, config, sealed_identity, sealed_share }
+    }
+
+    /// Whether the session is an observer's.
+    pub(crate) fn is_observer(&self) -> bool {
+        self.config.own == 0
+    }
+
+    /// For protocols without observers.
+    pub(crate) fn party_only(&self) -> Result<(), SetupError> {
+        if self.is_observer() { Err(SetupError::ObserverNotAllowed) } else { Ok(()) }
+    }
+
+    /// The vault, which every party needs.
+    pub(crate) fn vault(&self) -> Result<&'a Vault, SetupError> {
+        self.vault.ok_or(SetupError::VaultMissing)
+    }
+
+    /// The evidence key of this party.
+    pub(crate) fn identity(&self) -> Result<EvidenceKey, StartError> {
+        let vault = self.vault()?;
+        if self.sealed_identity.is_empty() {
+            return Err(SetupError::IdentityMissing.into());
+        }
+        vault.open_identity(self.sealed_identity).map_err(|_| StartError::Unseal)
+    }
+
+    /// The sealed key share, which must be of `family` and of what the configuration says.
+    pub(crate) fn sealed_share(&mut self, family: &str) -> Result<SealedShare<'a>, SetupError> {
+        let vault = self.vault()?;
+        let blob = take(&mut self.sealed_share);
+        if blob.is_empty() {
+            return Err(SetupError::ShareMissing);
+        }
+        let label = ShareLabel {
+            family: family.to_owned(),
+            key_id: self.config.key_id.clone(),
+            party: PartyId::new(self.config.own).ok_or(SetupError::PartyIdRange)?,
+            epoch: self.config.epoch,
+            threshold: Threshold::new(self.config.threshold).ok_or(SetupError::ThresholdRange)?,
+        };
+        Ok(SealedShare { blob, label, key: Arc::clone(&vault.key) })
+    }
+
+    /// The public data of the key.
+    pub(crate) fn key_public(&mut self) -> Result<proto::KeyPublic, SetupError> {
+        self.config.key_public.take().ok_or(SetupError::KeyPublicMissing)
+    }
+
+    /// What is signed.
+    pub(crate) fn payload(&mut self) -> Vec<u8> {
+        take(&mut self.config.payload)
+    }
+
+    /// Child numbers, not checked.
+    pub(crate) fn derivation_path(&mut self) -> Vec<u32> {
+        take(&mut self.config.derivation_path)
+    }
+
+    /// Names the presignature to use.
+    pub(crate) fn presignature_id(&mut self) -> Result<[u8; 32], SetupError> {
+        let id = take(&mut self.config.presignature_id);
+        id.as_slice().try_into().map_err(|_| SetupError::PresignatureIdLength)
+    }
+
+    /// The sealed presignature.
+    pub(crate) fn sealed_presignature(&mut self) -> Result<Vec<u8>, SetupError> {
+        let blob = take(&mut self.config.sealed_presignature);
+        if blob.is_empty() { Err(SetupError::PresignatureMissing) } else { Ok(blob) }
+    }
+
+    /// The settings of a session of `P` about `payload`, once everything that `P` takes has been taken.
+    pub(crate) fn settings<P: Protocol>(&mut self, payload: Vec<u8>) -> Result<SessionSettings, SetupError> {
+        let config = take(&mut self.config);
+        let left_over = !self.sealed_share.is_empty()
+            || config.key_public.is_some()
+            || !config.derivation_path.is_empty()
+            || !config.presignature_id.is_empty()
+            || !config.sealed_presignature.is_empty();
+        if left_over {
+            return Err(SetupError::InputUnexpected);
+        }
+        if !config.payload.is_empty() {
+            return Err(SetupError::PayloadLength);
+        }
+        let session_id: [u8; 32] =
+            config.session_id.as_slice().try_into().map_err(|_| SetupError::SessionIdLength)?;
+        let me = match config.own {
+            0 => None,
+            number => Some(PartyId::new(number).ok_or(SetupError::PartyIdRange)?),
+        };
+        if config.parties.len() > engine::MAX_PARTIES {
+            return Err(SetupError::PartyCount);
+        }
+        let roster = config.parties.iter().map(roster_entry::<P>).collect::<Result<_, _>>()?;
+        Ok(SessionSettings {
+            session_id: SessionId::new(session_id),
+            me,
+            roster,
+            threshold: Threshold::new(config.threshold).ok_or(SetupError::ThresholdRange)?,
+            key_id: config.key_id,
+            epoch: config.epoch,
+            payload,
+        })
+    }
+}
+
+/// Evidence keys matter, and are looked at, only where envelopes are signed.
+fn roster_entry<P: Protocol>(party: &proto::Party) -> Result<RosterEntry, SetupError> {
+    let id = PartyId::new(party.id).ok_or(SetupError::PartyIdRange)?;
+    let evidence_key = if P::SIGNED {
+        Some(EvidencePublicKey::from_bytes(&party.evidence_key).ok_or(SetupError::EvidenceKeyInvalid)?)
+    } else {
+        None
+    };
+    Ok(RosterEntry { id, evidence_key })
+}
