@@ -46,6 +46,38 @@ class ArchitectureTest {
               "java..",
               "org.jspecify.annotations");
 
+  /** What decodes bytes of requesters uses no more than it needs, and none of it needs a secret. */
+  @ArchTest
+  static final ArchRule payloads_need_only_their_libraries =
+      classes()
+          .that()
+          .resideInAnyPackage("io.coterie.platform.payload", "io.coterie.platform.bip32")
+          .should()
+          .onlyDependOnClassesThat()
+          .resideInAnyPackage(
+              "io.coterie.platform.payload",
+              "io.coterie.platform.bip32",
+              "io.coterie.platform.intent",
+              "io.coterie.proto..",
+              "com.google.protobuf",
+              "com.esaulpaugh.headlong.rlp",
+              "com.esaulpaugh.headlong.abi",
+              "fr.acinq.bitcoin..",
+              "tools.jackson..",
+              "org.bouncycastle..",
+              "java..",
+              "org.jspecify.annotations");
+
+  /** Each library behind one package, so that it can be exchanged. */
+  @ArchTest
+  static final ArchRule libraries_of_payloads_stay_there =
+      noClasses()
+          .that()
+          .resideOutsideOfPackages("io.coterie.platform.payload", "io.coterie.platform.bip32")
+          .should()
+          .dependOnClassesThat()
+          .resideInAnyPackage("com.esaulpaugh..", "fr.acinq..");
+
   @ArchTest
   static final ArchRule foreign_memory_is_for_the_binding_only =
       noClasses().should().dependOnClassesThat().resideInAPackage("java.lang.foreign..");

@@ -1,6 +1,7 @@
 package io.coterie.platform.bip32;
 
 import com.google.protobuf.ByteString;
+import fr.acinq.bitcoin.Base58;
 import fr.acinq.bitcoin.Base58Check;
 import fr.acinq.bitcoin.Crypto;
 import java.math.BigInteger;
@@ -28,6 +29,17 @@ public final class ExtendedPublicKey {
 
   /** Numbers of a path. */
   public static final int MAX_DEPTH = 10;
+
+  /** Bytes of the identifier that name a parent. */
+  private static final int FINGERPRINT_BYTES = 4;
+
+  /** Bytes of the serialised form, before its checksum. */
+  private static final int ENCODED_BYTES = 78;
+
+  private static final int CHECKSUM_BYTES = 4;
+
+  /** Characters of an xpub. */
+  private static final int MAX_TEXT = 112;
 
   /** Version of a public key on the main net, which base58 turns into {@code xpub}. */
   private static final byte[] VERSION = {0x04, (byte) 0x88, (byte) 0xb2, 0x1e};
@@ -64,11 +76,58 @@ public final class ExtendedPublicKey {
       throw new IllegalArgumentException("chain code is not 32 bytes");
     }
     return new ExtendedPublicKey(
-        CURVE.getCurve().decodePoint(publicKey.toByteArray()),
-        chainCode.toByteArray(),
-        0,
-        new byte[4],
-        0);
+        point(publicKey.toByteArray()), chainCode.toByteArray(), 0, new byte[FINGERPRINT_BYTES], 0);
+  }
+
+  /**
+   * Reads the serialised form.
+   *
+   * @param xpub as {@link #xpub} writes it
+   * @throws IllegalArgumentException if it is not an extended public key of the main net
+   */
+  public static ExtendedPublicKey parse(String xpub) {
+    if (xpub.length() > MAX_TEXT) {
+      throw notAnXpub();
+    }
+    ByteBuffer data;
+    try {
+      data = ByteBuffer.wrap(Base58.decode(xpub));
+    } catch (RuntimeException e) {
+      // How the library says that a character is not one of base58.
+      throw notAnXpub();
+    }
+    if (data.remaining() != ENCODED_BYTES + CHECKSUM_BYTES) {
+      throw notAnXpub();
+    }
+    byte[] encoded = Arrays.copyOf(data.array(), ENCODED_BYTES);
+    byte[] checksum = Arrays.copyOfRange(data.array(), ENCODED_BYTES, data.limit());
+    byte[] version = new byte[VERSION.length];
+    byte[] parent = new byte[FINGERPRINT_BYTES];
+    byte[] chainCode = new byte[CHAIN_CODE_BYTES];
+    byte[] publicKey = new byte[PUBLIC_KEY_BYTES];
+    data.get(version);
+    int depth = data.get() & 0xff;
+    data.get(parent);
+    int childNumber = data.getInt();
+    data.get(chainCode).get(publicKey);
+    boolean root = Arrays.equals(parent, new byte[FINGERPRINT_BYTES]) && childNumber == 0;
+    if (!Arrays.equals(checksum, Base58Check.checksum(encoded))
+        || !Arrays.equals(version, VERSION)
+        || (depth == 0 && !root)) {
+      throw notAnXpub();
+    }
+    return new ExtendedPublicKey(point(publicKey), chainCode, depth, parent, childNumber);
+  }
+
+  private static IllegalArgumentException notAnXpub() {
+    return new IllegalArgumentException("not an extended public key (xpub)");
+  }
+
+  private static ECPoint point(byte[] compressed) {
+    if (compressed[0] != 2 && compressed[0] != 3) {
+      throw new IllegalArgumentException("public key is not compressed");
+    }
+    return CURVE.getCurve().decodePoint(compressed);
   }
 
   /**
@@ -111,7 +170,7 @@ public final class ExtendedPublicKey {
         child,
         Arrays.copyOfRange(i, 32, 64),
         depth + 1,
-        Arrays.copyOf(Crypto.hash160(key), 4),
+        Arrays.copyOf(Crypto.hash160(key), FINGERPRINT_BYTES),
         number);
   }
 
@@ -138,7 +197,7 @@ public final class ExtendedPublicKey {
   /** The serialised form, base58 with checksum, 111 characters. */
   public String xpub() {
     byte[] data =
-        ByteBuffer.allocate(74)
+        ByteBuffer.allocate(ENCODED_BYTES - VERSION.length)
             .put((byte) depth)
             .put(parent)
             .putInt(childNumber)

@@ -60,8 +60,6 @@ public enum IntentProblem {
   PSBT_UTXO_NOT_OF_KEY(
       ErrorReason.PAYLOAD_INVALID,
       "the output that the input of psbt spends does not pay to this key by P2WPKH"),
-  PSBT_UTXO_CONTRADICTORY(
-      ErrorReason.PAYLOAD_INVALID, "what psbt says of an output it spends does not fit together"),
   PSBT_AMOUNT(
       ErrorReason.PAYLOAD_INVALID,
       "an amount of psbt is impossible, or it spends more than it has"),

@@ -5,8 +5,8 @@ import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.PayloadKind;
 import io.coterie.proto.custody.v1.SigningIntent;
-import java.util.HexFormat;
-import java.util.List;
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
 
 /** Decodes the payload of a signing intent. */
 public final class Payloads {
@@ -26,26 +26,47 @@ public final class Payloads {
     PayloadKind kind =
         PayloadKind.of(intent)
             .orElseThrow(() -> new IntentException(IntentProblem.MESSAGE_MISSING));
-    return switch (kind) {
-      case MESSAGE ->
-          new DecodedPayload(
-              kind,
-              intent.getMessage(),
-              List.of(
-                  new DecodedPayload.Field(
-                      "length", Integer.toString(intent.getMessage().size()))));
-      case DIGEST ->
-          new DecodedPayload(
-              kind,
-              intent.getDigest(),
-              List.of(
-                  new DecodedPayload.Field(
-                      "digest", HexFormat.of().formatHex(intent.getDigest().toByteArray()))));
-      case ETHEREUM_TRANSACTION ->
-          throw new IntentException(IntentProblem.ETHEREUM_TRANSACTION_MALFORMED);
-      case ETHEREUM_MESSAGE, ETHEREUM_TYPED_DATA ->
-          throw new IntentException(IntentProblem.TYPED_DATA_MALFORMED);
-      case BITCOIN_INPUT -> throw new IntentException(IntentProblem.PSBT_MALFORMED);
-    };
+    Lines lines = new Lines();
+    ByteString toSign =
+        switch (kind) {
+          case MESSAGE -> {
+            lines.add("length", intent.getMessage().size());
+            yield intent.getMessage();
+          }
+          case DIGEST -> {
+            lines.addBytes("digest", intent.getDigest());
+            yield intent.getDigest();
+          }
+          case ETHEREUM_TRANSACTION -> {
+            EthereumTransaction transaction =
+                EthereumTransaction.decode(intent.getEthereumTransaction());
+            transaction.describe(lines);
+            yield transaction.digest();
+          }
+          case ETHEREUM_MESSAGE -> ethereumMessage(intent.getEthereumMessage(), lines);
+          case ETHEREUM_TYPED_DATA -> TypedData.digest(intent.getEthereumTypedData(), lines);
+          case BITCOIN_INPUT -> {
+            BitcoinPsbt psbt = BitcoinPsbt.decode(intent.getBitcoinInput().getPsbt());
+            int input = intent.getBitcoinInput().getInput();
+            ByteString digest = psbt.digest(input, publicKey);
+            psbt.describe(lines, input);
+            yield digest;
+          }
+        };
+    return new DecodedPayload(kind, toSign, lines.list());
+  }
+
+  /** EIP-191, version 0x45. */
+  private static ByteString ethereumMessage(ByteString message, Lines lines) {
+    lines.add("length", message.size());
+    Optional<String> text = Lines.utf8(message);
+    if (text.isPresent()) {
+      lines.add("text", text.get());
+    } else {
+      lines.addBytes("bytes", message);
+    }
+    String prefix = "\u0019Ethereum Signed Message:\n" + message.size();
+    return ByteString.copyFrom(
+        Keccak.hash(prefix.getBytes(StandardCharsets.US_ASCII), message.toByteArray()));
   }
 }

@@ -1,14 +1,17 @@
 package io.coterie.platform.intent;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.UnknownFieldSet;
 import io.coterie.platform.error.ErrorReason;
+import io.coterie.proto.custody.v1.BitcoinInput;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -27,6 +30,7 @@ import java.security.spec.ECPublicKeySpec;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -347,6 +351,225 @@ class IntentVerifierTest {
             IntentProblem.NOT_AFTER_MALFORMED));
   }
 
+  private static SigningIntent.Builder ecdsa() {
+    return signing()
+        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+        .setDigest(ByteString.copyFrom(new byte[32]));
+  }
+
+  /** Every kind of payload, with nothing in it that an intent cannot have. */
+  static Stream<Arguments> ecdsaPayloads() {
+    ByteString bytes = ByteString.copyFromUtf8("bytes");
+    return Stream.of(
+        Arguments.of(PayloadKind.DIGEST, ecdsa(), ByteString.copyFrom(new byte[32])),
+        Arguments.of(
+            PayloadKind.ETHEREUM_TRANSACTION, ecdsa().setEthereumTransaction(bytes), bytes),
+        Arguments.of(PayloadKind.ETHEREUM_MESSAGE, ecdsa().setEthereumMessage(bytes), bytes),
+        Arguments.of(PayloadKind.ETHEREUM_TYPED_DATA, ecdsa().setEthereumTypedData("bytes"), bytes),
+        Arguments.of(
+            PayloadKind.BITCOIN_INPUT,
+            ecdsa().setBitcoinInput(BitcoinInput.newBuilder().setPsbt(bytes)),
+            bytes));
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("ecdsaPayloads")
+  void accepts_every_payload_of_ecdsa(
+      PayloadKind kind, SigningIntent.Builder intent, ByteString content) throws Exception {
+    List<Integer> path = List.of(0, 44, Integer.MAX_VALUE);
+    VerifiedIntent verified =
+        IntentVerifier.verify(WALLET_A.sign(intent.addAllDerivationPath(path).build()), REQUESTERS);
+    assertThat(verified)
+        .isInstanceOfSatisfying(
+            VerifiedIntent.Signing.class,
+            signing -> {
+              assertThat(signing.scheme()).isEqualTo(Scheme.SCHEME_ECDSA_SECP256K1);
+              assertThat(signing.payloadKind()).isEqualTo(kind);
+              assertThat(signing.payload()).isEqualTo(content);
+              assertThat(signing.derivationPath()).isEqualTo(path);
+            });
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("ecdsaPayloads")
+  void bls_signs_messages_only(PayloadKind kind, SigningIntent.Builder intent, ByteString content) {
+    assertRefused(
+        WALLET_A.sign(intent.setScheme(Scheme.SCHEME_BLS12381).build()),
+        IntentProblem.PAYLOAD_NOT_FOR_SCHEME);
+  }
+
+  static Stream<Arguments> malformedEcdsaIntents() {
+    ByteString large = ByteString.copyFrom(new byte[IntentVerifier.MAX_MESSAGE + 1]);
+    return Stream.of(
+        ecdsa("no payload", b -> b.clearPayload(), IntentProblem.MESSAGE_MISSING),
+        ecdsa(
+            "message",
+            b -> b.setMessage(ByteString.copyFromUtf8("x")),
+            IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
+        ecdsa("no digest", b -> b.setDigest(ByteString.EMPTY), IntentProblem.MESSAGE_MISSING),
+        ecdsa(
+            "digest of 31 bytes",
+            b -> b.setDigest(ByteString.copyFrom(new byte[31])),
+            IntentProblem.DIGEST_LENGTH),
+        ecdsa(
+            "digest of 33 bytes",
+            b -> b.setDigest(ByteString.copyFrom(new byte[33])),
+            IntentProblem.DIGEST_LENGTH),
+        ecdsa("large digest", b -> b.setDigest(large), IntentProblem.MESSAGE_TOO_LARGE),
+        ecdsa(
+            "no transaction",
+            b -> b.setEthereumTransaction(ByteString.EMPTY),
+            IntentProblem.MESSAGE_MISSING),
+        ecdsa(
+            "large transaction",
+            b -> b.setEthereumTransaction(large),
+            IntentProblem.MESSAGE_TOO_LARGE),
+        ecdsa(
+            "no ethereum message",
+            b -> b.setEthereumMessage(ByteString.EMPTY),
+            IntentProblem.MESSAGE_MISSING),
+        ecdsa(
+            "large ethereum message",
+            b -> b.setEthereumMessage(large),
+            IntentProblem.MESSAGE_TOO_LARGE),
+        ecdsa("no typed data", b -> b.setEthereumTypedData(""), IntentProblem.MESSAGE_MISSING),
+        ecdsa(
+            "large typed data, counted in bytes",
+            b -> b.setEthereumTypedData("ü".repeat(IntentVerifier.MAX_MESSAGE / 2) + "x"),
+            IntentProblem.MESSAGE_TOO_LARGE),
+        ecdsa(
+            "no psbt",
+            b -> b.setBitcoinInput(BitcoinInput.newBuilder().setInput(1)),
+            IntentProblem.MESSAGE_MISSING),
+        ecdsa(
+            "large psbt",
+            b -> b.setBitcoinInput(BitcoinInput.newBuilder().setPsbt(large)),
+            IntentProblem.MESSAGE_TOO_LARGE),
+        ecdsa(
+            "unknown field of bitcoin input",
+            b ->
+                b.setBitcoinInput(
+                    BitcoinInput.newBuilder()
+                        .setPsbt(ByteString.copyFromUtf8("x"))
+                        .setUnknownFields(unknownField())),
+            IntentProblem.PAYLOAD_UNKNOWN_FIELD),
+        ecdsa(
+            "hardened path",
+            b -> b.addDerivationPath(0).addDerivationPath(Integer.MIN_VALUE),
+            IntentProblem.DERIVATION_PATH_HARDENED),
+        ecdsa(
+            "path of 2^32 - 1",
+            b -> b.addDerivationPath(-1),
+            IntentProblem.DERIVATION_PATH_HARDENED),
+        ecdsa(
+            "long path",
+            b -> b.addAllDerivationPath(Collections.nCopies(11, 0)),
+            IntentProblem.DERIVATION_PATH_TOO_LONG));
+  }
+
+  private static UnknownFieldSet unknownField() {
+    return UnknownFieldSet.newBuilder()
+        .addField(7, UnknownFieldSet.Field.newBuilder().addVarint(1).build())
+        .build();
+  }
+
+  private static Arguments ecdsa(
+      String name, Consumer<SigningIntent.Builder> change, IntentProblem problem) {
+    SigningIntent.Builder builder = ecdsa();
+    change.accept(builder);
+    return Arguments.of(name, builder.build(), problem);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("malformedEcdsaIntents")
+  void refuses_malformed_ecdsa_intent(String name, SigningIntent intent, IntentProblem problem) {
+    assertRefused(WALLET_A.sign(intent), problem);
+  }
+
+  private static RefreshIntent.Builder refresh() {
+    return RefreshIntent.newBuilder()
+        .setRequestId("0190c3e4-7b1a-4c3d-8a55-1f2e3d4c5b6a")
+        .setKey("keys/treasury-1")
+        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+        .setEpoch(1)
+        .setNotAfter(Timestamp.newBuilder().setSeconds(NOT_AFTER.getEpochSecond()));
+  }
+
+  @Test
+  void accepts_refresh_intent() throws Exception {
+    SignedIntent signed = WALLET_A.sign(refresh().setPurpose("yearly").build());
+    assertThat(signed.getPayloadType())
+        .isEqualTo("application/vnd.coterie.refresh-intent.v1+protobuf");
+    assertThat(IntentVerifier.verify(signed, REQUESTERS))
+        .isInstanceOfSatisfying(
+            VerifiedIntent.KeyRefresh.class,
+            refresh -> {
+              assertThat(refresh.epoch()).isEqualTo(1);
+              assertThat(refresh.key()).isEqualTo("keys/treasury-1");
+              assertThat(refresh.purpose()).isEqualTo("yearly");
+              assertThat(refresh.requester()).isEqualTo("wallet-a");
+              assertThat(refresh.digest()).isEqualTo(IntentVerifier.digest(signed.getPayload()));
+            });
+  }
+
+  static Stream<Arguments> malformedRefreshIntents() {
+    return Stream.of(
+        refresh("epoch 0", b -> b.setEpoch(0), IntentProblem.EPOCH_OUT_OF_RANGE),
+        refresh("epoch as negative", b -> b.setEpoch(-1), IntentProblem.EPOCH_OUT_OF_RANGE),
+        refresh(
+            "epoch without next",
+            b -> b.setEpoch(Integer.MAX_VALUE),
+            IntentProblem.EPOCH_OUT_OF_RANGE),
+        refresh("no key", b -> b.clearKey(), IntentProblem.KEY_NAME_MALFORMED),
+        refresh("no scheme", b -> b.clearScheme(), IntentProblem.SCHEME_UNSUPPORTED),
+        refresh("no request id", b -> b.clearRequestId(), IntentProblem.REQUEST_ID_MALFORMED),
+        refresh("no expiry", b -> b.clearNotAfter(), IntentProblem.NOT_AFTER_MISSING),
+        refresh("two lines", b -> b.setPurpose("a\nb"), IntentProblem.PURPOSE_MALFORMED),
+        refresh(
+            "unknown field",
+            b -> b.setUnknownFields(unknownField()),
+            IntentProblem.PAYLOAD_UNKNOWN_FIELD));
+  }
+
+  private static Arguments refresh(
+      String name, Consumer<RefreshIntent.Builder> change, IntentProblem problem) {
+    RefreshIntent.Builder builder = refresh();
+    change.accept(builder);
+    return Arguments.of(name, builder.build(), problem);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("malformedRefreshIntents")
+  void refuses_malformed_refresh_intent(String name, RefreshIntent intent, IntentProblem problem) {
+    assertRefused(WALLET_A.sign(intent), problem);
+  }
+
+  /** No intent of one type passes as one of another, even if its requester says so. */
+  @Test
+  void refuses_every_payload_under_every_other_type() {
+    SignedBy requester = new SignedBy(WALLET_A_RAW);
+    List<ByteString> payloads =
+        List.of(
+            signing().build().toByteString(),
+            ecdsa().build().toByteString(),
+            keyCreation().build().toByteString(),
+            refresh().build().toByteString());
+    List<String> types =
+        List.of(Dsse.SIGNING_TYPE, Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE);
+    for (int i = 0; i < payloads.size(); i++) {
+      for (String type : types) {
+        SignedIntent signed = requester.sign(type, payloads.get(i));
+        if (type.equals(types.get(i))) {
+          assertThatCode(() -> IntentVerifier.verify(signed, REQUESTERS))
+              .doesNotThrowAnyException();
+        } else {
+          assertThatThrownBy(() -> IntentVerifier.verify(signed, REQUESTERS))
+              .isInstanceOf(IntentException.class);
+        }
+      }
+    }
+  }
+
   private static Arguments signing(
       String name, Consumer<SigningIntent.Builder> change, IntentProblem problem) {
     SigningIntent.Builder builder = signing();
@@ -430,7 +653,7 @@ class IntentVerifierTest {
       random.nextBytes(payload);
       SignedIntent signed =
           requester.sign(
-              random.nextBoolean() ? Dsse.SIGNING_TYPE : Dsse.KEY_TYPE,
+              List.of(Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE).get(random.nextInt(3)),
               ByteString.copyFrom(payload));
       assertThatThrownBy(() -> IntentVerifier.verify(signed, REQUESTERS))
           .isInstanceOf(IntentException.class);

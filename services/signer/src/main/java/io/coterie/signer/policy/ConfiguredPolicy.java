@@ -89,7 +89,6 @@ public final class ConfiguredPolicy implements PolicyGate {
           PSBT_INPUT_FINAL,
           PSBT_UTXO_MISSING,
           PSBT_UTXO_NOT_OF_KEY,
-          PSBT_UTXO_CONTRADICTORY,
           PSBT_AMOUNT,
           PSBT_SIGHASH ->
           RefusalReason.REFUSAL_REASON_BAD_PAYLOAD;

@@ -1,0 +1,364 @@
+package io.coterie.platform.payload;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import fr.acinq.bitcoin.OutPoint;
+import fr.acinq.bitcoin.Satoshi;
+import fr.acinq.bitcoin.Script;
+import fr.acinq.bitcoin.Transaction;
+import fr.acinq.bitcoin.TxHash;
+import fr.acinq.bitcoin.TxIn;
+import fr.acinq.bitcoin.TxOut;
+import fr.acinq.bitcoin.psbt.Psbt;
+import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentProblem;
+import io.coterie.proto.custody.v1.BitcoinInput;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class BitcoinPsbtTest {
+  /** BIP-143, native P2WPKH: the key of the second input. */
+  private static final ByteString KEY =
+      ByteString.fromHex("025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357");
+
+  private static final String TRANSACTION =
+      "0100000002fff7f7881a8099afa6940d42d1e7f6362bec38171ea3edf433541db4e4ad969f0000000000eeffffffef51e1b804cc89d182d279655c3aa89e815b1b309fe287d9b2b55d57b90ec68a0100000000ffffffff02202cb206000000001976a9148280b37df378db99f66f85c95a783a76ac7a6d5988ac9093510d000000001976a9143bde42dbee7e4dbe6a21b2d50ce2f0167faa815988ac11000000";
+
+  private static final String MAGIC = "70736274ff";
+  private static final String END = "00";
+
+  /** Amount and script of the second input's output. */
+  private static final String UTXO =
+      "0046c323000000001600141d0f172a0ecb48aee1be1f2687d2963ae33f71a1";
+
+  private static String entry(String key, String value) {
+    return size(key.length() / 2) + key + size(value.length() / 2) + value;
+  }
+
+  private static String size(int size) {
+    return size < 0xfd ? "%02x".formatted(size) : "fd%02x%02x".formatted(size & 0xff, size >>> 8);
+  }
+
+  private static ByteString psbt(String transaction, String firstInput, String secondInput) {
+    return ByteString.fromHex(
+        MAGIC + entry("00", transaction) + END + firstInput + END + secondInput + END + END + END);
+  }
+
+  /** The example of BIP-143 as a PSBT. */
+  static ByteString bip143() {
+    return psbt(TRANSACTION, "", entry("01", UTXO));
+  }
+
+  private static SigningIntent intent(ByteString psbt, int input) {
+    return SigningIntent.newBuilder()
+        .setBitcoinInput(BitcoinInput.newBuilder().setPsbt(psbt).setInput(input))
+        .build();
+  }
+
+  private static void assertRefused(IntentProblem problem, ByteString psbt) {
+    PayloadsTest.assertRefused(problem, intent(psbt, 1), KEY);
+  }
+
+  @Test
+  void the_example_of_bip_143() throws Exception {
+    DecodedPayload decoded = Payloads.decode(intent(bip143(), 1), KEY);
+    assertThat(decoded.toSign())
+        .isEqualTo(
+            ByteString.fromHex("c37af31116d1b27caf68aae9e3ac82f1477929014d5b917657d0eb49478cb670"));
+    assertThat(PayloadsTest.text(decoded))
+        .isEqualTo(
+            """
+            input: 1 of 2
+            spends: 8ac60eb9575db5b2d987e29f301b5b819ea83a5c6579d282d189cc04b8e151ef:1
+            amount: 600000000
+            fee as claimed: unknown
+            lock time: 17
+            sequence: 4294967295
+            outputs: 2
+            output 0: 112340000 to 1Cu32FVupVCgHkMMRJdYJugxwo2Aprgk7H
+            output 1: 223450000 to 16TZ8J6Q5iZKBWizWzFAYnrsaox5Z5aBRV
+            """);
+  }
+
+  /** The published signature goes where finalisers look for it. */
+  @Test
+  void a_partial_signature_is_added() throws Exception {
+    String signature =
+        "304402203609e17b84f6a7d30c80bfa610b5b4542f32a8a0d5447a12fb1366d7f01cc44a0220573a954c4518331561406f90300e8f3358f51928d43c212a8caed02de67eebee";
+    BitcoinPsbt signed = BitcoinPsbt.decode(bip143()).signed(1, KEY, ByteString.fromHex(signature));
+    ByteString expected =
+        psbt(
+            TRANSACTION,
+            "",
+            entry("01", UTXO)
+                + entry(
+                    "02025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357",
+                    signature + "01"));
+    assertThat(signed.encoded()).isEqualTo(expected);
+    // It can be signed again, and by others.
+    assertThat(BitcoinPsbt.decode(expected).encoded()).isEqualTo(expected);
+    assertThatThrownBy(
+            () -> BitcoinPsbt.decode(bip143()).signed(0, KEY, ByteString.fromHex(signature)))
+        .isInstanceOf(IntentException.class);
+  }
+
+  @Test
+  void refuses_inputs_that_are_not_this_keys_to_sign() {
+    PayloadsTest.assertRefused(IntentProblem.PSBT_UTXO_MISSING, intent(bip143(), 0), KEY);
+    PayloadsTest.assertRefused(IntentProblem.PSBT_INPUT_UNKNOWN, intent(bip143(), 2), KEY);
+    PayloadsTest.assertRefused(IntentProblem.PSBT_INPUT_UNKNOWN, intent(bip143(), -1), KEY);
+    ByteString other =
+        ByteString.fromHex("03ad1d8e89212f0b92c74d23bb710c00662ad1470198ac48c43f7d6f93a2a26873");
+    PayloadsTest.assertRefused(IntentProblem.PSBT_UTXO_NOT_OF_KEY, intent(bip143(), 1), other);
+    for (String script :
+        List.of(
+            // P2PKH of the key, P2SH, P2WSH, taproot, nothing
+            "1976a9141d0f172a0ecb48aee1be1f2687d2963ae33f71a188ac",
+            "17a9144733f37cf4db86fbc2efed2500b4f4e49f31202387",
+            "2200205d1b56b63d714eebe542309525f484b7e9d6f686b3781b6f61ef925d66d6f6a0",
+            "2251205d1b56b63d714eebe542309525f484b7e9d6f686b3781b6f61ef925d66d6f6a0",
+            "00")) {
+      assertRefused(
+          IntentProblem.PSBT_UTXO_NOT_OF_KEY,
+          psbt(TRANSACTION, "", entry("01", "0046c32300000000" + script)));
+    }
+    // P2SH-wrapped: scripts do not belong to a native output
+    assertRefused(
+        IntentProblem.PSBT_UTXO_NOT_OF_KEY,
+        psbt(TRANSACTION, "", entry("01", UTXO) + entry("04", "51")));
+    assertRefused(
+        IntentProblem.PSBT_UTXO_NOT_OF_KEY,
+        psbt(TRANSACTION, "", entry("01", UTXO) + entry("05", "51")));
+    assertRefused(
+        IntentProblem.PSBT_INPUT_FINAL,
+        psbt(TRANSACTION, "", entry("01", UTXO) + entry("08", "0101aa")));
+  }
+
+  @Test
+  void refuses_other_sighashes() throws Exception {
+    for (String sighash :
+        List.of("00000000", "02000000", "03000000", "81000000", "83000000", "01000001")) {
+      assertRefused(
+          IntentProblem.PSBT_SIGHASH,
+          psbt(TRANSACTION, "", entry("01", UTXO) + entry("03", sighash)));
+    }
+    assertThat(
+            Payloads.decode(
+                    intent(psbt(TRANSACTION, "", entry("01", UTXO) + entry("03", "01000000")), 1),
+                    KEY)
+                .toSign())
+        .isEqualTo(Payloads.decode(intent(bip143(), 1), KEY).toSign());
+  }
+
+  @Test
+  void refuses_impossible_amounts() {
+    for (String amount :
+        List.of("0140075af0750700", "ffffffffffffffff", "ffffffffffffff7f", "0000000000000080")) {
+      assertRefused(
+          IntentProblem.PSBT_AMOUNT,
+          psbt(
+              TRANSACTION,
+              "",
+              entry("01", amount + "1600141d0f172a0ecb48aee1be1f2687d2963ae33f71a1")));
+      assertRefused(
+          IntentProblem.PSBT_AMOUNT,
+          psbt(TRANSACTION.replace("202cb20600000000", amount), "", entry("01", UTXO)));
+    }
+    // Two outputs of 15 million coins each
+    assertRefused(
+        IntentProblem.PSBT_AMOUNT,
+        psbt(
+            TRANSACTION
+                .replace("202cb20600000000", "00c05773a5540500")
+                .replace("9093510d00000000", "00c05773a5540500"),
+            "",
+            entry("01", UTXO)));
+    // Pays 3.3579, spends 0.5 + 0.5
+    String half = "80f0fa02000000001600141d0f172a0ecb48aee1be1f2687d2963ae33f71a1";
+    assertRefused(
+        IntentProblem.PSBT_AMOUNT, psbt(TRANSACTION, entry("01", half), entry("01", half)));
+  }
+
+  @Test
+  void the_fee_is_called_claimed_unless_it_is_proven() throws Exception {
+    assertThat(
+            PayloadsTest.text(
+                Payloads.decode(
+                    intent(psbt(TRANSACTION, entry("01", UTXO), entry("01", UTXO)), 1), KEY)))
+        .contains("fee as claimed: 864210000\n");
+
+    Transaction previous = new Transaction(2, List.of(), List.of(out(5_000, KEY)), 0);
+    TxIn in = new TxIn(new OutPoint(previous, 0), 0xffffffffL);
+    Psbt one = new Psbt(new Transaction(2, List.of(in), List.of(out(4_000, KEY)), 0));
+    ByteString encoded =
+        ByteString.copyFrom(
+            one.updateWitnessInput(
+                            in.outPoint,
+                            out(5_000, KEY),
+                            null,
+                            null,
+                            null,
+                            java.util.Map.of(),
+                            null,
+                            null,
+                            java.util.Map.of())
+                        .getRight()
+                    instanceof Psbt updated
+                ? Psbt.write(updated).toByteArray()
+                : new byte[0]);
+    assertThat(PayloadsTest.text(Payloads.decode(intent(encoded, 0), KEY)))
+        .contains("fee: 1000\n", "amount: 5000\n");
+  }
+
+  private static TxOut out(long amount, ByteString key) {
+    return new TxOut(
+        new Satoshi(amount), Script.pay2wpkh(new fr.acinq.bitcoin.PublicKey(key.toByteArray())));
+  }
+
+  /** BIP-174, invalid PSBTs. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        // Network transaction, not PSBT format
+        "AgAAAAEmgXE3Ht/yhek3re6ks3t4AAwFZsuzrWRkFxPKQhcb9gAAAABqRzBEAiBwsiRRI+a/R01gxbUMBD1MaRpdJDXwmjSnZiqdwlF5CgIgATKcqdrPKAvfMHQOwDkEIkIsgctFg5RXrrdvwS7dlbMBIQJlfRGNM1e44PTCzUbbezn22cONmnCry5st5dyNv+TOMf7///8C09/1BQAAAAAZdqkU0MWZA8W6woaHYOkP1SGkZlqnZSCIrADh9QUAAAAAF6kUNUXm4zuDLEcFDyTT7rk8nAOUi8eHsy4TAA==",
+        // Missing outputs
+        "cHNidP8BAHUCAAAAASaBcTce3/KF6Tet7qSze3gADAVmy7OtZGQXE8pCFxv2AAAAAAD+////AtPf9QUAAAAAGXapFNDFmQPFusKGh2DpD9UhpGZap2UgiKwA4fUFAAAAABepFDVF5uM7gyxHBQ8k0+65PJwDlIvHh7MuEwAAAQD9pQEBAAAAAAECiaPHHqtNIOA3G7ukzGmPopXJRjr6Ljl/hTPMti+VZ+UBAAAAFxYAFL4Y0VKpsBIDna89p95PUzSe7LmF/////4b4qkOnHf8USIk6UwpyN+9rRgi7st0tAXHmOuxqSJC0AQAAABcWABT+Pp7xp0XpdNkCxDVZQ6vLNL1TU/////8CAMLrCwAAAAAZdqkUhc/xCX/Z4Ai7NK9wnGIZeziXikiIrHL++E4sAAAAF6kUM5cluiHv1irHU6m80GfWx6ajnQWHAkcwRAIgJxK+IuAnDzlPVoMR3HyppolwuAJf3TskAinwf4pfOiQCIAGLONfc0xTnNMkna9b7QPZzMlvEuqFEyADS8vAtsnZcASED0uFWdJQbrUqZY3LLh+GFbTZSYG2YVi/jnF6efkE/IQUCSDBFAiEA0SuFLYXc2WHS9fSrZgZU327tzHlMDDPOXMMJ/7X85Y0CIGczio4OFyXBl/saiK9Z9R5E5CVbIBZ8hoQDHAXR8lkqASECI7cr7vCWXRC+B3jv7NYfysb3mk6haTkzgHNEZPhPKrMAAAAAAA==",
+        // A filled scriptSig in the unsigned transaction
+        "cHNidP8BAP0KAQIAAAACqwlJoIxa98SbghL0F+LxWrP1wz3PFTghqBOfh3pbe+QAAAAAakcwRAIgR1lmF5fAGwNrJZKJSGhiGDR9iYZLcZ4ff89X0eURZYcCIFMJ6r9Wqk2Ikf/REf3xM286KdqGbX+EhtdVRs7tr5MZASEDXNxh/HupccC1AaZGoqg7ECy0OIEhfKaC3Ibi1z+ogpL+////qwlJoIxa98SbghL0F+LxWrP1wz3PFTghqBOfh3pbe+QBAAAAAP7///8CYDvqCwAAAAAZdqkUdopAu9dAy+gdmI5x3ipNXHE5ax2IrI4kAAAAAAAAGXapFG9GILVT+glechue4O/p+gOcykWXiKwAAAAAAAABASAA4fUFAAAAABepFDVF5uM7gyxHBQ8k0+65PJwDlIvHhwEEFgAUhdE1N/LiZUBaNNuvqePdoB+4IwgAAAA=",
+        // Without an unsigned transaction
+        "cHNidP8AAQD9pQEBAAAAAAECiaPHHqtNIOA3G7ukzGmPopXJRjr6Ljl/hTPMti+VZ+UBAAAAFxYAFL4Y0VKpsBIDna89p95PUzSe7LmF/////4b4qkOnHf8USIk6UwpyN+9rRgi7st0tAXHmOuxqSJC0AQAAABcWABT+Pp7xp0XpdNkCxDVZQ6vLNL1TU/////8CAMLrCwAAAAAZdqkUhc/xCX/Z4Ai7NK9wnGIZeziXikiIrHL++E4sAAAAF6kUM5cluiHv1irHU6m80GfWx6ajnQWHAkcwRAIgJxK+IuAnDzlPVoMR3HyppolwuAJf3TskAinwf4pfOiQCIAGLONfc0xTnNMkna9b7QPZzMlvEuqFEyADS8vAtsnZcASED0uFWdJQbrUqZY3LLh+GFbTZSYG2YVi/jnF6efkE/IQUCSDBFAiEA0SuFLYXc2WHS9fSrZgZU327tzHlMDDPOXMMJ/7X85Y0CIGczio4OFyXBl/saiK9Z9R5E5CVbIBZ8hoQDHAXR8lkqASECI7cr7vCWXRC+B3jv7NYfysb3mk6haTkzgHNEZPhPKrMAAAAAAA==",
+        // Duplicate keys in an input
+        "cHNidP8BAHUCAAAAASaBcTce3/KF6Tet7qSze3gADAVmy7OtZGQXE8pCFxv2AAAAAAD+////AtPf9QUAAAAAGXapFNDFmQPFusKGh2DpD9UhpGZap2UgiKwA4fUFAAAAABepFDVF5uM7gyxHBQ8k0+65PJwDlIvHh7MuEwAAAQD9pQEBAAAAAAECiaPHHqtNIOA3G7ukzGmPopXJRjr6Ljl/hTPMti+VZ+UBAAAAFxYAFL4Y0VKpsBIDna89p95PUzSe7LmF/////4b4qkOnHf8USIk6UwpyN+9rRgi7st0tAXHmOuxqSJC0AQAAABcWABT+Pp7xp0XpdNkCxDVZQ6vLNL1TU/////8CAMLrCwAAAAAZdqkUhc/xCX/Z4Ai7NK9wnGIZeziXikiIrHL++E4sAAAAF6kUM5cluiHv1irHU6m80GfWx6ajnQWHAkcwRAIgJxK+IuAnDzlPVoMR3HyppolwuAJf3TskAinwf4pfOiQCIAGLONfc0xTnNMkna9b7QPZzMlvEuqFEyADS8vAtsnZcASED0uFWdJQbrUqZY3LLh+GFbTZSYG2YVi/jnF6efkE/IQUCSDBFAiEA0SuFLYXc2WHS9fSrZgZU327tzHlMDDPOXMMJ/7X85Y0CIGczio4OFyXBl/saiK9Z9R5E5CVbIBZ8hoQDHAXR8lkqASECI7cr7vCWXRC+B3jv7NYfysb3mk6haTkzgHNEZPhPKrMAAAAAAQA/AgAAAAH//////////////////////////////////////////wAAAAAA/////wEAAAAAAAAAAANqAQAAAAAAAAAA",
+      })
+  void refuses_the_invalid_psbts_of_the_standard(String base64) {
+    assertRefused(
+        IntentProblem.PSBT_MALFORMED, ByteString.copyFrom(Base64.getDecoder().decode(base64)));
+  }
+
+  @Test
+  void refuses_every_truncation_trailing_bytes_and_other_orders() throws Exception {
+    ByteString good = bip143();
+    for (int length = 0; length < good.size(); length++) {
+      ByteString cut = good.substring(0, length);
+      assertRefused(IntentProblem.PSBT_MALFORMED, cut);
+    }
+    assertRefused(IntentProblem.PSBT_MALFORMED, good.concat(ByteString.fromHex("00")));
+    assertRefused(IntentProblem.PSBT_MALFORMED, good.concat(good));
+    String sighash = entry("03", "01000000");
+    ByteString disordered = psbt(TRANSACTION, "", sighash + entry("01", UTXO));
+    assertRefused(IntentProblem.PSBT_MALFORMED, disordered);
+    assertThat(BitcoinPsbt.canonical(disordered))
+        .isEqualTo(psbt(TRANSACTION, "", entry("01", UTXO) + sighash));
+    // A size in more bytes than it needs
+    ByteString longSize =
+        ByteString.fromHex(
+            MAGIC
+                + "01fd0000".replace("01fd0000", "fd0100")
+                + "00"
+                + size(TRANSACTION.length() / 2)
+                + TRANSACTION
+                + END
+                + END
+                + entry("01", UTXO)
+                + END
+                + END
+                + END);
+    assertRefused(IntentProblem.PSBT_MALFORMED, longSize);
+    // Another version
+    assertRefused(
+        IntentProblem.PSBT_MALFORMED,
+        ByteString.fromHex(
+            MAGIC
+                + entry("00", TRANSACTION)
+                + entry("fb", "02000000")
+                + END
+                + END
+                + entry("01", UTXO)
+                + END
+                + END
+                + END));
+  }
+
+  @Test
+  void everything_is_bounded() throws Exception {
+    // 20,000 entries of a map, which the library would read by recursion
+    StringBuilder entries = new StringBuilder();
+    for (int i = 0; i < 12_000; i++) {
+      entries.append(entry("f0%04x".formatted(i), ""));
+    }
+    assertRefused(
+        IntentProblem.PSBT_MALFORMED, psbt(TRANSACTION, entries.toString(), entry("01", UTXO)));
+    // Counts and sizes that are not there
+    for (String size :
+        List.of("feffffffff", "ffffffffffffffffff", "ffffffffffffffff7f", "fdffff")) {
+      assertRefused(
+          IntentProblem.PSBT_MALFORMED,
+          ByteString.fromHex(MAGIC + size + "00" + size(TRANSACTION.length() / 2) + TRANSACTION));
+      assertRefused(
+          IntentProblem.PSBT_MALFORMED, ByteString.fromHex(MAGIC + "0100" + size + TRANSACTION));
+      assertRefused(
+          IntentProblem.PSBT_MALFORMED,
+          psbt("01000000" + size + TRANSACTION.substring(10), "", entry("01", UTXO)));
+      assertRefused(
+          IntentProblem.PSBT_MALFORMED,
+          psbt(TRANSACTION, "", entry("01", UTXO) + entry("08", size + "00")));
+    }
+    // The same input twice, none, no output
+    assertRefused(
+        IntentProblem.PSBT_MALFORMED,
+        psbt(
+            TRANSACTION.replace(
+                "fff7f7881a8099afa6940d42d1e7f6362bec38171ea3edf433541db4e4ad969f00000000",
+                "ef51e1b804cc89d182d279655c3aa89e815b1b309fe287d9b2b55d57b90ec68a01000000"),
+            "",
+            entry("01", UTXO)));
+    assertRefused(
+        IntentProblem.PSBT_MALFORMED,
+        ByteString.fromHex(MAGIC + entry("00", "01000000000000000000") + END));
+
+    // As many outputs as fit are signed for, and what is shown of them is bounded.
+    List<TxOut> outputs = new ArrayList<>();
+    for (int i = 0; i < 1_025; i++) {
+      outputs.add(out(1, KEY));
+    }
+    assertRefused(IntentProblem.PSBT_MALFORMED, withOutputs(outputs));
+    outputs.removeLast();
+    DecodedPayload decoded = Payloads.decode(intent(withOutputs(outputs), 0), KEY);
+    assertThat(decoded.fields()).hasSize(DecodedPayload.MAX_FIELDS);
+    assertThat(decoded.fields().getLast().name()).isEqualTo("lines not shown");
+  }
+
+  private static ByteString withOutputs(List<TxOut> outputs) {
+    TxIn in = new TxIn(new OutPoint(new TxHash("11".repeat(32)), 3), new byte[0], 0xffffffffL);
+    Transaction tx = new Transaction(2, List.of(in), outputs, 0);
+    return ByteString.fromHex(
+        MAGIC
+            + entry("00", java.util.HexFormat.of().formatHex(Transaction.write(tx)))
+            + END
+            + entry("01", UTXO)
+            + END
+            + END.repeat(outputs.size()));
+  }
+
+  /** BIP-84's first receiving address, from its account's extended key. */
+  @Test
+  void the_addresses_of_bip_84() {
+    ExtendedPublicKey key =
+        ExtendedPublicKey.of(
+            ByteString.fromHex(
+                "0330d54fd0dd420a6e5f8d3624f5f3482cae350f79d5f0753bf5beef9c2d91af3c"),
+            ByteString.copyFrom(new byte[32]));
+    assertThat(BitcoinAddress.of(key, BitcoinAddress.Network.MAINNET))
+        .isEqualTo("bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu");
+    assertThat(BitcoinAddress.of(key, BitcoinAddress.Network.TESTNET)).startsWith("tb1q");
+    assertThat(BitcoinAddress.of(key, BitcoinAddress.Network.REGTEST)).startsWith("bcrt1q");
+  }
+}

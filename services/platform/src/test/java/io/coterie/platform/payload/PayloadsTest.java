@@ -1,0 +1,197 @@
+package io.coterie.platform.payload;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentProblem;
+import io.coterie.platform.intent.PayloadKind;
+import io.coterie.platform.payload.DecodedPayload.Field;
+import io.coterie.proto.custody.v1.BitcoinInput;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** What every kind of payload has in common, and the kinds that have no structure. */
+class PayloadsTest {
+  private static final ByteString KEY =
+      ByteString.fromHex("025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357");
+
+  /** Fields of a payload, as one text that is easy to compare. */
+  static String text(DecodedPayload payload) {
+    StringBuilder text = new StringBuilder();
+    for (Field field : payload.fields()) {
+      text.append(field.name()).append(": ").append(field.value()).append('\n');
+    }
+    return text.toString();
+  }
+
+  static void assertRefused(IntentProblem problem, SigningIntent intent, ByteString key) {
+    assertThatThrownBy(() -> Payloads.decode(intent, key))
+        .isInstanceOfSatisfying(
+            IntentException.class, e -> assertThat(e.problem()).isEqualTo(problem));
+  }
+
+  private static DecodedPayload ethereumMessage(ByteString message) throws IntentException {
+    return Payloads.decode(SigningIntent.newBuilder().setEthereumMessage(message).build(), KEY);
+  }
+
+  @Test
+  void a_message_is_signed_as_it_is() throws Exception {
+    ByteString message = ByteString.copyFromUtf8("withdraw 5");
+    DecodedPayload decoded =
+        Payloads.decode(SigningIntent.newBuilder().setMessage(message).build(), ByteString.EMPTY);
+    assertThat(decoded.kind()).isEqualTo(PayloadKind.MESSAGE);
+    assertThat(decoded.toSign()).isEqualTo(message);
+    assertThat(text(decoded)).isEqualTo("length: 10\n");
+    assertThat(decoded.toString()).doesNotContain("withdraw");
+  }
+
+  @Test
+  void a_digest_is_signed_as_it_is() throws Exception {
+    ByteString digest = ByteString.fromHex("ab".repeat(32));
+    DecodedPayload decoded =
+        Payloads.decode(SigningIntent.newBuilder().setDigest(digest).build(), KEY);
+    assertThat(decoded.toSign()).isEqualTo(digest);
+    assertThat(text(decoded)).isEqualTo("digest: 0x" + "ab".repeat(32) + "\n");
+    assertThat(decoded.toProto().getKind()).isEqualTo("digest");
+    assertThat(decoded.toProto().getFields(0).getName()).isEqualTo("digest");
+  }
+
+  /** Digests by ethers 6.17.0, hashMessage. */
+  @Test
+  void an_ethereum_message_is_hashed_with_its_prefix() throws Exception {
+    DecodedPayload hello = ethereumMessage(ByteString.copyFromUtf8("hello"));
+    assertThat(hello.toSign())
+        .isEqualTo(
+            ByteString.fromHex("50b2c43fd39106bafbba0da34fc430e1f91e3c96ea2acee2bc34119f92b37750"));
+    assertThat(text(hello)).isEqualTo("length: 5\ntext: hello\n");
+
+    DecodedPayload bytes = ethereumMessage(ByteString.fromHex("00ff01"));
+    assertThat(bytes.toSign())
+        .isEqualTo(
+            ByteString.fromHex("273014044948b41f99aa36bb3335cdc36458b0c4511c72ff8cba66a3edeefec3"));
+    assertThat(text(bytes)).isEqualTo("length: 3\nbytes: 0x00ff01\n");
+
+    DecodedPayload twoLines = ethereumMessage(ByteString.copyFromUtf8("ü\n"));
+    assertThat(twoLines.toSign())
+        .isEqualTo(
+            ByteString.fromHex("595f026dbaeeee1cb3fc6d3486f12d6e924993ed2523103d90c2925160f41b19"));
+    assertThat(text(twoLines)).isEqualTo("length: 3\ntext: ü\\u{a}\n");
+  }
+
+  @Test
+  void what_is_shown_cannot_be_taken_for_something_else_and_is_bounded() throws Exception {
+    assertThat(text(ethereumMessage(ByteString.copyFromUtf8("a\u202eb\\u{a}"))))
+        .endsWith("text: a\\u{202e}b\\\\u{a}\n");
+    for (String unit : new String[] {"x", "\n", "\uD83D\uDE00", "\\"}) {
+      for (int count : new int[] {127, 128, 255, 256, 257, 5000}) {
+        String shown =
+            ethereumMessage(ByteString.copyFromUtf8(unit.repeat(count))).fields().get(1).value();
+        assertThat(shown.codePointCount(0, shown.length()))
+            .isLessThanOrEqualTo(DecodedPayload.MAX_VALUE);
+        assertThat(shown.endsWith("…"))
+            .isEqualTo(
+                count * (unit.equals("\n") ? 5 : unit.equals("\\") ? 2 : 1)
+                    > DecodedPayload.MAX_VALUE);
+      }
+    }
+    String bytes = ethereumMessage(ByteString.fromHex("ff".repeat(4000))).fields().get(1).value();
+    assertThat(bytes).startsWith("0xffff").endsWith("ff…").hasSizeLessThanOrEqualTo(256);
+  }
+
+  @Test
+  void nothing_is_not_a_payload() {
+    assertRefused(IntentProblem.MESSAGE_MISSING, SigningIntent.getDefaultInstance(), KEY);
+  }
+
+  @Test
+  void kinds_fit_schemes() {
+    for (PayloadKind kind : PayloadKind.values()) {
+      assertThat(kind.fits(Scheme.SCHEME_BLS12381)).isEqualTo(kind == PayloadKind.MESSAGE);
+      assertThat(kind.fits(Scheme.SCHEME_ECDSA_SECP256K1)).isEqualTo(kind != PayloadKind.MESSAGE);
+      assertThat(kind.fits(Scheme.SCHEME_UNSPECIFIED)).isFalse();
+      assertThat(PayloadKind.ofLabel(kind.label())).contains(kind);
+    }
+    assertThat(PayloadKind.ofLabel("anything")).isEmpty();
+  }
+
+  /** The decoder of every kind takes every kind of bytes. */
+  @Test
+  void random_and_mutated_bytes_are_decoded_or_refused_and_nothing_else_happens() {
+    Random random = new Random(20260102);
+    SigningIntent[] seeds = {
+      SigningIntent.newBuilder().setEthereumTransaction(EthereumTransactionTest.EIP_2930).build(),
+      SigningIntent.newBuilder().setEthereumTransaction(EthereumTransactionTest.EIP_1559).build(),
+      SigningIntent.newBuilder().setEthereumTransaction(EthereumTransactionTest.EIP_155).build(),
+      SigningIntent.newBuilder().setEthereumTypedData(TypedDataTest.MAIL).build(),
+      SigningIntent.newBuilder()
+          .setBitcoinInput(BitcoinInput.newBuilder().setPsbt(BitcoinPsbtTest.bip143()).setInput(1))
+          .build(),
+      SigningIntent.newBuilder().setEthereumMessage(ByteString.copyFromUtf8("hello")).build(),
+    };
+    int decoded = 0;
+    for (int i = 0; i < 30_000; i++) {
+      SigningIntent seed = seeds[i % seeds.length];
+      SigningIntent changed = change(seed, random);
+      try {
+        DecodedPayload payload = Payloads.decode(changed, KEY);
+        assertThat(payload.toSign().size()).isEqualTo(32);
+        assertThat(payload.fields()).hasSizeLessThanOrEqualTo(DecodedPayload.MAX_FIELDS);
+        decoded++;
+      } catch (IntentException e) {
+        assertThat(e.problem()).isNotNull();
+      }
+    }
+    assertThat(decoded).isPositive();
+  }
+
+  private static SigningIntent change(SigningIntent seed, Random random) {
+    return switch (seed.getPayloadCase()) {
+      case ETHEREUM_TRANSACTION ->
+          seed.toBuilder()
+              .setEthereumTransaction(change(seed.getEthereumTransaction(), random))
+              .build();
+      case ETHEREUM_TYPED_DATA ->
+          seed.toBuilder()
+              .setEthereumTypedData(
+                  new String(
+                      change(seed.getEthereumTypedDataBytes(), random).toByteArray(),
+                      java.nio.charset.StandardCharsets.ISO_8859_1))
+              .build();
+      case BITCOIN_INPUT ->
+          seed.toBuilder()
+              .setBitcoinInput(
+                  BitcoinInput.newBuilder()
+                      .setPsbt(change(seed.getBitcoinInput().getPsbt(), random))
+                      .setInput(random.nextInt(20) == 0 ? random.nextInt() : 1))
+              .build();
+      default ->
+          seed.toBuilder().setEthereumMessage(change(seed.getEthereumMessage(), random)).build();
+    };
+  }
+
+  /** Random bytes, or a few bytes altered, inserted, doubled or cut off. */
+  private static ByteString change(ByteString bytes, Random random) {
+    int at = random.nextInt(bytes.size());
+    byte[] some = new byte[random.nextInt(9)];
+    random.nextBytes(some);
+    ByteString inserted = ByteString.copyFrom(some);
+    return switch (random.nextInt(6)) {
+      case 0 -> inserted;
+      case 1 -> bytes.substring(0, at);
+      case 2 -> bytes.concat(inserted);
+      case 3 -> bytes.substring(0, at).concat(inserted).concat(bytes.substring(at));
+      case 4 -> bytes.substring(0, at).concat(bytes);
+      default -> {
+        byte[] altered = bytes.toByteArray();
+        for (int i = random.nextInt(3); i >= 0; i--) {
+          altered[random.nextInt(altered.length)] = (byte) random.nextInt();
+        }
+        yield ByteString.copyFrom(altered);
+      }
+    };
+  }
+}
