@@ -10,18 +10,23 @@ import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Dropped;
 import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.RejectReason;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.core.v1.Waiting;
+import java.math.BigInteger;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** An observer whose envelopes are bare partial signatures; it can be told to lie. */
+/**
+ * An observer whose envelopes are bare partial signatures, or, where those cannot be had simply,
+ * what stands for one: a share, digest and presignature id. It can be told to lie.
+ */
 final class FakeCore implements MpcCore {
   /** While set, what is combined is not a signature of the message. */
   volatile boolean lying;
@@ -74,6 +79,9 @@ final class FakeCore implements MpcCore {
       if (!missing.contains(sender)) {
         return dropped(RejectReason.REJECT_REASON_DUPLICATE);
       }
+      if (config.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_SIGN_1) {
+        return handleEcdsa(sender, envelope);
+      }
       if (envelope.length != 96) {
         return dropped(RejectReason.REJECT_REASON_MALFORMED);
       }
@@ -102,6 +110,49 @@ final class FakeCore implements MpcCore {
       byte[] signature = lying ? envelope : TestBls.combine(partials);
       return Step.newBuilder()
           .setDone(Done.newBuilder().setSignature(ByteString.copyFrom(signature)))
+          .build();
+    }
+
+    private Step handleEcdsa(int sender, byte[] envelope) {
+      ByteString rest = config.getPayload().concat(config.getPresignatureId());
+      if (envelope.length != 32 + rest.size()) {
+        return dropped(RejectReason.REJECT_REASON_MALFORMED);
+      }
+      partials.put(sender, envelope);
+      missing.remove(sender);
+      if (!missing.isEmpty()) {
+        return waiting();
+      }
+      Map<Integer, BigInteger> shares = new TreeMap<>();
+      boolean good = true;
+      for (Map.Entry<Integer, byte[]> partial : partials.entrySet()) {
+        BigInteger share = new BigInteger(1, partial.getValue(), 0, 32);
+        shares.put(partial.getKey(), share);
+        good &=
+            ByteString.copyFrom(partial.getValue()).substring(32).equals(rest)
+                && config.getKeyPublic().getVerificationSharesList().stream()
+                    .anyMatch(
+                        v ->
+                            v.getParty() == partial.getKey()
+                                && v.getPoint().equals(TestEcdsa.point(share)));
+      }
+      if (!good) {
+        return Step.newBuilder()
+            .setAbort(
+                Abort.newBuilder()
+                    .setRound(3)
+                    .setCause(AbortCause.ABORT_CAUSE_INVALID_SIGNATURE)
+                    .setAdvice(Advice.ADVICE_RETRY))
+            .build();
+      }
+      TestEcdsa.Signed signed =
+          TestEcdsa.sign(
+              shares, config.getKeyPublic(), config.getDerivationPathList(), config.getPayload());
+      return Step.newBuilder()
+          .setDone(
+              Done.newBuilder()
+                  .setSignature(signed.bytes())
+                  .setRecoveryId(signed.recoveryId() ^ (lying ? 1 : 0)))
           .build();
     }
 

@@ -19,6 +19,7 @@ import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import java.security.MessageDigest;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -57,6 +58,21 @@ final class ScriptedParties implements AutoCloseable {
 
   /** ACTIVE keys, by name. */
   final Map<String, TestBls.Dealt> keys = new ConcurrentHashMap<>();
+
+  /** Keys that are made by all and derived: what each epoch of them is. By name, then epoch. */
+  final Map<String, Map<Integer, TestEcdsa.Dealt>> ecdsaKeys = new ConcurrentHashMap<>();
+
+  /** Epoch of the shares that a party uses, by party and key name. */
+  final Map<String, Integer> epochs = new ConcurrentHashMap<>();
+
+  /** New shares that a party holds, made by a request: by party and digest of its intent. */
+  private final Map<String, SessionReport> refreshed = new ConcurrentHashMap<>();
+
+  /** Ids of the presignatures that a party holds its part of, by party. */
+  final Map<String, Set<ByteString>> presignatures = new ConcurrentHashMap<>();
+
+  /** While true, parties that hold new shares go on using the old ones. */
+  volatile boolean switching = true;
 
   /** Every order any party received. */
   final ConcurrentLinkedQueue<Order> orders = new ConcurrentLinkedQueue<>();
@@ -150,6 +166,11 @@ final class ScriptedParties implements AutoCloseable {
       SecureChannel channel, Member coordinator, ByteString session, Order order, boolean lie)
       throws InvalidProtocolBufferException {
     int self = channel.self().partyId();
+    if (order.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1
+        && order.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_SIGN_1) {
+      contributeEcdsa(channel, coordinator, session, order, lie);
+      return;
+    }
     if (order.getProtocol() == ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1) {
       TestBls.Dealt key =
           dealt.computeIfAbsent(
@@ -189,6 +210,143 @@ final class ScriptedParties implements AutoCloseable {
                     .setSessionId(session)
                     .setEnvelope(ByteString.copyFrom(partial)))
             .build());
+  }
+
+  private void contributeEcdsa(
+      SecureChannel channel, Member coordinator, ByteString session, Order order, boolean lie)
+      throws InvalidProtocolBufferException {
+    String self = channel.self().name();
+    int selfId = channel.self().partyId();
+    String share = self + " " + order.getKey();
+    switch (order.getProtocol()) {
+      case PROTOCOL_ID_ECDSA_KEYGEN_1 -> {
+        TestEcdsa.Dealt key =
+            TestEcdsa.deal(
+                order.getKey(),
+                order.getThreshold(),
+                order.getSigningSetList(),
+                session.hashCode() + (lie ? 1 : 0));
+        ecdsaKeys.computeIfAbsent(order.getKey(), k -> new ConcurrentHashMap<>()).put(1, key);
+        epochs.put(share, 1);
+        completed(channel, coordinator, session, key.keyPublic());
+      }
+      case PROTOCOL_ID_ECDSA_REFRESH_1 -> {
+        refresh(channel, coordinator, session, order, lie);
+      }
+      case PROTOCOL_ID_ECDSA_PRESIGN_1 -> {
+        if (!epochs.get(share).equals(order.getEpoch())) {
+          refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+          return;
+        }
+        ByteString id = lie ? session.substring(1).concat(session.substring(0, 1)) : session;
+        presignatures.computeIfAbsent(self, s -> ConcurrentHashMap.newKeySet()).add(id);
+        report(
+            channel,
+            coordinator,
+            SessionReport.newBuilder()
+                .setSessionId(session)
+                .setCompleted(Completed.newBuilder().setPresignatureId(id)));
+      }
+      default -> {
+        if (!epochs.get(share).equals(order.getEpoch())) {
+          refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+          return;
+        }
+        if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1
+            && !presignatures
+                .computeIfAbsent(self, s -> ConcurrentHashMap.newKeySet())
+                .remove(order.getPresignatureId())) {
+          refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+          return;
+        }
+        SigningIntent intent = SigningIntent.parseFrom(order.getSignedIntent().getPayload());
+        byte[] partial =
+            TestEcdsa.partial(
+                ecdsaKeys.get(order.getKey()).get(order.getEpoch()).shares().get(selfId));
+        partial[31] ^= (byte) (lie ? 1 : 0);
+        ByteString envelope =
+            ByteString.copyFrom(partial)
+                .concat(intent.getDigest())
+                .concat(order.getPresignatureId());
+        send(
+            channel,
+            coordinator,
+            PartyMessage.newBuilder()
+                .setEnvelope(
+                    SessionEnvelope.newBuilder().setSessionId(session).setEnvelope(envelope))
+                .build());
+      }
+    }
+  }
+
+  /** One after another, so that the last one of a session sees that all others have theirs. */
+  private synchronized void refresh(
+      SecureChannel channel, Member coordinator, ByteString session, Order order, boolean lie) {
+    String self = channel.self().name();
+    String request = " " + order.getSignedIntent().getPayload().hashCode();
+    SessionReport stored = refreshed.get(self + request);
+    if (stored != null) {
+      report(channel, coordinator, stored.toBuilder());
+      return;
+    }
+    if (Instant.ofEpochSecond(order.getDeadline().getSeconds() + 1).isBefore(Instant.now())) {
+      refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED);
+      return;
+    }
+    if (!epochs.get(self + " " + order.getKey()).equals(order.getEpoch())) {
+      refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+      return;
+    }
+    Map<Integer, TestEcdsa.Dealt> key = ecdsaKeys.get(order.getKey());
+    TestEcdsa.Dealt next = TestEcdsa.refresh(key.get(order.getEpoch()), session.hashCode());
+    key.put(order.getEpoch() + 1, next);
+    KeyPublic keyPublic =
+        lie ? next.keyPublic().toBuilder().setChainCode(session).build() : next.keyPublic();
+    refreshed.put(
+        self + request,
+        SessionReport.newBuilder()
+            .setSessionId(session)
+            .setCompleted(Completed.newBuilder().setKeyPublic(keyPublic))
+            .build());
+    boolean all =
+        order.getSigningSetList().stream().allMatch(p -> refreshed.containsKey("p" + p + request));
+    if (all && switching) {
+      switchEpoch(order.getKey(), order.getEpoch() + 1, order.getSigningSetList());
+    }
+    completed(channel, coordinator, session, keyPublic);
+  }
+
+  /** Parties use the shares of that epoch from now on; their presignatures are gone. */
+  void switchEpoch(String key, int epoch, List<Integer> parties) {
+    for (int party : parties) {
+      epochs.put("p" + party + " " + key, epoch);
+      restart("p" + party);
+    }
+  }
+
+  /** A new process: what lived in memory is gone. */
+  void restart(String name) {
+    presignatures.remove(name);
+  }
+
+  private static void completed(
+      SecureChannel channel, Member coordinator, ByteString session, KeyPublic key) {
+    report(
+        channel,
+        coordinator,
+        SessionReport.newBuilder()
+            .setSessionId(session)
+            .setCompleted(Completed.newBuilder().setKeyPublic(key)));
+  }
+
+  private static void refuse(
+      SecureChannel channel, Member coordinator, ByteString session, RefusalReason reason) {
+    report(
+        channel,
+        coordinator,
+        SessionReport.newBuilder()
+            .setSessionId(session)
+            .setRefused(Refused.newBuilder().setReason(reason)));
   }
 
   private static void report(

@@ -19,6 +19,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
@@ -94,13 +95,22 @@ class SigningBenchmark {
                 Instant.now(),
                 null,
                 null,
+                null,
+                null,
                 null);
         long t0 = System.nanoTime();
         store.claimOnce(pending);
         long t1 = System.nanoTime();
         store.finish(
             pending.signed(
-                ByteString.copyFrom(new byte[96]), List.of("p1", "p2"), 1, Instant.now()));
+                new SigningRecord.Result(
+                    ByteString.copyFrom(new byte[96]),
+                    OptionalInt.empty(),
+                    ByteString.copyFrom(new byte[48]),
+                    false),
+                List.of("p1", "p2"),
+                1,
+                Instant.now()));
         if (i >= 0) {
           claims[i] = t1 - t0;
           results[i] = System.nanoTime() - t1;

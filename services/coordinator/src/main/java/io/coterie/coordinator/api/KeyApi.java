@@ -4,6 +4,7 @@ import com.google.rpc.Status;
 import io.coterie.coordinator.custody.IntentCheck;
 import io.coterie.coordinator.custody.KeyRecord;
 import io.coterie.coordinator.custody.Keys;
+import io.coterie.coordinator.custody.Refreshes;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
@@ -15,6 +16,7 @@ import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.ListKeysRequest;
 import io.coterie.proto.custody.v1.ListKeysResponse;
+import io.coterie.proto.custody.v1.RefreshKeyRequest;
 import io.grpc.BindableService;
 import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
@@ -29,10 +31,12 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
   private static final int MAX_PAGE = 1000;
 
   private final Keys keys;
+  private final Refreshes refreshes;
   private final IntentCheck intents;
 
-  public KeyApi(Keys keys, IntentCheck intents) {
+  public KeyApi(Keys keys, Refreshes refreshes, IntentCheck intents) {
     this.keys = keys;
+    this.refreshes = refreshes;
     this.intents = intents;
   }
 
@@ -62,6 +66,27 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
     Status error = record.error();
     if (error != null) {
       throw StatusProto.toStatusRuntimeException(error);
+    }
+    answer.onNext(Resources.key(record));
+    answer.onCompleted();
+  }
+
+  @Override
+  public void refreshKey(RefreshKeyRequest request, StreamObserver<Key> answer) {
+    Call call = Call.current();
+    if (!(intents.check(request.getSignedIntent()) instanceof VerifiedIntent.KeyRefresh intent)) {
+      throw new CustodyException(
+          ErrorReason.INTENT_MALFORMED,
+          Map.of(StatusErrors.PROBLEM, IntentProblem.PAYLOAD_TYPE_UNKNOWN.name()));
+    }
+    call.about(intent);
+    call.client().requireMaySubmitFor(intent.requester());
+    KeyRecord record;
+    try {
+      record = refreshes.refresh(intent, call.caller());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new CustodyException(ErrorReason.DRAINING);
     }
     answer.onNext(Resources.key(record));
     answer.onCompleted();

@@ -1,8 +1,10 @@
 package io.coterie.coordinator.api;
 
+import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import io.coterie.coordinator.custody.KeyRecord;
 import io.coterie.coordinator.custody.SigningRecord;
+import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
@@ -10,7 +12,10 @@ import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
+import java.io.ByteArrayOutputStream;
+import java.math.BigInteger;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.regex.Matcher;
@@ -25,6 +30,9 @@ final class Resources {
 
   /** Characters of a name shown in an error: the rest of a hostile one is nobody's business. */
   private static final int SHOWN = 80;
+
+  private static final byte DER_SEQUENCE = 0x30;
+  private static final byte DER_INTEGER = 0x02;
 
   private Resources() {}
 
@@ -69,6 +77,10 @@ final class Resources {
       key.setPublicKey(keyPublic.getPublicKey())
           .setProofOfPossession(keyPublic.getProofOfPossession())
           .setEpoch(keyPublic.getEpoch());
+      if (!keyPublic.getChainCode().isEmpty()) {
+        key.setXpub(
+            ExtendedPublicKey.of(keyPublic.getPublicKey(), keyPublic.getChainCode()).xpub());
+      }
     }
     if (record.error() != null) {
       key.setError(record.error());
@@ -87,8 +99,23 @@ final class Resources {
             .addAllSigningSet(record.signingSet())
             .setCreateTime(timestamp(record.createdAt()))
             .setSessions(record.sessions());
-    if (record.signature() != null) {
-      signing.setSignature(record.signature());
+    if (record.payloadDigest() != null) {
+      signing.setDigest(record.payloadDigest());
+    }
+    if (record.decoded() != null) {
+      signing.setDecoded(record.decoded());
+    }
+    SigningRecord.Result result = record.result();
+    if (result != null) {
+      signing
+          .setSignature(result.signature())
+          .setPublicKey(result.publicKey())
+          .setPresigned(result.presigned());
+      if (result.recoveryId().isPresent()) {
+        signing
+            .setRecoveryId(result.recoveryId().getAsInt())
+            .setDerSignature(der(result.signature()));
+      }
     }
     if (record.completedAt() != null) {
       signing.setCompleteTime(timestamp(record.completedAt()));
@@ -97,6 +124,20 @@ final class Resources {
       signing.setError(record.error());
     }
     return signing.build();
+  }
+
+  /** The same signature, r and s of equal length, as an ASN.1 sequence (RFC 3279, 2.2.3). */
+  private static ByteString der(ByteString signature) {
+    int half = signature.size() / 2;
+    ByteArrayOutputStream integers = new ByteArrayOutputStream();
+    for (ByteString part : List.of(signature.substring(0, half), signature.substring(half))) {
+      byte[] integer = new BigInteger(1, part.toByteArray()).toByteArray();
+      integers.write(DER_INTEGER);
+      integers.write(integer.length);
+      integers.writeBytes(integer);
+    }
+    return ByteString.copyFrom(new byte[] {DER_SEQUENCE, (byte) integers.size()})
+        .concat(ByteString.copyFrom(integers.toByteArray()));
   }
 
   private static Timestamp timestamp(Instant instant) {

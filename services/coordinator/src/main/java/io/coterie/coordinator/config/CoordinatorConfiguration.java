@@ -15,7 +15,11 @@ import io.coterie.coordinator.channel.ChannelOpener;
 import io.coterie.coordinator.channel.SignalChannelOpener;
 import io.coterie.coordinator.custody.IntentCheck;
 import io.coterie.coordinator.custody.Keys;
+import io.coterie.coordinator.custody.PresignatureMaker;
+import io.coterie.coordinator.custody.PresignaturePool;
+import io.coterie.coordinator.custody.Refreshes;
 import io.coterie.coordinator.custody.RunLimits;
+import io.coterie.coordinator.custody.ShareMaking;
 import io.coterie.coordinator.custody.Signings;
 import io.coterie.coordinator.session.AdaptiveTimeout;
 import io.coterie.coordinator.session.PartyHealth;
@@ -25,10 +29,12 @@ import io.coterie.coordinator.session.Sessions;
 import io.coterie.coordinator.storage.JdbcAccountStore;
 import io.coterie.coordinator.storage.JdbcAuditStore;
 import io.coterie.coordinator.storage.JdbcKeyStore;
+import io.coterie.coordinator.storage.JdbcRefreshStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
 import io.coterie.coordinator.telemetry.CoordinatorAudit;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.coordinator.verification.BlstVerifier;
+import io.coterie.coordinator.verification.EcdsaVerifier;
 import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.audit.AuditTrail;
@@ -39,6 +45,7 @@ import io.coterie.platform.intent.RequesterDirectory;
 import io.coterie.platform.telemetry.Buckets;
 import io.coterie.platform.telemetry.ProtocolMetrics;
 import io.coterie.platform.unseal.PassphraseDataKeySource;
+import io.coterie.proto.custody.v1.Scheme;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.config.MeterFilter;
 import java.io.IOException;
@@ -167,11 +174,6 @@ class CoordinatorConfiguration {
   }
 
   @Bean
-  ResultVerifier resultVerifier() {
-    return new BlstVerifier();
-  }
-
-  @Bean
   PartyHealth partyHealth() {
     return new PartyHealth(System::nanoTime);
   }
@@ -184,13 +186,18 @@ class CoordinatorConfiguration {
   @Bean
   Sessions sessions(
       MpcCore core,
-      ResultVerifier verifier,
       PartyHealth health,
       ExecutorService cryptoPool,
       ProtocolMetrics protocolMetrics,
       CoordinatorMetrics metrics,
       SecureRandom random) {
-    return new Sessions(core, verifier, health, cryptoPool, protocolMetrics, metrics, random);
+    Map<Scheme, ResultVerifier> verifiers =
+        Map.of(
+            Scheme.SCHEME_BLS12381,
+            new BlstVerifier(),
+            Scheme.SCHEME_ECDSA_SECP256K1,
+            new EcdsaVerifier());
+    return new Sessions(core, verifiers, health, cryptoPool, protocolMetrics, metrics, random);
   }
 
   @Bean
@@ -261,27 +268,92 @@ class CoordinatorConfiguration {
   }
 
   @Bean
-  Keys keys(
-      JdbcKeyStore store,
+  PresignaturePool presignaturePool(CoordinatorProperties properties, CoordinatorMetrics metrics) {
+    CoordinatorProperties.Presignatures limits = properties.presignatures();
+    return new PresignaturePool(
+        new PresignaturePool.Limits(
+            limits.target(),
+            limits.lowMark(),
+            limits.maxTotal(),
+            limits.maxCombinations(),
+            limits.maxAge(),
+            limits.idleTime()),
+        metrics,
+        System::nanoTime);
+  }
+
+  @Bean
+  PresignatureMaker presignatureMaker(
+      PresignaturePool pool,
+      Keys keys,
       Sessions sessions,
-      QuorumChooser chooser,
       ChannelConnector link,
-      IntentCheck intents,
+      Signings signings,
       ExecutorService requestThreads,
-      CoordinatorMetrics metrics,
       CoordinatorProperties properties,
       Clock clock,
       SecureRandom random) {
+    CoordinatorProperties.Presignatures limits = properties.presignatures();
+    return new PresignatureMaker(
+        pool,
+        keys,
+        sessions,
+        link,
+        new PresignatureMaker.Limits(limits.maxRunning(), limits.yieldTo(), limits.sessionTime()),
+        signings::running,
+        requestThreads,
+        clock,
+        random);
+  }
+
+  @Bean
+  ShareMaking shareMaking(
+      Sessions sessions,
+      QuorumChooser chooser,
+      ChannelConnector link,
+      CoordinatorProperties properties,
+      Clock clock) {
     CoordinatorProperties.KeygenTime time = properties.keygen();
     CoordinatorProperties.Limits limits = properties.limits();
-    return new Keys(
-        store,
+    return new ShareMaking(
         sessions,
         chooser,
         new AdaptiveTimeout(time.min(), time.initial(), time.max()),
         link,
-        intents,
         new RunLimits(limits.runs(), limits.keygenSessions(), limits.clockSkew()),
+        clock);
+  }
+
+  @Bean
+  Keys keys(
+      JdbcKeyStore store,
+      ShareMaking making,
+      PresignaturePool presignatures,
+      ChannelConnector link,
+      IntentCheck intents,
+      ExecutorService requestThreads,
+      CoordinatorMetrics metrics,
+      Clock clock,
+      SecureRandom random) {
+    return new Keys(
+        store, making, presignatures, link, intents, requestThreads, metrics, clock, random);
+  }
+
+  @Bean
+  Refreshes refreshes(
+      DataSource durable,
+      Keys keys,
+      ShareMaking making,
+      IntentCheck intents,
+      ExecutorService requestThreads,
+      CoordinatorMetrics metrics,
+      Clock clock,
+      SecureRandom random) {
+    return new Refreshes(
+        new JdbcRefreshStore(durable),
+        keys,
+        making,
+        intents,
         requestThreads,
         metrics,
         clock,
@@ -292,6 +364,8 @@ class CoordinatorConfiguration {
   Signings signings(
       JdbcSigningStore store,
       Keys keys,
+      Refreshes refreshes,
+      PresignaturePool presignatures,
       Sessions sessions,
       QuorumChooser chooser,
       ChannelConnector link,
@@ -306,6 +380,8 @@ class CoordinatorConfiguration {
     return new Signings(
         store,
         keys,
+        refreshes,
+        presignatures,
         sessions,
         chooser,
         new AdaptiveTimeout(time.min(), time.initial(), time.max()),
@@ -323,10 +399,12 @@ class CoordinatorConfiguration {
       ChannelConnector connector,
       Sessions sessions,
       Keys keys,
+      Refreshes refreshes,
       Signings signings,
+      PresignatureMaker maker,
       CoordinatorMetrics metrics) {
-    metrics.watchRuns(() -> keys.running() + signings.running());
-    return new CoordinatorLifecycle(connector, sessions, keys, signings);
+    metrics.watchRuns(() -> keys.running() + refreshes.running() + signings.running());
+    return new CoordinatorLifecycle(connector, sessions, keys, refreshes, signings, maker);
   }
 
   /** Ready when there is a channel and a party at its other end. */
@@ -346,8 +424,8 @@ class CoordinatorConfiguration {
   // API
 
   @Bean
-  KeyApi keyApi(Keys keys, IntentCheck intents) {
-    return new KeyApi(keys, intents);
+  KeyApi keyApi(Keys keys, Refreshes refreshes, IntentCheck intents) {
+    return new KeyApi(keys, refreshes, intents);
   }
 
   @Bean

@@ -2,6 +2,8 @@ package io.coterie.coordinator.config;
 
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.custody.Keys;
+import io.coterie.coordinator.custody.PresignatureMaker;
+import io.coterie.coordinator.custody.Refreshes;
 import io.coterie.coordinator.custody.Signings;
 import io.coterie.coordinator.session.Sessions;
 import org.springframework.context.ApplicationListener;
@@ -20,15 +22,24 @@ final class CoordinatorLifecycle
   private final ChannelConnector connector;
   private final Sessions sessions;
   private final Keys keys;
+  private final Refreshes refreshes;
   private final Signings signings;
+  private final PresignatureMaker maker;
   private volatile boolean running;
 
   CoordinatorLifecycle(
-      ChannelConnector connector, Sessions sessions, Keys keys, Signings signings) {
+      ChannelConnector connector,
+      Sessions sessions,
+      Keys keys,
+      Refreshes refreshes,
+      Signings signings,
+      PresignatureMaker maker) {
     this.connector = connector;
     this.sessions = sessions;
     this.keys = keys;
+    this.refreshes = refreshes;
     this.signings = signings;
+    this.maker = maker;
   }
 
   @Override
@@ -38,12 +49,15 @@ final class CoordinatorLifecycle
         sessions::receive,
         () -> {
           keys.resume();
+          refreshes.resume();
           signings.resume();
+          maker.start();
         });
   }
 
   @Override
   public void onApplicationEvent(ContextClosedEvent event) {
+    maker.stop();
     keys.stop();
     signings.stop();
   }

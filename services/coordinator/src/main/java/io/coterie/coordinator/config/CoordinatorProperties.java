@@ -25,7 +25,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param clients whose certificates are accepted
  * @param limits bounds of the work
  * @param signing time for one session of a signature
- * @param keygen time for one session of a key generation
+ * @param keygen time for one session of a key generation or refresh
+ * @param presignatures what is kept ready for signings to come
  */
 @ConfigurationProperties(prefix = "coterie.coordinator", ignoreUnknownFields = false)
 public record CoordinatorProperties(
@@ -39,7 +40,8 @@ public record CoordinatorProperties(
     @DefaultValue List<Client> clients,
     @DefaultValue Limits limits,
     @DefaultValue SigningTime signing,
-    @DefaultValue KeygenTime keygen) {
+    @DefaultValue KeygenTime keygen,
+    @DefaultValue Presignatures presignatures) {
 
   public CoordinatorProperties {
     requesters = List.copyOf(requesters);
@@ -150,4 +152,44 @@ public record CoordinatorProperties(
       @DefaultValue("5s") Duration min,
       @DefaultValue("15s") Duration initial,
       @DefaultValue("60s") Duration max) {}
+
+  /**
+   * The pool of presignatures. One of 2 parties costs each about as much computation as a signature
+   * and 43 KB of messages; the parties have limits of their own.
+   *
+   * @param target wanted for a combination of key, signing set and derivation path that is in use;
+   *     0: none are made
+   * @param lowMark below so many, they are made even while signings are waiting
+   * @param maxTotal over all combinations
+   * @param maxCombinations that are kept filled
+   * @param maxAge after which one is not used any more; less than the parties' own
+   * @param idleTime after which an unused combination is not filled any more
+   * @param maxRunning sessions at once
+   * @param yieldTo signings being worked on from which on nothing is made above the low mark
+   * @param sessionTime for one session
+   */
+  public record Presignatures(
+      @DefaultValue("64") int target,
+      @DefaultValue("16") int lowMark,
+      @DefaultValue("4096") int maxTotal,
+      @DefaultValue("1024") int maxCombinations,
+      @DefaultValue("10m") Duration maxAge,
+      @DefaultValue("10m") Duration idleTime,
+      @DefaultValue("4") int maxRunning,
+      @DefaultValue("4") int yieldTo,
+      @DefaultValue("5s") Duration sessionTime) {
+    public Presignatures {
+      if (target < 0
+          || lowMark < 0
+          || maxTotal < target
+          || maxCombinations < 1
+          || maxRunning < 1
+          || yieldTo < 1) {
+        throw new IllegalArgumentException("presignatures has a number out of range");
+      }
+      if (!maxAge.isPositive() || !idleTime.isPositive() || !sessionTime.isPositive()) {
+        throw new IllegalArgumentException("times of presignatures must be positive");
+      }
+    }
+  }
 }

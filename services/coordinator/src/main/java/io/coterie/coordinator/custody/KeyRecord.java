@@ -51,6 +51,11 @@ public record KeyRecord(
     }
   }
 
+  /** Generation of the key's shares; 0 before there are any. */
+  public int epoch() {
+    return keyPublic == null ? 0 : keyPublic.getEpoch();
+  }
+
   /** The same attempt with its key. */
   public KeyRecord active(KeyPublic result, int sessionsTried) {
     return with(Key.State.ACTIVE, sessionsTried, result, null);

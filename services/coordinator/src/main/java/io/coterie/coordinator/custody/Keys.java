@@ -4,53 +4,41 @@ import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
-import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.coordinator.custody.ShareMaking.End;
 import io.coterie.coordinator.session.PartyLink;
-import io.coterie.coordinator.session.QuorumChooser;
-import io.coterie.coordinator.session.QuorumChooser.Choice;
-import io.coterie.coordinator.session.RefusalScope;
-import io.coterie.coordinator.session.Session;
+import io.coterie.coordinator.session.Protocol;
 import io.coterie.coordinator.session.SessionId;
-import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
-import io.coterie.coordinator.session.Sessions;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
-import io.coterie.platform.error.SessionFailures;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
-import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
-import io.coterie.proto.party.v1.RefusalReason;
 import java.security.SecureRandom;
 import java.time.Clock;
-import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Keys: created by all their parties together, and looked up. One request id gives one key.
  *
- * <p>An ACTIVE key never changes, so it is remembered; what is excluded for it is remembered with
- * it.
+ * <p>An ACTIVE key changes with its epoch only, so it is remembered; what is excluded for it is
+ * remembered with it.
  */
 public final class Keys {
   private static final Logger log = LoggerFactory.getLogger(Keys.class);
@@ -67,14 +55,11 @@ public final class Keys {
 
   private final ConcurrentHashMap<RunKey, Run<KeyRecord>> runs = new ConcurrentHashMap<>();
   private final ConcurrentHashMap<String, Remembered> active = new ConcurrentHashMap<>();
-  private final CompletableFuture<Void> stopping = new CompletableFuture<>();
   private final KeyStore store;
-  private final Sessions sessions;
-  private final QuorumChooser chooser;
-  private final AdaptiveTimeout timeout;
+  private final ShareMaking making;
+  private final PresignaturePool presignatures;
   private final PartyLink link;
   private final IntentCheck intents;
-  private final RunLimits limits;
   private final Executor threads;
   private final CoordinatorMetrics metrics;
   private final Clock clock;
@@ -87,23 +72,19 @@ public final class Keys {
    */
   public Keys(
       KeyStore store,
-      Sessions sessions,
-      QuorumChooser chooser,
-      AdaptiveTimeout timeout,
+      ShareMaking making,
+      PresignaturePool presignatures,
       PartyLink link,
       IntentCheck intents,
-      RunLimits limits,
       Executor threads,
       CoordinatorMetrics metrics,
       Clock clock,
       SecureRandom random) {
     this.store = store;
-    this.sessions = sessions;
-    this.chooser = chooser;
-    this.timeout = timeout;
+    this.making = making;
+    this.presignatures = presignatures;
     this.link = link;
     this.intents = intents;
-    this.limits = limits;
     this.threads = threads;
     this.metrics = metrics;
     this.clock = clock;
@@ -156,7 +137,7 @@ public final class Keys {
               .findRequest(intent.requester(), intent.requestId())
               .orElseThrow(() -> expired(intent, now)));
     }
-    if (stopping.isDone()) {
+    if (making.stopping().isDone()) {
       throw Trouble.of(ErrorReason.DRAINING, intent.key()).toException();
     }
     Optional<SecureChannel> channel = link.channel();
@@ -167,6 +148,13 @@ public final class Keys {
           store
               .findRequest(intent.requester(), intent.requestId())
               .orElseThrow(() -> Trouble.outOfReach(intent.key(), intent.parties()).toException()));
+    }
+    Protocol protocol =
+        Protocol.of(intent.scheme(), Protocol.Operation.KEYGEN)
+            .orElseThrow(
+                () -> Trouble.of(ErrorReason.UNSUPPORTED_SCHEME, intent.key()).toException());
+    if (intent.threshold() < protocol.leastThreshold()) {
+      throw Trouble.of(ErrorReason.THRESHOLD_INVALID, intent.key()).toException();
     }
     KeyRecord attempt =
         new KeyRecord(
@@ -265,8 +253,15 @@ public final class Keys {
   void exclude(String name, int partyId, String cause, SessionId session) {
     store.exclude(name, partyId, cause, session.bytes().toByteArray(), clock.instant());
     active.remove(name);
+    presignatures.excluded(name, partyId);
     log.error(
         "party {} is excluded from key {} for {} in session {}", partyId, name, cause, session);
+  }
+
+  /** Forgets what is remembered of a key: its shares are of another epoch, here or elsewhere. */
+  void renewed(String name) {
+    active.remove(name);
+    presignatures.renewed(name);
   }
 
   /** Takes up what was CREATING when this replica, or the one before it, stopped. */
@@ -313,7 +308,7 @@ public final class Keys {
                   e.reason().name());
               return;
             }
-            new Work(key, run, record, verified).drive();
+            drive(key, run, record, verified);
           } catch (RuntimeException e) {
             log.error("work on a key creation failed", e);
             run.fail(e);
@@ -326,10 +321,42 @@ public final class Keys {
         });
   }
 
+  private void drive(
+      RunKey key, Run<KeyRecord> run, KeyRecord record, VerifiedIntent.KeyCreation intent)
+      throws InterruptedException {
+    ShareMaking.Task task =
+        new ShareMaking.Task(
+            record.name(),
+            intent.scheme(),
+            new SessionPlan.Work.Keygen(),
+            FIRST_EPOCH,
+            intent.threshold(),
+            intent.envelope(),
+            intent.notAfter(),
+            record.parties(),
+            ErrorReason.KEY_CREATION_FAILED,
+            false,
+            false);
+    switch (making.drive(task, run, record.sessions())) {
+      case End.Made made -> {
+        end(key, run, record.active(made.keyPublic(), made.sessions()), CoordinatorMetrics.OK);
+        log.info("key {} is active", record.name());
+      }
+      case End.Failed failed ->
+          end(
+              key,
+              run,
+              record.failed(failed.trouble().toStatus(), failed.sessions()),
+              failed.trouble().reason().name());
+      case End.Stopped stopped ->
+          run.fail(Trouble.of(ErrorReason.DRAINING, record.name()).toException());
+    }
+  }
+
   /** Stores the end, however long the database takes to come back: it must not be lost. */
   private void end(RunKey key, Run<KeyRecord> run, KeyRecord finished, String outcome)
       throws InterruptedException {
-    Pace pace = new Pace(stopping);
+    Pace pace = new Pace(making.stopping());
     while (true) {
       try {
         KeyRecord stored = finished;
@@ -345,7 +372,7 @@ public final class Keys {
         run.finish(stored);
         return;
       } catch (StoreUnavailableException e) {
-        if (stopping.isDone()) {
+        if (making.stopping().isDone()) {
           throw e;
         }
         log.warn("cannot store the end of a key creation yet: {}", e.getMessage());
@@ -361,180 +388,6 @@ public final class Keys {
 
   /** Starts nothing new; what is running ends at its next step and is resumed after the restart. */
   public void stop() {
-    stopping.complete(null);
-  }
-
-  /** The work on one request: a thread's state. */
-  private final class Work {
-    private final RunKey key;
-    private final Run<KeyRecord> run;
-    private final KeyRecord record;
-    private final VerifiedIntent.KeyCreation intent;
-    private final Pace pace = new Pace(stopping);
-    private int tried;
-    private int attempt;
-
-    Work(RunKey key, Run<KeyRecord> run, KeyRecord record, VerifiedIntent.KeyCreation intent) {
-      this.key = key;
-      this.run = run;
-      this.record = record;
-      this.intent = intent;
-      this.tried = record.sessions();
-    }
-
-    void drive() throws InterruptedException {
-      while (!stopping.isDone()) {
-        if (clock.instant().isAfter(intent.notAfter())) {
-          fail(lastTrouble().as(ErrorReason.INTENT_EXPIRED));
-          return;
-        }
-        if (tried >= limits.maxSessions()) {
-          fail(lastTrouble().as(ErrorReason.KEY_CREATION_FAILED));
-          return;
-        }
-        Optional<SecureChannel> channel = link.channel();
-        if (channel.isEmpty()) {
-          run.troubled(
-              Trouble.outOfReach(
-                  run.resource, record.parties().stream().map(KeyRecord.Holder::name).toList()));
-          pace.pause();
-          continue;
-        }
-        List<Member> members = new ArrayList<>();
-        for (KeyRecord.Holder holder : record.parties()) {
-          channel.get().roster().byPartyId(holder.partyId()).ifPresent(members::add);
-        }
-        // All of them: a key has a share for each.
-        switch (chooser.choose(
-            record.parties().size(), members, channel.get().reachable(), new HashMap<>())) {
-          case Choice.Exhausted e -> {
-            fail(
-                Trouble.parties(
-                    ErrorReason.PARTY_UNKNOWN,
-                    run.resource,
-                    record.parties().stream()
-                        .filter(h -> members.stream().noneMatch(m -> m.partyId() == h.partyId()))
-                        .map(KeyRecord.Holder::name)
-                        .toList(),
-                    0,
-                    "not_in_roster"));
-            return;
-          }
-          case Choice.OutOfReach o -> {
-            run.troubled(Trouble.outOfReach(run.resource, Trouble.names(o.unreachable())));
-            pace.pauseUntilReachable(channel.get(), o.unreachable());
-          }
-          case Choice.Chosen chosen -> {
-            if (attempt > 0) {
-              pace.pause();
-            }
-            if (tryWith(channel.get(), chosen.parties())) {
-              return;
-            }
-          }
-        }
-      }
-      run.fail(Trouble.of(ErrorReason.DRAINING, run.resource).toException());
-    }
-
-    /** One session; true if the request has ended. */
-    private boolean tryWith(SecureChannel channel, List<Member> parties)
-        throws InterruptedException {
-      Instant now = clock.instant();
-      Duration time = timeout.next(attempt);
-      Duration untilExpiry = Duration.between(now, intent.notAfter());
-      if (time.compareTo(untilExpiry) > 0) {
-        time = untilExpiry;
-      }
-      Instant deadline = now.plus(time).plus(limits.clockSkew());
-      Session session =
-          sessions.start(
-              channel,
-              new SessionPlan(
-                  new SessionPlan.Work.Keygen(),
-                  intent.scheme(),
-                  intent.key(),
-                  FIRST_EPOCH,
-                  intent.threshold(),
-                  intent.envelope(),
-                  parties,
-                  deadline.isAfter(intent.notAfter()) ? intent.notAfter() : deadline,
-                  run.trace));
-      tried++;
-      attempt++;
-      run.trying(session);
-      long started = System.nanoTime();
-      SessionOutcome outcome = session.await(time);
-      if (outcome instanceof SessionOutcome.Created created) {
-        timeout.succeeded(System.nanoTime() - started);
-        succeed(created.keyPublic());
-        return true;
-      }
-      if (outcome instanceof SessionOutcome.Stopped) {
-        run.fail(Trouble.of(ErrorReason.DRAINING, run.resource).toException());
-        return true;
-      }
-      Trouble trouble = Trouble.of(run.resource, session, outcome);
-      run.troubled(trouble);
-      try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
-        log.warn("key generation without key: {} {}", trouble.reason(), trouble.metadata());
-      }
-      Trouble end = lasting(session, outcome, trouble);
-      if (end != null) {
-        fail(end);
-        return true;
-      }
-      if (outcome instanceof SessionOutcome.Unsent) {
-        tried--;
-      }
-      return false;
-    }
-
-    /**
-     * Why no later session of this request can succeed; null if one may. All parties are needed.
-     */
-    private @Nullable Trouble lasting(Session session, SessionOutcome outcome, Trouble trouble) {
-      return switch (outcome) {
-        case SessionOutcome.Refused refused -> {
-          for (Map.Entry<Integer, RefusalReason> e : refused.by().entrySet()) {
-            if (RefusalScope.of(e.getValue()) != RefusalScope.PARTY) {
-              yield Trouble.parties(
-                  SessionFailures.reason(e.getValue()),
-                  run.resource,
-                  session.names(List.of(e.getKey())),
-                  0,
-                  e.getValue().name());
-            }
-          }
-          yield null;
-        }
-        case SessionOutcome.Aborted aborted -> {
-          if (!aborted.culprits().isEmpty()) {
-            yield trouble;
-          }
-          yield aborted.hopeless() ? trouble.as(ErrorReason.KEY_CREATION_FAILED) : null;
-        }
-        case SessionOutcome.TimedOut t -> null;
-        case SessionOutcome.Unsent u -> null;
-        case SessionOutcome.Stopped s -> null;
-        case SessionOutcome.Created c -> null;
-        case SessionOutcome.Signed s ->
-            throw new IllegalStateException("a key generation session made a signature");
-      };
-    }
-
-    private Trouble lastTrouble() {
-      Trouble last = run.trouble();
-      return last != null ? last : Trouble.of(ErrorReason.INTENT_EXPIRED, run.resource);
-    }
-
-    private void succeed(KeyPublic keyPublic) throws InterruptedException {
-      end(key, run, record.active(keyPublic, tried), CoordinatorMetrics.OK);
-      log.info("key {} is active", record.name());
-    }
-
-    private void fail(Trouble trouble) throws InterruptedException {
-      end(key, run, record.failed(trouble.toStatus(), tried), trouble.reason().name());
-    }
+    making.stop();
   }
 }

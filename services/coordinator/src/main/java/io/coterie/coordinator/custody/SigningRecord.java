@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
+import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
@@ -12,6 +13,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Instant;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -22,7 +24,9 @@ import org.jspecify.annotations.Nullable;
  * @param key resource name of the key
  * @param sessions tried so far
  * @param signingSet names of the parties whose contributions made the signature
- * @param signature set when SIGNED
+ * @param payloadDigest what the scheme signs, 32 bytes, if that is a digest
+ * @param decoded what the payload was found to say; null if it was stored before that was kept
+ * @param result set when SIGNED
  * @param error set when FAILED
  */
 public record SigningRecord(
@@ -38,14 +42,28 @@ public record SigningRecord(
     List<String> signingSet,
     Instant notAfter,
     Instant createdAt,
+    @Nullable ByteString payloadDigest,
+    @Nullable DecodedPayload decoded,
     @Nullable Instant completedAt,
-    @Nullable ByteString signature,
+    @Nullable Result result,
     @Nullable Status error) {
   private static final byte[] ID_TAG = "coterie/signing-id/1".getBytes(UTF_8);
 
+  /**
+   * A signature and how it can be verified.
+   *
+   * @param signature in the scheme's standard encoding
+   * @param recoveryId ECDSA: 0 to 3
+   * @param publicKey under which it verifies: the key's own or its child's; empty if it was stored
+   *     before that was kept
+   * @param presigned whether a presignature was used
+   */
+  public record Result(
+      ByteString signature, OptionalInt recoveryId, ByteString publicKey, boolean presigned) {}
+
   public SigningRecord {
     signingSet = List.copyOf(signingSet);
-    if ((state == Signing.State.SIGNED) != (signature != null)
+    if ((state == Signing.State.SIGNED) != (result != null)
         || (state == Signing.State.FAILED) != (error != null)) {
       throw new IllegalArgumentException("a signing has its result and nothing else");
     }
@@ -63,8 +81,8 @@ public record SigningRecord(
 
   /** The same signing with its result. */
   public SigningRecord signed(
-      ByteString result, List<String> contributors, int sessionsTried, Instant now) {
-    return with(Signing.State.SIGNED, sessionsTried, contributors, now, result, null);
+      Result made, List<String> contributors, int sessionsTried, Instant now) {
+    return with(Signing.State.SIGNED, sessionsTried, contributors, now, made, null);
   }
 
   /** The same signing, ended without a result. */
@@ -77,7 +95,7 @@ public record SigningRecord(
       int tried,
       List<String> contributors,
       @Nullable Instant completed,
-      @Nullable ByteString result,
+      @Nullable Result made,
       @Nullable Status why) {
     return new SigningRecord(
         id,
@@ -92,8 +110,10 @@ public record SigningRecord(
         contributors,
         notAfter,
         createdAt,
+        payloadDigest,
+        decoded,
         completed,
-        result,
+        made,
         why);
   }
 

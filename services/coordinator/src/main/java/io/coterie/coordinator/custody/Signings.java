@@ -3,8 +3,12 @@ package io.coterie.coordinator.custody;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.custody.PresignaturePool.Combination;
+import io.coterie.coordinator.custody.PresignaturePool.Presignature;
 import io.coterie.coordinator.session.AdaptiveTimeout;
 import io.coterie.coordinator.session.PartyLink;
+import io.coterie.coordinator.session.Protocol;
+import io.coterie.coordinator.session.Protocol.Operation;
 import io.coterie.coordinator.session.QuorumChooser;
 import io.coterie.coordinator.session.QuorumChooser.Choice;
 import io.coterie.coordinator.session.RefusalScope;
@@ -32,6 +36,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -44,6 +49,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -67,6 +74,8 @@ public final class Signings {
   private final Changes changes = new Changes();
   private final SigningStore store;
   private final Keys keys;
+  private final Refreshes refreshes;
+  private final PresignaturePool presignatures;
   private final Sessions sessions;
   private final QuorumChooser chooser;
   private final AdaptiveTimeout timeout;
@@ -86,6 +95,8 @@ public final class Signings {
   public Signings(
       SigningStore store,
       Keys keys,
+      Refreshes refreshes,
+      PresignaturePool presignatures,
       Sessions sessions,
       QuorumChooser chooser,
       AdaptiveTimeout timeout,
@@ -98,6 +109,8 @@ public final class Signings {
       SecureRandom random) {
     this.store = store;
     this.keys = keys;
+    this.refreshes = refreshes;
+    this.presignatures = presignatures;
     this.sessions = sessions;
     this.chooser = chooser;
     this.timeout = timeout;
@@ -159,6 +172,13 @@ public final class Signings {
     } else if (stopping.isDone()) {
       throw Trouble.of(ErrorReason.DRAINING, intent.key()).toException();
     } else {
+      SigningSubject subject;
+      try {
+        subject = SigningSubject.of(intent, requireUsable(intent));
+      } catch (CustodyException e) {
+        // What was stored is answered, even if it would not be accepted any more.
+        return same(intent, store.find(id).orElseThrow(() -> e));
+      }
       SigningRecord pending =
           new SigningRecord(
               id,
@@ -173,10 +193,11 @@ public final class Signings {
               List.of(),
               intent.notAfter(),
               now,
+              subject.digest(),
+              subject.decoded(),
               null,
               null,
               null);
-      requireUsable(intent);
       if (runs.size() > limits.maxRuns()) {
         throw Trouble.of(ErrorReason.OVERLOADED, intent.key()).toException();
       }
@@ -185,7 +206,10 @@ public final class Signings {
         return pending;
       }
     }
-    SigningRecord stored = known.get();
+    return same(intent, known.get());
+  }
+
+  private static SigningRecord same(VerifiedIntent.Signing intent, SigningRecord stored) {
     if (!stored.intentDigest().equals(intent.digest())) {
       throw new CustodyException(
           ErrorReason.REQUEST_ID_REUSED, Map.of(StatusErrors.RESOURCE, stored.name()));
@@ -338,11 +362,14 @@ public final class Signings {
     private final Pace pace = new Pace(stopping);
     private final Map<Integer, Integer> failures = new HashMap<>();
     private final Map<Integer, RefusalReason> refusals = new HashMap<>();
-    private final Set<Integer> excluded;
-    private final KeyRecord signingKey;
-    private final KeyPublic keyPublic;
+    private final SigningSubject subject;
+    private final boolean presignable;
+    private Set<Integer> excluded;
+    private KeyRecord signingKey;
+    private KeyPublic keyPublic;
     private int tried;
     private int attempt;
+    private boolean otherEpoch;
 
     Work(RunKey key, Run<SigningRecord> run, SigningRecord record, VerifiedIntent.Signing intent) {
       this.key = key;
@@ -353,6 +380,8 @@ public final class Signings {
       this.signingKey = requireUsable(intent);
       this.keyPublic = Objects.requireNonNull(signingKey.keyPublic());
       this.excluded = new HashSet<>(keys.excluded(intent.key()));
+      this.subject = SigningSubject.of(intent, signingKey);
+      this.presignable = Protocol.of(intent.scheme(), Operation.SIGN_PRESIGNED).isPresent();
     }
 
     void drive() throws InterruptedException {
@@ -372,11 +401,22 @@ public final class Signings {
           pace.pause();
           continue;
         }
-        switch (chooser.choose(
-            signingKey.threshold(),
-            candidates(channel.get()),
-            channel.get().reachable(),
-            failures)) {
+        Collection<Member> candidates = candidates(channel.get());
+        Set<Member> reachable = channel.get().reachable();
+        Optional<Presignature> presignature = presignature(candidates, reachable);
+        if (presignature.isPresent()) {
+          List<Integer> set = presignature.get().combination().signingSet();
+          List<Member> parties =
+              candidates.stream()
+                  .filter(m -> set.contains(m.partyId()))
+                  .sorted(Comparator.comparingInt(Member::partyId))
+                  .toList();
+          if (tryWith(channel.get(), parties, presignature.get().id())) {
+            return;
+          }
+          continue;
+        }
+        switch (chooser.choose(signingKey.threshold(), candidates, reachable, failures)) {
           case Choice.Exhausted e -> {
             fail(exhausted());
             return;
@@ -389,7 +429,7 @@ public final class Signings {
             if (!chosen.fresh()) {
               pace.pause();
             }
-            if (tryWith(channel.get(), chosen.parties())) {
+            if (tryWith(channel.get(), chosen.parties(), null)) {
               return;
             }
           }
@@ -408,8 +448,34 @@ public final class Signings {
       return candidates;
     }
 
-    /** One session; true if the request has ended. */
-    private boolean tryWith(SecureChannel channel, List<Member> parties)
+    /**
+     * A presignature of parties that would do now. Only for the first session of a request: a
+     * presignature saves time when all goes well, and something has not.
+     */
+    private Optional<Presignature> presignature(
+        Collection<Member> candidates, Set<Member> reachable) {
+      if (!presignable || attempt > 0) {
+        return Optional.empty();
+      }
+      Set<Integer> usable =
+          candidates.stream()
+              .filter(m -> reachable.contains(m) && !chooser.isSuspect(m))
+              .map(Member::partyId)
+              .collect(Collectors.toSet());
+      return presignatures.take(
+          intent.key(),
+          keyPublic.getEpoch(),
+          subject.toSign().derivationPath(),
+          usable::containsAll);
+    }
+
+    /**
+     * One session; true if the request has ended.
+     *
+     * @param presignature to use; null: without
+     */
+    private boolean tryWith(
+        SecureChannel channel, List<Member> parties, @Nullable ByteString presignature)
         throws InterruptedException {
       Instant now = clock.instant();
       Duration time = sessionTime(now, parties);
@@ -418,7 +484,7 @@ public final class Signings {
           sessions.start(
               channel,
               new SessionPlan(
-                  new SessionPlan.Work.Sign(intent.message(), keyPublic),
+                  new SessionPlan.Work.Sign(subject.toSign(), keyPublic, presignature),
                   intent.scheme(),
                   intent.key(),
                   keyPublic.getEpoch(),
@@ -438,7 +504,15 @@ public final class Signings {
       switch (outcome) {
         case SessionOutcome.Signed signed -> {
           timeout.succeeded(System.nanoTime() - started);
-          succeed(session, signed);
+          if (presignable && presignature == null) {
+            presignatures.want(
+                new Combination(
+                    intent.key(),
+                    keyPublic.getEpoch(),
+                    parties.stream().map(Member::partyId).toList(),
+                    subject.toSign().derivationPath()));
+          }
+          succeed(session, signed, presignature != null);
           return true;
         }
         case SessionOutcome.Refused refused ->
@@ -453,6 +527,8 @@ public final class Signings {
                             parties.stream()
                                 .filter(m -> m.partyId() != party)
                                 .forEach(m -> failed(m.partyId()));
+                        case EPOCH -> otherEpoch = true;
+                        case PRESIGNATURE -> presignatures.forgotten(party);
                       }
                     });
         case SessionOutcome.Aborted aborted -> {
@@ -477,6 +553,8 @@ public final class Signings {
         }
         case SessionOutcome.Created created ->
             throw new IllegalStateException("a signing session created a key");
+        case SessionOutcome.Presigned presigned ->
+            throw new IllegalStateException("a signing session made a presignature");
       }
       Trouble trouble = Trouble.of(run.resource, session, outcome);
       run.troubled(trouble);
@@ -485,6 +563,14 @@ public final class Signings {
       }
       if (outcome instanceof SessionOutcome.Unsent) {
         pace.pause();
+      }
+      if (otherEpoch) {
+        otherEpoch = false;
+        // A refresh is under way here or in another replica: the parties switch one by one.
+        pace.pause();
+        signingKey = refreshes.learn(intent.key(), keyPublic.getEpoch());
+        keyPublic = Objects.requireNonNull(signingKey.keyPublic());
+        excluded = new HashSet<>(keys.excluded(intent.key()));
       }
       return false;
     }
@@ -545,12 +631,16 @@ public final class Signings {
               "excluded");
     }
 
-    private void succeed(Session session, SessionOutcome.Signed signed)
+    private void succeed(Session session, SessionOutcome.Signed signed, boolean presigned)
         throws InterruptedException {
       SigningRecord stored =
           finish(
               record.signed(
-                  signed.signature(),
+                  new SigningRecord.Result(
+                      signed.signature().bytes(),
+                      signed.signature().recoveryId(),
+                      subject.toSign().publicKey(),
+                      presigned),
                   session.partyNames().stream()
                       .filter(name -> !session.names(signed.culprits()).contains(name))
                       .toList(),

@@ -1,5 +1,6 @@
 package io.coterie.coordinator.custody;
 
+import com.google.rpc.ErrorInfo;
 import com.google.rpc.Status;
 import io.coterie.channel.Member;
 import io.coterie.coordinator.session.Session;
@@ -43,6 +44,13 @@ record Trouble(ErrorReason reason, Map<String, String> metadata) {
 
   static Trouble of(ErrorReason reason, String resource) {
     return new Trouble(reason, Map.of(StatusErrors.RESOURCE, resource));
+  }
+
+  /** What {@link #toStatus} made. */
+  static Trouble of(Status stored) {
+    return new Trouble(
+        StatusErrors.reason(stored).orElse(ErrorReason.INTERNAL),
+        StatusErrors.info(stored).map(ErrorInfo::getMetadataMap).orElse(Map.of()));
   }
 
   static Trouble outOfReach(String resource, Collection<String> parties) {
@@ -106,6 +114,8 @@ record Trouble(ErrorReason reason, Map<String, String> metadata) {
       case SessionOutcome.Stopped s -> of(ErrorReason.DRAINING, resource);
       case SessionOutcome.Signed s -> throw new IllegalArgumentException("a result is no trouble");
       case SessionOutcome.Created c -> throw new IllegalArgumentException("a result is no trouble");
+      case SessionOutcome.Presigned p ->
+          throw new IllegalArgumentException("a result is no trouble");
     };
   }
 

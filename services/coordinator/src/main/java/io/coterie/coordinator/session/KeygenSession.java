@@ -3,6 +3,7 @@ package io.coterie.coordinator.session;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
@@ -22,8 +23,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A key generation session. The coordinator takes no part in it; it collects what every party says
- * about the end. The key exists when all parties name the same session and the same public data.
+ * A session that makes shares of a key: key generation or refresh. The coordinator takes no part in
+ * it; it collects what every party says about the end. The key exists when all parties name the
+ * same session and the same public data.
  *
  * <p>A party that holds a share from an earlier session of the same request answers with that
  * session's report instead of running again, so reports are told apart by the session they name.
@@ -124,7 +126,7 @@ public final class KeygenSession extends Session {
         .pool()
         .execute(
             () -> {
-              if (sessions.verifier().isSound(plan.scheme(), keyPublic)) {
+              if (sessions.verifier(plan.scheme()).isSound(keyPublic)) {
                 end(new SessionOutcome.Created(keyPublic));
               } else {
                 log.error("all parties agree on a key that the verifier refuses: session {}", id);
@@ -204,9 +206,17 @@ public final class KeygenSession extends Session {
   }
 
   private boolean fits(KeyPublic key) {
-    return key.getKeyId().equals(plan.key())
+    boolean asOrdered =
+        switch (plan.work()) {
+          case Work.Refresh refresh ->
+              key.getEpoch() == plan.epoch() + 1
+                  && key.getPublicKey().equals(refresh.current().getPublicKey())
+                  && key.getChainCode().equals(refresh.current().getChainCode());
+          default -> key.getEpoch() == plan.epoch();
+        };
+    return asOrdered
+        && key.getKeyId().equals(plan.key())
         && key.getThreshold() == plan.threshold()
-        && key.getEpoch() == plan.epoch()
         && key.getVerificationSharesList().stream()
             .map(VerificationShare::getParty)
             .toList()

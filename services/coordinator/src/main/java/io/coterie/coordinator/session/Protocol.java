@@ -9,12 +9,29 @@ import java.util.Optional;
 /** The protocols this coordinator orders. */
 public enum Protocol {
   BLS_KEYGEN(ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1, Scheme.SCHEME_BLS12381, Operation.KEYGEN),
-  BLS_SIGN(ProtocolId.PROTOCOL_ID_BLS_SIGN_1, Scheme.SCHEME_BLS12381, Operation.SIGN);
+  BLS_SIGN(ProtocolId.PROTOCOL_ID_BLS_SIGN_1, Scheme.SCHEME_BLS12381, Operation.SIGN),
+  ECDSA_KEYGEN(
+      ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.KEYGEN),
+  ECDSA_SIGN(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.SIGN),
+  ECDSA_PRESIGN(
+      ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.PRESIGN),
+  ECDSA_SIGN_PRESIGNED(
+      ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1,
+      Scheme.SCHEME_ECDSA_SECP256K1,
+      Operation.SIGN_PRESIGNED),
+  ECDSA_REFRESH(
+      ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.REFRESH);
 
   /** What a protocol is for. */
   public enum Operation {
     KEYGEN,
-    SIGN
+    SIGN,
+    /** Makes a presignature: the first rounds of a signature, before there is anything to sign. */
+    PRESIGN,
+    /** Signs with a presignature. */
+    SIGN_PRESIGNED,
+    /** Gives the parties of a key new shares of it. */
+    REFRESH
   }
 
   private final ProtocolId id;
@@ -38,6 +55,11 @@ public enum Protocol {
 
   public ProtocolId id() {
     return id;
+  }
+
+  /** Parties needed to sign, at least: a party on its own cannot run a protocol between pairs. */
+  public int leastThreshold() {
+    return scheme == Scheme.SCHEME_ECDSA_SECP256K1 ? 2 : 1;
   }
 
   /** As in metrics and logs: {@code bls_sign_1}. */

@@ -35,6 +35,11 @@ public final class QuorumChooser {
     this.health = health;
   }
 
+  /** Whether others should be asked first. */
+  public boolean isSuspect(Member member) {
+    return health.isSuspect(member.partyId());
+  }
+
   /**
    * Chooses {@code wanted} of the candidates: first those that did not fail this request, then
    * those that are not suspects, then those that answered fastest lately.

@@ -2,24 +2,25 @@ package io.coterie.coordinator.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.proto.core.v1.KeyPublic;
-import io.coterie.proto.custody.v1.Scheme;
 
 /**
- * Checks results with an implementation other than the one that made them. Thread-safe; blocks for
- * the time of the computation.
+ * Checks the results of one scheme with an implementation other than the one that made them.
+ * Thread-safe; blocks for the time of the computation.
  */
 public interface ResultVerifier {
 
   /**
-   * Whether a signature in the scheme's standard encoding is valid under the public key. Malformed
-   * input is not valid.
+   * Whether a signature is valid under the public key, and its recovery id, if the scheme has one,
+   * leads to that key. Malformed input is not valid.
+   *
+   * @param payload what the scheme signs: the message, or a digest
    */
-  boolean verifies(Scheme scheme, ByteString publicKey, ByteString message, ByteString signature);
+  boolean verifies(ByteString publicKey, ByteString payload, Signature signature);
 
   /**
-   * Whether the public data of a new key is what it claims: valid points, a proof of possession
-   * that holds, and verification shares that lie on one polynomial of degree threshold - 1 through
-   * the public key, so that any threshold parties can sign.
+   * Whether the public data of a key is what it claims: valid points, the proofs that the scheme
+   * has, and verification shares that lie on one polynomial of degree threshold - 1 through the
+   * public key, so that any threshold parties can sign.
    */
-  boolean isSound(Scheme scheme, KeyPublic key);
+  boolean isSound(KeyPublic key);
 }

@@ -27,7 +27,7 @@ import java.util.concurrent.TimeoutException;
  * One session as the coordinator follows it, from the order to the outcome. It ends exactly once;
  * what comes later is dropped.
  */
-public abstract sealed class Session permits SigningSession, KeygenSession {
+public abstract sealed class Session permits SigningSession, KeygenSession, PresignSession {
   final SessionId id;
   final SessionPlan plan;
   final Protocol protocol;
@@ -128,6 +128,14 @@ public abstract sealed class Session permits SigningSession, KeygenSession {
     return outcome.join();
   }
 
+  /**
+   * Whether a party that is late or busy here is asked later than others elsewhere. Not for work
+   * that the parties do when they have nothing better to do.
+   */
+  boolean latenessCounts() {
+    return true;
+  }
+
   /** How long the parties' own view is waited for when the time is up; zero if it adds nothing. */
   Duration hearing() {
     return Duration.ZERO;
@@ -154,13 +162,14 @@ public abstract sealed class Session permits SigningSession, KeygenSession {
         switch (result) {
           case SessionOutcome.Signed s -> true;
           case SessionOutcome.Created c -> true;
+          case SessionOutcome.Presigned p -> true;
           case SessionOutcome.Refused r -> {
             r.by()
                 .forEach(
                     (party, reason) -> {
                       count("refused", label(reason));
                       // What is wrong with one request says nothing about the party.
-                      if (RefusalScope.of(reason) == RefusalScope.PARTY) {
+                      if (latenessCounts() && RefusalScope.of(reason) == RefusalScope.PARTY) {
                         sessions.health().disappointed(party);
                       }
                     });
@@ -173,7 +182,9 @@ public abstract sealed class Session permits SigningSession, KeygenSession {
             yield false;
           }
           case SessionOutcome.TimedOut t -> {
-            t.missing().forEach(sessions.health()::disappointed);
+            if (latenessCounts()) {
+              t.missing().forEach(sessions.health()::disappointed);
+            }
             count("timed_out", "deadline");
             yield false;
           }

@@ -14,13 +14,19 @@ public sealed interface SessionOutcome {
   /**
    * A signature that the verifier has accepted.
    *
-   * @param signature in the scheme's standard encoding
    * @param culprits parties left out because their contribution was wrong
    */
-  record Signed(ByteString signature, Set<Integer> culprits) implements SessionOutcome {}
+  record Signed(Signature signature, Set<Integer> culprits) implements SessionOutcome {}
 
-  /** All parties hold a share of the same key, and its proofs were accepted. */
+  /** All parties hold a share of the same key and epoch, and its proofs were accepted. */
   record Created(KeyPublic keyPublic) implements SessionOutcome {}
+
+  /**
+   * All parties hold their part of a presignature.
+   *
+   * @param id 32 bytes
+   */
+  record Presigned(ByteString id) implements SessionOutcome {}
 
   /** Parties that would not start. */
   record Refused(Map<Integer, RefusalReason> by) implements SessionOutcome {}

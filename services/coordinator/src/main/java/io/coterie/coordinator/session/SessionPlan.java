@@ -2,18 +2,22 @@ package io.coterie.coordinator.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.coordinator.session.Protocol.Operation;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.time.Instant;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What is to be run, with whom.
  *
  * @param key resource name
- * @param intent as received from the requester
+ * @param epoch of the shares that are used; 1 for a new key
+ * @param intent as received from the requester; null for {@link Work.Presign}, which nobody asks
+ *     for
  * @param parties who takes part, in ascending order of party id
  * @param deadline when the parties give up
  */
@@ -23,18 +27,65 @@ public record SessionPlan(
     String key,
     int epoch,
     int threshold,
-    SignedIntent intent,
+    @Nullable SignedIntent intent,
     List<Member> parties,
     Instant deadline,
     TraceContext trace) {
 
   /** The operation and what only it needs. */
   public sealed interface Work {
-    /** Sign {@code message} with the key of {@code keyPublic}. */
-    record Sign(ByteString message, KeyPublic keyPublic) implements Work {}
+    /** The registry's name for it. */
+    Operation operation();
+
+    /**
+     * Sign.
+     *
+     * @param keyPublic of the key itself, not of its child
+     * @param presignature id of the presignature to use, 32 bytes; null: without
+     */
+    record Sign(ToSign what, KeyPublic keyPublic, @Nullable ByteString presignature)
+        implements Work {
+      @Override
+      public Operation operation() {
+        return presignature == null ? Operation.SIGN : Operation.SIGN_PRESIGNED;
+      }
+    }
+
+    /**
+     * Make a presignature.
+     *
+     * @param derivationPath of the child key that it will be for
+     */
+    record Presign(List<Integer> derivationPath) implements Work {
+      public Presign {
+        derivationPath = List.copyOf(derivationPath);
+      }
+
+      @Override
+      public Operation operation() {
+        return Operation.PRESIGN;
+      }
+    }
 
     /** Create the key. */
-    record Keygen() implements Work {}
+    record Keygen() implements Work {
+      @Override
+      public Operation operation() {
+        return Operation.KEYGEN;
+      }
+    }
+
+    /**
+     * Give the parties new shares of the key.
+     *
+     * @param current public data of the epoch that is replaced
+     */
+    record Refresh(KeyPublic current) implements Work {
+      @Override
+      public Operation operation() {
+        return Operation.REFRESH;
+      }
+    }
   }
 
   public SessionPlan {

@@ -10,10 +10,12 @@ import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.mpc.MpcCore;
 import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
 import java.security.SecureRandom;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -27,12 +29,15 @@ public final class Sessions {
 
   private final ConcurrentHashMap<ByteString, Session> running = new ConcurrentHashMap<>();
 
-  /** By key name: a party may answer with the report of an earlier session of the same key. */
+  /**
+   * By key name, key generation and refresh: a party may answer with the report of an earlier
+   * session of the same request.
+   */
   private final ConcurrentHashMap<String, KeygenSession> keygens = new ConcurrentHashMap<>();
 
   private final AtomicBoolean stopping = new AtomicBoolean();
   private final MpcCore core;
-  private final ResultVerifier verifier;
+  private final Map<Scheme, ResultVerifier> verifiers;
   private final PartyHealth health;
   private final Executor pool;
   private final ProtocolMetrics metrics;
@@ -42,18 +47,19 @@ public final class Sessions {
   /**
    * The sessions of one coordinator.
    *
+   * @param verifiers one for each scheme that this coordinator serves
    * @param pool bounded, of platform threads: where the core and the verifier run
    */
   public Sessions(
       MpcCore core,
-      ResultVerifier verifier,
+      Map<Scheme, ResultVerifier> verifiers,
       PartyHealth health,
       Executor pool,
       ProtocolMetrics metrics,
       CoordinatorMetrics telemetry,
       SecureRandom random) {
     this.core = core;
-    this.verifier = verifier;
+    this.verifiers = Map.copyOf(verifiers);
     this.health = health;
     this.pool = pool;
     this.metrics = metrics;
@@ -64,24 +70,26 @@ public final class Sessions {
   /** Sends the order of a session and follows it. */
   public Session start(SecureChannel channel, SessionPlan plan) {
     Protocol protocol =
-        Protocol.of(
-                plan.scheme(),
-                plan.work() instanceof Work.Sign
-                    ? Protocol.Operation.SIGN
-                    : Protocol.Operation.KEYGEN)
-            .orElseThrow(() -> new IllegalArgumentException("no protocol for " + plan.scheme()));
+        Protocol.of(plan.scheme(), plan.work().operation())
+            .orElseThrow(
+                () ->
+                    new IllegalArgumentException(
+                        "no protocol for " + plan.work().operation() + " of " + plan.scheme()));
     ByteString order = order(plan, protocol);
     SessionId id = SessionId.of(order);
     Session session =
         switch (plan.work()) {
           case Work.Sign sign -> new SigningSession(id, plan, sign, protocol, this, channel);
+          case Work.Presign presign -> new PresignSession(id, plan, protocol, this, channel);
           case Work.Keygen keygen -> new KeygenSession(id, plan, protocol, this, channel);
+          case Work.Refresh refresh -> new KeygenSession(id, plan, protocol, this, channel);
         };
     // Before the order leaves, so that no answer finds nobody.
     running.put(id.bytes(), session);
     switch (session) {
       case SigningSession signing -> signing.observe();
       case KeygenSession keygen -> keygens.put(plan.key(), keygen);
+      case PresignSession presigning -> {}
     }
     if (stopping.get()) {
       session.end(new SessionOutcome.Stopped());
@@ -101,12 +109,24 @@ public final class Sessions {
             .setKey(plan.key())
             .setEpoch(plan.epoch())
             .setThreshold(plan.threshold())
-            .setSignedIntent(plan.intent())
             .setDeadline(
                 Timestamp.newBuilder()
                     .setSeconds(plan.deadline().getEpochSecond())
                     .setNanos(plan.deadline().getNano()));
     plan.parties().forEach(m -> order.addSigningSet(m.partyId()));
+    if (plan.intent() != null) {
+      order.setSignedIntent(plan.intent());
+    }
+    switch (plan.work()) {
+      case Work.Sign sign -> {
+        if (sign.presignature() != null) {
+          order.setPresignatureId(sign.presignature());
+        }
+      }
+      case Work.Presign presign -> order.addAllDerivationPath(presign.derivationPath());
+      case Work.Keygen keygen -> {}
+      case Work.Refresh refresh -> {}
+    }
     return order.build().toByteString();
   }
 
@@ -166,7 +186,11 @@ public final class Sessions {
     return core;
   }
 
-  ResultVerifier verifier() {
+  ResultVerifier verifier(Scheme scheme) {
+    ResultVerifier verifier = verifiers.get(scheme);
+    if (verifier == null) {
+      throw new IllegalArgumentException("no verifier for " + scheme);
+    }
     return verifier;
   }
 

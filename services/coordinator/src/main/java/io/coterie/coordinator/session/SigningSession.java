@@ -9,6 +9,7 @@ import io.coterie.mpc.MpcSession;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.Culprit;
+import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
@@ -17,6 +18,7 @@ import io.coterie.proto.party.v1.SessionReport;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -69,8 +71,12 @@ public final class SigningSession extends Session {
                   .setThreshold(plan.threshold())
                   .setKeyId(work.keyPublic().getKeyId())
                   .setEpoch(plan.epoch())
-                  .setPayload(work.message())
+                  .setPayload(work.what().payload())
+                  .addAllDerivationPath(work.what().derivationPath())
                   .setKeyPublic(work.keyPublic());
+          if (work.presignature() != null) {
+            config.setPresignatureId(work.presignature());
+          }
           for (Member m : plan.parties()) {
             config.addParties(
                 Party.newBuilder()
@@ -137,12 +143,16 @@ public final class SigningSession extends Session {
       }
       case DROPPED -> {}
       case DONE -> {
-        ByteString signature = step.getDone().getSignature();
+        Done done = step.getDone();
+        Signature signature =
+            new Signature(
+                done.getSignature(),
+                done.hasRecoveryId() ? OptionalInt.of(done.getRecoveryId()) : OptionalInt.empty());
         if (sessions
-            .verifier()
-            .verifies(plan.scheme(), work.keyPublic().getPublicKey(), work.message(), signature)) {
+            .verifier(plan.scheme())
+            .verifies(work.what().publicKey(), work.what().payload(), signature)) {
           Set<Integer> culprits = new HashSet<>();
-          step.getDone().getCulpritsList().stream().map(Culprit::getParty).forEach(culprits::add);
+          done.getCulpritsList().stream().map(Culprit::getParty).forEach(culprits::add);
           end(new SessionOutcome.Signed(signature, culprits));
         } else {
           log.error(
@@ -198,7 +208,8 @@ public final class SigningSession extends Session {
         Accused accused = accuse(sender, report.getAborted().getCulpritsList());
         if (missing.contains(sender.partyId())) {
           Set<Integer> suspects = new HashSet<>(accused.suspects());
-          if (suspects.isEmpty() && accused.culprits().isEmpty()) {
+          if (accused.culprits().isEmpty()) {
+            // One word against another: who accuses everybody must not choose whom we sign with.
             suspects.add(sender.partyId());
           }
           end(

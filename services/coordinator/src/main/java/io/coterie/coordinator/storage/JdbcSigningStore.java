@@ -1,34 +1,42 @@
 package io.coterie.coordinator.storage;
 
+import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
 import io.coterie.coordinator.custody.SigningRecord;
 import io.coterie.coordinator.custody.SigningStore;
+import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Types;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.UUID;
 import javax.sql.DataSource;
+import org.jspecify.annotations.Nullable;
 
 /** Signings in PostgreSQL: one insert when a request comes, one update when it ends. */
 public final class JdbcSigningStore implements SigningStore {
   private static final String COLUMNS =
       "id, requester, request_id, key_name, intent_digest, signed_intent, scheme, state, sessions,"
-          + " signing_set, not_after, created_at, completed_at, signature, error";
+          + " signing_set, not_after, created_at, payload_digest, decoded, completed_at, signature,"
+          + " recovery_id, public_key, presigned, error";
 
   private static final String CLAIM =
       "insert into signings (id, requester, request_id, key_name, intent_digest, signed_intent,"
-          + " scheme, state, not_after, created_at) values (?, ?, ?, ?, ?, ?, ?, 1, ?, ?)"
+          + " scheme, state, not_after, created_at, payload_digest, decoded)"
+          + " values (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)"
           + " on conflict do nothing";
 
   private static final String FINISH =
       "update signings set state = ?, sessions = ?, signing_set = ?, completed_at = ?,"
-          + " signature = ?, error = ? where id = ? and state = 1";
+          + " signature = ?, recovery_id = ?, public_key = ?, presigned = ?, error = ?"
+          + " where id = ? and state = 1";
 
   private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
 
@@ -64,6 +72,8 @@ public final class JdbcSigningStore implements SigningStore {
               s.setInt(7, pending.scheme().getNumber());
               s.setObject(8, Sql.time(pending.notAfter()));
               s.setObject(9, Sql.time(pending.createdAt()));
+              s.setBytes(10, Sql.bytes(pending.payloadDigest()));
+              s.setBytes(11, Sql.bytes(pending.decoded()));
             });
     return inserted == 1
         ? Optional.empty()
@@ -96,9 +106,17 @@ public final class JdbcSigningStore implements SigningStore {
     s.setInt(2, finished.sessions());
     s.setArray(3, s.getConnection().createArrayOf("text", finished.signingSet().toArray()));
     s.setObject(4, Sql.time(Objects.requireNonNull(finished.completedAt())));
-    s.setBytes(5, Sql.bytes(finished.signature()));
-    s.setBytes(6, Sql.bytes(finished.error()));
-    s.setObject(7, finished.id());
+    SigningRecord.Result result = finished.result();
+    s.setBytes(5, result == null ? null : result.signature().toByteArray());
+    if (result == null || result.recoveryId().isEmpty()) {
+      s.setNull(6, Types.SMALLINT);
+    } else {
+      s.setInt(6, result.recoveryId().getAsInt());
+    }
+    s.setBytes(7, result == null ? null : result.publicKey().toByteArray());
+    s.setBoolean(8, result != null && result.presigned());
+    s.setBytes(9, Sql.bytes(finished.error()));
+    s.setObject(10, finished.id());
   }
 
   private static IllegalStateException gone() {
@@ -130,8 +148,24 @@ public final class JdbcSigningStore implements SigningStore {
         List.of(Sql.texts(row, "signing_set")),
         Sql.time(row, "not_after"),
         Sql.time(row, "created_at"),
+        Sql.byteStringOrNull(row, "payload_digest"),
+        Sql.messageOrNull(row, "decoded", DecodedPayload.parser()),
         Sql.timeOrNull(row, "completed_at"),
-        Sql.byteStringOrNull(row, "signature"),
+        readResult(row),
         Sql.messageOrNull(row, "error", Status.parser()));
+  }
+
+  private static SigningRecord.@Nullable Result readResult(ResultSet row) throws SQLException {
+    ByteString signature = Sql.byteStringOrNull(row, "signature");
+    if (signature == null) {
+      return null;
+    }
+    Integer recoveryId = row.getObject("recovery_id", Integer.class);
+    ByteString publicKey = Sql.byteStringOrNull(row, "public_key");
+    return new SigningRecord.Result(
+        signature,
+        recoveryId == null ? OptionalInt.empty() : OptionalInt.of(recoveryId),
+        publicKey == null ? ByteString.EMPTY : publicKey,
+        row.getBoolean("presigned"));
   }
 }

@@ -1,9 +1,11 @@
 package io.coterie.coordinator.telemetry;
 
 import io.coterie.proto.custody.v1.Scheme;
+import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import java.util.Locale;
+import java.util.function.Supplier;
 
 /** What this service measures about its requests. Protocol rounds: {@code ProtocolMetrics}. */
 public final class CoordinatorMetrics {
@@ -15,6 +17,9 @@ public final class CoordinatorMetrics {
   /** Counter {scheme, outcome}. */
   public static final String KEY_CREATIONS = "coterie.key.creations";
 
+  /** Counter {scheme, outcome}. */
+  public static final String KEY_REFRESHES = "coterie.key.refreshes";
+
   /** Counter {cause}: messages of parties that were ignored. */
   public static final String DROPPED = "coterie.coordinator.dropped";
 
@@ -25,6 +30,23 @@ public final class CoordinatorMetrics {
 
   /** Gauge: signings and key creations that are running. */
   public static final String RUNS = "coterie.coordinator.runs";
+
+  /** Gauge: presignatures ready for use. */
+  public static final String PRESIGNATURES_READY = "coterie.coordinator.presignatures.ready";
+
+  /** Gauge: presignatures being made. */
+  public static final String PRESIGNATURES_MAKING = "coterie.coordinator.presignatures.making";
+
+  /** Counters: presignatures that were made, and that were taken for a signature. */
+  public static final String PRESIGNATURES_MADE = "coterie.coordinator.presignatures.made";
+
+  public static final String PRESIGNATURES_USED = "coterie.coordinator.presignatures.used";
+
+  /** Counter {reason}: presignatures that were given up unused. */
+  public static final String PRESIGNATURES_DROPPED = "coterie.coordinator.presignatures.dropped";
+
+  /** Counter: signings that could have used a presignature and found none. */
+  public static final String PRESIGNATURES_MISSED = "coterie.coordinator.presignatures.missed";
 
   /** Party label of this service in the metrics of protocol rounds. */
   public static final String PARTY = "coordinator";
@@ -65,8 +87,41 @@ public final class CoordinatorMetrics {
   }
 
   /** Watches the number of running requests. */
-  public void watchRuns(java.util.function.Supplier<Number> runs) {
-    io.micrometer.core.instrument.Gauge.builder(RUNS, runs).register(registry);
+  public void watchRuns(Supplier<Number> runs) {
+    Gauge.builder(RUNS, runs).register(registry);
+  }
+
+  /** Watches the pool of presignatures. */
+  public void watchPresignatures(Supplier<Number> ready, Supplier<Number> making) {
+    Gauge.builder(PRESIGNATURES_READY, ready).register(registry);
+    Gauge.builder(PRESIGNATURES_MAKING, making).register(registry);
+  }
+
+  public void presignatureMade() {
+    registry.counter(PRESIGNATURES_MADE).increment();
+  }
+
+  public void presignatureUsed() {
+    registry.counter(PRESIGNATURES_USED).increment();
+  }
+
+  public void presignatureMissed() {
+    registry.counter(PRESIGNATURES_MISSED).increment();
+  }
+
+  /** Presignatures were given up for a reason in capitals. */
+  public void presignaturesDropped(String reason, int count) {
+    registry
+        .counter(PRESIGNATURES_DROPPED, "reason", reason.toLowerCase(Locale.ROOT))
+        .increment(count);
+  }
+
+  /** A refresh of a key ended with {@link #OK} or the name of an error reason. */
+  public void keyRefreshEnded(Scheme scheme, String outcome) {
+    registry
+        .counter(
+            KEY_REFRESHES, "scheme", scheme(scheme), "outcome", outcome.toLowerCase(Locale.ROOT))
+        .increment();
   }
 
   private static String scheme(Scheme scheme) {

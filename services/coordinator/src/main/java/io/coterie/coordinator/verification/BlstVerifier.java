@@ -4,9 +4,9 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.session.ResultVerifier;
+import io.coterie.coordinator.session.Signature;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
-import io.coterie.proto.custody.v1.Scheme;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -44,11 +44,10 @@ public final class BlstVerifier implements ResultVerifier {
   private final ConcurrentHashMap<ByteString, P1_Affine> publicKeys = new ConcurrentHashMap<>();
 
   @Override
-  public boolean verifies(
-      Scheme scheme, ByteString publicKey, ByteString message, ByteString signature) {
-    return scheme == Scheme.SCHEME_BLS12381
+  public boolean verifies(ByteString publicKey, ByteString message, Signature signature) {
+    return signature.recoveryId().isEmpty()
         && publicKey(publicKey)
-            .map(key -> verifies(key, message.toByteArray(), signature, SIGNATURE_DST))
+            .map(key -> verifies(key, message.toByteArray(), signature.bytes(), SIGNATURE_DST))
             .orElse(false);
   }
 
@@ -101,9 +100,9 @@ public final class BlstVerifier implements ResultVerifier {
   }
 
   @Override
-  public boolean isSound(Scheme scheme, KeyPublic key) {
-    if (scheme != Scheme.SCHEME_BLS12381
-        || key.getThreshold() < 1
+  public boolean isSound(KeyPublic key) {
+    if (key.getThreshold() < 1
+        || !key.getChainCode().isEmpty()
         || key.getThreshold() > key.getVerificationSharesCount()) {
       return false;
     }

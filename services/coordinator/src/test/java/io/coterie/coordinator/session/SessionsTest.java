@@ -41,6 +41,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.UUID;
@@ -100,7 +101,7 @@ class SessionsTest {
               };
             }
           },
-          new BlstVerifier(),
+          Map.of(Scheme.SCHEME_BLS12381, new BlstVerifier()),
           new PartyHealth(System::nanoTime),
           Runnable::run,
           new ProtocolMetrics(registry, "coordinator", "local"),
@@ -181,7 +182,13 @@ class SessionsTest {
 
   private Session signing() {
     return start(
-        new SessionPlan.Work.Sign(ByteString.copyFromUtf8("message"), key.keyPublic()), p1, p2);
+        new SessionPlan.Work.Sign(
+            new ToSign(
+                ByteString.copyFromUtf8("message"), key.keyPublic().getPublicKey(), List.of()),
+            key.keyPublic(),
+            null),
+        p1,
+        p2);
   }
 
   private Session keygen() {

@@ -5,16 +5,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.TestKeys;
+import io.coterie.coordinator.session.Signature;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
-import io.coterie.proto.custody.v1.Scheme;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class BlstVerifierTest {
-  private static final Scheme BLS = Scheme.SCHEME_BLS12381;
   private static final ByteString MESSAGE = ByteString.copyFromUtf8("message");
   private final BlstVerifier verifier = new BlstVerifier();
 
@@ -28,8 +28,12 @@ class BlstVerifierTest {
     ByteString signature =
         hex(
             "b6ed936746e01f8ecf281f020953fbf1f01debd5657c4a383940b020b26507f6076334f91e2366c96e9ab279fb5158090352ea1c5b0c9274504f4f0e7053af24802e51e4568d164fe986834f41e55c8e850ce1f98458c0cfc9ab380b55285a55");
-    assertThat(verifier.verifies(BLS, publicKey, message, signature)).isTrue();
-    assertThat(verifier.verifies(BLS, publicKey, hex("01".repeat(32)), signature)).isFalse();
+    assertThat(verifies(publicKey, message, signature)).isTrue();
+    assertThat(verifies(publicKey, hex("01".repeat(32)), signature)).isFalse();
+  }
+
+  private boolean verifies(ByteString publicKey, ByteString message, ByteString signature) {
+    return verifier.verifies(publicKey, message, new Signature(signature, OptionalInt.empty()));
   }
 
   private static ByteString hex(String text) {
@@ -41,12 +45,12 @@ class BlstVerifierTest {
     TestKeys.Key key = TestKeys.deal(2, List.of(1, 2, 3), 1);
     TestKeys.Key other = TestKeys.deal(2, List.of(1, 2, 3), 2);
     ByteString signature = key.sign("message");
-    assertThat(verifier.verifies(BLS, key.publicKey(), MESSAGE, signature)).isTrue();
-    assertThat(verifier.verifies(BLS, other.publicKey(), MESSAGE, signature)).isFalse();
+    assertThat(verifies(key.publicKey(), MESSAGE, signature)).isTrue();
+    assertThat(verifies(other.publicKey(), MESSAGE, signature)).isFalse();
+    assertThat(verifies(key.publicKey(), ByteString.copyFromUtf8("massage"), signature)).isFalse();
     assertThat(
-            verifier.verifies(BLS, key.publicKey(), ByteString.copyFromUtf8("massage"), signature))
-        .isFalse();
-    assertThat(verifier.verifies(Scheme.SCHEME_UNSPECIFIED, key.publicKey(), MESSAGE, signature))
+            verifier.verifies(
+                key.publicKey(), MESSAGE, new Signature(signature, OptionalInt.of(0))))
         .isFalse();
   }
 
@@ -64,25 +68,21 @@ class BlstVerifierTest {
         // On the curve every other time, in the subgroup never.
         bytes[0] = (byte) (0x80 | (bytes[0] & 0x2F));
       }
-      assertThat(verifier.verifies(BLS, key.publicKey(), MESSAGE, ByteString.copyFrom(bytes)))
-          .isFalse();
-      assertThat(verifier.verifies(BLS, ByteString.copyFrom(bytes), MESSAGE, good)).isFalse();
+      assertThat(verifies(key.publicKey(), MESSAGE, ByteString.copyFrom(bytes))).isFalse();
+      assertThat(verifies(ByteString.copyFrom(bytes), MESSAGE, good)).isFalse();
     }
-    assertThat(verifier.verifies(BLS, key.publicKey(), MESSAGE, ByteString.copyFrom(infinity)))
-        .isFalse();
+    assertThat(verifies(key.publicKey(), MESSAGE, ByteString.copyFrom(infinity))).isFalse();
     byte[] infinityKey = new byte[48];
     infinityKey[0] = (byte) 0xC0;
-    assertThat(
-            verifier.verifies(
-                BLS, ByteString.copyFrom(infinityKey), MESSAGE, ByteString.copyFrom(infinity)))
+    assertThat(verifies(ByteString.copyFrom(infinityKey), MESSAGE, ByteString.copyFrom(infinity)))
         .isFalse();
   }
 
   @Test
   void sound_keys() {
-    assertThat(verifier.isSound(BLS, TestKeys.deal(1, List.of(9), 1).keyPublic())).isTrue();
-    assertThat(verifier.isSound(BLS, TestKeys.deal(2, List.of(1, 2, 3), 1).keyPublic())).isTrue();
-    assertThat(verifier.isSound(BLS, TestKeys.deal(5, List.of(1, 4, 6, 7, 65535), 1).keyPublic()))
+    assertThat(verifier.isSound(TestKeys.deal(1, List.of(9), 1).keyPublic())).isTrue();
+    assertThat(verifier.isSound(TestKeys.deal(2, List.of(1, 2, 3), 1).keyPublic())).isTrue();
+    assertThat(verifier.isSound(TestKeys.deal(5, List.of(1, 4, 6, 7, 65535), 1).keyPublic()))
         .isTrue();
   }
 
@@ -123,7 +123,7 @@ class BlstVerifierTest {
                         .setParty(1)
                         .setPoint(ByteString.copyFrom("x".repeat(48).getBytes(UTF_8))))
                 .build())) {
-      assertThat(verifier.isSound(BLS, bad)).as("%s", bad).isFalse();
+      assertThat(verifier.isSound(bad)).as("%s", bad).isFalse();
     }
   }
 }

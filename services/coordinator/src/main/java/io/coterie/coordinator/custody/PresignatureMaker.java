@@ -1,0 +1,194 @@
+package io.coterie.coordinator.custody;
+
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.custody.PresignaturePool.Combination;
+import io.coterie.coordinator.custody.PresignaturePool.Presignature;
+import io.coterie.coordinator.session.PartyLink;
+import io.coterie.coordinator.session.RefusalScope;
+import io.coterie.coordinator.session.Session;
+import io.coterie.coordinator.session.SessionOutcome;
+import io.coterie.coordinator.session.SessionPlan;
+import io.coterie.coordinator.session.Sessions;
+import io.coterie.platform.telemetry.LogScope;
+import io.coterie.platform.telemetry.TraceContext;
+import io.coterie.proto.custody.v1.Key;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.function.IntSupplier;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Keeps the pool of presignatures filled, in the background and behind the signings. */
+public final class PresignatureMaker {
+  private static final Logger log = LoggerFactory.getLogger(PresignatureMaker.class);
+
+  /** How often is looked whether there is something to do that nobody has told of. */
+  private static final Duration LOOK = Duration.ofMillis(250);
+
+  /**
+   * Bounds.
+   *
+   * @param maxRunning sessions at once
+   * @param yieldTo signings being worked on from which on only what is nearly used up is made
+   * @param time for one session
+   */
+  public record Limits(int maxRunning, int yieldTo, Duration time) {}
+
+  private final Semaphore places;
+  private final Semaphore calls = new Semaphore(0);
+  private final PresignaturePool pool;
+  private final Keys keys;
+  private final Sessions sessions;
+  private final PartyLink link;
+  private final Limits limits;
+  private final IntSupplier signings;
+  private final Executor threads;
+  private final Clock clock;
+  private final SecureRandom random;
+  private volatile boolean stopping;
+
+  /**
+   * A maker that has not started.
+   *
+   * @param signings how many are being worked on
+   * @param threads starts a thread for each task; they wait most of the time
+   */
+  public PresignatureMaker(
+      PresignaturePool pool,
+      Keys keys,
+      Sessions sessions,
+      PartyLink link,
+      Limits limits,
+      IntSupplier signings,
+      Executor threads,
+      Clock clock,
+      SecureRandom random) {
+    this.places = new Semaphore(limits.maxRunning());
+    this.pool = pool;
+    this.keys = keys;
+    this.sessions = sessions;
+    this.link = link;
+    this.limits = limits;
+    this.signings = signings;
+    this.threads = threads;
+    this.clock = clock;
+    this.random = random;
+    pool.onDemand(calls::release);
+  }
+
+  /** Starts filling. */
+  public void start() {
+    threads.execute(
+        () -> {
+          try {
+            while (!stopping) {
+              calls.tryAcquire(LOOK.toNanos(), TimeUnit.NANOSECONDS);
+              calls.drainPermits();
+              link.channel().ifPresent(this::fill);
+            }
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+        });
+  }
+
+  /** Starts nothing more. */
+  public void stop() {
+    stopping = true;
+    calls.release();
+  }
+
+  private void fill(SecureChannel channel) {
+    try {
+      pool.reachable(
+          channel.reachable().stream()
+              .filter(m -> m.role() == Member.Role.PARTY)
+              .map(Member::partyId)
+              .collect(Collectors.toSet()));
+      while (!stopping && places.tryAcquire()) {
+        Optional<Combination> next = pool.next(signings.getAsInt() >= limits.yieldTo());
+        if (next.isEmpty()) {
+          places.release();
+          return;
+        }
+        threads.execute(
+            () -> {
+              try {
+                make(channel, next.get());
+              } finally {
+                places.release();
+                calls.release();
+              }
+            });
+      }
+    } catch (RuntimeException e) {
+      log.error("filling the pool of presignatures failed", e);
+    }
+  }
+
+  private void make(SecureChannel channel, Combination combination) {
+    boolean made = false;
+    try {
+      Optional<KeyRecord> key =
+          keys.find(combination.key()).filter(k -> k.state() == Key.State.ACTIVE);
+      List<Member> parties = new ArrayList<>();
+      combination.signingSet().forEach(p -> channel.roster().byPartyId(p).ifPresent(parties::add));
+      if (key.isEmpty()
+          || key.get().epoch() != combination.epoch()
+          || parties.size() != combination.signingSet().size()) {
+        pool.refused(combination);
+        return;
+      }
+      Session session =
+          sessions.start(
+              channel,
+              new SessionPlan(
+                  new SessionPlan.Work.Presign(combination.derivationPath()),
+                  key.get().scheme(),
+                  combination.key(),
+                  combination.epoch(),
+                  key.get().threshold(),
+                  null,
+                  parties,
+                  clock.instant().plus(limits.time()),
+                  TraceContext.create(random)));
+      SessionOutcome outcome = session.await(limits.time());
+      if (outcome instanceof SessionOutcome.Presigned presigned) {
+        made = true;
+        pool.made(new Presignature(combination, presigned.id(), session.id()));
+        return;
+      }
+      if (outcome instanceof SessionOutcome.Refused refused
+          && refused.by().values().stream()
+              .map(RefusalScope::of)
+              .anyMatch(s -> s == RefusalScope.REQUEST || s == RefusalScope.SIGNING_SET)) {
+        pool.refused(combination);
+      }
+      if (!(outcome instanceof SessionOutcome.Stopped)) {
+        Trouble trouble = Trouble.of(combination.key(), session, outcome);
+        try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
+          log.warn("no presignature: {} {}", trouble.reason(), trouble.metadata());
+        }
+      }
+    } catch (StoreUnavailableException e) {
+      log.warn("no presignature: {}", e.getMessage());
+    } catch (RuntimeException e) {
+      log.error("making a presignature failed", e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      if (!made) {
+        pool.failed(combination);
+      }
+    }
+  }
+}

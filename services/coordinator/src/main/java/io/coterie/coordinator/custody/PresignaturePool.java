@@ -1,0 +1,367 @@
+package io.coterie.coordinator.custody;
+
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.session.SessionId;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.LongSupplier;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The presignatures that are ready, by what they are for: bookkeeping, as the parts themselves are
+ * at the parties. In memory only, like those: a new process knows of none. Thread-safe.
+ *
+ * <p>What nobody asks for is not made: a signing makes its combination known, and each further one
+ * doubles what is kept ready for it, so that a key that is used once at each of many derivation
+ * paths costs little, and a busy one soon has {@link Limits#target}.
+ */
+public final class PresignaturePool {
+  /** What the first signing of a combination makes wanted; doubles with each further one. */
+  private static final int FIRST_WANTED = 4;
+
+  private static final Duration FIRST_PAUSE = Duration.ofMillis(250);
+  private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
+
+  /**
+   * Bounds.
+   *
+   * @param target ready presignatures wanted for one combination that is in use; 0: none are made
+   * @param lowMark below so many, they are made although signings are waiting
+   * @param maxTotal ready and in the making, over all combinations
+   * @param maxCombinations that are remembered; beyond, the one unused for longest is forgotten
+   * @param maxAge after which one is not used any more; less than at the parties
+   * @param idleTime after which an unused combination is not filled any more
+   */
+  public record Limits(
+      int target,
+      int lowMark,
+      int maxTotal,
+      int maxCombinations,
+      Duration maxAge,
+      Duration idleTime) {}
+
+  /**
+   * What a presignature is for; it is good for nothing else.
+   *
+   * @param signingSet party ids in ascending order
+   * @param derivationPath below the key
+   */
+  public record Combination(
+      String key, int epoch, List<Integer> signingSet, List<Integer> derivationPath) {
+    public Combination {
+      signingSet = List.copyOf(signingSet);
+      derivationPath = List.copyOf(derivationPath);
+    }
+  }
+
+  /**
+   * A presignature that all parties of its signing set hold.
+   *
+   * @param id 32 bytes
+   * @param session that made it
+   */
+  public record Presignature(Combination combination, ByteString id, SessionId session) {}
+
+  /** Why presignatures were given up unused: labels of a metric. */
+  public enum Dropped {
+    /** A party does not hold its part any more: its process is another one. */
+    UNKNOWN,
+    /** The key has new shares. */
+    EPOCH,
+    /** A party may not take part in signatures of the key any more. */
+    EXCLUDED,
+    /** A party cannot be reached. */
+    UNREACHABLE,
+    /** Too old. */
+    EXPIRED,
+    /** Too many combinations are in use. */
+    CROWDED,
+    /** What it was for was given up while it was made. */
+    LATE
+  }
+
+  private record Purpose(String key, int epoch, List<Integer> derivationPath) {
+    static Purpose of(Combination combination) {
+      return new Purpose(combination.key(), combination.epoch(), combination.derivationPath());
+    }
+  }
+
+  private record Ready(Presignature presignature, long madeNanos) {}
+
+  /** What is known of one combination. Guarded by the pool. */
+  private static final class Shelf {
+    final Combination combination;
+    final ArrayDeque<Ready> ready = new ArrayDeque<>();
+    int making;
+    int wanted;
+    long usedNanos;
+    int failures;
+    long pausedUntilNanos;
+
+    Shelf(Combination combination, long nowNanos) {
+      this.combination = combination;
+      this.usedNanos = nowNanos;
+      this.pausedUntilNanos = nowNanos;
+    }
+
+    double filled() {
+      return (double) (ready.size() + making) / wanted;
+    }
+  }
+
+  private final Map<Purpose, Map<List<Integer>, Shelf>> shelves = new HashMap<>();
+  private final Limits limits;
+  private final CoordinatorMetrics metrics;
+  private final LongSupplier nanoTime;
+  private int ready;
+  private int making;
+  private Runnable demand = () -> {};
+
+  /**
+   * An empty pool.
+   *
+   * @param nanoTime monotonic clock, ns
+   */
+  public PresignaturePool(Limits limits, CoordinatorMetrics metrics, LongSupplier nanoTime) {
+    this.limits = limits;
+    this.metrics = metrics;
+    this.nanoTime = nanoTime;
+    metrics.watchPresignatures(this::ready, this::making);
+  }
+
+  /** Calls {@code listener} whenever there may be something to make. It must not block. */
+  synchronized void onDemand(Runnable listener) {
+    demand = listener;
+  }
+
+  /**
+   * Takes a presignature out for ever, whatever becomes of the signature; from the signing set that
+   * has most of them.
+   *
+   * @param usable whether that signing set would do now
+   */
+  synchronized Optional<Presignature> take(
+      String key, int epoch, List<Integer> derivationPath, Predicate<List<Integer>> usable) {
+    expire();
+    Optional<Shelf> fullest =
+        shelves.getOrDefault(new Purpose(key, epoch, derivationPath), Map.of()).values().stream()
+            .filter(s -> !s.ready.isEmpty() && usable.test(s.combination.signingSet()))
+            .max(Comparator.comparingInt(s -> s.ready.size()));
+    if (fullest.isEmpty()) {
+      metrics.presignatureMissed();
+      return Optional.empty();
+    }
+    Shelf shelf = fullest.get();
+    Presignature taken = shelf.ready.removeFirst().presignature();
+    ready--;
+    metrics.presignatureUsed();
+    use(shelf);
+    return Optional.of(taken);
+  }
+
+  /** A signature was made without presignature: later ones of the same kind shall find one. */
+  synchronized void want(Combination combination) {
+    if (limits.target() == 0) {
+      return;
+    }
+    Shelf shelf =
+        shelves
+            .computeIfAbsent(Purpose.of(combination), p -> new HashMap<>())
+            .computeIfAbsent(
+                combination.signingSet(), s -> new Shelf(combination, nanoTime.getAsLong()));
+    use(shelf);
+    if (combinations() > limits.maxCombinations()) {
+      shelves.values().stream()
+          .flatMap(sets -> sets.values().stream())
+          .filter(s -> s != shelf)
+          .min(Comparator.comparingLong(s -> s.usedNanos - shelf.usedNanos))
+          .ifPresent(oldest -> remove(s -> s == oldest, Dropped.CROWDED));
+    }
+  }
+
+  private void use(Shelf shelf) {
+    shelf.usedNanos = nanoTime.getAsLong();
+    shelf.wanted = Math.min(limits.target(), Math.max(FIRST_WANTED, 2 * shelf.wanted));
+    demand.run();
+  }
+
+  private int combinations() {
+    return shelves.values().stream().mapToInt(Map::size).sum();
+  }
+
+  /**
+   * What to make next: what lacks most. The caller makes it and then calls {@link #made} or {@link
+   * #failed}, once.
+   *
+   * @param busy whether signings are waiting, so that only what is nearly used up is made
+   */
+  synchronized Optional<Combination> next(boolean busy) {
+    expire();
+    if (ready + making >= limits.maxTotal()) {
+      return Optional.empty();
+    }
+    long now = nanoTime.getAsLong();
+    Optional<Shelf> emptiest =
+        shelves.values().stream()
+            .flatMap(sets -> sets.values().stream())
+            .filter(s -> s.ready.size() + s.making < (busy ? lowMark(s) : s.wanted))
+            .filter(s -> s.pausedUntilNanos - now <= 0)
+            // After a failure one at a time, so that a silent party does not take all places.
+            .filter(s -> s.failures == 0 || s.making == 0)
+            .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
+            .min(Comparator.comparingDouble(Shelf::filled));
+    emptiest.ifPresent(
+        s -> {
+          s.making++;
+          making++;
+        });
+    return emptiest.map(s -> s.combination);
+  }
+
+  private int lowMark(Shelf shelf) {
+    return Math.min(shelf.wanted, limits.lowMark());
+  }
+
+  /** All parties hold their part. */
+  synchronized void made(Presignature presignature) {
+    making--;
+    metrics.presignatureMade();
+    Shelf shelf = shelf(presignature.combination());
+    if (shelf == null) {
+      metrics.presignaturesDropped(Dropped.LATE.name(), 1);
+      return;
+    }
+    shelf.making--;
+    shelf.failures = 0;
+    shelf.ready.addLast(new Ready(presignature, nanoTime.getAsLong()));
+    ready++;
+  }
+
+  /** It was not made; the next attempt comes after a pause that grows. */
+  synchronized void failed(Combination combination) {
+    making--;
+    Shelf shelf = shelf(combination);
+    if (shelf != null) {
+      shelf.making--;
+      long pause =
+          Math.min(
+              LONGEST_PAUSE.toNanos(), FIRST_PAUSE.toNanos() << Math.min(shelf.failures++, 10));
+      shelf.pausedUntilNanos = nanoTime.getAsLong() + pause;
+    }
+  }
+
+  private @Nullable Shelf shelf(Combination combination) {
+    return shelves.getOrDefault(Purpose.of(combination), Map.of()).get(combination.signingSet());
+  }
+
+  /** A party does not know a presignature that it had made: it knows none of before. */
+  synchronized void forgotten(int party) {
+    empty(c -> c.signingSet().contains(party), Dropped.UNKNOWN);
+  }
+
+  /** The parties of a key have new shares, or none can be made with them: nothing is wanted. */
+  synchronized void renewed(String key) {
+    remove(s -> s.combination.key().equals(key), Dropped.EPOCH);
+  }
+
+  /** A party may not sign with that key any more. */
+  synchronized void excluded(String key, int party) {
+    remove(
+        s -> s.combination.key().equals(key) && s.combination.signingSet().contains(party),
+        Dropped.EXCLUDED);
+  }
+
+  /** These parties would not make presignatures together: not until they sign together again. */
+  synchronized void refused(Combination combination) {
+    remove(s -> s.combination.equals(combination), Dropped.EXCLUDED);
+  }
+
+  /** Only these parties can be reached. */
+  synchronized void reachable(Set<Integer> parties) {
+    empty(c -> !parties.containsAll(c.signingSet()), Dropped.UNREACHABLE);
+  }
+
+  private void expire() {
+    long now = nanoTime.getAsLong();
+    int expired = 0;
+    for (Iterator<Map<List<Integer>, Shelf>> purposes = shelves.values().iterator();
+        purposes.hasNext(); ) {
+      Map<List<Integer>, Shelf> sets = purposes.next();
+      for (Iterator<Shelf> all = sets.values().iterator(); all.hasNext(); ) {
+        Shelf shelf = all.next();
+        while (!shelf.ready.isEmpty()
+            && now - shelf.ready.getFirst().madeNanos() >= limits.maxAge().toNanos()) {
+          shelf.ready.removeFirst();
+          expired++;
+        }
+        if (shelf.ready.isEmpty()
+            && shelf.making == 0
+            && now - shelf.usedNanos >= limits.idleTime().toNanos()) {
+          all.remove();
+        }
+      }
+      if (sets.isEmpty()) {
+        purposes.remove();
+      }
+    }
+    drop(expired, Dropped.EXPIRED);
+  }
+
+  /** Gives up what is ready; what is wanted is made again. */
+  private void empty(Predicate<Combination> which, Dropped reason) {
+    int count = 0;
+    for (Shelf shelf : matching(s -> which.test(s.combination))) {
+      count += shelf.ready.size();
+      shelf.ready.clear();
+    }
+    drop(count, reason);
+  }
+
+  /** Gives up what is ready, and what was wanted. */
+  private void remove(Predicate<Shelf> which, Dropped reason) {
+    int count = 0;
+    for (Shelf shelf : matching(which)) {
+      count += shelf.ready.size();
+      Purpose purpose = Purpose.of(shelf.combination);
+      Map<List<Integer>, Shelf> sets = shelves.getOrDefault(purpose, new HashMap<>());
+      sets.remove(shelf.combination.signingSet());
+      if (sets.isEmpty()) {
+        shelves.remove(purpose);
+      }
+    }
+    drop(count, reason);
+  }
+
+  private List<Shelf> matching(Predicate<Shelf> which) {
+    List<Shelf> found = new ArrayList<>();
+    shelves.values().forEach(sets -> sets.values().stream().filter(which).forEach(found::add));
+    return found;
+  }
+
+  private void drop(int count, Dropped reason) {
+    if (count > 0) {
+      ready -= count;
+      metrics.presignaturesDropped(reason.name(), count);
+    }
+  }
+
+  /** Presignatures ready for use. */
+  public synchronized int ready() {
+    return ready;
+  }
+
+  /** Presignatures being made. */
+  public synchronized int making() {
+    return making;
+  }
+}

@@ -1,0 +1,314 @@
+package io.coterie.coordinator.custody;
+
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.coordinator.session.PartyLink;
+import io.coterie.coordinator.session.QuorumChooser;
+import io.coterie.coordinator.session.QuorumChooser.Choice;
+import io.coterie.coordinator.session.RefusalScope;
+import io.coterie.coordinator.session.Session;
+import io.coterie.coordinator.session.SessionOutcome;
+import io.coterie.coordinator.session.SessionPlan;
+import io.coterie.coordinator.session.Sessions;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.SessionFailures;
+import io.coterie.platform.telemetry.LogScope;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.party.v1.RefusalReason;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Sessions of all parties of a key, tried one after another for one request until all parties hold
+ * the shares that it asks for, or it can be said that they never will.
+ */
+public final class ShareMaking {
+  private static final Logger log = LoggerFactory.getLogger(ShareMaking.class);
+
+  /**
+   * What is wanted.
+   *
+   * @param work key generation or refresh
+   * @param epoch in the order
+   * @param parties of the key, in ascending order of party id
+   * @param failure the reason when no session can succeed
+   * @param asking only ask for what the parties hold already, and start nothing: they have no time
+   *     left by the order
+   * @param inDoubt whether a request that ran out of time, or of sessions, is still asked about
+   *     until a party has shown that it holds no share of it
+   */
+  record Task(
+      String key,
+      Scheme scheme,
+      SessionPlan.Work work,
+      int epoch,
+      int threshold,
+      SignedIntent intent,
+      Instant notAfter,
+      List<KeyRecord.Holder> parties,
+      ErrorReason failure,
+      boolean asking,
+      boolean inDoubt) {}
+
+  /** How it ended; {@code sessions} counts those of earlier processes too. */
+  sealed interface End {
+    record Made(KeyPublic keyPublic, int sessions) implements End {}
+
+    record Failed(Trouble trouble, int sessions) implements End {}
+
+    /** This coordinator stops; the request is resumed after the restart. */
+    record Stopped() implements End {}
+  }
+
+  private final CompletableFuture<Void> stopping = new CompletableFuture<>();
+  private final Sessions sessions;
+  private final QuorumChooser chooser;
+  private final AdaptiveTimeout timeout;
+  private final PartyLink link;
+  private final RunLimits limits;
+  private final Clock clock;
+
+  public ShareMaking(
+      Sessions sessions,
+      QuorumChooser chooser,
+      AdaptiveTimeout timeout,
+      PartyLink link,
+      RunLimits limits,
+      Clock clock) {
+    this.sessions = sessions;
+    this.chooser = chooser;
+    this.timeout = timeout;
+    this.link = link;
+    this.limits = limits;
+    this.clock = clock;
+  }
+
+  /** Starts nothing new; what is running ends at its next step. */
+  void stop() {
+    stopping.complete(null);
+  }
+
+  CompletableFuture<Void> stopping() {
+    return stopping;
+  }
+
+  /**
+   * Runs sessions until the end.
+   *
+   * @param tried sessions of earlier processes for the same request
+   */
+  End drive(Task task, Run<?> run, int tried) throws InterruptedException {
+    return new Drive(task, run, tried).drive();
+  }
+
+  /** A thread's state. */
+  private final class Drive {
+    private final Task task;
+    private final Run<?> run;
+    private final Pace pace = new Pace(stopping);
+    private int tried;
+    private int attempt;
+
+    /** Whether a party has shown in the last session that it holds no share of this request. */
+    private boolean unmade;
+
+    Drive(Task task, Run<?> run, int tried) {
+      this.task = task;
+      this.run = run;
+      this.tried = tried;
+    }
+
+    End drive() throws InterruptedException {
+      while (!stopping.isDone()) {
+        if (unmade || !task.inDoubt()) {
+          if (clock.instant().isAfter(task.notAfter())) {
+            return failed(lastTrouble().as(ErrorReason.INTENT_EXPIRED));
+          }
+          if (tried >= limits.maxSessions()) {
+            return failed(lastTrouble().as(task.failure()));
+          }
+        }
+        Optional<SecureChannel> channel = link.channel();
+        if (channel.isEmpty()) {
+          run.troubled(
+              Trouble.outOfReach(
+                  run.resource, task.parties().stream().map(KeyRecord.Holder::name).toList()));
+          pace.pause();
+          continue;
+        }
+        List<Member> members = new ArrayList<>();
+        for (KeyRecord.Holder holder : task.parties()) {
+          channel.get().roster().byPartyId(holder.partyId()).ifPresent(members::add);
+        }
+        // All of them: a key has a share for each.
+        switch (chooser.choose(
+            task.parties().size(), members, channel.get().reachable(), new HashMap<>())) {
+          case Choice.Exhausted e -> {
+            return failed(
+                Trouble.parties(
+                    ErrorReason.PARTY_UNKNOWN,
+                    run.resource,
+                    task.parties().stream()
+                        .filter(h -> members.stream().noneMatch(m -> m.partyId() == h.partyId()))
+                        .map(KeyRecord.Holder::name)
+                        .toList(),
+                    0,
+                    "not_in_roster"));
+          }
+          case Choice.OutOfReach o -> {
+            run.troubled(Trouble.outOfReach(run.resource, Trouble.names(o.unreachable())));
+            pace.pauseUntilReachable(channel.get(), o.unreachable());
+          }
+          case Choice.Chosen chosen -> {
+            if (attempt > 0) {
+              pace.pause();
+            }
+            End end = tryWith(channel.get(), chosen.parties());
+            if (end != null) {
+              return end;
+            }
+          }
+        }
+      }
+      return new End.Stopped();
+    }
+
+    /** One session; null if another one is to be tried. */
+    private @Nullable End tryWith(SecureChannel channel, List<Member> parties)
+        throws InterruptedException {
+      Instant now = clock.instant();
+      Duration time = timeout.next(attempt);
+      Session session =
+          sessions.start(
+              channel,
+              new SessionPlan(
+                  task.work(),
+                  task.scheme(),
+                  task.key(),
+                  task.epoch(),
+                  task.threshold(),
+                  task.intent(),
+                  parties,
+                  deadline(now, time),
+                  run.trace));
+      tried++;
+      attempt++;
+      run.trying(session);
+      long started = System.nanoTime();
+      SessionOutcome outcome = session.await(atMost(time, now));
+      if (outcome instanceof SessionOutcome.Created created) {
+        timeout.succeeded(System.nanoTime() - started);
+        return new End.Made(created.keyPublic(), tried);
+      }
+      if (outcome instanceof SessionOutcome.Stopped) {
+        return new End.Stopped();
+      }
+      unmade = shows(outcome);
+      Trouble trouble = Trouble.of(run.resource, session, outcome);
+      run.troubled(trouble);
+      try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
+        log.warn("no new shares: {} {}", trouble.reason(), trouble.metadata());
+      }
+      Trouble end = lasting(session, outcome, trouble);
+      if (end != null) {
+        return failed(end);
+      }
+      if (outcome instanceof SessionOutcome.Unsent) {
+        tried--;
+      }
+      return null;
+    }
+
+    private boolean isPast(Instant now) {
+      return task.asking() || now.isAfter(task.notAfter());
+    }
+
+    private Instant deadline(Instant now, Duration time) {
+      if (isPast(now)) {
+        // So far back that no party's clock leaves it time to start anything.
+        Instant past = now.minus(limits.clockSkew().multipliedBy(2));
+        return past.isAfter(task.notAfter()) ? task.notAfter() : past;
+      }
+      Instant deadline = now.plus(time).plus(limits.clockSkew());
+      return deadline.isAfter(task.notAfter()) ? task.notAfter() : deadline;
+    }
+
+    private Duration atMost(Duration time, Instant now) {
+      Duration untilExpiry = Duration.between(now, task.notAfter());
+      return isPast(now) || time.compareTo(untilExpiry) <= 0 ? time : untilExpiry;
+    }
+
+    /**
+     * Whether a party without a share took part in it. A party that has one would have said so, and
+     * without all parties' shares none of them is used.
+     */
+    private static boolean shows(SessionOutcome outcome) {
+      return switch (outcome) {
+        case SessionOutcome.Refused r -> true;
+        case SessionOutcome.Aborted a -> true;
+        case SessionOutcome.TimedOut t -> t.round() > 0;
+        default -> false;
+      };
+    }
+
+    /**
+     * Why no later session of this request can succeed; null if one may. All parties are needed.
+     */
+    private @Nullable Trouble lasting(Session session, SessionOutcome outcome, Trouble trouble) {
+      return switch (outcome) {
+        case SessionOutcome.Refused refused -> {
+          for (Map.Entry<Integer, RefusalReason> e : refused.by().entrySet()) {
+            RefusalScope scope = RefusalScope.of(e.getValue());
+            if (scope != RefusalScope.PARTY) {
+              yield Trouble.parties(
+                  scope == RefusalScope.EPOCH
+                      ? ErrorReason.EPOCH_MISMATCH
+                      : SessionFailures.reason(e.getValue()),
+                  run.resource,
+                  session.names(List.of(e.getKey())),
+                  0,
+                  e.getValue().name());
+            }
+          }
+          yield null;
+        }
+        case SessionOutcome.Aborted aborted -> {
+          if (!aborted.culprits().isEmpty()) {
+            yield trouble;
+          }
+          yield aborted.hopeless() ? trouble.as(task.failure()) : null;
+        }
+        case SessionOutcome.TimedOut t -> null;
+        case SessionOutcome.Unsent u -> null;
+        case SessionOutcome.Stopped s -> null;
+        case SessionOutcome.Created c -> null;
+        case SessionOutcome.Signed s ->
+            throw new IllegalStateException("a key generation session made a signature");
+        case SessionOutcome.Presigned p ->
+            throw new IllegalStateException("a key generation session made a presignature");
+      };
+    }
+
+    private Trouble lastTrouble() {
+      Trouble last = run.trouble();
+      return last != null ? last : Trouble.of(ErrorReason.INTENT_EXPIRED, run.resource);
+    }
+
+    private End failed(Trouble trouble) {
+      return new End.Failed(trouble, tried);
+    }
+  }
+}

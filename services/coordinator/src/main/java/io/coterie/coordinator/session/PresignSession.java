@@ -1,0 +1,101 @@
+package io.coterie.coordinator.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * A session that makes a presignature. The coordinator sees nothing of it but its id, which every
+ * party reports once it keeps its part.
+ */
+public final class PresignSession extends Session {
+  /** Bytes of a presignature's id. */
+  private static final int ID_BYTES = 32;
+
+  private final Map<Integer, ByteString> completed = new HashMap<>();
+
+  PresignSession(
+      SessionId id, SessionPlan plan, Protocol protocol, Sessions sessions, SecureChannel channel) {
+    super(id, plan, protocol, sessions, channel);
+  }
+
+  @Override
+  void onEnvelope(Member sender, SessionEnvelope envelope, long receivedNanos) {
+    // Between the parties.
+  }
+
+  @Override
+  synchronized void onReport(Member sender, SessionReport report) {
+    if (hasEnded()) {
+      return;
+    }
+    switch (report.getOutcomeCase()) {
+      case COMPLETED -> {
+        ByteString made = report.getCompleted().getPresignatureId();
+        if (made.size() != ID_BYTES) {
+          sessions.telemetry().dropped("presignature_id");
+          return;
+        }
+        completed.putIfAbsent(sender.partyId(), made);
+        judge();
+      }
+      // All parties of the set are needed, so the first one that drops out ends it.
+      case REFUSED ->
+          end(
+              new SessionOutcome.Refused(
+                  Map.of(sender.partyId(), report.getRefused().getReason())));
+      case ABORTED -> {
+        Accused accused = accuse(sender, report.getAborted().getCulpritsList());
+        Set<Integer> suspects = new HashSet<>(accused.suspects());
+        if (accused.culprits().isEmpty()) {
+          suspects.add(sender.partyId());
+        }
+        end(
+            new SessionOutcome.Aborted(
+                report.getAborted().getRound(),
+                known(report.getAborted().getCause()),
+                accused.culprits(),
+                suspects,
+                false,
+                false));
+      }
+      case TIMED_OUT ->
+          end(
+              new SessionOutcome.TimedOut(
+                  report.getTimedOut().getRound(), partiesWithout(completed.keySet())));
+      case OUTCOME_NOT_SET -> {}
+    }
+  }
+
+  private void judge() {
+    if (completed.size() < plan.parties().size()) {
+      return;
+    }
+    Set<ByteString> distinct = new HashSet<>(completed.values());
+    end(
+        distinct.size() == 1
+            ? new SessionOutcome.Presigned(distinct.iterator().next())
+            : new SessionOutcome.Aborted(
+                0, AbortCause.ABORT_CAUSE_BROADCAST_MISMATCH, Set.of(), Set.of(), false, false));
+  }
+
+  @Override
+  boolean latenessCounts() {
+    return false;
+  }
+
+  @Override
+  synchronized SessionOutcome timedOut() {
+    return new SessionOutcome.TimedOut(0, partiesWithout(completed.keySet()));
+  }
+
+  @Override
+  void release() {}
+}

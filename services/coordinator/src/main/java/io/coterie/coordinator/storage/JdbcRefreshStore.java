@@ -1,0 +1,167 @@
+package io.coterie.coordinator.storage;
+
+import com.google.rpc.Status;
+import io.coterie.coordinator.custody.RefreshRecord;
+import io.coterie.coordinator.custody.RefreshStore;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.SignedIntent;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import javax.sql.DataSource;
+
+/** Refreshes in PostgreSQL. */
+public final class JdbcRefreshStore implements RefreshStore {
+  private static final String COLUMNS =
+      "id, key_name, requester, request_id, intent_digest, signed_intent, from_epoch, state,"
+          + " sessions, not_after, created_at, error";
+
+  private static final String START =
+      "insert into key_refreshes (key_name, requester, request_id, intent_digest, signed_intent,"
+          + " from_epoch, state, not_after, created_at)"
+          + " select name, ?, ?, ?, ?, epoch, 1, ?, ? from keys"
+          + " where name = ? and state = 2 and epoch = ?"
+          + " on conflict do nothing returning id";
+
+  private static final String FIND_REQUEST =
+      "select " + COLUMNS + " from key_refreshes where requester = ? and request_id = ?";
+
+  private static final String IS_RUNNING =
+      "select 1 from key_refreshes where key_name = ? and state = 1";
+
+  /** One statement, so one transaction: both rows change, or none. */
+  private static final String SWITCH =
+      "with running as (select id, key_name, from_epoch from key_refreshes"
+          + "   where id = ? and state = 1 for update),"
+          + " switched as (update keys k set key_public = ?, epoch = r.from_epoch + 1"
+          + "   from running r where k.name = r.key_name and k.state = 2 and k.epoch = r.from_epoch"
+          + "   returning k.name),"
+          + " lifted as (delete from key_exclusions e using switched s where e.key_name = s.name)"
+          + " update key_refreshes f set state = 2, sessions = ? from switched s, running r"
+          + "   where f.id = r.id and s.name = r.key_name";
+
+  private static final String FAIL =
+      "update key_refreshes set state = 3, error = ?, sessions = ? where id = ? and state = 1";
+
+  private static final String REOPEN =
+      "update key_refreshes set state = 1, error = null where id ="
+          + " (select id from key_refreshes where key_name = ? and from_epoch = ? and state = 3"
+          + "   and not exists (select 1 from key_refreshes where key_name = ? and state = 1)"
+          + "   order by sessions, id desc limit 1 for update skip locked)"
+          + " and state = 3 returning "
+          + COLUMNS;
+
+  private static final String RUNNING =
+      "select " + COLUMNS + " from key_refreshes where state = 1 order by id";
+
+  private final Sql sql;
+
+  public JdbcRefreshStore(DataSource durable) {
+    this.sql = new Sql(durable);
+  }
+
+  @Override
+  public Start start(RefreshRecord attempt) {
+    List<Long> id =
+        sql.query(
+            START,
+            s -> {
+              s.setString(1, attempt.requester());
+              s.setObject(2, UUID.fromString(attempt.requestId()));
+              s.setBytes(3, attempt.intentDigest().toByteArray());
+              s.setBytes(4, attempt.intent().toByteArray());
+              s.setObject(5, Sql.time(attempt.notAfter()));
+              s.setObject(6, Sql.time(attempt.createdAt()));
+              s.setString(7, attempt.key());
+              s.setInt(8, attempt.fromEpoch());
+            },
+            row -> row.getLong(1));
+    if (!id.isEmpty()) {
+      return new Start.Stored(attempt.withId(id.getFirst()));
+    }
+    return findRequest(attempt.requester(), attempt.requestId())
+        .<Start>map(Start.Known::new)
+        .orElseGet(Start.Refused::new);
+  }
+
+  @Override
+  public Optional<RefreshRecord> findRequest(String requester, String requestId) {
+    return sql
+        .query(
+            FIND_REQUEST,
+            s -> {
+              s.setString(1, requester);
+              s.setObject(2, UUID.fromString(requestId));
+            },
+            JdbcRefreshStore::read)
+        .stream()
+        .findFirst();
+  }
+
+  @Override
+  public boolean isRunning(String key) {
+    return !sql.query(IS_RUNNING, s -> s.setString(1, key), row -> row.getInt(1)).isEmpty();
+  }
+
+  @Override
+  public boolean switchEpoch(long id, KeyPublic keyPublic, int sessions) {
+    return sql.update(
+            SWITCH,
+            s -> {
+              s.setLong(1, id);
+              s.setBytes(2, keyPublic.toByteArray());
+              s.setInt(3, sessions);
+            })
+        == 1;
+  }
+
+  @Override
+  public boolean fail(long id, Status error, int sessions) {
+    return sql.update(
+            FAIL,
+            s -> {
+              s.setBytes(1, error.toByteArray());
+              s.setInt(2, sessions);
+              s.setLong(3, id);
+            })
+        == 1;
+  }
+
+  @Override
+  public Optional<RefreshRecord> reopen(String key, int fromEpoch) {
+    return sql
+        .query(
+            REOPEN,
+            s -> {
+              s.setString(1, key);
+              s.setInt(2, fromEpoch);
+              s.setString(3, key);
+            },
+            JdbcRefreshStore::read)
+        .stream()
+        .findFirst();
+  }
+
+  @Override
+  public List<RefreshRecord> running() {
+    return sql.query(RUNNING, s -> {}, JdbcRefreshStore::read);
+  }
+
+  private static RefreshRecord read(ResultSet row) throws SQLException {
+    return new RefreshRecord(
+        row.getLong("id"),
+        row.getString("key_name"),
+        row.getString("requester"),
+        row.getObject("request_id", UUID.class).toString(),
+        Sql.byteString(row, "intent_digest"),
+        Sql.message(row, "signed_intent", SignedIntent.parser()),
+        row.getInt("from_epoch"),
+        RefreshRecord.State.of(row.getInt("state")),
+        row.getInt("sessions"),
+        Sql.time(row, "not_after"),
+        Sql.time(row, "created_at"),
+        Sql.messageOrNull(row, "error", Status.parser()));
+  }
+}

@@ -1,0 +1,321 @@
+package io.coterie.coordinator;
+
+import static io.coterie.coordinator.Calls.eventually;
+import static io.coterie.coordinator.Calls.fails;
+import static io.coterie.coordinator.TestInstallation.createKey;
+import static io.coterie.coordinator.TestInstallation.inSeconds;
+import static io.coterie.coordinator.TestInstallation.keyIntent;
+import static io.coterie.coordinator.TestInstallation.keys;
+import static io.coterie.coordinator.TestInstallation.sign;
+import static io.coterie.coordinator.TestInstallation.signing;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.ScriptedParties.Behaviour;
+import io.coterie.coordinator.custody.PresignaturePool;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.GetKeyRequest;
+import io.coterie.proto.custody.v1.GetSigningRequest;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.grpc.ManagedChannel;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.math.BigInteger;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import org.bouncycastle.asn1.ASN1Integer;
+import org.bouncycastle.asn1.ASN1Sequence;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** ECDSA keys: creation, three rounds, derivation, and signing with presignatures. */
+class EcdsaTest {
+  private static final ByteString DIGEST = ByteString.copyFrom(new byte[32]);
+
+  @TempDir Path folder;
+  private TestInstallation installation;
+  private ManagedChannel client;
+  private Key key;
+
+  @BeforeEach
+  void start() {
+    installation = new TestInstallation(folder, 3).start();
+    client = installation.backend();
+    key = create("hot", 2, "p1", "p2", "p3");
+  }
+
+  @AfterEach
+  void stop() {
+    installation.close();
+  }
+
+  private Key create(String name, int threshold, String... parties) {
+    return keys(client)
+        .createKey(
+            createKey(
+                installation.wallet.sign(
+                    keyIntent(name, threshold, parties)
+                        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                        .build())));
+  }
+
+  static SigningIntent.Builder intent(String key, int number, Integer... path) {
+    return SigningIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/" + key)
+        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+        .addAllDerivationPath(List.of(path))
+        .setDigest(DIGEST.substring(1).concat(ByteString.copyFrom(new byte[] {(byte) number})))
+        .setNotAfter(inSeconds(120));
+  }
+
+  private SignedIntent signed(SigningIntent.Builder intent) {
+    return installation.wallet.sign(intent.build());
+  }
+
+  private Signing signs(SigningIntent.Builder intent) {
+    Signing signing = signing(client).sign(sign(signed(intent)));
+    assertThat(signing.getState()).isEqualTo(Signing.State.SIGNED);
+    assertThat(
+            TestEcdsa.verifies(signing.getPublicKey(), intent.getDigest(), signing.getSignature()))
+        .isTrue();
+    return signing;
+  }
+
+  private int orders(ProtocolId protocol) {
+    return (int)
+        installation.parties.orders.stream().filter(o -> o.getProtocol() == protocol).count();
+  }
+
+  private int ready() {
+    return installation.bean(PresignaturePool.class).ready();
+  }
+
+  private double count(String counter, String... tags) {
+    var found = installation.bean(MeterRegistry.class).find(counter).tags(tags).counter();
+    return found == null ? 0 : found.count();
+  }
+
+  @Test
+  void a_key_shows_its_extended_public_key() {
+    KeyPublic made = installation.parties.ecdsaKeys.get("keys/hot").get(1).keyPublic();
+    assertThat(key.getPublicKey()).isEqualTo(made.getPublicKey());
+    assertThat(key.getPublicKey().size()).isEqualTo(33);
+    assertThat(key.getXpub())
+        .isEqualTo(ExtendedPublicKey.of(made.getPublicKey(), made.getChainCode()).xpub())
+        .startsWith("xpub");
+    assertThat(key.getProofOfPossession()).isEqualTo(ByteString.EMPTY);
+    assertThat(keys(client).getKey(GetKeyRequest.newBuilder().setName("keys/hot").build()))
+        .isEqualTo(key);
+    fails(ErrorReason.THRESHOLD_INVALID, () -> create("alone", 1, "p1", "p2"));
+    installation.parties.behave("p2", new Behaviour.OtherKey());
+    fails(ErrorReason.KEY_CREATION_FAILED, () -> create("different", 2, "p1", "p2"));
+  }
+
+  @Test
+  void a_signature_has_all_that_a_chain_wants_and_a_repeat_is_the_same() {
+    SigningIntent.Builder intent = intent("hot", 1, 44, 60, 0);
+    Signing first = signs(intent);
+
+    assertThat(first.getPresigned()).isFalse();
+    assertThat(first.getDigest()).isEqualTo(intent.getDigest());
+    assertThat(first.getDecoded().getKind()).isEqualTo("digest");
+    assertThat(first.getDecoded().getFieldsCount()).isEqualTo(1);
+    assertThat(first.hasRecoveryId()).isTrue();
+    assertThat(first.getSignature().size()).isEqualTo(64);
+    KeyPublic root = installation.parties.ecdsaKeys.get("keys/hot").get(1).keyPublic();
+    assertThat(first.getPublicKey())
+        .isEqualTo(
+            ExtendedPublicKey.of(root.getPublicKey(), root.getChainCode())
+                .derive(List.of(44, 60, 0))
+                .publicKey());
+    ASN1Sequence der = ASN1Sequence.getInstance(first.getDerSignature().toByteArray());
+    for (int i = 0; i < 2; i++) {
+      assertThat(ASN1Integer.getInstance(der.getObjectAt(i)).getPositiveValue())
+          .isEqualTo(
+              new BigInteger(
+                  1, first.getSignature().substring(32 * i, 32 * (i + 1)).toByteArray()));
+    }
+    assertThat(orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1)).isEqualTo(2);
+
+    assertThat(signing(client).sign(sign(signed(intent)))).isEqualTo(first);
+    assertThat(
+            signing(client)
+                .getSigning(GetSigningRequest.newBuilder().setName(first.getName()).build()))
+        .isEqualTo(first);
+    assertThat(orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1)).isEqualTo(2);
+    installation.stop();
+    installation.start();
+    assertThat(signing(client).sign(sign(signed(intent)))).isEqualTo(first);
+  }
+
+  @Test
+  void a_wrong_recovery_id_is_never_answered() {
+    installation.core.lying = true;
+    fails(
+        ErrorReason.SESSION_FAILED,
+        () ->
+            signing(client)
+                .withDeadlineAfter(2, java.util.concurrent.TimeUnit.SECONDS)
+                .sign(sign(signed(intent("hot", 1)))));
+    assertThat(installation.query("select count(*) from signings where state = 2")).isEqualTo("0");
+  }
+
+  @Test
+  void each_field_of_an_intent_is_checked_before_anything_is_stored() {
+    String rows = installation.rows();
+    for (SigningIntent.Builder bad :
+        List.of(
+            intent("hot", 1).clearDigest(),
+            intent("hot", 1).setDigest(ByteString.EMPTY),
+            intent("hot", 1).setDigest(DIGEST.substring(1)),
+            intent("hot", 1).setDigest(DIGEST.concat(DIGEST.substring(31))),
+            intent("hot", 1).setMessage(DIGEST),
+            intent("hot", 1, Integer.MIN_VALUE),
+            intent("hot", 1, -1),
+            intent("hot", 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11))) {
+      fails(ErrorReason.INTENT_MALFORMED, () -> signing(client).sign(sign(signed(bad))));
+    }
+    for (SigningIntent.Builder bad :
+        List.of(
+            intent("hot", 1).setEthereumTransaction(DIGEST),
+            intent("hot", 1).setEthereumTypedData("{"),
+            intent("hot", 1)
+                .setBitcoinInput(
+                    io.coterie.proto.custody.v1.BitcoinInput.newBuilder().setPsbt(DIGEST)))) {
+      assertThat(fails(ErrorReason.PAYLOAD_INVALID, () -> signing(client).sign(sign(signed(bad)))))
+          .containsKey(StatusErrors.PROBLEM);
+    }
+    fails(
+        ErrorReason.UNSUPPORTED_SCHEME,
+        () ->
+            signing(client)
+                .sign(
+                    sign(
+                        installation.wallet.sign(
+                            TestInstallation.signingIntent("hot", "m").build()))));
+    installation.createKey(client, "bls", 2, 3);
+    fails(
+        ErrorReason.UNSUPPORTED_SCHEME, () -> signing(client).sign(sign(signed(intent("bls", 1)))));
+    assertThat(installation.query("select count(*) from signings")).isEqualTo("0");
+    assertThat(rows).isEqualTo("1 keys, 0 signings");
+    signs(intent("hot", 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, Integer.MAX_VALUE));
+  }
+
+  @Test
+  void a_payload_that_signers_refuse_is_the_callers_error() {
+    for (String party : List.of("p1", "p2", "p3")) {
+      installation.parties.behave(
+          party, new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_BAD_PAYLOAD));
+    }
+    fails(ErrorReason.PAYLOAD_INVALID, () -> signing(client).sign(sign(signed(intent("hot", 1)))));
+  }
+
+  @Test
+  void the_second_signature_of_a_kind_uses_a_presignature_each_once() {
+    assertThat(signs(intent("hot", 0, 7)).getPresigned()).isFalse();
+    eventually(() -> ready() >= 4);
+    assertThat(count(CoordinatorMetrics.PRESIGNATURES_MISSED)).isEqualTo(1);
+    installation.parties.orders.clear();
+    for (int i = 1; i <= 20; i++) {
+      eventually(() -> ready() > 0);
+      assertThat(signs(intent("hot", i, 7)).getPresigned()).isTrue();
+    }
+    List<ByteString> used = new ArrayList<>();
+    for (Order order : installation.parties.orders) {
+      if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1) {
+        assertThat(order.getDerivationPathCount()).isZero();
+        used.add(order.getPresignatureId());
+      } else {
+        assertThat(order.getProtocol()).isEqualTo(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1);
+        assertThat(order.getDerivationPathList()).containsExactly(7);
+        assertThat(order.hasSignedIntent()).isFalse();
+      }
+    }
+    assertThat(used).hasSize(40);
+    assertThat(used.stream().distinct()).hasSize(20);
+    assertThat(count(CoordinatorMetrics.PRESIGNATURES_USED)).isEqualTo(20);
+    eventually(() -> ready() == 64);
+    assertThat(count(CoordinatorMetrics.PRESIGNATURES_MADE)).isEqualTo(84);
+    assertThat(count(CoordinatorMetrics.PRESIGNATURES_MISSED)).isEqualTo(1);
+    // For another path there are none.
+    assertThat(signs(intent("hot", 1, 8)).getPresigned()).isFalse();
+  }
+
+  @Test
+  void without_its_presignature_a_party_signs_by_the_rounds_and_the_pool_is_made_anew() {
+    signs(intent("hot", 0));
+    eventually(() -> ready() == 4);
+    List<Integer> set =
+        installation.parties.orders.stream()
+            .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1)
+            .findFirst()
+            .orElseThrow()
+            .getSigningSetList();
+    installation.parties.restart("p" + set.getFirst());
+
+    Signing signing = signs(intent("hot", 1));
+    assertThat(signing.getPresigned()).isFalse();
+    assertThat(signing.getSessions()).isEqualTo(2);
+    assertThat(count(CoordinatorMetrics.PRESIGNATURES_DROPPED, "reason", "unknown"))
+        .isGreaterThanOrEqualTo(3);
+    eventually(() -> ready() >= 8);
+    assertThat(signs(intent("hot", 2)).getPresigned()).isTrue();
+  }
+
+  @Test
+  void a_party_that_breaks_a_presigned_session_costs_another_session_only() {
+    signs(intent("hot", 0));
+    eventually(() -> ready() == 4);
+    for (Behaviour behaviour :
+        List.of(
+            new Behaviour.Lies(),
+            new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_OVERLOADED),
+            new Behaviour.Aborts(
+                io.coterie.proto.core.v1.AbortCause.ABORT_CAUSE_INTERNAL, List.of()))) {
+      installation.parties.behave("p1", behaviour);
+      signs(intent("hot", 1));
+      installation.parties.behave();
+    }
+    assertThat(installation.query("select count(*) from signings where state = 2")).isEqualTo("4");
+  }
+
+  @Test
+  void presignatures_die_with_the_coordinator_and_with_the_reach_of_their_parties() {
+    signs(intent("hot", 0));
+    eventually(() -> ready() == 4);
+    List<Integer> set =
+        installation.parties.orders.stream()
+            .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1)
+            .findFirst()
+            .orElseThrow()
+            .getSigningSetList();
+    installation.parties.disconnect("p" + set.getFirst());
+    eventually(() -> ready() == 0);
+    assertThat(count(CoordinatorMetrics.PRESIGNATURES_DROPPED, "reason", "unreachable"))
+        .isEqualTo(4);
+    installation.parties.connect("p" + set.getFirst());
+    eventually(() -> ready() == 4);
+
+    installation.stop();
+    installation.start();
+    assertThat(ready()).isZero();
+    assertThat(signs(intent("hot", 1)).getPresigned()).isFalse();
+    eventually(() -> ready() == 4);
+    assertThat(signs(intent("hot", 2)).getPresigned()).isTrue();
+  }
+}
