@@ -79,18 +79,19 @@ public final class Bench {
   private static final String SUBSEQUENT = "subsequent";
   private static final Duration RESTART = Duration.ofSeconds(60);
   private static final int IN_FLIGHT = 32;
+  private static final String MANY = "in_flight_" + IN_FLIGHT;
+  private static final Shape LOADED = new Shape(2, 3);
 
   /** All services run in this process; only PostgreSQL does not. */
   private static final com.sun.management.OperatingSystemMXBean JVM =
       (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-
 
   private final boolean quick = !System.getenv().getOrDefault("QUICK", "").isBlank();
   private final int turns = quick ? 3 : 7;
   private final int keygenRuns = quick ? 2 : 4;
   private final int signRuns = quick ? 10 : 30;
   private final int warmUps = quick ? 5 : 10;
-  private final Duration throughputTime = Duration.ofSeconds(quick ? 8 : 30);
+  private final Duration throughputTime = Duration.ofSeconds(quick ? 30 : 80);
 
   private final PrintStream out = System.out;
   private final long started = System.nanoTime();
@@ -121,6 +122,7 @@ public final class Bench {
       warmUp(cluster);
       echoFloor(cluster);
       throughput(cluster);
+      oneAtATime(cluster);
       for (Shape shape : SHAPES) {
         measure(cluster, shape);
       }
@@ -286,16 +288,27 @@ public final class Bench {
     return time(() -> services.forEach(s -> s.awaitReady(RESTART)));
   }
 
+  /** One request after another, once everything is warm. */
+  private void oneAtATime(Cluster cluster) {
+    progress("one at a time, warm");
+    String key = newKey(cluster, LOADED, cluster.partyNames().subList(0, LOADED.parties()));
+    int runs = quick ? 500 : 1500;
+    long before = JVM.getProcessCpuTime();
+    double[] latencies = samples(runs, () -> time(() -> cluster.wallet().sign(key, "warm")));
+    double processorMillis = (JVM.getProcessCpuTime() - before) / 1e6;
+    addLoad("one_at_a_time", "latency", latencies);
+    addLoad("one_at_a_time", "processor_time", new double[] {processorMillis / runs});
+  }
+
   /** Many requests at once, for a while. */
   private void throughput(Cluster cluster) throws InterruptedException {
     progress("throughput with " + IN_FLIGHT + " in flight");
-    Shape shape = new Shape(2, 3);
-    String key = newKey(cluster, shape, cluster.partyNames().subList(0, 3));
+    String key = newKey(cluster, LOADED, cluster.partyNames().subList(0, LOADED.parties()));
     Semaphore free = new Semaphore(IN_FLIGHT);
     List<Double> latencies = Collections.synchronizedList(new ArrayList<>());
     List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
-    // The first quarter warms up.
-    long measuredFrom = System.nanoTime() + throughputTime.toNanos() / 4;
+    // The first half warms up: compiling the services' code takes that long on two cores.
+    long measuredFrom = System.nanoTime() + throughputTime.toNanos() / 2;
     long end = System.nanoTime() + throughputTime.toNanos();
     long processorBefore = 0;
     for (int i = 0; System.nanoTime() < end; i++) {
@@ -345,34 +358,30 @@ public final class Bench {
     double perSecond = latencies.size() / seconds;
     rows.add(
         new Row(
-            "throughput",
-            2,
-            3,
+            "load",
+            LOADED.threshold(),
+            LOADED.parties(),
             label(SendMode.GROUP),
-            "in_flight_" + IN_FLIGHT,
+            MANY,
             "rate",
             "signatures/s",
             perSecond,
             perSecond,
             latencies.size()));
+    addLoad(MANY, "processor_time", new double[] {processorMillis / latencies.size()});
+    addLoad(MANY, "latency", array(latencies));
+  }
+
+  private void addLoad(String phase, String metric, double[] samples) {
     add(
-        "throughput",
-        2,
-        3,
+        "load",
+        LOADED.threshold(),
+        LOADED.parties(),
         label(SendMode.GROUP),
-        "in_flight_" + IN_FLIGHT,
-        "processor_time",
+        phase,
+        metric,
         "ms",
-        new double[] {processorMillis / latencies.size()});
-    add(
-        "throughput",
-        2,
-        3,
-        label(SendMode.GROUP),
-        "in_flight_" + IN_FLIGHT,
-        "latency",
-        "ms",
-        array(latencies));
+        samples);
   }
 
   private static double requests(Metrics metrics) {
@@ -515,14 +524,17 @@ public final class Bench {
       }
     }
     out.println();
-    String load = "in_flight_" + IN_FLIGHT;
     out.printf(
-        "Throughput, 2-of-3, %d in flight: %.0f signatures/s, median %.0f ms, no errors;"
-            + " processor time of all services and the client %.1f ms a signature%n",
-        IN_FLIGHT,
-        value("throughput", 2, 3, "group", load, "rate"),
-        value("throughput", 2, 3, "group", load, "latency"),
-        value("throughput", 2, 3, "group", load, "processor_time"));
+        "Sign, %s, warm, one at a time: median %.1f ms, processor time %.1f ms%n",
+        LOADED, load("one_at_a_time", "latency"), load("one_at_a_time", "processor_time"));
+    out.printf(
+        "Sign, %s, warm, %d in flight: %.0f a second, median %.0f ms, no errors, processor time %.1f ms%n",
+        LOADED, IN_FLIGHT, load(MANY, "rate"), load(MANY, "latency"), load(MANY, "processor_time"));
+    out.println("Processor time is that of all services and the client, without PostgreSQL.");
+  }
+
+  private double load(String phase, String metric) {
+    return value("load", LOADED, SendMode.GROUP, phase, metric);
   }
 
   private double value(String scenario, Shape shape, SendMode mode, String phase, String metric) {
