@@ -2,6 +2,7 @@ package io.coterie.acceptance;
 
 import com.google.common.util.concurrent.ListenableFuture;
 import io.coterie.channel.SendMode;
+import io.coterie.proto.custody.v1.ListKeysRequest;
 import io.coterie.proto.custody.v1.Signing;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -285,7 +286,10 @@ public final class Bench {
             s.start(
                 "--coterie.%s.channel.send-mode=%s"
                     .formatted(s == cluster.coordinator() ? "coordinator" : "signer", mode)));
-    return time(() -> services.forEach(s -> s.awaitReady(RESTART)));
+    double reconnected = time(() -> services.forEach(s -> s.awaitReady(RESTART)));
+    // The client's own connection to the coordinator is not what is measured.
+    cluster.wallet().keys().withWaitForReady().listKeys(ListKeysRequest.getDefaultInstance());
+    return reconnected;
   }
 
   /** One request after another, once everything is warm. */

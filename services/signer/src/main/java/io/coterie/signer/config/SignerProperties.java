@@ -89,7 +89,7 @@ public record SignerProperties(
   public record Sessions(
       @DefaultValue("256") int max,
       @DefaultValue("256") int maxPerRequester,
-      @DefaultValue("8") int maxCombining,
+      @DefaultValue("2") int maxCombining,
       @DefaultValue("2m") Duration maxTime,
       @DefaultValue("1s") Duration clockSkew,
       @DefaultValue("30ms") Duration combineDelay,
