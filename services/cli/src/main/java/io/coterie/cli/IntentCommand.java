@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -47,15 +46,10 @@ final class IntentCommand {
   int sign(
       @Mixin Profile profile,
       @Mixin IntentOptions common,
-      @ArgGroup(multiplicity = "1") IntentOptions.Payload payload,
-      @Option(
-              names = "--scheme",
-              defaultValue = "bls12381",
-              description = "Signature scheme; default ${DEFAULT-VALUE}.")
-          String scheme,
+      @Mixin PayloadOptions payload,
       @Parameters(paramLabel = "KEY", description = "Name of the key.") String key,
       @Option(names = "--out", required = true, paramLabel = "FILE") Path out) {
-    SigningIntent intent = common.signing(key, scheme, payload);
+    SigningIntent intent = common.signing(key, payload, Printing.line(spec));
     SignedIntent signed = profile.requesterKey().sign(intent);
     try {
       Files.write(out, signed.toByteArray());

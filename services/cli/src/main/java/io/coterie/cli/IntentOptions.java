@@ -1,17 +1,17 @@
 package io.coterie.cli;
 
-import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.Locale;
 import java.util.UUID;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
 import picocli.CommandLine.Option;
 
 /** What every intent says besides what is to be done. */
@@ -48,56 +48,18 @@ final class IntentOptions {
     return Timestamps.fromMillis(System.currentTimeMillis() + expiresInSeconds * 1000L);
   }
 
-  /** The message of a signature: exactly one form. */
-  static final class Payload {
-    private static final int MAX_BYTES = 64 * 1024;
-
-    @Option(
-        names = {"-m", "--message"},
-        paramLabel = "TEXT",
-        description = "The message, as UTF-8.")
-    @Nullable String text;
-
-    @Option(names = "--message-hex", paramLabel = "HEX", description = "The message, as hex.")
-    @Nullable String hex;
-
-    @Option(
-        names = {"-f", "--message-file"},
-        paramLabel = "FILE",
-        description = "The message, at most 64 KiB.")
-    @Nullable Path file;
-
-    byte[] bytes() {
-      byte[] bytes;
-      if (text != null) {
-        bytes = text.getBytes(StandardCharsets.UTF_8);
-      } else if (hex != null) {
-        bytes = parseHex("--message-hex", hex);
-      } else {
-        Path path = file == null ? Path.of("") : file;
-        try {
-          bytes = Files.readAllBytes(path);
-        } catch (IOException e) {
-          throw CliException.local("message file " + path + " cannot be read");
-        }
-      }
-      if (bytes.length > MAX_BYTES) {
-        throw CliException.local(
-            "the message has " + bytes.length + " bytes, more than " + MAX_BYTES);
-      }
-      return bytes;
-    }
-  }
-
-  SigningIntent signing(String key, String scheme, Payload payload) {
-    return SigningIntent.newBuilder()
-        .setRequestId(requestId())
-        .setKey(keyName(key))
-        .setScheme(parseScheme(scheme))
-        .setMessage(ByteString.copyFrom(payload.bytes()))
-        .setPurpose(purpose)
-        .setNotAfter(notAfter())
-        .build();
+  /** An intent to sign. What it says is decoded here first, so that mistakes show at once. */
+  SigningIntent signing(String key, PayloadOptions payload, CommandLine command) {
+    SigningIntent intent =
+        payload
+            .into(SigningIntent.newBuilder(), command)
+            .setRequestId(requestId())
+            .setKey(keyName(key))
+            .setPurpose(purpose)
+            .setNotAfter(notAfter())
+            .build();
+    SignedPayload.check(intent);
+    return intent;
   }
 
   /** {@code treasury} and {@code keys/treasury} mean the same key. */
@@ -105,17 +67,31 @@ final class IntentOptions {
     return key.startsWith("keys/") ? key : "keys/" + key;
   }
 
+  /** {@code ecdsa-secp256k1}, in either spelling of the dash. */
   static Scheme parseScheme(String scheme) {
-    try {
-      return Scheme.valueOf("SCHEME_" + scheme.toUpperCase(java.util.Locale.ROOT));
-    } catch (IllegalArgumentException e) {
-      throw CliException.local("scheme '" + scheme + "' is not known; there is: bls12381");
-    }
+    String name = "SCHEME_" + scheme.toUpperCase(Locale.ROOT).replace('-', '_');
+    return schemes()
+        .filter(known -> known.name().equals(name))
+        .findFirst()
+        .orElseThrow(
+            () ->
+                CliException.local(
+                    "scheme '"
+                        + scheme
+                        + "' is not known; there are: "
+                        + schemes()
+                            .map(known -> Output.scheme(known.name()))
+                            .collect(Collectors.joining(", "))));
+  }
+
+  private static Stream<Scheme> schemes() {
+    return Arrays.stream(Scheme.values())
+        .filter(s -> s != Scheme.UNRECOGNIZED && s != Scheme.SCHEME_UNSPECIFIED);
   }
 
   static byte[] parseHex(String what, String hex) {
     try {
-      return HexFormat.of().parseHex(hex.strip());
+      return HexFormat.of().parseHex(hex.strip().replaceFirst("^0x", ""));
     } catch (IllegalArgumentException e) {
       throw CliException.local(what + " is not hex");
     }

@@ -2,6 +2,10 @@ package io.coterie.cli;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 
+import com.google.protobuf.ByteString;
+import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.platform.payload.BitcoinAddress;
+import io.coterie.platform.payload.EthereumAddress;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
@@ -9,8 +13,12 @@ import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.ListKeysRequest;
 import io.coterie.proto.custody.v1.ListKeysResponse;
+import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.RefreshKeyRequest;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.io.PrintWriter;
+import java.util.HexFormat;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -23,9 +31,10 @@ import picocli.CommandLine.Spec;
 /** {@code coterie keys}. */
 @Command(
     name = "keys",
+    aliases = "key",
     mixinStandardHelpOptions = true,
     synopsisSubcommandLabel = "COMMAND",
-    description = "Create and look up keys.")
+    description = "Create and look up keys, give them new shares.")
 final class KeysCommand {
   @Spec @Nullable CommandSpec spec;
 
@@ -74,11 +83,105 @@ final class KeysCommand {
     }
   }
 
-  @Command(name = "get", mixinStandardHelpOptions = true, description = "Show one key.")
+  /** Chains whose addresses are known. */
+  enum Chain {
+    ETHEREUM,
+    BITCOIN
+  }
+
+  @Command(
+      name = "get",
+      aliases = "show",
+      mixinStandardHelpOptions = true,
+      description = "Show one key, or an address of it.")
   int get(
-      @Mixin Profile profile, @Mixin Output output, @Parameters(paramLabel = "KEY") String key) {
+      @Mixin Profile profile,
+      @Mixin Output output,
+      @Parameters(paramLabel = "KEY") String key,
+      @Option(
+              names = "--address",
+              paramLabel = "CHAIN",
+              description = "Show only the address: ethereum, or bitcoin (P2WPKH).")
+          @Nullable Chain chain,
+      @Option(
+              names = "--path",
+              paramLabel = "PATH",
+              converter = DerivationPath.class,
+              description = "The child of the key, such as m/0/1; the key itself by default.")
+          @Nullable DerivationPath path,
+      @Option(
+              names = "--network",
+              defaultValue = "mainnet",
+              description = "Bitcoin: ${COMPLETION-CANDIDATES}; default ${DEFAULT-VALUE}.")
+          BitcoinAddress.Network network) {
+    Key found;
     try (Profile.Connection connection = profile.connect()) {
-      output.key(out(), get(profile, connection, key));
+      found = get(profile, connection, key);
+    }
+    List<Integer> numbers = path == null ? List.of() : path.numbers();
+    if (chain == null && numbers.isEmpty()) {
+      output.key(out(), found);
+      return 0;
+    }
+    ByteString publicKey = child(found, numbers);
+    out()
+        .println(
+            switch (chain) {
+              case ETHEREUM -> EthereumAddress.of(publicKey);
+              case BITCOIN -> BitcoinAddress.of(publicKey, network);
+              case null -> HexFormat.of().formatHex(publicKey.toByteArray());
+            });
+    return 0;
+  }
+
+  /** The public key at a path; the key's own for an empty one. */
+  static ByteString child(Key key, List<Integer> path) {
+    if (key.getScheme() == Scheme.SCHEME_BLS12381 && path.isEmpty()) {
+      return key.getPublicKey();
+    }
+    if (key.getXpub().isEmpty()) {
+      throw CliException.local(
+          key.getName()
+              + " has no children and no addresses: its scheme is "
+              + Output.scheme(key.getScheme().name())
+              + ", its state "
+              + key.getState());
+    }
+    return ExtendedPublicKey.parse(key.getXpub()).derive(path).publicKey();
+  }
+
+  @Command(
+      name = "refresh",
+      mixinStandardHelpOptions = true,
+      description =
+          "Give every party a new share of the same key; the old shares are worthless then.")
+  int refresh(
+      @Mixin Profile profile,
+      @Mixin Output output,
+      @Mixin IntentOptions common,
+      @Parameters(paramLabel = "KEY") String key,
+      @Option(
+              names = "--epoch",
+              description =
+                  "The epoch to replace, when a request id is repeated; else the present.")
+          @Nullable Integer epoch) {
+    try (Profile.Connection connection = profile.connect()) {
+      Key present = get(profile, connection, key);
+      RefreshIntent intent =
+          RefreshIntent.newBuilder()
+              .setRequestId(common.requestId())
+              .setKey(present.getName())
+              .setScheme(present.getScheme())
+              .setEpoch(epoch == null ? present.getEpoch() : epoch)
+              .setPurpose(common.purpose)
+              .setNotAfter(common.notAfter())
+              .build();
+      SignedIntent signed = profile.requesterKey().sign(intent);
+      err().println("request id " + intent.getRequestId() + ", epoch " + intent.getEpoch());
+      output.key(
+          out(),
+          keys(profile, connection)
+              .refreshKey(RefreshKeyRequest.newBuilder().setSignedIntent(signed).build()));
       return 0;
     }
   }
@@ -97,7 +200,7 @@ final class KeysCommand {
         page = next.getNextPageToken();
       } while (!page.isEmpty());
       if (!output.json(out(), all)) {
-        String row = "%-24s %-9s %-9s %-7s %s%n";
+        String row = "%-24s %-9s %-15s %-7s %s%n";
         out().printf(row, "KEY", "STATE", "SCHEME", "T OF N", "PARTIES");
         for (Key key : all.getKeysList()) {
           out()

@@ -2,12 +2,17 @@ package io.coterie.cli;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.MessageOrBuilder;
+import com.google.protobuf.Struct;
+import com.google.protobuf.Value;
 import com.google.protobuf.util.JsonFormat;
 import com.google.protobuf.util.Timestamps;
+import io.coterie.proto.custody.v1.DecodedField;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
 import java.io.PrintWriter;
 import java.util.HexFormat;
+import java.util.Locale;
+import java.util.Optional;
 import picocli.CommandLine.Option;
 
 /** How results are printed: for people, or as the JSON form of the API's messages. */
@@ -40,6 +45,7 @@ final class Output {
             + ": "
             + String.join(", ", key.getPartiesList()));
     row(out, "public key", HexFormat.of().formatHex(key.getPublicKey().toByteArray()));
+    row(out, "xpub", key.getXpub());
     row(out, "epoch", Integer.toString(key.getEpoch()));
     row(out, "created", Timestamps.toString(key.getCreateTime()));
     row(out, "request id", key.getRequestId());
@@ -48,19 +54,50 @@ final class Output {
     }
   }
 
-  void signing(PrintWriter out, Signing signing) {
-    if (json(out, signing)) {
+  /**
+   * Prints a signing.
+   *
+   * @param signedPayload what {@link SignedPayload#signed} made of it
+   */
+  void signing(PrintWriter out, Signing signing, Optional<String> signedPayload) {
+    if (format == Format.JSON) {
+      json(out, withField(signing, "signedPayload", signedPayload));
       return;
     }
     row(out, "name", signing.getName());
     row(out, "state", signing.getState().name());
     row(out, "scheme", scheme(signing.getScheme().name()));
     row(out, "signature", HexFormat.of().formatHex(signing.getSignature().toByteArray()));
+    if (signing.hasRecoveryId()) {
+      row(out, "recovery id", Integer.toString(signing.getRecoveryId()));
+    }
+    row(out, "der", HexFormat.of().formatHex(signing.getDerSignature().toByteArray()));
+    row(out, "digest", HexFormat.of().formatHex(signing.getDigest().toByteArray()));
+    row(out, "public key", HexFormat.of().formatHex(signing.getPublicKey().toByteArray()));
     row(out, "signed by", String.join(", ", signing.getSigningSetList()));
     row(out, "request id", signing.getRequestId());
+    row(out, "payload", signing.getDecoded().getKind());
+    for (DecodedField field : signing.getDecoded().getFieldsList()) {
+      row(out, "", field.getName() + ": " + field.getValue());
+    }
+    signedPayload.ifPresent(payload -> row(out, "signed", payload));
     if (signing.hasError()) {
       row(out, "error", signing.getError().getMessage());
     }
+  }
+
+  /** The JSON form of a message with a field that only this command knows. */
+  private static MessageOrBuilder withField(Signing signing, String name, Optional<String> value) {
+    if (value.isEmpty()) {
+      return signing;
+    }
+    Struct.Builder all = Struct.newBuilder();
+    try {
+      JsonFormat.parser().merge(JsonFormat.printer().print(signing), all);
+    } catch (InvalidProtocolBufferException e) {
+      throw new CliException(Coterie.BUG, "the answer has no JSON form: " + e.getMessage());
+    }
+    return all.putFields(name, Value.newBuilder().setStringValue(value.get()).build());
   }
 
   /** Prints {@code message} and says true if JSON is asked for. */
@@ -77,7 +114,7 @@ final class Output {
   }
 
   static String scheme(String name) {
-    return name.replaceFirst("^SCHEME_", "").toLowerCase(java.util.Locale.ROOT);
+    return name.replaceFirst("^SCHEME_", "").toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
   static void row(PrintWriter out, String label, String value) {

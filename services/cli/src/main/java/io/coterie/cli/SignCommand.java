@@ -11,9 +11,9 @@ import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -36,44 +36,51 @@ final class SignCommand implements Callable<Integer> {
   @Parameters(paramLabel = "KEY", arity = "0..1", description = "Name of the key.")
   @Nullable String key;
 
-  @ArgGroup IntentOptions.@Nullable Payload payload;
-
-  @Option(
-      names = "--scheme",
-      defaultValue = "bls12381",
-      description = "Signature scheme; default ${DEFAULT-VALUE}.")
-  String scheme = "bls12381";
+  @Mixin PayloadOptions payload = new PayloadOptions();
 
   @Option(
       names = "--intent",
       paramLabel = "FILE",
-      description = "Instead of a key and a message: what 'coterie intent sign' wrote.")
+      description = "Instead of a key and a payload: what 'coterie intent sign' wrote.")
   @Nullable Path intent;
 
   @Override
   public Integer call() {
     SignedIntent signed;
-    if (intent != null && key == null && payload == null) {
+    if (intent != null && key == null && !payload.given()) {
       signed = read(intent);
-    } else if (intent == null && key != null && payload != null) {
-      SigningIntent made = common.signing(key, scheme, payload);
+    } else if (intent == null && key != null && payload.given()) {
+      SigningIntent made = common.signing(key, payload, Printing.line(spec));
       signed = profile.requesterKey().sign(made);
       Printing.err(spec).println("request id " + made.getRequestId());
     } else {
       throw new ParameterException(
-          Printing.line(spec), "Give a KEY and a message, or --intent FILE alone");
+          Printing.line(spec), "Give a KEY and what to sign, or --intent FILE alone");
     }
     try (Profile.Connection connection = profile.connect()) {
       Signing signing =
           SigningServiceGrpc.newBlockingStub(connection.channel())
               .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
               .sign(SignRequest.newBuilder().setSignedIntent(signed).build());
-      output.signing(Printing.out(spec), signing);
+      output.signing(
+          Printing.out(spec),
+          signing,
+          signing.getState() == Signing.State.SIGNED
+              ? SignedPayload.signed(content(signed), signing)
+              : Optional.empty());
       return switch (signing.getState()) {
         case SIGNED -> 0;
         case FAILED -> Coterie.REFUSED;
         default -> Coterie.UNAVAILABLE;
       };
+    }
+  }
+
+  private static SigningIntent content(SignedIntent signed) {
+    try {
+      return SigningIntent.parseFrom(signed.getPayload());
+    } catch (InvalidProtocolBufferException e) {
+      throw CliException.local("the intent is not one to sign something");
     }
   }
 

@@ -1,5 +1,7 @@
 package io.coterie.cli;
 
+import com.google.protobuf.ByteString;
+import io.coterie.proto.custody.v1.SigningIntent;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
@@ -27,32 +29,42 @@ final class VerifyCommand implements Callable<Integer> {
     @Parameters(paramLabel = "KEY", arity = "0..1", description = "Name of the key to ask for.")
     @Nullable String key;
 
-    @Option(names = "--public-key", paramLabel = "HEX", description = "The public key, 48 bytes.")
+    @Option(
+        names = "--public-key",
+        paramLabel = "HEX",
+        description = "The public key: 48 bytes (BLS) or 33 (ECDSA, the child's own).")
     @Nullable String publicKey;
   }
 
-  @ArgGroup(multiplicity = "1")
-  IntentOptions.Payload payload = new IntentOptions.Payload();
+  @Mixin PayloadOptions payload = new PayloadOptions();
 
-  @Option(names = "--signature", required = true, paramLabel = "HEX", description = "96 bytes.")
+  @Option(
+      names = "--signature",
+      required = true,
+      paramLabel = "HEX",
+      description = "96 bytes (BLS), or r and s in 64 bytes (ECDSA).")
   String signature = "";
 
   @Override
   public Integer call() {
-    byte[] publicKey;
+    SigningIntent intent = payload.into(SigningIntent.newBuilder(), Printing.line(spec)).build();
+    SignedPayload.check(intent);
+    ByteString publicKey;
     if (who.publicKey != null) {
-      publicKey = IntentOptions.parseHex("--public-key", who.publicKey);
+      publicKey = ByteString.copyFrom(IntentOptions.parseHex("--public-key", who.publicKey));
     } else {
       try (Profile.Connection connection = profile.connect()) {
         publicKey =
-            KeysCommand.get(profile, connection, who.key == null ? "" : who.key)
-                .getPublicKey()
-                .toByteArray();
+            KeysCommand.child(
+                KeysCommand.get(profile, connection, who.key == null ? "" : who.key),
+                payload.derivationPath());
       }
     }
     boolean valid =
-        BlsVerifier.verify(
-            publicKey, payload.bytes(), IntentOptions.parseHex("--signature", signature));
+        SignedPayload.verify(
+            intent,
+            publicKey,
+            ByteString.copyFrom(IntentOptions.parseHex("--signature", signature)));
     Printing.out(spec).println(valid ? "valid" : "NOT VALID");
     return valid ? 0 : Coterie.NO;
   }

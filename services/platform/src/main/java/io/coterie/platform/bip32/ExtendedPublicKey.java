@@ -179,19 +179,9 @@ public final class ExtendedPublicKey {
     return ByteString.copyFrom(point.getEncoded(true));
   }
 
-  /** 65 bytes: 4, x, y. */
-  public ByteString uncompressedPublicKey() {
-    return ByteString.copyFrom(point.getEncoded(false));
-  }
-
   /** 32 bytes. */
   public ByteString chainCode() {
     return ByteString.copyFrom(chainCode);
-  }
-
-  /** RIPEMD-160 of SHA-256 of the compressed key: what P2WPKH pays to. 20 bytes. */
-  public ByteString identifier() {
-    return ByteString.copyFrom(Crypto.hash160(point.getEncoded(true)));
   }
 
   /** The serialised form, base58 with checksum, 111 characters. */

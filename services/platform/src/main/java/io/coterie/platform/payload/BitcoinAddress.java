@@ -1,7 +1,8 @@
 package io.coterie.platform.payload;
 
+import com.google.protobuf.ByteString;
 import fr.acinq.bitcoin.Bech32;
-import io.coterie.platform.bip32.ExtendedPublicKey;
+import fr.acinq.bitcoin.Crypto;
 
 /** Bitcoin addresses of keys. */
 public final class BitcoinAddress {
@@ -20,8 +21,13 @@ public final class BitcoinAddress {
     }
   }
 
-  /** The P2WPKH address of a key (BIP-173). */
-  public static String of(ExtendedPublicKey key, Network network) {
-    return Bech32.encodeWitnessAddress(network.prefix, (byte) 0, key.identifier().toByteArray());
+  /**
+   * The P2WPKH address of a key (BIP-173).
+   *
+   * @param publicKey 33 bytes, compressed
+   */
+  public static String of(ByteString publicKey, Network network) {
+    return Bech32.encodeWitnessAddress(
+        network.prefix, (byte) 0, Crypto.hash160(publicKey.toByteArray()));
   }
 }

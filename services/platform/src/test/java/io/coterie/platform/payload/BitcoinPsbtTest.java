@@ -12,7 +12,6 @@ import fr.acinq.bitcoin.TxHash;
 import fr.acinq.bitcoin.TxIn;
 import fr.acinq.bitcoin.TxOut;
 import fr.acinq.bitcoin.psbt.Psbt;
-import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.proto.custody.v1.BitcoinInput;
@@ -351,11 +350,8 @@ class BitcoinPsbtTest {
   /** BIP-84's first receiving address, from its account's extended key. */
   @Test
   void the_addresses_of_bip_84() {
-    ExtendedPublicKey key =
-        ExtendedPublicKey.of(
-            ByteString.fromHex(
-                "0330d54fd0dd420a6e5f8d3624f5f3482cae350f79d5f0753bf5beef9c2d91af3c"),
-            ByteString.copyFrom(new byte[32]));
+    ByteString key =
+        ByteString.fromHex("0330d54fd0dd420a6e5f8d3624f5f3482cae350f79d5f0753bf5beef9c2d91af3c");
     assertThat(BitcoinAddress.of(key, BitcoinAddress.Network.MAINNET))
         .isEqualTo("bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu");
     assertThat(BitcoinAddress.of(key, BitcoinAddress.Network.TESTNET)).startsWith("tb1q");

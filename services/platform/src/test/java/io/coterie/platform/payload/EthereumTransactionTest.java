@@ -411,5 +411,11 @@ class EthereumTransactionTest {
       assertThat(EthereumAddress.isValid(address)).isTrue();
     }
     assertThat(EthereumAddress.isValid("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD")).isFalse();
+    // The key of the example of EIP-155 (private: 46 in every byte)
+    assertThat(
+            EthereumAddress.of(
+                ByteString.fromHex(
+                    "024bc2a31265153f07e70e0bab08724e6b85e217f8cd628ceb62974247bb493382")))
+        .isEqualTo("0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F");
   }
 }

@@ -1,0 +1,48 @@
+package io.coterie.cli;
+
+import com.google.protobuf.ByteString;
+import java.math.BigInteger;
+import org.bouncycastle.asn1.x9.X9ECParameters;
+import org.bouncycastle.crypto.ec.CustomNamedCurves;
+import org.bouncycastle.crypto.params.ECDomainParameters;
+import org.bouncycastle.crypto.params.ECPublicKeyParameters;
+import org.bouncycastle.crypto.signers.ECDSASigner;
+import org.bouncycastle.math.ec.ECPoint;
+
+/** Verifies ECDSA signatures on secp256k1, without the installation. */
+final class EcdsaVerifier {
+  private static final X9ECParameters CURVE = CustomNamedCurves.getByName("secp256k1");
+  private static final ECDomainParameters DOMAIN =
+      new ECDomainParameters(CURVE.getCurve(), CURVE.getG(), CURVE.getN(), CURVE.getH());
+  private static final int PUBLIC_KEY_BYTES = 33;
+  private static final int SIGNATURE_BYTES = 64;
+
+  private EcdsaVerifier() {}
+
+  /**
+   * False for a wrong signature as for anything that is not a key or a signature with low s.
+   *
+   * @param publicKey 33 bytes, compressed
+   * @param digest 32 bytes
+   * @param signature r and s, 64 bytes
+   */
+  static boolean verify(ByteString publicKey, ByteString digest, ByteString signature) {
+    if (publicKey.size() != PUBLIC_KEY_BYTES || signature.size() != SIGNATURE_BYTES) {
+      return false;
+    }
+    ECPoint point;
+    try {
+      point = CURVE.getCurve().decodePoint(publicKey.toByteArray());
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
+    BigInteger r = new BigInteger(1, signature.substring(0, SIGNATURE_BYTES / 2).toByteArray());
+    BigInteger s = new BigInteger(1, signature.substring(SIGNATURE_BYTES / 2).toByteArray());
+    if (point.isInfinity() || s.compareTo(CURVE.getN().shiftRight(1)) > 0) {
+      return false;
+    }
+    ECDSASigner verifier = new ECDSASigner();
+    verifier.init(false, new ECPublicKeyParameters(point, DOMAIN));
+    return verifier.verifySignature(digest.toByteArray(), r, s);
+  }
+}

@@ -1,0 +1,326 @@
+package io.coterie.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+/** Payloads of ECDSA keys, as far as they need no installation. */
+class EcdsaTest {
+  /** The example of EIP-155; its key is 46 in every byte. */
+  private static final String TRANSACTION =
+      "ec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080";
+
+  private static final String TRANSACTION_KEY =
+      "024bc2a31265153f07e70e0bab08724e6b85e217f8cd628ceb62974247bb493382";
+  private static final String TRANSACTION_SIGNATURE =
+      "28ef61340bd939bc2195fe537567866003e1a15d3c71ff63e1590620aa63627667cbe9d8997f761aecb703304b3800ccf555c9f3dc64214b297fb1966a3b6d83";
+  private static final String TRANSACTION_SIGNED =
+      "0xf86c098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a76400008025a028ef61340bd939bc2195fe537567866003e1a15d3c71ff63e1590620aa636276a067cbe9d8997f761aecb703304b3800ccf555c9f3dc64214b297fb1966a3b6d83";
+
+  /** The example of BIP-143, native P2WPKH, as a PSBT. */
+  private static final String PSBT =
+      "70736274ff0100a00100000002fff7f7881a8099afa6940d42d1e7f6362bec38171ea3edf433541db4e4ad969f0000000000eeffffffef51e1b804cc89d182d279655c3aa89e815b1b309fe287d9b2b55d57b90ec68a0100000000ffffffff02202cb206000000001976a9148280b37df378db99f66f85c95a783a76ac7a6d5988ac9093510d000000001976a9143bde42dbee7e4dbe6a21b2d50ce2f0167faa815988ac11000000"
+          + "00"
+          + "00"
+          + "01011f0046c323000000001600141d0f172a0ecb48aee1be1f2687d2963ae33f71a1"
+          + "00"
+          + "0000";
+
+  private static final String PSBT_KEY =
+      "025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357";
+  private static final String PSBT_R =
+      "3609e17b84f6a7d30c80bfa610b5b4542f32a8a0d5447a12fb1366d7f01cc44a";
+  private static final String PSBT_S =
+      "573a954c4518331561406f90300e8f3358f51928d43c212a8caed02de67eebee";
+
+  @TempDir Path folder;
+  private Path requester;
+
+  record Run(int exitCode, String out, String err) {}
+
+  private static Run run(String... args) {
+    CommandLine line = Coterie.commandLine();
+    StringWriter out = new StringWriter();
+    StringWriter err = new StringWriter();
+    line.setOut(new PrintWriter(out, true));
+    line.setErr(new PrintWriter(err, true));
+    int exitCode = line.execute(args);
+    return new Run(exitCode, out.toString(), err.toString());
+  }
+
+  @BeforeEach
+  void makeRequester() {
+    requester = folder.resolve("requester.pem");
+    assertThat(run("intent", "new-requester", "" + requester).exitCode).isZero();
+  }
+
+  private Path file(String name, byte[] content) throws Exception {
+    return Files.write(folder.resolve(name), content);
+  }
+
+  private Run sign(String... payload) {
+    List<String> args = new ArrayList<>(List.of("intent", "sign", "treasury"));
+    args.addAll(List.of(payload));
+    args.addAll(
+        List.of(
+            "--requester",
+            "wallet",
+            "--requester-key",
+            "" + requester,
+            "--out",
+            "" + folder.resolve("intent")));
+    return run(args.toArray(String[]::new));
+  }
+
+  private SigningIntent signed(String... payload) throws Exception {
+    Run run = sign(payload);
+    assertThat(run.exitCode).as(run.err).isZero();
+    return SigningIntent.parseFrom(
+        SignedIntent.parseFrom(Files.readAllBytes(folder.resolve("intent"))).getPayload());
+  }
+
+  @Test
+  void everyKindOfPayloadCanBeSigned() throws Exception {
+    byte[] raw = HexFormat.of().parseHex(TRANSACTION);
+    for (Path transaction :
+        List.of(
+            file("tx.bin", raw),
+            file("tx.hex", (TRANSACTION + "\n").getBytes(StandardCharsets.US_ASCII)),
+            file("tx.0x", ("0x" + TRANSACTION).getBytes(StandardCharsets.US_ASCII)))) {
+      SigningIntent intent = signed("--ethereum-transaction", "" + transaction, "--path", "m/0/1");
+      assertThat(intent.getEthereumTransaction()).isEqualTo(ByteString.copyFrom(raw));
+      assertThat(intent.getScheme()).isEqualTo(Scheme.SCHEME_ECDSA_SECP256K1);
+      assertThat(intent.getDerivationPathList()).containsExactly(0, 1);
+    }
+    assertThat(signed("--ethereum-message", "hello").getEthereumMessage().toStringUtf8())
+        .isEqualTo("hello");
+    String digest = "ab".repeat(32);
+    assertThat(signed("--digest", "0x" + digest).getDigest()).isEqualTo(ByteString.fromHex(digest));
+
+    byte[] psbt = HexFormat.of().parseHex(PSBT);
+    for (Path file :
+        List.of(file("a.psbt", psbt), file("b.psbt", Base64.getMimeEncoder().encode(psbt)))) {
+      SigningIntent intent = signed("--psbt", "" + file, "--input", "1");
+      assertThat(intent.getBitcoinInput().getPsbt()).isEqualTo(ByteString.fromHex(PSBT));
+      assertThat(intent.getBitcoinInput().getInput()).isEqualTo(1);
+    }
+    String typed =
+        """
+        {"types":{"EIP712Domain":[{"name":"name","type":"string"}],"One":[{"name":"it","type":"string"}]},
+        "primaryType":"One","domain":{"name":"test"},"message":{"it":"ü"}}
+        """;
+    assertThat(
+            signed("--typed-data", "" + file("typed.json", typed.getBytes(StandardCharsets.UTF_8)))
+                .getEthereumTypedData())
+        .isEqualTo(typed);
+    assertThat(signed("-m", "hello").getScheme()).isEqualTo(Scheme.SCHEME_BLS12381);
+  }
+
+  private void assertRefused(int exitCode, String text, String... payload) {
+    Run run = sign(payload);
+    assertThat(run.exitCode).as(run.err).isEqualTo(exitCode);
+    assertThat(run.err).hasLineCount(1).contains(text);
+    assertThat(folder.resolve("intent")).doesNotExist();
+  }
+
+  @Test
+  void mistakesShowBeforeAnythingIsSigned() throws Exception {
+    int usage = CommandLine.ExitCode.USAGE;
+    Path signed = file("signed", TRANSACTION_SIGNED.getBytes(StandardCharsets.US_ASCII));
+    assertRefused(
+        Coterie.LOCAL, "not an unsigned transaction", "--ethereum-transaction", "" + signed);
+    assertRefused(
+        Coterie.LOCAL, "cannot be read", "--ethereum-transaction", "" + folder.resolve("absent"));
+    assertRefused(
+        Coterie.LOCAL, "larger", "--typed-data", "" + file("big", new byte[256 * 1024 + 1]));
+    assertRefused(
+        Coterie.LOCAL, "UTF-8", "--typed-data", "" + file("latin", new byte[] {(byte) 0xfc}));
+    assertRefused(
+        Coterie.LOCAL,
+        "not EIP-712",
+        "--typed-data",
+        "" + file("json", "{}".getBytes(StandardCharsets.UTF_8)));
+    assertRefused(Coterie.LOCAL, "not 32 bytes", "--digest", "abcd");
+    assertRefused(Coterie.LOCAL, "not hex", "--digest", "xyz");
+    assertRefused(Coterie.LOCAL, "canonical", "--psbt", "" + signed);
+    assertRefused(
+        Coterie.LOCAL,
+        "do not sign payloads of kind",
+        "--ethereum-message",
+        "hello",
+        "--scheme",
+        "bls12381");
+    assertRefused(
+        Coterie.LOCAL,
+        "do not sign payloads of kind",
+        "-m",
+        "hello",
+        "--scheme",
+        "ecdsa-secp256k1");
+    assertRefused(
+        Coterie.LOCAL, "there are: bls12381, ecdsa-secp256k1", "-m", "hello", "--scheme", "rsa");
+    assertRefused(usage, "mutually exclusive", "-m", "hello", "--digest", "ab".repeat(32));
+    assertRefused(usage, "--psbt", "--input", "1");
+    assertRefused(usage, "Give what to sign", "--path", "m/0");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "m/0'",
+        "m/44h/0",
+        "m/",
+        "/",
+        "",
+        "m//0",
+        "m/-1",
+        "m/+1",
+        "m/x",
+        "M/0",
+        "m/2147483648",
+        "m/0/0/0/0/0/0/0/0/0/0/0"
+      })
+  void aPathIsChecked(String path) {
+    assertRefused(
+        CommandLine.ExitCode.USAGE, "--path", "--ethereum-message", "hello", "--path", path);
+  }
+
+  @Test
+  void aPathOfAllItsSteps() throws Exception {
+    assertThat(
+            signed("--ethereum-message", "x", "--path", "2147483647/1/2/3/4/5/6/7/8/9")
+                .getDerivationPathList())
+        .containsExactly(Integer.MAX_VALUE, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+    assertThat(signed("--ethereum-message", "x", "--path", "m").getDerivationPathList()).isEmpty();
+  }
+
+  @Test
+  void verifiesWithoutAnInstallation() throws Exception {
+    String transaction = "" + file("tx", TRANSACTION.getBytes(StandardCharsets.US_ASCII));
+    String[] good = {
+      "verify",
+      "--public-key",
+      TRANSACTION_KEY,
+      "--ethereum-transaction",
+      transaction,
+      "--signature",
+      TRANSACTION_SIGNATURE
+    };
+    assertThat(run(good)).isEqualTo(new Run(0, "valid\n", ""));
+    for (String bad :
+        Stream.of(
+                "",
+                "00",
+                "00".repeat(64),
+                "ff".repeat(64),
+                TRANSACTION_SIGNATURE.substring(2),
+                // The same with high s
+                TRANSACTION_SIGNATURE.substring(0, 64)
+                    + "98341626668089e51348fccfb4c7ff32 c5591af2d2 e57ef0965291f63 5fad3be"
+                        .replace(" ", ""))
+            .toList()) {
+      String[] args = good.clone();
+      args[6] = bad;
+      assertThat(run(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+    }
+    for (String key : List.of(PSBT_KEY, "00".repeat(33), "02" + "ff".repeat(32), "ab")) {
+      String[] args = good.clone();
+      args[2] = key;
+      assertThat(run(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+    }
+    Run psbt =
+        run(
+            "verify",
+            "--public-key",
+            PSBT_KEY,
+            "--psbt",
+            "" + file("p", HexFormat.of().parseHex(PSBT)),
+            "--input",
+            "1",
+            "--signature",
+            PSBT_R + PSBT_S);
+    assertThat(psbt).isEqualTo(new Run(0, "valid\n", ""));
+  }
+
+  @Test
+  void theSignatureIsPutIntoThePayload() throws Exception {
+    SigningIntent transaction =
+        signed(
+            "--ethereum-transaction",
+            "" + file("tx", TRANSACTION.getBytes(StandardCharsets.US_ASCII)));
+    Signing.Builder signing =
+        Signing.newBuilder()
+            .setPublicKey(ByteString.fromHex(TRANSACTION_KEY))
+            .setSignature(ByteString.fromHex(TRANSACTION_SIGNATURE))
+            .setRecoveryId(0);
+    assertThat(SignedPayload.signed(transaction, signing.build())).contains(TRANSACTION_SIGNED);
+    assertThatThrownBy(
+            () ->
+                SignedPayload.signed(
+                    transaction, signing.setPublicKey(ByteString.fromHex(PSBT_KEY)).build()))
+        .isInstanceOfSatisfying(
+            CliException.class, e -> assertThat(e.exitCode()).isEqualTo(Coterie.REFUSED));
+
+    SigningIntent psbt =
+        signed("--psbt", "" + file("p", HexFormat.of().parseHex(PSBT)), "--input", "1");
+    String der = "30440220" + PSBT_R + "0220" + PSBT_S;
+    Optional<String> signed =
+        SignedPayload.signed(
+            psbt,
+            Signing.newBuilder()
+                .setPublicKey(ByteString.fromHex(PSBT_KEY))
+                .setSignature(ByteString.fromHex(PSBT_R + PSBT_S))
+                .setDerSignature(ByteString.fromHex(der))
+                .build());
+    assertThat(HexFormat.of().formatHex(Base64.getDecoder().decode(signed.orElseThrow())))
+        .contains("2202" + PSBT_KEY + "47" + der + "01");
+  }
+
+  @Test
+  void childrenOfAKey() {
+    // BIP-32, vector 2, m and m/0
+    Key key =
+        Key.newBuilder()
+            .setName("keys/treasury")
+            .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+            .setXpub(
+                "xpub661MyMwAqRbcFW31YEwpkMuc5THy2PSt5bDMsktWQcFF8syAmRUapSCGu8ED9W6oDMSgv6Zz8idoc4a6mr8BDzTJY47LJhkJ8UB7WEGuduB")
+            .build();
+    assertThat(KeysCommand.child(key, List.of(0)))
+        .isEqualTo(
+            ByteString.fromHex(
+                "02fc9e5af0ac8d9b3cecfe2a888e2117ba3d089d8585886c9c826b6b22a98d12ea"));
+    Key bls =
+        Key.newBuilder()
+            .setScheme(Scheme.SCHEME_BLS12381)
+            .setPublicKey(ByteString.fromHex("ab"))
+            .build();
+    assertThat(KeysCommand.child(bls, List.of())).isEqualTo(ByteString.fromHex("ab"));
+    assertThatThrownBy(() -> KeysCommand.child(bls, List.of(0)))
+        .isInstanceOf(CliException.class)
+        .hasMessageContaining("no children");
+  }
+}
