@@ -228,6 +228,10 @@ final class Settings {
       text.append("        public-key-file: %s\n".formatted(requester.publicKey()));
       text.append("        keys: [\"%s\"]\n".formatted(requester.keys()));
       text.append("        may-create-keys: true\n");
+      text.append("        schemes: [bls12381, ecdsa-secp256k1]\n");
+      text.append(
+          "        payloads: [message, digest, ethereum-transaction, ethereum-message,"
+              + " ethereum-typed-data, bitcoin-input]\n");
     }
     text.append(
         """

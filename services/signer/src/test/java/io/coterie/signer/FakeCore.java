@@ -17,16 +17,19 @@ import io.coterie.proto.core.v1.Waiting;
 import io.coterie.signer.session.ProtocolCore;
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Protocols without cryptography, with the rounds and the step contract of the real ones: four
- * rounds for a key, one for a signature. For tests that need a run to misbehave on command.
+ * Protocols without cryptography, with the rounds and the step contract of the real ones. For tests
+ * that need a run to misbehave on command.
  */
 public final class FakeCore implements ProtocolCore {
   /** An envelope that makes the receiving run abort and blame its sender. */
@@ -35,11 +38,36 @@ public final class FakeCore implements ProtocolCore {
   /** An envelope that makes the receiving run abort and give up the key. */
   public static final byte[] FREEZE = "freeze".getBytes(StandardCharsets.UTF_8);
 
+  /** An envelope that makes the receiving run abort and give its share anew, without its sender. */
+  public static final byte[] CHEAT = "cheat".getBytes(StandardCharsets.UTF_8);
+
   /** An envelope that makes the receiving run throw. */
   public static final byte[] BUG = "bug".getBytes(StandardCharsets.UTF_8);
 
   public final AtomicInteger started = new AtomicInteger();
   public final AtomicInteger open = new AtomicInteger();
+
+  /** The public key of every ECDSA key: the generator of secp256k1. */
+  public static final ByteString ECDSA_KEY =
+      ByteString.copyFrom(
+          HexFormat.of()
+              .parseHex("0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"));
+
+  /** How many rounds a protocol has, and which of them are private. */
+  private record Shape(int rounds, Set<Integer> hidden) {}
+
+  private static final Map<ProtocolId, Shape> SHAPES =
+      Map.of(
+          ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1, new Shape(4, Set.of(3)),
+          ProtocolId.PROTOCOL_ID_BLS_SIGN_1, new Shape(1, Set.of()),
+          ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN_1, new Shape(6, Set.of(3, 4, 5)),
+          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, new Shape(3, Set.of(1, 2)),
+          ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, new Shape(2, Set.of(1, 2)),
+          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1, new Shape(1, Set.of()),
+          ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, new Shape(6, Set.of(3, 4, 5)));
+
+  /** Presignatures that exist: party and id. Used and given up ones are gone. */
+  public final Set<String> presignatures = ConcurrentHashMap.newKeySet();
 
   /** What runs were started with. */
   public final Queue<SessionConfig> configs = new ConcurrentLinkedQueue<>();
@@ -49,21 +77,35 @@ public final class FakeCore implements ProtocolCore {
     started.incrementAndGet();
     open.incrementAndGet();
     configs.add(config);
+    if (!config.getPresignatureId().isEmpty()
+        && !presignatures.remove(name(config.getSelf(), config.getPresignatureId()))) {
+      throw new IllegalStateException("a presignature that does not exist");
+    }
     return new FakeRun(config, sealedShare);
+  }
+
+  @Override
+  public void discardPresignature(ByteString id) {
+    presignatures.removeIf(name -> name.endsWith(name(0, id).substring(1)));
+  }
+
+  private static String name(int party, ByteString id) {
+    return party + " " + HexFormat.of().formatHex(id.toByteArray());
   }
 
   private final class FakeRun implements Run {
     private final SessionConfig config;
     private final ByteString share;
-    private final boolean keygen;
+    private final Shape shape;
     private final Set<Integer> peers = new TreeSet<>();
-    private final List<Set<Integer>> heard = List.of(set(), set(), set(), set(), set());
+    private final List<Set<Integer>> heard =
+        List.of(set(), set(), set(), set(), set(), set(), set());
     private int round = 1;
 
     FakeRun(SessionConfig config, ByteString share) {
       this.config = config;
       this.share = share;
-      this.keygen = config.getProtocol() == ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1;
+      this.shape = SHAPES.get(config.getProtocol());
       for (Party party : config.getPartiesList()) {
         if (party.getId() != config.getSelf()) {
           peers.add(party.getId());
@@ -88,19 +130,20 @@ public final class FakeCore implements ProtocolCore {
       if (text.equals("bug")) {
         throw new IllegalStateException("as told");
       }
-      if (text.equals("poison") || text.equals("freeze")) {
-        return Step.newBuilder()
-            .setRound(0)
-            .setAbort(
-                Abort.newBuilder()
-                    .setRound(round)
-                    .setCause(AbortCause.ABORT_CAUSE_WRONG_SHARE)
-                    .addCulprits(sender)
-                    .setAdvice(
-                        text.equals("poison")
-                            ? Advice.ADVICE_EXCLUDE_PARTY
-                            : Advice.ADVICE_FREEZE_KEY))
-            .build();
+      if (text.equals("poison") || text.equals("freeze") || text.equals("cheat")) {
+        Abort.Builder abort =
+            Abort.newBuilder()
+                .setRound(round)
+                .setCause(AbortCause.ABORT_CAUSE_WRONG_SHARE)
+                .addCulprits(sender)
+                .setAdvice(
+                    text.equals("freeze") ? Advice.ADVICE_FREEZE_KEY : Advice.ADVICE_EXCLUDE_PARTY);
+        if (text.equals("cheat")) {
+          abort
+              .setCause(AbortCause.ABORT_CAUSE_TRANSFER_CHECK_FAILED)
+              .setSealedShare(share.concat(ByteString.copyFromUtf8(" without " + sender)));
+        }
+        return Step.newBuilder().setRound(0).setAbort(abort).build();
       }
       if (!text.startsWith("round ") || !peers.contains(sender)) {
         return Step.newBuilder()
@@ -114,7 +157,7 @@ public final class FakeCore implements ProtocolCore {
 
     private void emit(Step.Builder step) {
       ByteString body = ByteString.copyFromUtf8("round " + round);
-      if (round == 3) {
+      if (shape.hidden().contains(round)) {
         for (int peer : peers) {
           step.addOutgoing(
               Outgoing.newBuilder().setRecipient(peer).setRound(round).setEnvelope(body));
@@ -126,8 +169,8 @@ public final class FakeCore implements ProtocolCore {
 
     private Step.Builder advance(Step.Builder step) {
       while (heard.get(round).containsAll(peers)) {
-        if (round == (keygen ? 4 : 1)) {
-          return step.setRound(0).setDone(keygen ? key() : signature());
+        if (round == shape.rounds()) {
+          return step.setRound(0).setDone(done());
         }
         round++;
         emit(step);
@@ -137,25 +180,59 @@ public final class FakeCore implements ProtocolCore {
       return step.setRound(round).setWaiting(Waiting.newBuilder().addAllMissing(missing));
     }
 
-    private Done key() {
+    private Done done() {
+      return switch (config.getProtocol()) {
+        case PROTOCOL_ID_BLS_KEYGEN_1 ->
+            key(
+                ByteString.copyFromUtf8("pk " + config.getSessionId().hashCode()),
+                config.getEpoch());
+        case PROTOCOL_ID_ECDSA_KEYGEN_1 -> key(ECDSA_KEY, config.getEpoch());
+        case PROTOCOL_ID_ECDSA_REFRESH_1 -> {
+          requireShare();
+          yield key(ECDSA_KEY, config.getEpoch() + 1);
+        }
+        case PROTOCOL_ID_ECDSA_PRESIGN_1 -> {
+          requireShare();
+          presignatures.add(name(config.getSelf(), config.getSessionId()));
+          yield Done.newBuilder()
+              .setPresignatureId(config.getSessionId())
+              .setSealedPresignature(ByteString.copyFromUtf8("part of " + config.getSelf()))
+              .build();
+        }
+        case PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1 ->
+            Done.newBuilder()
+                .setSignature(config.getPayload().concat(config.getSealedPresignature()))
+                .build();
+        default -> {
+          requireShare();
+          yield Done.newBuilder().setSignature(config.getPayload().concat(share)).build();
+        }
+      };
+    }
+
+    private Done key(ByteString publicKey, int epoch) {
       KeyPublic keyPublic =
           KeyPublic.newBuilder()
-              .setPublicKey(ByteString.copyFromUtf8("pk " + config.getSessionId().hashCode()))
+              .setPublicKey(publicKey)
               .setThreshold(config.getThreshold())
               .setKeyId(config.getKeyId())
-              .setEpoch(config.getEpoch())
+              .setEpoch(epoch)
+              .setChainCode(
+                  publicKey.equals(ECDSA_KEY)
+                      ? ByteString.copyFrom(new byte[32])
+                      : ByteString.EMPTY)
               .build();
       return Done.newBuilder()
           .setKeyPublic(keyPublic)
-          .setSealedShare(ByteString.copyFromUtf8("sealed share of " + config.getSelf()))
+          .setSealedShare(
+              ByteString.copyFromUtf8("sealed share of " + config.getSelf() + ", epoch " + epoch))
           .build();
     }
 
-    private Done signature() {
+    private void requireShare() {
       if (share.isEmpty()) {
-        throw new IllegalStateException("signing without a share");
+        throw new IllegalStateException("no share");
       }
-      return Done.newBuilder().setSignature(config.getPayload().concat(share)).build();
     }
 
     @Override

@@ -8,10 +8,12 @@ import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.Requester;
 import io.coterie.platform.intent.RequesterDirectory;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -21,8 +23,10 @@ import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.policy.ConfiguredPolicy;
 import io.coterie.signer.policy.Glob;
+import io.coterie.signer.policy.PathPrefix;
 import io.coterie.signer.policy.RequesterRule;
 import io.coterie.signer.session.KeyShare;
+import io.coterie.signer.session.PresignatureLimits;
 import io.coterie.signer.session.ProtocolCore;
 import io.coterie.signer.session.SessionDriver;
 import io.coterie.signer.session.SessionId;
@@ -41,6 +45,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -55,14 +60,22 @@ import java.util.function.Predicate;
 /** Three signers and a coordinator over a network in memory, and a requester called wallet. */
 public final class Installation implements AutoCloseable {
   public static final Duration PATIENCE = Duration.ofSeconds(20);
+  public static final PresignatureLimits POOL =
+      new PresignatureLimits(64, 100, 16, Duration.ofHours(1));
   public static final SessionLimits LIMITS =
       new SessionLimits(
-          256, 256, 1024, Duration.ofSeconds(60), Duration.ofMillis(500), Duration.ofMillis(20));
+          256,
+          256,
+          1024,
+          Duration.ofSeconds(60),
+          Duration.ofMillis(500),
+          Duration.ofMillis(20),
+          POOL);
 
   /** The same, with deadlines that count at once. */
   public static SessionLimits quick() {
     return new SessionLimits(
-        256, 256, 1024, Duration.ofSeconds(60), Duration.ZERO, Duration.ofMillis(5));
+        256, 256, 1024, Duration.ofSeconds(60), Duration.ZERO, Duration.ofMillis(5), POOL);
   }
 
   private static final SecureRandom RANDOM = new SecureRandom();
@@ -217,8 +230,11 @@ public final class Installation implements AutoCloseable {
                       "wallet",
                       new RequesterRule(
                           List.of(new Glob("keys/treasury-*"), new Glob("keys/main")),
-                          Set.of(Scheme.SCHEME_BLS12381),
+                          Set.of(Scheme.SCHEME_BLS12381, Scheme.SCHEME_ECDSA_SECP256K1),
                           true,
+                          true,
+                          Set.of(PayloadKind.values()),
+                          List.of(PathPrefix.parse("m")),
                           List.of(new Glob("*")),
                           1024))),
               store,
@@ -312,6 +328,11 @@ public final class Installation implements AutoCloseable {
 
     private Order.Builder order(
         ProtocolId protocol, SignedIntent intent, String key, int threshold) {
+      return order(protocol, key, threshold).setSignedIntent(intent);
+    }
+
+    /** An order that nobody has asked for; what it is for is to be added. */
+    public Order.Builder order(ProtocolId protocol, String key, int threshold, int... set) {
       byte[] nonce = new byte[32];
       RANDOM.nextBytes(nonce);
       return Order.newBuilder()
@@ -320,7 +341,7 @@ public final class Installation implements AutoCloseable {
           .setKey(key)
           .setEpoch(1)
           .setThreshold(threshold)
-          .setSignedIntent(intent)
+          .addAllSigningSet(Arrays.stream(set).boxed().toList())
           .setDeadline(in(Duration.ofSeconds(20)));
     }
 
@@ -399,6 +420,33 @@ public final class Installation implements AutoCloseable {
 
   public SignedIntent signed(SigningIntent.Builder intent) {
     return new IntentSigner("wallet", wallet.getPrivate()).sign(intent.build());
+  }
+
+  public SignedIntent signed(RefreshIntent.Builder intent) {
+    return new IntentSigner("wallet", wallet.getPrivate()).sign(intent.build());
+  }
+
+  /** Creates an ECDSA key of all three parties and waits until it is active everywhere. */
+  public void createEcdsaKey(String key, int threshold) {
+    SignedIntent intent =
+        signed(keyIntent(requestId(), key, threshold).setScheme(Scheme.SCHEME_ECDSA_SECP256K1));
+    coordinator.give(
+        coordinator
+            .order(ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN_1, key, threshold, 1, 2, 3)
+            .setSignedIntent(intent)
+            .build());
+    until(key + " is active", () -> parties.stream().allMatch(p -> p.hasActive(key)));
+  }
+
+  /** A digest to be signed by a descendant of an ECDSA key. */
+  public SigningIntent.Builder digestIntent(String key, ByteString digest, Integer... path) {
+    return SigningIntent.newBuilder()
+        .setRequestId(requestId())
+        .setKey(key)
+        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+        .addAllDerivationPath(List.of(path))
+        .setDigest(digest)
+        .setNotAfter(in(Duration.ofMinutes(5)));
   }
 
   /** Creates a key of all three parties and waits until it is active everywhere. */

@@ -4,16 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
-import io.coterie.mpc.MpcSession;
-import io.coterie.mpc.NativeMpcCore;
-import io.coterie.mpc.Vault;
 import io.coterie.proto.core.v1.KeyPublic;
-import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
-import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.SignedIntent;
-import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.ProtocolCore;
 import io.coterie.signer.session.RefusedException;
@@ -21,14 +15,11 @@ import io.coterie.signer.session.SessionId;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.MessageDigest;
-import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -44,27 +35,16 @@ import supranational.blst.P2_Affine;
 /** Three signers with the native core make keys and signatures that an outside verifier accepts. */
 class RealCoreTest {
   private static final String KEY = "keys/main";
-  private static final List<String> NAMES = List.of("alpha", "bravo", "charlie");
+  private static final List<String> NAMES = NativeParties.NAMES;
 
   @TempDir Path folder;
-  private final List<Vault> vaults = new ArrayList<>();
-  private final Map<String, ProtocolCore> cores = new HashMap<>();
+  private NativeParties cores;
   private Installation i;
 
   @BeforeEach
   void start() {
-    NativeMpcCore nativeCore = NativeMpcCore.load();
-    Map<String, byte[]> evidence = new HashMap<>();
-    for (String name : NAMES) {
-      byte[] dataKey = new byte[32];
-      new SecureRandom().nextBytes(dataKey);
-      Vault vault = nativeCore.openVault(dataKey);
-      vaults.add(vault);
-      Vault.SealedIdentity identity = vault.createIdentity(name);
-      evidence.put(name, identity.evidenceKey());
-      cores.put(name, new VaultCore(vault, identity.sealed()));
-    }
-    i = new Installation(folder, evidence, cores::get);
+    cores = new NativeParties();
+    i = new Installation(folder, cores.evidence(), cores::open);
     i.limits = Installation.quick();
     i.start();
   }
@@ -72,8 +52,7 @@ class RealCoreTest {
   @AfterEach
   void stop() {
     i.close();
-    vaults.forEach(Vault::close);
-    assertThat(NativeMpcCore.load().openHandles()).as("every session is closed").isZero();
+    cores.close();
   }
 
   private KeyPublic keyPublic() {
@@ -87,35 +66,18 @@ class RealCoreTest {
 
   /** What the coordinator's observer combines from the envelopes that came. */
   private ByteString combine(SessionId session, String message, int... set) {
-    SessionConfig.Builder config =
-        SessionConfig.newBuilder()
-            .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
-            .setSessionId(session.bytes())
-            .setThreshold(2)
-            .setKeyId(KEY)
-            .setEpoch(1)
-            .setPayload(ByteString.copyFromUtf8(message))
-            .setKeyPublic(keyPublic());
-    for (int id : set) {
-      config.addParties(
-          Party.newBuilder()
-              .setId(id)
-              .setEvidenceKey(
-                  ByteString.copyFrom(
-                      i.network.roster().byPartyId(id).orElseThrow().evidenceKey())));
-    }
-    Installation.until("partials", () -> i.coordinator.partials(session) == set.length);
-    try (MpcSession observer = NativeMpcCore.load().observe(config.build())) {
-      for (var envelope : i.coordinator.envelopes) {
-        if (envelope.session().equals(session.bytes())) {
-          Step step = observer.handle(envelope.sender().partyId(), envelope.envelope());
-          if (step.hasDone()) {
-            return step.getDone().getSignature();
-          }
-        }
-      }
-    }
-    throw new AssertionError("no signature");
+    return NativeParties.combine(
+            i,
+            session,
+            SessionConfig.newBuilder()
+                .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
+                .setThreshold(2)
+                .setKeyId(KEY)
+                .setEpoch(1)
+                .setPayload(ByteString.copyFromUtf8(message))
+                .setKeyPublic(keyPublic()),
+            set)
+        .getSignature();
   }
 
   private void awaitAudited(String party, SessionId session, String outcome, String resultDigest) {
@@ -257,19 +219,11 @@ class RealCoreTest {
             .setKeyId(KEY)
             .setEpoch(1)
             .setPayload(ByteString.copyFromUtf8("x"))
-            .addAllParties(List.of(party(1), party(2)))
+            .addAllParties(List.of(NativeParties.party(i, 1), NativeParties.party(i, 2)))
             .build();
-    ProtocolCore bravo = Objects.requireNonNull(cores.get("bravo"));
+    ProtocolCore bravo = cores.core("bravo");
     assertThatThrownBy(() -> bravo.start(config, share.sealed()))
         .isInstanceOf(RefusedException.class)
         .hasMessageStartingWith("the core refused");
-  }
-
-  private Party party(int id) {
-    return Party.newBuilder()
-        .setId(id)
-        .setEvidenceKey(
-            ByteString.copyFrom(i.network.roster().byPartyId(id).orElseThrow().evidenceKey()))
-        .build();
   }
 }

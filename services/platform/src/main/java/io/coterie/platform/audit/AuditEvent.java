@@ -5,7 +5,8 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * What happened: who, what, with which outcome. Ids and digests only, never a payload.
+ * What happened: who, what, with which outcome. Ids, digests and what a payload was found to say;
+ * never a payload itself.
  *
  * @param actor who caused it: a requester, a member of the roster, or this service
  * @param action verb in lower case with dots, for example {@code signing.claim}
@@ -16,7 +17,7 @@ import java.util.TreeMap;
 public record AuditEvent(
     String actor, String action, String outcome, SortedMap<String, String> fields) {
   /** Fields of an event. */
-  public static final int MAX_FIELDS = 32;
+  public static final int MAX_FIELDS = 96;
 
   /** Characters of any text in an event. */
   public static final int MAX_TEXT = 512;

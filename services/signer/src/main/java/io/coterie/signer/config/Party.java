@@ -255,7 +255,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
             new VaultCore(present(vault), sealedIdentity),
             openStore,
             metrics,
-            properties.sessions().limits(),
+            properties.sessions().limits(properties.presignatures()),
             clock,
             freshPool);
     driver = freshDriver;

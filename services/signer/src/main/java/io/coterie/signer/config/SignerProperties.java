@@ -1,10 +1,13 @@
 package io.coterie.signer.config;
 
 import io.coterie.channel.SendMode;
+import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.Requester;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.policy.Glob;
+import io.coterie.signer.policy.PathPrefix;
 import io.coterie.signer.policy.RequesterRule;
+import io.coterie.signer.session.PresignatureLimits;
 import io.coterie.signer.session.SessionLimits;
 import java.io.IOException;
 import java.net.URI;
@@ -41,6 +44,7 @@ public record SignerProperties(
     Unseal unseal,
     Channel channel,
     @DefaultValue Sessions sessions,
+    @DefaultValue Presignatures presignatures,
     @DefaultValue("10s") Duration drain,
     @DefaultValue List<RequesterSettings> requesters) {
 
@@ -99,13 +103,34 @@ public record SignerProperties(
       require(threads >= 0 && threads <= 256, "sessions.threads is not 0 to 256");
     }
 
-    SessionLimits limits() {
+    SessionLimits limits(Presignatures presignatures) {
       return new SessionLimits(
-          max, maxPerRequester, maxCombining, maxTime, clockSkew, combineDelay);
+          max,
+          maxPerRequester,
+          maxCombining,
+          maxTime,
+          clockSkew,
+          combineDelay,
+          presignatures.limits());
     }
 
     int poolSize() {
       return threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
+    }
+  }
+
+  /**
+   * Limits of presignatures, see {@link PresignatureLimits}. Each takes some 2 KB of memory, and
+   * makes one signature faster.
+   */
+  public record Presignatures(
+      @DefaultValue("256") int maxPerKey,
+      @DefaultValue("1024") int maxTotal,
+      @DefaultValue("8") int maxRunning,
+      @DefaultValue("30m") Duration maxAge) {
+
+    PresignatureLimits limits() {
+      return new PresignatureLimits(maxPerKey, maxTotal, maxRunning, maxAge);
     }
   }
 
@@ -115,8 +140,13 @@ public record SignerProperties(
    * @param name what it writes into {@code keyid}
    * @param publicKeyFile PEM, Ed25519 or P-256
    * @param keys names or globs, for example {@code keys/treasury-*}
-   * @param schemes for example {@code bls12381}
+   * @param schemes {@code bls12381}, {@code ecdsa-secp256k1}
+   * @param mayRefreshKeys as {@code mayCreateKeys} if not given
+   * @param payloads labels of {@link PayloadKind}; all but {@code digest} if not given, because
+   *     nobody can see what a digest says
+   * @param derivationPrefixes paths below a key that it may use: {@code m} for all
    * @param purposes globs over the intent's purpose
+   * @param maxMessageBytes of a payload to sign
    */
   public record RequesterSettings(
       String name,
@@ -124,6 +154,16 @@ public record SignerProperties(
       List<String> keys,
       @DefaultValue("bls12381") List<String> schemes,
       @DefaultValue("false") boolean mayCreateKeys,
+      @Nullable Boolean mayRefreshKeys,
+      @DefaultValue({
+            "message",
+            "ethereum-transaction",
+            "ethereum-message",
+            "ethereum-typed-data",
+            "bitcoin-input"
+          })
+          List<String> payloads,
+      @DefaultValue("m") List<String> derivationPrefixes,
       @DefaultValue("*") List<String> purposes,
       @DefaultValue("65536") int maxMessageBytes) {
 
@@ -146,12 +186,22 @@ public record SignerProperties(
           keys.stream().map(Glob::new).toList(),
           schemes.stream().map(this::scheme).collect(Collectors.toSet()),
           mayCreateKeys,
+          mayRefreshKeys == null ? mayCreateKeys : mayRefreshKeys,
+          payloads.stream().map(this::payloadKind).collect(Collectors.toSet()),
+          derivationPrefixes.stream().map(PathPrefix::parse).toList(),
           purposes.stream().map(Glob::new).toList(),
           maxMessageBytes);
     }
 
+    private PayloadKind payloadKind(String label) {
+      return PayloadKind.ofLabel(label)
+          .orElseThrow(
+              () ->
+                  new IllegalArgumentException("requester " + name + ": no payload kind " + label));
+    }
+
     private Scheme scheme(String text) {
-      String wanted = "SCHEME_" + text.toUpperCase(Locale.ROOT);
+      String wanted = "SCHEME_" + text.replace('-', '_').toUpperCase(Locale.ROOT);
       Set<Scheme> none = Set.of(Scheme.SCHEME_UNSPECIFIED, Scheme.UNRECOGNIZED);
       return Arrays.stream(Scheme.values())
           .filter(s -> !none.contains(s) && s.name().equals(wanted))

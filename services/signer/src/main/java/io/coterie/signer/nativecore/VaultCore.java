@@ -34,6 +34,11 @@ public final class VaultCore implements ProtocolCore {
     }
   }
 
+  @Override
+  public void discardPresignature(ByteString id) {
+    vault.dropPresignature(id.toByteArray());
+  }
+
   private record NativeRun(MpcSession session) implements Run {
     @Override
     public Step firstStep() {

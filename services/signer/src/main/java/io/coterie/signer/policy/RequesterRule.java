@@ -1,5 +1,6 @@
 package io.coterie.signer.policy;
 
+import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import java.util.List;
@@ -11,19 +12,27 @@ import java.util.Set;
  *
  * @param keys names of keys, {@code keys/{key}}
  * @param mayCreateKeys whether it may create keys of those names, too
+ * @param mayRefreshKeys whether it may have their shares replaced
+ * @param payloads what it may have signed
+ * @param derivationPrefixes where below a key; a scheme without derivation has only the empty path
  * @param purposes what an intent may say it is for
- * @param maxMessageBytes of a message to sign
+ * @param maxMessageBytes of a payload to sign
  */
 public record RequesterRule(
     List<Glob> keys,
     Set<Scheme> schemes,
     boolean mayCreateKeys,
+    boolean mayRefreshKeys,
+    Set<PayloadKind> payloads,
+    List<PathPrefix> derivationPrefixes,
     List<Glob> purposes,
     int maxMessageBytes) {
 
   public RequesterRule {
     keys = List.copyOf(keys);
     schemes = Set.copyOf(schemes);
+    payloads = Set.copyOf(payloads);
+    derivationPrefixes = List.copyOf(derivationPrefixes);
     purposes = List.copyOf(purposes);
   }
 
@@ -39,13 +48,27 @@ public record RequesterRule(
       return Optional.of("the purpose is not one of this requester's");
     }
     return switch (intent) {
-      case VerifiedIntent.Signing signing when signing.payload().size() > maxMessageBytes ->
-          Optional.of("the message is larger than this requester may have signed");
-      case VerifiedIntent.Signing _ -> Optional.empty();
+      case VerifiedIntent.Signing signing -> denial(signing);
       case VerifiedIntent.KeyCreation _ ->
           mayCreateKeys ? Optional.empty() : Optional.of("the requester may not create keys");
       case VerifiedIntent.KeyRefresh _ ->
-          mayCreateKeys ? Optional.empty() : Optional.of("the requester may not refresh keys");
+          mayRefreshKeys ? Optional.empty() : Optional.of("the requester may not refresh keys");
     };
+  }
+
+  private Optional<String> denial(VerifiedIntent.Signing signing) {
+    if (!payloads.contains(signing.payloadKind())) {
+      return Optional.of(
+          "the requester may not have a payload of kind "
+              + signing.payloadKind().label()
+              + " signed");
+    }
+    if (derivationPrefixes.stream().noneMatch(p -> p.matches(signing.derivationPath()))) {
+      return Optional.of("the derivation path is not one of this requester's");
+    }
+    if (signing.payload().size() > maxMessageBytes) {
+      return Optional.of("the payload is larger than this requester may have signed");
+    }
+    return Optional.empty();
   }
 }

@@ -4,11 +4,16 @@ import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.payload.DecodedPayload;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
-/** The audit events of a party: who, key, digest, session, outcome; never the payload. */
+/**
+ * The audit events of a party: who, key, digest, session, outcome, and what a payload was found to
+ * say; never the payload itself.
+ */
 final class Audit {
   private static final String ORDER = "order.accept";
   private static final String SESSION = "session.end";
@@ -16,9 +21,23 @@ final class Audit {
 
   private Audit() {}
 
-  /** The order of a requester was good, and is claimed with this record. */
-  static AuditEvent accepted(SessionPlan plan, Member coordinator) {
-    return AuditEvent.of(plan.requester(), ORDER, "accepted", fields(plan, coordinator));
+  /**
+   * The order of a requester was good, and is claimed with this record.
+   *
+   * @param payload what this party understood it to sign; null if it makes or replaces shares
+   */
+  static AuditEvent accepted(
+      SessionPlan plan, Member coordinator, @Nullable DecodedPayload payload) {
+    Map<String, String> fields = fields(plan, coordinator);
+    if (payload != null) {
+      fields.put("payload", payload.kind().label());
+      int number = 0;
+      for (DecodedPayload.Field field : payload.fields()) {
+        number++;
+        fields.put("payload.%02d.%s".formatted(number, field.name()), field.value());
+      }
+    }
+    return AuditEvent.of(actor(plan, coordinator), ORDER, "accepted", fields);
   }
 
   /**
@@ -45,7 +64,7 @@ final class Audit {
     if (!result.isEmpty()) {
       fields.put("result_digest", hex(IntentVerifier.digest(result)));
     }
-    return AuditEvent.of(plan.requester(), SESSION, outcome, fields);
+    return AuditEvent.of(actor(plan, coordinator), SESSION, outcome, fields);
   }
 
   /** An order that was refused before it was known whose it is. */
@@ -78,10 +97,25 @@ final class Audit {
     fields.put("protocol", plan.protocol().label());
     fields.put("key", plan.key());
     fields.put("epoch", Integer.toString(plan.epoch()));
-    fields.put("request_id", plan.requestId());
-    fields.put("intent_digest", hex(plan.intentDigest()));
+    SessionPlan.Request request = plan.request();
+    if (request != null) {
+      fields.put("request_id", request.requestId());
+      fields.put("intent_digest", hex(request.intentDigest()));
+    }
+    if (!plan.derivationPath().isEmpty()) {
+      fields.put("derivation_path", Derivation.text(plan.derivationPath()));
+    }
+    if (!plan.presignatureId().isEmpty()) {
+      fields.put("presignature_id", hex(plan.presignatureId()));
+    }
     fields.put("session_id", hex(plan.id().bytes()));
     return fields;
+  }
+
+  /** Who caused a session: the requester, or the coordinator for what nobody has asked for. */
+  private static String actor(SessionPlan plan, Member coordinator) {
+    SessionPlan.Request request = plan.request();
+    return request == null ? coordinator.name() : request.requester();
   }
 
   private static String hex(ByteString bytes) {

@@ -15,6 +15,9 @@ public interface ClaimLedger {
    */
   CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted);
 
+  /** Claims a session id that serves no request; otherwise the same. */
+  CompletionStage<Outcome> claimSession(SessionId session);
+
   /**
    * @param requestId unique for a requester; bound to one intent for ever
    */

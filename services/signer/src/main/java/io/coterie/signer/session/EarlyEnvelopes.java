@@ -9,16 +9,20 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Envelopes that came before their order: messages of one sender keep their order, those of
- * different senders do not. Bounded in every direction, since a peer may name sessions that never
- * come. Thread-safe.
+ * Envelopes that came before the run they belong to: before their order, because messages of one
+ * sender keep their order and those of different senders do not, or while the order is checked and
+ * claimed. Bounded for each sender, since a peer may name sessions that never come, and never for
+ * all senders together, so that none can take the room of another. Thread-safe.
  */
 final class EarlyEnvelopes {
   /** How long an envelope waits for its order. */
   static final long WAIT_NANOS = 10_000_000_000L;
 
-  /** Bytes of one session, from all senders together. */
-  static final int MAX_SESSION_BYTES = 64 * 1024;
+  /**
+   * Bytes from one sender for one session: its messages of one round, the largest of which (the
+   * second of an ECDSA signature) takes 43 KB, and some. From 19 peers that is 1.2 MB.
+   */
+  static final int MAX_SESSION_SENDER_BYTES = 64 * 1024;
 
   /** Sessions at once. */
   static final int MAX_SESSIONS = 4096;
@@ -32,7 +36,12 @@ final class EarlyEnvelopes {
   /** Bookkeeping that an empty envelope costs as well. */
   private static final int OVERHEAD_BYTES = 64;
 
-  private final Map<SessionId, Waiting> sessions = new LinkedHashMap<>();
+  /** Sessions whose order has not come, oldest first. */
+  private final Map<SessionId, Waiting> unknown = new LinkedHashMap<>();
+
+  /** Sessions whose order has come; they end, so nothing has to expire. */
+  private final Map<SessionId, Waiting> known = new HashMap<>();
+
   private final Map<Integer, Load> senders = new HashMap<>();
 
   /**
@@ -50,10 +59,13 @@ final class EarlyEnvelopes {
   private static final class Waiting {
     final long since;
     final List<Arrived> envelopes = new ArrayList<>();
-    int bytes;
 
     Waiting(long since) {
       this.since = since;
+    }
+
+    int bytesFrom(int sender) {
+      return envelopes.stream().filter(a -> a.sender() == sender).mapToInt(Arrived::cost).sum();
     }
   }
 
@@ -63,35 +75,47 @@ final class EarlyEnvelopes {
   }
 
   /**
-   * Keeps an envelope until its order comes.
+   * Keeps an envelope until its run starts.
    *
    * @return false if a bound was reached; the envelope is dropped then
    */
   synchronized boolean add(SessionId session, Arrived arrived) {
     expire(arrived.receivedNanos());
-    Load load = senders.computeIfAbsent(arrived.sender(), _ -> new Load());
-    Waiting waiting = sessions.get(session);
-    int sessionBytes = waiting == null ? 0 : waiting.bytes;
-    if (sessionBytes + arrived.cost() > MAX_SESSION_BYTES
+    Waiting waiting = known.get(session);
+    if (waiting == null) {
+      waiting = unknown.get(session);
+    }
+    Load load = senders.getOrDefault(arrived.sender(), new Load());
+    int ofSession = waiting == null ? 0 : waiting.bytesFrom(arrived.sender());
+    if (ofSession + arrived.cost() > MAX_SESSION_SENDER_BYTES
         || load.bytes + arrived.cost() > MAX_SENDER_BYTES
         || load.envelopes == MAX_SENDER_ENVELOPES
-        || (waiting == null && sessions.size() == MAX_SESSIONS)) {
+        || (waiting == null && unknown.size() == MAX_SESSIONS)) {
       return false;
     }
     if (waiting == null) {
       waiting = new Waiting(arrived.receivedNanos());
-      sessions.put(session, waiting);
+      unknown.put(session, waiting);
     }
     waiting.envelopes.add(arrived);
-    waiting.bytes += arrived.cost();
     load.bytes += arrived.cost();
     load.envelopes++;
+    senders.put(arrived.sender(), load);
     return true;
   }
 
-  /** Takes what came for a session, in order of arrival. */
+  /** The order of a session has come: what came for it waits as long as the session lives. */
+  synchronized void expect(SessionId session) {
+    Waiting waiting = unknown.remove(session);
+    known.put(session, waiting == null ? new Waiting(0) : waiting);
+  }
+
+  /** Takes what came for a session, in order of arrival; it is not expected any more. */
   synchronized List<Arrived> take(SessionId session) {
-    Waiting waiting = sessions.remove(session);
+    Waiting waiting = known.remove(session);
+    if (waiting == null) {
+      waiting = unknown.remove(session);
+    }
     if (waiting == null) {
       return List.of();
     }
@@ -99,10 +123,14 @@ final class EarlyEnvelopes {
     return waiting.envelopes;
   }
 
-  /** Drops what waited too long. */
+  /** Forgets what came for a session. */
+  void drop(SessionId session) {
+    take(session).forEach(a -> Arrays.fill(a.envelope(), (byte) 0));
+  }
+
+  /** Drops what waited too long for its order. */
   synchronized void expire(long nowNanos) {
-    // Sessions are in order of their first envelope, so the oldest are first.
-    Iterator<Waiting> oldest = sessions.values().iterator();
+    Iterator<Waiting> oldest = unknown.values().iterator();
     while (oldest.hasNext()) {
       Waiting waiting = oldest.next();
       if (nowNanos - waiting.since < WAIT_NANOS) {
@@ -115,7 +143,7 @@ final class EarlyEnvelopes {
   }
 
   synchronized boolean isEmpty() {
-    return sessions.isEmpty();
+    return unknown.isEmpty() && known.isEmpty();
   }
 
   private void release(Waiting waiting) {

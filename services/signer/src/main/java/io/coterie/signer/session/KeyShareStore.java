@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import java.util.List;
 import java.util.Optional;
@@ -35,6 +36,18 @@ public interface KeyShareStore {
   /** Parties this one refuses to run sessions of the key with, or {@link #EVERY_PARTY}. */
   Set<Integer> excluded(String key);
 
-  /** Remembers an exclusion for ever. */
-  CompletionStage<Boolean> exclude(String key, Set<Integer> parties, SessionId session);
+  /** Remembers an exclusion: at once in memory, durably when it completes. */
+  CompletionStage<Boolean> exclude(Exclusion exclusion);
+
+  /**
+   * Parties this one will run no session of the key with.
+   *
+   * @param parties ids, or {@link #EVERY_PARTY}
+   * @param session that showed why
+   * @param epoch of the share that session used
+   * @param sealed that share again, without what it had in common with those parties: takes the
+   *     place of the stored one in the same transaction. Empty if it stays.
+   */
+  record Exclusion(
+      String key, Set<Integer> parties, SessionId session, int epoch, ByteString sealed) {}
 }

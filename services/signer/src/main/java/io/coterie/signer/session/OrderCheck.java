@@ -5,6 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Timestamp;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
+import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.party.v1.Order;
@@ -14,6 +15,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What an order must be before this party believes it. The coordinator is trusted with nothing:
@@ -23,6 +25,9 @@ import java.util.Set;
 final class OrderCheck {
   /** Bytes of {@code Order.coordinator_nonce}. */
   static final int NONCE_BYTES = 32;
+
+  /** Bytes of {@code Order.presignature_id}. */
+  static final int PRESIGNATURE_ID_BYTES = 32;
 
   /** 9999-12-31T23:59:59Z, the last second of a protobuf timestamp. */
   private static final long MAX_SECONDS = 253_402_300_799L;
@@ -51,10 +56,26 @@ final class OrderCheck {
     }
     require(order.getUnknownFields().asMap().isEmpty(), "the order has unknown fields");
     require(order.getCoordinatorNonce().size() == NONCE_BYTES, "the nonce does not have 32 bytes");
-    require(Protocol.of(order.getProtocol()).isPresent(), "the protocol is not known here");
+    Protocol.Operation operation =
+        Protocol.of(order.getProtocol())
+            .orElseThrow(() -> malformed("the protocol is not known here"))
+            .operation();
     require(IntentVerifier.isKeyName(order.getKey()), "the key's name is malformed");
     require(order.getEpoch() >= 1, "the epoch is not a positive number");
-    require(order.hasSignedIntent(), "the order has no intent");
+    boolean presigning = operation == Protocol.Operation.PRESIGN;
+    require(presigning || order.hasSignedIntent(), "the order has no intent");
+    require(!presigning || !order.hasSignedIntent(), "presigning is not for an intent");
+    require(
+        order.getPresignatureId().size()
+            == (operation == Protocol.Operation.SIGN_PRESIGNED ? PRESIGNATURE_ID_BYTES : 0),
+        "the presignature id does not have the bytes that the protocol needs");
+    require(
+        presigning || order.getDerivationPathCount() == 0,
+        "the order has a derivation path, which belongs into the intent");
+    require(
+        order.getDerivationPathCount() <= ExtendedPublicKey.MAX_DEPTH
+            && order.getDerivationPathList().stream().allMatch(number -> number >= 0),
+        "the derivation path is too long or hardened");
     require(order.hasDeadline() && isValid(order.getDeadline()), "the order has no valid deadline");
     List<Integer> set = order.getSigningSetList();
     require(
@@ -74,61 +95,51 @@ final class OrderCheck {
   /**
    * Compares an order with what the requester signed and with the roster.
    *
+   * @param intent null for presigning, which nobody asks for
    * @param now this party's clock
    */
-  SessionPlan plan(SessionId id, Order order, VerifiedIntent intent, Instant now)
+  SessionPlan plan(SessionId id, Order order, @Nullable VerifiedIntent intent, Instant now)
       throws RefusedException {
     Protocol protocol = Protocol.of(order.getProtocol()).orElseThrow(() -> malformed("protocol"));
-    List<Member> parties = new ArrayList<>();
-    for (int party : order.getSigningSetList()) {
-      parties.add(
-          roster
-              .byPartyId(party)
-              .orElseThrow(
-                  () ->
-                      new RefusedException(
-                          RefusalReason.REFUSAL_REASON_UNKNOWN_PARTY,
-                          "party " + party + " is not in the roster")));
-    }
-    agree(
-        parties.stream().anyMatch(m -> m.partyId() == self.partyId()),
-        "this party is not in the signing set");
-
-    agree(order.getKey().equals(intent.key()), "the order and the intent name different keys");
-    agree(protocol.scheme() == intent.scheme(), "the order and the intent name different schemes");
-    ByteString payload =
-        switch (intent) {
-          case VerifiedIntent.Signing signing -> {
-            agree(
-                protocol.operation() == Protocol.Operation.SIGN,
-                "the intent asks for a signature, the protocol makes none");
-            yield signing.message();
-          }
-          case VerifiedIntent.KeyCreation creation -> {
-            agree(
-                protocol.operation() == Protocol.Operation.KEYGEN,
-                "the intent asks for a key, the protocol makes none");
-            agree(order.getThreshold() == creation.threshold(), "the thresholds differ");
-            agreeOnParties(parties, creation.parties());
-            require(
-                order.getEpoch() == 1,
-                RefusalReason.REFUSAL_REASON_WRONG_EPOCH,
-                "a new key has epoch 1");
-            yield ByteString.EMPTY;
-          }
-          case VerifiedIntent.KeyRefresh _ ->
-              throw new RefusedException(
-                  RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
-                  "the intent asks for new shares, the protocol makes none");
-        };
-
-    Instant expiry = intent.notAfter();
+    List<Member> parties = members(order);
+    List<Integer> path = order.getDerivationPathList();
     Instant deadline = instant(order.getDeadline());
-    require(
-        !now.isAfter(expiry.plus(limits.clockSkew())),
-        RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
-        "the intent has expired");
-    agree(!deadline.isAfter(expiry), "the deadline is later than the intent allows");
+    if (intent != null) {
+      agree(order.getKey().equals(intent.key()), "the order and the intent name different keys");
+      agree(
+          protocol.scheme() == intent.scheme(), "the order and the intent name different schemes");
+      switch (intent) {
+        case VerifiedIntent.Signing signing -> {
+          agree(
+              protocol.operation().signs(),
+              "the intent asks for a signature, the protocol makes none");
+          path = signing.derivationPath();
+        }
+        case VerifiedIntent.KeyCreation creation -> {
+          agree(
+              protocol.operation() == Protocol.Operation.KEYGEN,
+              "the intent asks for a key, the protocol makes none");
+          agree(order.getThreshold() == creation.threshold(), "the thresholds differ");
+          agreeOnParties(parties, creation.parties());
+          require(
+              order.getEpoch() == 1,
+              RefusalReason.REFUSAL_REASON_WRONG_EPOCH,
+              "a new key has epoch 1");
+        }
+        case VerifiedIntent.KeyRefresh refresh -> {
+          agree(
+              protocol.operation() == Protocol.Operation.REFRESH,
+              "the intent asks for new shares, the protocol makes none");
+          agree(order.getEpoch() == refresh.epoch(), "the epochs differ");
+        }
+      }
+      Instant expiry = intent.notAfter();
+      require(
+          !now.isAfter(expiry.plus(limits.clockSkew())),
+          RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
+          "the intent has expired");
+      agree(!deadline.isAfter(expiry), "the deadline is later than the intent allows");
+    }
     require(
         now.isBefore(deadline.plus(limits.clockSkew())),
         RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
@@ -143,15 +154,33 @@ final class OrderCheck {
         order.getKey(),
         order.getEpoch(),
         order.getThreshold(),
-        List.copyOf(parties),
-        intent.requester(),
-        intent.requestId(),
-        intent.digest(),
-        payload,
+        parties,
+        intent == null ? null : SessionPlan.Request.of(intent),
+        path,
+        order.getPresignatureId(),
         end.isAfter(latest) ? latest : end);
   }
 
-  /** Compares a plan to sign with the key it names. */
+  /** The parties of an order, of which this one is one. */
+  private List<Member> members(Order order) throws RefusedException {
+    List<Member> parties = new ArrayList<>();
+    for (int party : order.getSigningSetList()) {
+      parties.add(
+          roster
+              .byPartyId(party)
+              .orElseThrow(
+                  () ->
+                      new RefusedException(
+                          RefusalReason.REFUSAL_REASON_UNKNOWN_PARTY,
+                          "party " + party + " is not in the roster")));
+    }
+    agree(
+        parties.stream().anyMatch(m -> m.partyId() == self.partyId()),
+        "this party is not in the signing set");
+    return parties;
+  }
+
+  /** Compares a plan with the share of the key it names. */
   static void against(KeyShare share, SessionPlan plan) throws RefusedException {
     require(
         plan.epoch() == share.epoch(),
@@ -164,6 +193,10 @@ final class OrderCheck {
           share.parties().contains(party.partyId()),
           "party " + party.partyId() + " holds no share of the key");
     }
+    agree(
+        plan.protocol().operation() != Protocol.Operation.REFRESH
+            || plan.parties().size() == share.parties().size(),
+        "new shares are for all parties of the key");
   }
 
   /** Refuses what this party remembers never to do again. */

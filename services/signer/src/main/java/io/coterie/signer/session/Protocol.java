@@ -3,17 +3,49 @@ package io.coterie.signer.session;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.Scheme;
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.Optional;
 
-/** The protocols this signer drives, and what it must know of each to drive it. */
+/**
+ * The protocols this signer drives, and what it must know of each to drive it. A new scheme is a
+ * few more lines here.
+ */
 public enum Protocol {
   BLS_KEYGEN(ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1, Scheme.SCHEME_BLS12381, Operation.KEYGEN, 4),
-  BLS_SIGN(ProtocolId.PROTOCOL_ID_BLS_SIGN_1, Scheme.SCHEME_BLS12381, Operation.SIGN, 1);
+  BLS_SIGN(ProtocolId.PROTOCOL_ID_BLS_SIGN_1, Scheme.SCHEME_BLS12381, Operation.SIGN, 1),
+  ECDSA_KEYGEN(
+      ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.KEYGEN, 6),
+  ECDSA_SIGN(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.SIGN, 3),
+  ECDSA_PRESIGN(
+      ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.PRESIGN, 2),
+  ECDSA_SIGN_PRESIGNED(
+      ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1,
+      Scheme.SCHEME_ECDSA_SECP256K1,
+      Operation.SIGN_PRESIGNED,
+      1);
 
   /** What a protocol is for. */
   public enum Operation {
+    /** Makes a key: from nothing to a share. */
     KEYGEN,
-    SIGN
+    /** Signs, from a share. */
+    SIGN,
+    /** Makes a presignature, from a share. Nobody has asked for a signature yet. */
+    PRESIGN,
+    /** Signs, from a presignature. */
+    SIGN_PRESIGNED,
+    /** Replaces a share by one of the next epoch, at all parties. */
+    REFRESH;
+
+    /** Whether it ends with a signature. */
+    boolean signs() {
+      return this == SIGN || this == SIGN_PRESIGNED;
+    }
+
+    /** Whether it ends with a share. */
+    boolean makesShare() {
+      return this == KEYGEN || this == REFRESH;
+    }
   }
 
   private final ProtocolId id;
@@ -52,6 +84,6 @@ public enum Protocol {
 
   /** As in metrics and the audit trail: {@code bls_sign_1}. */
   public String label() {
-    return id.name().substring("PROTOCOL_ID_".length()).toLowerCase(java.util.Locale.ROOT);
+    return id.name().substring("PROTOCOL_ID_".length()).toLowerCase(Locale.ROOT);
   }
 }

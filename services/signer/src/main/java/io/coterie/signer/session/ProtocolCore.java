@@ -10,10 +10,15 @@ public interface ProtocolCore {
   /**
    * Starts a run as this party.
    *
-   * @param sealedShare empty for key generation
+   * @param sealedShare empty for key generation, and for signing with a presignature
    * @throws RefusedException if the configuration contradicts itself or the share
    */
   Run start(SessionConfig config, ByteString sealedShare) throws RefusedException;
+
+  /**
+   * Gives up a presignature that {@link Run} has made and nobody will use. Unknown ids are ignored.
+   */
+  default void discardPresignature(ByteString id) {}
 
   /** One run; used by one thread at a time. */
   interface Run extends AutoCloseable {

@@ -3,7 +3,6 @@ package io.coterie.signer.session;
 import io.coterie.channel.Member;
 import java.util.List;
 import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** One session at this party. Everything that changes is touched by its lane alone. */
@@ -15,9 +14,6 @@ final class Session {
 
   /** When the order came. */
   final long orderedNanos = System.nanoTime();
-
-  /** Bytes of envelopes that wait for the lane; counted by the threads that bring them. */
-  final AtomicInteger queuedBytes = new AtomicInteger();
 
   SessionLifecycle.State state = SessionLifecycle.State.RECEIVED;
   @Nullable SessionPlan plan;
@@ -39,8 +35,11 @@ final class Session {
 
   List<Integer> missing = List.of();
 
-  /** Envelopes that came before the run started, in order. */
-  @Nullable List<EarlyEnvelopes.Arrived> inbox;
+  /** Taken out of the pool for this session, until its run has started. */
+  @Nullable Presignature presignature;
+
+  /** Whether this session has room in the pool for what it will make. */
+  boolean reserved;
 
   Session(SessionId id, Member coordinator, @Nullable String traceparent, WorkPool.Lane lane) {
     this.id = id;

@@ -3,7 +3,10 @@ package io.coterie.signer.session;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.payload.DecodedPayload;
+import io.coterie.platform.payload.Payloads;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.Abort;
@@ -15,6 +18,8 @@ import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -33,6 +38,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -55,9 +61,6 @@ public final class SessionDriver implements AutoCloseable {
 
   /** Ended sessions whose late messages are still recognised as late. */
   private static final int MAX_ENDED = 8192;
-
-  /** Envelopes of one session that wait for its start: two rounds from everyone, and some. */
-  private static final int MAX_INBOX = 4 * SessionLimits.MAX_PARTIES;
 
   /** How long {@link #close} waits for tasks that are being run. */
   private static final Duration CLOSE_TIME = Duration.ofSeconds(5);
@@ -85,13 +88,12 @@ public final class SessionDriver implements AutoCloseable {
   private final EarlyEnvelopes early = new EarlyEnvelopes();
   private final Ended ended = new Ended();
   private final Map<String, AtomicInteger> perRequester = new ConcurrentHashMap<>();
-  private final Map<String, Session> keygens = new ConcurrentHashMap<>();
+  private final Map<String, Session> sharings = new ConcurrentHashMap<>();
   private final RefusalRate refusals = new RefusalRate(System.nanoTime());
+  private final QueuedBytes queued = new QueuedBytes();
+  private final PresignaturePool presignatures;
   private final AtomicInteger active = new AtomicInteger();
   private final AtomicInteger combining = new AtomicInteger();
-
-  /** Bytes of envelopes of all sessions that wait for their lanes. */
-  private final AtomicInteger queuedBytes = new AtomicInteger();
 
   private final ReentrantLock endings = new ReentrantLock();
   private final Condition sessionEnded = endings.newCondition();
@@ -143,6 +145,8 @@ public final class SessionDriver implements AutoCloseable {
     this.clock = clock;
     this.pool = pool;
     this.check = new OrderCheck(network.roster(), network.self(), limits);
+    this.presignatures =
+        new PresignaturePool(limits.presignatures(), core::discardPresignature, telemetry);
     this.activation = new KeyActivation(network, shares, pool.lane());
     this.ticking = pool.every(TICK, this::tick);
     telemetry.live(sessions::size);
@@ -205,7 +209,7 @@ public final class SessionDriver implements AutoCloseable {
         telemetry.dropped("early_overflow");
         return;
       }
-      // The order may have come in between; it has looked here already then.
+      // The order may have come in between, and its run may have begun.
       Session now = sessions.get(id);
       if (now != null) {
         early.take(id).forEach(a -> enqueue(now, a));
@@ -225,10 +229,15 @@ public final class SessionDriver implements AutoCloseable {
     }
   }
 
-  /** The coordinator no longer wants the result. */
+  /** The coordinator no longer wants the result; also of a session that has made a presignature. */
   public void onCancel(Member sender, SessionId id) {
+    if (sender.role() != Member.Role.COORDINATOR) {
+      return;
+    }
     Session session = sessions.get(id);
-    if (session != null && session.coordinator.equals(sender)) {
+    if (session == null) {
+      presignatures.cancelled(id, sender.name());
+    } else if (session.coordinator.equals(sender)) {
       run(session, () -> cancelled(session));
     }
   }
@@ -236,10 +245,10 @@ public final class SessionDriver implements AutoCloseable {
   // ---- the way of an order, in the session's lane ----------------------------------------------
 
   private void begin(Session session, ByteString bytes) {
-    early.take(session.id).forEach(a -> deliver(session, a));
+    early.expect(session.id);
     try {
       Order order = OrderCheck.parse(bytes);
-      VerifiedIntent intent = gate.admit(order.getSignedIntent());
+      VerifiedIntent intent = order.hasSignedIntent() ? gate.admit(order.getSignedIntent()) : null;
       SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
       session.plan = plan;
       countForRequester(session, plan);
@@ -247,8 +256,10 @@ public final class SessionDriver implements AutoCloseable {
       session.deadline = pool.after(left, () -> run(session, () -> deadline(session)));
       OrderCheck.notExcluded(shares.excluded(plan.key()), plan);
       switch (plan.protocol().operation()) {
-        case SIGN -> beginSigning(session);
+        case SIGN, SIGN_PRESIGNED -> beginSigning(session);
+        case PRESIGN -> beginPresigning(session);
         case KEYGEN -> beginKeygen(session);
+        case REFRESH -> beginRefresh(session);
       }
     } catch (RefusedException e) {
       refuse(session, e);
@@ -260,19 +271,84 @@ public final class SessionDriver implements AutoCloseable {
 
   private void beginSigning(Session session) throws RefusedException {
     SessionPlan plan = session.plan();
-    KeyShare share = shares.find(plan.key()).orElse(null);
-    if (share == null) {
-      throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_UNKNOWN_KEY, "this party holds no share of the key");
-    }
+    KeyShare share = heldShare(plan);
     OrderCheck.against(share, plan);
     switch (share.state()) {
-      case ACTIVE -> claim(session, Event.CHECKED, share.sealed());
+      case ACTIVE -> {
+        // Before anything is used up: whoever may not sign this costs no presignature.
+        DecodedPayload payload = understood(plan, share);
+        boolean presigned = plan.protocol().operation() == Protocol.Operation.SIGN_PRESIGNED;
+        if (presigned) {
+          session.presignature = takePresignature(session);
+        }
+        // What a presignature is used with was fixed when it was made: no share is opened for it.
+        claim(session, presigned ? ByteString.EMPTY : share.sealed(), payload);
+      }
       case PROVISIONAL -> {
         move(session, Event.KEY_PROVISIONAL);
         activation.awaitActive(plan.key(), session, () -> run(session, () -> keyActive(session)));
       }
     }
+  }
+
+  private KeyShare heldShare(SessionPlan plan) throws RefusedException {
+    return shares
+        .find(plan.key())
+        .orElseThrow(
+            () ->
+                new RefusedException(
+                    RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
+                    "this party holds no share of the key"));
+  }
+
+  /** What the session would sign, decoded by this party itself. */
+  private static DecodedPayload understood(SessionPlan plan, KeyShare share)
+      throws RefusedException {
+    SigningIntent intent = plan.asked().toSign();
+    if (intent == null) {
+      throw new IllegalStateException("session " + plan.id() + " has nothing to sign");
+    }
+    try {
+      return Payloads.decode(
+          intent, Derivation.signingKey(share.keyPublic(), plan.derivationPath()));
+    } catch (IntentException e) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_BAD_PAYLOAD, "payload: " + e.problem().text());
+    }
+  }
+
+  private Presignature takePresignature(Session session) throws RefusedException {
+    return presignatures
+        .take(session.plan(), session.coordinator.name())
+        .orElseThrow(
+            () ->
+                new RefusedException(
+                    RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN,
+                    "this party has no such presignature for this key and signing set"));
+  }
+
+  private void beginPresigning(Session session) throws RefusedException {
+    SessionPlan plan = session.plan();
+    KeyShare share = heldShare(plan);
+    OrderCheck.against(share, plan);
+    if (share.state() != KeyShare.State.ACTIVE) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
+    }
+    Derivation.signingKey(share.keyPublic(), plan.derivationPath());
+    switch (presignatures.reserve(plan.key())) {
+      case BUSY ->
+          throw new RefusedException(
+              RefusalReason.REFUSAL_REASON_OVERLOADED, "too many presignatures are being made");
+      case FULL ->
+          throw new RefusedException(
+              RefusalReason.REFUSAL_REASON_POOL_FULL, "no more presignatures are kept");
+      case NONE -> session.reserved = true;
+    }
+    // Counted by the pool from now on; never in the way of a signature that somebody waits for.
+    uncount(session);
+    session.lane.priority(WorkPool.Priority.BACKGROUND);
+    claim(session, share.sealed(), null);
   }
 
   private void keyActive(Session session) {
@@ -291,16 +367,8 @@ public final class SessionDriver implements AutoCloseable {
     SessionPlan plan = session.plan();
     KeyShare share = shares.find(plan.key()).orElse(null);
     if (share != null) {
-      boolean sameRequest =
-          share.requester().equals(plan.requester()) && share.requestId().equals(plan.requestId());
-      if (sameRequest && !share.intentDigest().equals(plan.intentDigest())) {
-        throw new RefusedException(
-            RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
-            "the request id was used with another intent");
-      }
-      if (sameRequest) {
-        activation.announceAgain(share, session.coordinator);
-        end(session, Event.SHARE_EXISTS, NO_CAUSE, NO_RESULT);
+      if (madeForThis(plan.asked(), share)) {
+        announceAgain(session, share);
         return;
       }
       if (share.state() == KeyShare.State.ACTIVE) {
@@ -308,32 +376,66 @@ public final class SessionDriver implements AutoCloseable {
             RefusalReason.REFUSAL_REASON_KEY_EXISTS, "the key exists already");
       }
     }
-    Session older = keygens.put(plan.key(), session);
-    if (older != null) {
-      // One run for a name at a time: the newer order counts. A run whose share is being stored
-      // goes on; what it stores is replaced when this one completes.
-      run(older, () -> endIfAllowed(older, Event.CANCEL, "superseded"));
-    }
+    supersede(session);
     activation.expect(plan);
-    claim(session, Event.CHECKED, ByteString.EMPTY);
+    claim(session, ByteString.EMPTY, null);
   }
 
-  private void claim(Session session, Event event, ByteString sealedShare) {
+  private void beginRefresh(Session session) throws RefusedException {
+    throw new RefusedException(RefusalReason.REFUSAL_REASON_NOT_READY, "not yet");
+  }
+
+  /** Whether a share is what the request asks for. */
+  private static boolean madeForThis(SessionPlan.Request request, KeyShare share)
+      throws RefusedException {
+    boolean sameRequest =
+        share.requester().equals(request.requester())
+            && share.requestId().equals(request.requestId());
+    if (sameRequest && !share.intentDigest().equals(request.intentDigest())) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
+          "the request id was used with another intent");
+    }
+    return sameRequest;
+  }
+
+  private void announceAgain(Session session, KeyShare share) {
+    activation.announceAgain(share, session.coordinator);
+    end(session, Event.SHARE_EXISTS, NO_CAUSE, NO_RESULT);
+  }
+
+  /**
+   * One run that makes a share of a key at a time: the newer order counts. A run whose share is
+   * being stored goes on.
+   */
+  private void supersede(Session session) {
+    Session older = sharings.put(session.plan().key(), session);
+    if (older != null) {
+      run(older, () -> endIfAllowed(older, Event.CANCEL, "superseded"));
+    }
+  }
+
+  private void claim(Session session, ByteString sealedShare, @Nullable DecodedPayload payload) {
     SessionPlan plan = session.plan();
-    move(session, event);
-    claims
-        .claimOnce(
-            new ClaimLedger.Claim(
-                plan.id(), plan.requester(), plan.requestId(), plan.intentDigest()),
-            Audit.accepted(plan, session.coordinator))
-        .whenComplete(
-            (outcome, failure) ->
-                run(session, () -> claimed(session, sealedShare, outcome, failure)));
+    move(session, Event.CHECKED);
+    ByteString toSign = payload == null ? ByteString.EMPTY : payload.toSign();
+    SessionPlan.Request request = plan.request();
+    CompletionStage<ClaimLedger.Outcome> claiming =
+        request == null
+            ? claims.claimSession(plan.id())
+            : claims.claimOnce(
+                new ClaimLedger.Claim(
+                    plan.id(), request.requester(), request.requestId(), request.intentDigest()),
+                Audit.accepted(plan, session.coordinator, payload));
+    claiming.whenComplete(
+        (outcome, failure) ->
+            run(session, () -> claimed(session, sealedShare, toSign, outcome, failure)));
   }
 
   private void claimed(
       Session session,
       ByteString sealedShare,
+      ByteString toSign,
       ClaimLedger.@Nullable Outcome outcome,
       @Nullable Throwable failure) {
     if (!SessionLifecycle.allows(session.state, Event.CLAIMED)) {
@@ -355,11 +457,11 @@ public final class SessionDriver implements AutoCloseable {
               session,
               RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
               "the request id was used with another intent");
-      case CLAIMED -> start(session, sealedShare);
+      case CLAIMED -> start(session, sealedShare, toSign);
     }
   }
 
-  private void start(Session session, ByteString sealedShare) {
+  private void start(Session session, ByteString sealedShare, ByteString toSign) {
     SessionPlan plan = session.plan();
     move(session, Event.CLAIMED);
     SessionConfig.Builder config =
@@ -370,16 +472,25 @@ public final class SessionDriver implements AutoCloseable {
             .setThreshold(plan.threshold())
             .setKeyId(plan.key())
             .setEpoch(plan.epoch())
-            .setPayload(plan.payload());
+            .setPayload(toSign)
+            .addAllDerivationPath(plan.derivationPath());
     for (Member party : plan.parties()) {
       config.addParties(
           Party.newBuilder()
               .setId(party.partyId())
               .setEvidenceKey(ByteString.copyFrom(party.evidenceKey())));
     }
+    Presignature presignature = session.presignature;
+    if (presignature != null) {
+      config.setPresignatureId(presignature.id()).setSealedPresignature(presignature.sealed());
+    }
     try {
       long now = System.nanoTime();
       session.run = core.start(config.build(), sealedShare);
+      if (presignature != null) {
+        session.presignature = null;
+        presignatures.used();
+      }
       session.plan = plan.withoutPayload();
       session.roundEnteredNanos = now;
       apply(session, session.run.firstStep(), null, now);
@@ -388,32 +499,21 @@ public final class SessionDriver implements AutoCloseable {
       refuse(session, e);
       return;
     }
-    List<EarlyEnvelopes.Arrived> waiting = session.inbox;
-    session.inbox = null;
-    if (waiting != null) {
-      // Through the lane: once this party has sent its last message, they give way to others.
-      waiting.forEach(a -> enqueue(session, a));
-    }
+    // Through the lane: once this party has sent its last message, they give way to others.
+    early.take(session.id).forEach(a -> enqueue(session, a));
   }
 
   // ---- the run ---------------------------------------------------------------------------------
 
   private void enqueue(Session session, EarlyEnvelopes.Arrived arrived) {
-    int bytes = arrived.envelope().length;
-    int ofSession = session.queuedBytes.addAndGet(bytes);
-    int ofAll = queuedBytes.addAndGet(bytes);
-    if (ofSession > SessionLimits.MAX_QUEUED_BYTES
-        || ofAll > SessionLimits.MAX_QUEUED_TOTAL_BYTES) {
-      session.queuedBytes.addAndGet(-bytes);
-      queuedBytes.addAndGet(-bytes);
+    if (!queued.add(session.id, arrived.sender(), arrived.envelope())) {
       telemetry.dropped("queue_overflow");
       return;
     }
     run(
         session,
         () -> {
-          session.queuedBytes.addAndGet(-bytes);
-          queuedBytes.addAndGet(-bytes);
+          queued.remove(session.id, arrived.sender(), arrived.envelope());
           deliver(session, arrived);
         });
   }
@@ -429,8 +529,13 @@ public final class SessionDriver implements AutoCloseable {
         Arrays.fill(arrived.envelope(), (byte) 0);
         apply(session, step, arrived, System.nanoTime());
       }
-      case RECEIVED, WAITING_FOR_KEY, CLAIMING -> keepForLater(session, arrived);
+      case RECEIVED, WAITING_FOR_KEY, CLAIMING -> {
+        if (!early.add(session.id, arrived)) {
+          telemetry.dropped("early_overflow");
+        }
+      }
       case STORING,
+          EXCLUDING,
           COMPLETED,
           REPEATED,
           REFUSED,
@@ -441,21 +546,6 @@ public final class SessionDriver implements AutoCloseable {
           STOPPED ->
           Arrays.fill(arrived.envelope(), (byte) 0);
     }
-  }
-
-  private void keepForLater(Session session, EarlyEnvelopes.Arrived arrived) {
-    List<EarlyEnvelopes.Arrived> inbox = session.inbox;
-    if (inbox == null) {
-      inbox = new ArrayList<>();
-      session.inbox = inbox;
-    }
-    int bytes = inbox.stream().mapToInt(a -> a.envelope().length).sum();
-    if (bytes + arrived.envelope().length > EarlyEnvelopes.MAX_SESSION_BYTES
-        || inbox.size() == MAX_INBOX) {
-      telemetry.dropped("early_overflow");
-      return;
-    }
-    inbox.add(arrived);
   }
 
   /**
@@ -481,7 +571,7 @@ public final class SessionDriver implements AutoCloseable {
     switch (step.getProgressCase()) {
       case WAITING -> {
         session.missing = step.getWaiting().getMissingList();
-        if (plan.protocol().operation() == Protocol.Operation.SIGN
+        if (plan.protocol().operation().signs()
             && session.state == State.RUNNING
             && session.round == plan.protocol().lastRound()) {
           lastSent(session);
@@ -546,7 +636,7 @@ public final class SessionDriver implements AutoCloseable {
       return;
     }
     move(session, Event.LAST_SENT);
-    session.lane.giveWay();
+    session.lane.priority(WorkPool.Priority.LEISURE);
   }
 
   private void done(Session session, Done done) {
@@ -557,9 +647,46 @@ public final class SessionDriver implements AutoCloseable {
                 log.warn(
                     "party {} was left out: {}", culprit.getParty(), culprit.getCause().name()));
     switch (plan.protocol().operation()) {
-      case SIGN -> end(session, Event.SIGNED, NO_CAUSE, done.getSignature());
-      case KEYGEN -> store(session, done);
+      case SIGN, SIGN_PRESIGNED -> end(session, Event.SIGNED, NO_CAUSE, done.getSignature());
+      case PRESIGN -> presigned(session, done);
+      case KEYGEN, REFRESH -> store(session, done);
     }
+  }
+
+  private void presigned(Session session, Done done) {
+    SessionPlan plan = session.plan();
+    if (done.getPresignatureId().size() != OrderCheck.PRESIGNATURE_ID_BYTES) {
+      throw new IllegalStateException("the core made a presignature without an id");
+    }
+    Presignature made =
+        new Presignature(
+            done.getPresignatureId(),
+            plan.id(),
+            plan.key(),
+            plan.epoch(),
+            plan.partyIds(),
+            plan.derivationPath(),
+            session.coordinator.name(),
+            done.getSealedPresignature(),
+            System.nanoTime());
+    try {
+      // What changed while it was made: an exclusion, new shares.
+      OrderCheck.notExcluded(shares.excluded(plan.key()), plan);
+      OrderCheck.against(heldShare(plan), plan);
+    } catch (RefusedException e) {
+      core.discardPresignature(made.id());
+      refuse(session, e);
+      return;
+    }
+    if (!presignatures.put(made)) {
+      refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the presignature is there already");
+      return;
+    }
+    report(
+        session,
+        SessionReport.newBuilder()
+            .setCompleted(Completed.newBuilder().setPresignatureId(made.id())));
+    end(session, Event.PRESIGNED, NO_CAUSE, NO_RESULT);
   }
 
   private void store(Session session, Done done) {
@@ -571,14 +698,14 @@ public final class SessionDriver implements AutoCloseable {
             plan.epoch(),
             plan.protocol().scheme(),
             KeyShare.State.PROVISIONAL,
-            plan.parties().stream().map(Member::partyId).toList(),
+            plan.partyIds(),
             done.getKeyPublic(),
             done.getSealedShare(),
             plan.id(),
             session.coordinator.name(),
-            plan.requester(),
-            plan.requestId(),
-            plan.intentDigest());
+            plan.asked().requester(),
+            plan.asked().requestId(),
+            plan.asked().intentDigest());
     shares
         .storeProvisional(
             share,
@@ -623,18 +750,51 @@ public final class SessionDriver implements AutoCloseable {
         abort.getAdvice());
     // Exclusion is from a key, and a key generation that was aborted has made none.
     Set<Integer> excluded =
-        plan.protocol().operation() == Protocol.Operation.SIGN ? exclusions(abort) : Set.of();
-    if (!excluded.isEmpty()) {
-      shares
-          .exclude(plan.key(), excluded, plan.id())
-          .whenComplete(
-              (_, failure) -> {
-                if (failure != null) {
-                  log.error("an exclusion could not be stored", failure);
-                }
-              });
+        plan.protocol().operation() == Protocol.Operation.KEYGEN ? Set.of() : exclusions(abort);
+    if (excluded.isEmpty()) {
+      endAborted(session, abort);
+      return;
     }
-    report(session, SessionReport.newBuilder().setAborted(abort));
+    // On disk before it is reported: whoever is told must be able to rely on it.
+    move(session, Event.EXCLUDE);
+    shares
+        .exclude(
+            new KeyShareStore.Exclusion(
+                plan.key(), excluded, plan.id(), plan.epoch(), abort.getSealedShare()))
+        .whenComplete(
+            (_, failure) -> {
+              if (failure != null) {
+                log.error("an exclusion could not be stored", failure);
+              }
+              run(session, () -> endAborted(session, abort));
+            });
+    Set<Integer> now = shares.excluded(plan.key());
+    presignatures.excluded(
+        plan.key(), party -> now.contains(party) || now.contains(KeyShareStore.EVERY_PARTY));
+    sessions.values().forEach(other -> run(other, () -> leaveExcluded(other, plan.key())));
+  }
+
+  /** What still runs with a party that is excluded now is not gone on with. */
+  private void leaveExcluded(Session session, String key) {
+    SessionPlan plan = session.plan;
+    if (plan == null
+        || !plan.key().equals(key)
+        || session.state == State.COMBINING
+        || !SessionLifecycle.allows(session.state, Event.REFUSE)) {
+      return;
+    }
+    try {
+      OrderCheck.notExcluded(shares.excluded(key), plan);
+    } catch (RefusedException e) {
+      refuse(session, e);
+    }
+  }
+
+  private void endAborted(Session session, Abort abort) {
+    if (!SessionLifecycle.allows(session.state, Event.ABORT)) {
+      return; // stopped meanwhile
+    }
+    report(session, SessionReport.newBuilder().setAborted(abort.toBuilder().clearSealedShare()));
     end(session, Event.ABORT, causeLabel(abort.getCause()), NO_RESULT);
   }
 
@@ -749,12 +909,13 @@ public final class SessionDriver implements AutoCloseable {
             : Audit.ended(plan, session.coordinator, session.state.label(), cause, result);
     if (session.state == State.REFUSED) {
       recordRefusal(end);
-    } else {
+    } else if (event != Event.PRESIGNED) {
+      // A presignature signs nothing; the signature that uses it is on record.
       audit.record(end);
     }
     if (plan != null) {
-      if (plan.protocol().operation() == Protocol.Operation.KEYGEN) {
-        keygens.remove(plan.key(), session);
+      if (plan.protocol().operation().makesShare()) {
+        sharings.remove(plan.key(), session);
         if (event != Event.SHARE_STORED) {
           activation.forget(plan.id());
         }
@@ -765,7 +926,14 @@ public final class SessionDriver implements AutoCloseable {
     }
     telemetry.ended(
         plan == null ? UNKNOWN_PROTOCOL : plan.protocol().label(), session.state, cause);
-    log.info("session ended: {}", session.state.label());
+    log.atLevel(event == Event.PRESIGNED ? Level.DEBUG : Level.INFO)
+        .log(
+            "{} of {} {} ({}) after {} ms",
+            plan == null ? UNKNOWN_PROTOCOL : plan.protocol().label(),
+            plan == null ? "no key" : plan.key(),
+            session.state.label(),
+            cause,
+            Duration.ofNanos(System.nanoTime() - session.orderedNanos).toMillis());
     if (session.deadline != null) {
       session.deadline.cancel(false);
     }
@@ -773,9 +941,14 @@ public final class SessionDriver implements AutoCloseable {
       session.run.close();
       session.run = null;
     }
-    if (session.inbox != null) {
-      session.inbox.forEach(a -> Arrays.fill(a.envelope(), (byte) 0));
-      session.inbox = null;
+    early.drop(session.id);
+    if (session.presignature != null) {
+      presignatures.burn(session.presignature);
+      session.presignature = null;
+    }
+    if (session.reserved) {
+      session.reserved = false;
+      presignatures.release(session.plan().key());
     }
     if (before == State.COMBINING) {
       combining.decrementAndGet();
@@ -801,7 +974,12 @@ public final class SessionDriver implements AutoCloseable {
   // ---- counting, logging, time -----------------------------------------------------------------
 
   private void countForRequester(Session session, SessionPlan plan) throws RefusedException {
-    AtomicInteger count = perRequester.computeIfAbsent(plan.requester(), _ -> new AtomicInteger());
+    SessionPlan.Request request = plan.request();
+    if (request == null) {
+      return;
+    }
+    AtomicInteger count =
+        perRequester.computeIfAbsent(request.requester(), _ -> new AtomicInteger());
     session.countedForRequester = true;
     if (count.incrementAndGet() > limits.maxSessionsPerRequester()) {
       throw new RefusedException(
@@ -816,7 +994,7 @@ public final class SessionDriver implements AutoCloseable {
     }
     if (session.countedForRequester) {
       session.countedForRequester = false;
-      AtomicInteger count = perRequester.get(session.plan().requester());
+      AtomicInteger count = perRequester.get(session.plan().asked().requester());
       if (count != null) {
         count.decrementAndGet();
       }
@@ -829,8 +1007,8 @@ public final class SessionDriver implements AutoCloseable {
         () -> {
           try (LogScope scope = LogScope.open().session(session.id.bytes().toByteArray())) {
             TraceContext.parse(session.traceparent).ifPresent(scope::trace);
-            if (session.plan != null) {
-              scope.request(session.plan.requestId());
+            if (session.plan != null && session.plan.request() != null) {
+              scope.request(session.plan.request().requestId());
             }
             task.run();
           } catch (RuntimeException e) {
@@ -863,6 +1041,7 @@ public final class SessionDriver implements AutoCloseable {
     try {
       long now = System.nanoTime();
       early.expire(now);
+      presignatures.expire(now);
       activation.tick(now);
     } catch (RuntimeException e) {
       log.error("housekeeping failed", e);

@@ -13,6 +13,7 @@ import java.time.Duration;
  * @param clockSkew by how much this party's clock and a requester's may differ
  * @param combineDelay how long a session that only waits to see its result lets messages lie, so
  *     that the work of others comes first
+ * @param presignatures limits of the pool
  */
 public record SessionLimits(
     int maxSessions,
@@ -20,7 +21,8 @@ public record SessionLimits(
     int maxCombining,
     Duration maxSessionTime,
     Duration clockSkew,
-    Duration combineDelay) {
+    Duration combineDelay,
+    PresignatureLimits presignatures) {
 
   /** Parties of one key, as the core allows. */
   public static final int MAX_PARTIES = 20;
@@ -28,14 +30,12 @@ public record SessionLimits(
   /** A serialised order: an intent of 128 KiB and everything around it. */
   public static final int MAX_ORDER_BYTES = 160 * 1024;
 
-  /** One core envelope, as it is accepted from a peer. */
+  /**
+   * One core envelope, as it is accepted from a peer. The largest of an undisturbed run, in the
+   * second round of an ECDSA signature, has 41 KB; what parties disclose after a wrong broadcast
+   * may have more.
+   */
   public static final int MAX_ENVELOPE_BYTES = 256 * 1024;
-
-  /** Envelopes of one session that wait for its lane. */
-  public static final int MAX_QUEUED_BYTES = 1024 * 1024;
-
-  /** The same, of all sessions together. */
-  public static final int MAX_QUEUED_TOTAL_BYTES = 16 * 1024 * 1024;
 
   /** The public data of a key in a peer's report: 20 verification shares take 1.2 KB. */
   public static final int MAX_KEY_PUBLIC_BYTES = 8 * 1024;

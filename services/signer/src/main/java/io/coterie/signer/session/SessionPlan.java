@@ -2,15 +2,20 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
 import java.time.Instant;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An order after everything in it that can be checked without the key has been checked.
  *
- * @param parties the signing set, or all parties of a new key, in ascending order of party id
- * @param intentDigest SHA-256 of the signed intent's payload
- * @param payload what is to be signed; empty for key generation
+ * @param parties the signing set, or all parties of the key, in ascending order of party id
+ * @param request who asked for it; absent for presigning, which nobody asks for
+ * @param derivationPath from the key to the one that signs, from the intent; for presigning from
+ *     the order
+ * @param presignatureId 32 bytes; empty unless a presignature is to be used
  * @param deadline when this party gives up
  */
 public record SessionPlan(
@@ -20,14 +25,53 @@ public record SessionPlan(
     int epoch,
     int threshold,
     List<Member> parties,
-    String requester,
-    String requestId,
-    ByteString intentDigest,
-    ByteString payload,
+    @Nullable Request request,
+    List<Integer> derivationPath,
+    ByteString presignatureId,
     Instant deadline) {
+
+  /**
+   * Whose request a session serves.
+   *
+   * @param intentDigest SHA-256 of the signed intent's payload
+   * @param toSign the intent of a signing; absent otherwise, and once what it says is with the core
+   */
+  public record Request(
+      String requester, String requestId, ByteString intentDigest, @Nullable SigningIntent toSign) {
+
+    static Request of(VerifiedIntent intent) {
+      return new Request(
+          intent.requester(),
+          intent.requestId(),
+          intent.digest(),
+          intent instanceof VerifiedIntent.Signing signing ? signing.intent() : null);
+    }
+  }
+
+  public SessionPlan {
+    parties = List.copyOf(parties);
+    derivationPath = List.copyOf(derivationPath);
+  }
+
+  /** The request of a session that somebody asked for. */
+  Request asked() {
+    Request known = request;
+    if (known == null) {
+      throw new IllegalStateException("nobody asked for session " + id);
+    }
+    return known;
+  }
+
+  /** The ids of {@link #parties}, ascending. */
+  List<Integer> partyIds() {
+    return parties.stream().map(Member::partyId).toList();
+  }
 
   /** The same plan, once what is to be signed is with the core: many sessions only wait then. */
   SessionPlan withoutPayload() {
+    if (request == null || request.toSign() == null) {
+      return this;
+    }
     return new SessionPlan(
         id,
         protocol,
@@ -35,10 +79,9 @@ public record SessionPlan(
         epoch,
         threshold,
         parties,
-        requester,
-        requestId,
-        intentDigest,
-        ByteString.EMPTY,
+        new Request(request.requester(), request.requestId(), request.intentDigest(), null),
+        derivationPath,
+        presignatureId,
         deadline);
   }
 }

@@ -27,6 +27,18 @@ public interface SessionTelemetry {
   /** The core or the driver ignored a message; the run went on. */
   void dropped(String reason);
 
+  /** A presignature is ready. */
+  void presignatureMade();
+
+  /** A signing began with one. */
+  void presignatureUsed();
+
+  /** One was lost, and will never be used. */
+  void presignatureDropped(String reason);
+
+  /** How many of a key are ready now, for a gauge. */
+  void presignaturesReady(String key, int count);
+
   /** Sessions now alive, for a gauge. */
   void live(java.util.function.IntSupplier sessions);
 }

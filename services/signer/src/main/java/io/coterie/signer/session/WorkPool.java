@@ -29,14 +29,24 @@ public final class WorkPool implements AutoCloseable {
   private final ThreadPoolExecutor threads;
   private final ScheduledThreadPoolExecutor timer;
   private final AtomicLong sequence = new AtomicLong();
-  private final Duration backgroundDelay;
+  private final Duration leisureDelay;
+
+  /** Which work comes first. Work of equal rank is done in the order it came. */
+  enum Priority {
+    /** Somebody waits for it. */
+    URGENT,
+    /** Whenever nothing urgent waits. */
+    BACKGROUND,
+    /** The same, and it lies for a while first, so that several pieces are done together. */
+    LEISURE
+  }
 
   /**
    * @param name of the party, for thread names
-   * @param backgroundDelay how long background work lies before it may start
+   * @param leisureDelay how long work of {@link Priority#LEISURE} lies before it may start
    */
-  public WorkPool(String name, int size, Duration backgroundDelay) {
-    this.backgroundDelay = backgroundDelay;
+  public WorkPool(String name, int size, Duration leisureDelay) {
+    this.leisureDelay = leisureDelay;
     this.threads =
         new ThreadPoolExecutor(
             size,
@@ -82,10 +92,10 @@ public final class WorkPool implements AutoCloseable {
     }
   }
 
-  private record Turn(boolean background, long number, Runnable work)
+  private record Turn(boolean yields, long number, Runnable work)
       implements Runnable, Comparable<Turn> {
     private static final Comparator<Turn> ORDER =
-        Comparator.comparing(Turn::background).thenComparingLong(Turn::number);
+        Comparator.comparing(Turn::yields).thenComparingLong(Turn::number);
 
     @Override
     public int compareTo(Turn other) {
@@ -102,7 +112,7 @@ public final class WorkPool implements AutoCloseable {
   final class Lane implements Executor {
     private final Queue<Runnable> tasks = new ArrayDeque<>();
     private boolean scheduled;
-    private volatile boolean background;
+    private volatile Priority priority = Priority.URGENT;
 
     private Lane() {}
 
@@ -118,18 +128,17 @@ public final class WorkPool implements AutoCloseable {
       schedule();
     }
 
-    /** From now on this lane gives way to all others. */
-    void giveWay() {
-      background = true;
+    /** Counts for the tasks that have not begun. */
+    void priority(Priority now) {
+      priority = now;
     }
 
     private void schedule() {
-      boolean late = background;
-      Turn turn = new Turn(late, sequence.getAndIncrement(), () -> drain(late));
+      Priority as = priority;
+      Turn turn = new Turn(as != Priority.URGENT, sequence.getAndIncrement(), () -> drain(as));
       try {
-        if (late && !backgroundDelay.isZero()) {
-          timer.schedule(
-              () -> threads.execute(turn), backgroundDelay.toNanos(), TimeUnit.NANOSECONDS);
+        if (as == Priority.LEISURE && !leisureDelay.isZero()) {
+          timer.schedule(() -> threads.execute(turn), leisureDelay.toNanos(), TimeUnit.NANOSECONDS);
         } else {
           threads.execute(turn);
         }
@@ -139,20 +148,22 @@ public final class WorkPool implements AutoCloseable {
       }
     }
 
-    private void drain(boolean late) {
+    private void drain(Priority as) {
       while (true) {
         Runnable task;
+        boolean ours;
         synchronized (tasks) {
           task = tasks.peek();
           if (task == null) {
             scheduled = false;
             return;
           }
-          if (late == background) {
+          ours = as == priority;
+          if (ours) {
             tasks.remove();
           }
         }
-        if (late != background) {
+        if (!ours) {
           schedule();
           return;
         }

@@ -59,6 +59,9 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
 
   private static final int READERS = 2;
 
+  /** Requester and request id of a session that nobody asked for. */
+  private static final String NOBODY = "";
+
   private static final String SHARE_COLUMNS =
       "session_id, key, epoch, scheme, state, parties, key_public, sealed, coordinator, requester,"
           + " request_id, intent_digest";
@@ -74,8 +77,8 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   private final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
 
   /**
-   * An active share never changes, so what is read as active may be kept; nothing else is. Guarded
-   * by itself.
+   * Active shares, kept until they change; nothing else is. Guarded by itself, with {@link
+   * #changes}.
    */
   private final Map<String, KeyShare> activeShares =
       new LinkedHashMap<>(16, 0.75f, true) {
@@ -86,6 +89,9 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
           return size() > MAX_CACHED_SHARES;
         }
       };
+
+  /** Counts changes of active shares: what was read before one is not kept after it. */
+  private long changes;
 
   /** Touched by the writer's thread alone; absent after a rollback, when its end is unknown. */
   private @Nullable AuditTrail trail;
@@ -214,21 +220,34 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
           if (!newRequest && !Arrays.equals(digest, boundTo(db, claim))) {
             return Outcome.REQUEST_ID_REUSED;
           }
-          boolean newSession =
-              db.update(
-                      "INSERT INTO claimed_session (session_id, requester, request_id,"
-                          + " claimed_at_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                      claim.session().bytes().toByteArray(),
-                      claim.requester(),
-                      claim.requestId(),
-                      now)
-                  == 1;
-          if (!newSession) {
+          if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), now)) {
             return Outcome.SESSION_REPLAYED;
           }
           append(db, accepted);
           return Outcome.CLAIMED;
         });
+  }
+
+  @Override
+  public CompletionStage<Outcome> claimSession(SessionId session) {
+    return writer.submit(
+        db ->
+            claimSession(db, session, NOBODY, NOBODY, clock.millis())
+                ? Outcome.CLAIMED
+                : Outcome.SESSION_REPLAYED);
+  }
+
+  private static boolean claimSession(
+      Database db, SessionId session, String requester, String requestId, long nowMs)
+      throws SQLException {
+    return db.update(
+            "INSERT INTO claimed_session (session_id, requester, request_id, claimed_at_ms)"
+                + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            session.bytes().toByteArray(),
+            requester,
+            requestId,
+            nowMs)
+        == 1;
   }
 
   private static byte[] boundTo(Database db, Claim claim) throws SQLException {
@@ -246,11 +265,13 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
 
   @Override
   public Optional<KeyShare> find(String key) {
+    long before;
     synchronized (activeShares) {
       KeyShare cached = activeShares.get(key);
       if (cached != null) {
         return Optional.of(cached);
       }
+      before = changes;
     }
     // ACTIVE sorts before PROVISIONAL.
     Optional<KeyShare> found =
@@ -270,10 +291,20 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
         .ifPresent(
             s -> {
               synchronized (activeShares) {
-                activeShares.put(key, s);
+                if (changes == before) {
+                  activeShares.put(key, s);
+                }
               }
             });
     return found;
+  }
+
+  /** The active share of a key is another one on disk now. */
+  private void changed(String key) {
+    synchronized (activeShares) {
+      changes++;
+      activeShares.remove(key);
+    }
   }
 
   @Override
@@ -346,22 +377,32 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   }
 
   @Override
-  public CompletionStage<Boolean> exclude(String key, Set<Integer> parties, SessionId session) {
+  public CompletionStage<Boolean> exclude(Exclusion exclusion) {
     // Counts at once; on disk a moment later.
-    remember(key, parties);
-    return writer.submit(
-        db -> {
-          for (int party : parties) {
-            db.update(
-                "INSERT INTO exclusion (key, party, session_id, excluded_at_ms)"
-                    + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                key,
-                party,
-                session.bytes().toByteArray(),
-                clock.millis());
-          }
-          return true;
-        });
+    remember(exclusion.key(), exclusion.parties());
+    return writer
+        .submit(
+            db -> {
+              for (int party : exclusion.parties()) {
+                db.update(
+                    "INSERT INTO exclusion (key, party, session_id, excluded_at_ms)"
+                        + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    exclusion.key(),
+                    party,
+                    exclusion.session().bytes().toByteArray(),
+                    clock.millis());
+              }
+              if (!exclusion.sealed().isEmpty()) {
+                db.update(
+                    "UPDATE key_share SET sealed = ? WHERE key = ? AND epoch = ? AND state ="
+                        + " 'ACTIVE'",
+                    exclusion.sealed().toByteArray(),
+                    exclusion.key(),
+                    exclusion.epoch());
+              }
+              return true;
+            })
+        .whenComplete((_, _) -> changed(exclusion.key()));
   }
 
   private void remember(String key, Set<Integer> parties) {

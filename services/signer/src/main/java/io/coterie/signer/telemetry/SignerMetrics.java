@@ -9,6 +9,9 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
@@ -33,10 +36,23 @@ public final class SignerMetrics implements SessionTelemetry {
   /** Gauge: 1 when the vault is open, 0 when the party is sealed. */
   public static final String VAULT = "coterie.vault.open";
 
+  /** Gauge {key}: presignatures that are ready. */
+  public static final String PRESIGNATURES_READY = "coterie.presignatures.ready";
+
+  /** Counter: presignatures made. */
+  public static final String PRESIGNATURES_MADE = "coterie.presignatures.made";
+
+  /** Counter: presignatures with which a signing began. */
+  public static final String PRESIGNATURES_USED = "coterie.presignatures.used";
+
+  /** Counter {reason}: presignatures that were never used. */
+  public static final String PRESIGNATURES_DROPPED = "coterie.presignatures.dropped";
+
   private final MeterRegistry registry;
   private final ProtocolMetrics protocols;
   private final Timer commit;
   private final DistributionSummary batch;
+  private final Map<String, AtomicInteger> ready = new ConcurrentHashMap<>();
   private final AtomicReference<IntSupplier> live = new AtomicReference<>(() -> 0);
 
   /**
@@ -74,6 +90,35 @@ public final class SignerMetrics implements SessionTelemetry {
   @Override
   public void dropped(String reason) {
     registry.counter(DROPPED, "reason", reason).increment();
+  }
+
+  @Override
+  public void presignatureMade() {
+    registry.counter(PRESIGNATURES_MADE).increment();
+  }
+
+  @Override
+  public void presignatureUsed() {
+    registry.counter(PRESIGNATURES_USED).increment();
+  }
+
+  @Override
+  public void presignatureDropped(String reason) {
+    registry.counter(PRESIGNATURES_DROPPED, "reason", reason).increment();
+  }
+
+  @Override
+  public void presignaturesReady(String key, int count) {
+    ready.computeIfAbsent(key, this::readyGauge).set(count);
+  }
+
+  private AtomicInteger readyGauge(String key) {
+    AtomicInteger count = new AtomicInteger();
+    Gauge.builder(PRESIGNATURES_READY, count::get)
+        .tag("key", key)
+        .strongReference(true)
+        .register(registry);
+    return count;
   }
 
   @Override

@@ -106,6 +106,7 @@ class PartyTest {
                     null),
                 new SignerProperties.Sessions(
                     8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
+                new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
                 Duration.ofSeconds(1),
                 List.of()),
             () -> dataKeys.dataKey(),

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -21,14 +23,20 @@ class PolicyTest {
           List.of(new Glob("keys/treasury-*"), new Glob("keys/main")),
           Set.of(Scheme.SCHEME_BLS12381),
           false,
+          false,
+          Set.of(PayloadKind.MESSAGE),
+          List.of(PathPrefix.parse("m")),
           List.of(new Glob("withdrawal *"), new Glob("test")),
           8);
 
   private static final RequesterRule CREATOR =
       new RequesterRule(
           List.of(new Glob("keys/treasury-*")),
-          Set.of(Scheme.SCHEME_BLS12381),
+          Set.of(Scheme.SCHEME_BLS12381, Scheme.SCHEME_ECDSA_SECP256K1),
           true,
+          false,
+          Set.of(PayloadKind.MESSAGE, PayloadKind.ETHEREUM_MESSAGE),
+          List.of(PathPrefix.parse("m/44/60"), PathPrefix.parse("m/0/1/2")),
           List.of(new Glob("*")),
           8);
 
@@ -81,6 +89,93 @@ class PolicyTest {
     assertThat(RULE.denial(creation("keys/main")).orElseThrow()).contains("create keys");
     assertThat(CREATOR.denial(creation("keys/treasury-1"))).isEmpty();
     assertThat(CREATOR.denial(creation("keys/main")).orElseThrow()).contains("this key");
+  }
+
+  private static VerifiedIntent.Signing ecdsa(SigningIntent.Builder intent) {
+    return new VerifiedIntent.Signing(
+        "wallet",
+        ByteString.EMPTY,
+        SignedIntent.getDefaultInstance(),
+        intent
+            .setKey("keys/treasury-1")
+            .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+            .addAllDerivationPath(List.of(44, 60, 7))
+            .build());
+  }
+
+  @Test
+  void digest_has_to_be_allowed() {
+    ByteString bytes = ByteString.copyFrom(new byte[8]);
+    assertThat(CREATOR.denial(ecdsa(SigningIntent.newBuilder().setEthereumMessage(bytes))))
+        .isEmpty();
+    assertThat(CREATOR.denial(ecdsa(SigningIntent.newBuilder().setDigest(bytes))).orElseThrow())
+        .contains("kind digest");
+    assertThat(
+            CREATOR
+                .denial(ecdsa(SigningIntent.newBuilder().setEthereumTransaction(bytes)))
+                .orElseThrow())
+        .contains("kind ethereum-transaction");
+  }
+
+  @Test
+  void payload_of_each_kind_has_a_largest_size() {
+    ByteString bytes = ByteString.copyFrom(new byte[9]);
+    assertThat(
+            CREATOR
+                .denial(ecdsa(SigningIntent.newBuilder().setEthereumMessage(bytes)))
+                .orElseThrow())
+        .contains("larger");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "44/60,      true",
+    "44/60/0/1,  true",
+    "0/1/2,      true",
+    "0/1,        false",
+    "44,         false",
+    "44/61/0,    false",
+    "'',         false",
+  })
+  void derivation_paths(String path, boolean allowed) {
+    List<Integer> numbers =
+        path.isEmpty()
+            ? List.of()
+            : java.util.Arrays.stream(path.split("/", -1)).map(Integer::valueOf).toList();
+    SigningIntent.Builder intent =
+        SigningIntent.newBuilder().setEthereumMessage(ByteString.copyFromUtf8("x"));
+    VerifiedIntent signing =
+        new VerifiedIntent.Signing(
+            "wallet",
+            ByteString.EMPTY,
+            SignedIntent.getDefaultInstance(),
+            intent
+                .setKey("keys/treasury-1")
+                .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                .addAllDerivationPath(numbers)
+                .build());
+    assertThat(CREATOR.denial(signing).isEmpty()).isEqualTo(allowed);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"''", "n", "44", "m/", "m/44'", "m/-1", "m/2147483648", "m/99999999999", "m//1"})
+  void path_prefixes_are_read_strictly(String text) {
+    assertThatThrownBy(() -> PathPrefix.parse(text)).isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void refresh_is_a_right_of_its_own() {
+    VerifiedIntent refresh =
+        new VerifiedIntent.KeyRefresh(
+            "wallet",
+            ByteString.EMPTY,
+            SignedIntent.getDefaultInstance(),
+            RefreshIntent.newBuilder()
+                .setKey("keys/treasury-1")
+                .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                .setEpoch(1)
+                .build());
+    assertThat(CREATOR.denial(refresh).orElseThrow()).contains("refresh");
   }
 
   @ParameterizedTest

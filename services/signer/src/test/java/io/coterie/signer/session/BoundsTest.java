@@ -39,8 +39,66 @@ class BoundsTest {
   @Test
   void early_envelopes_of_a_session_are_bounded() {
     assertThat(early.add(session(1), from(1, 40_000, 0))).isTrue();
-    assertThat(early.add(session(1), from(2, 40_000, 0))).isFalse();
-    assertThat(early.add(session(2), from(2, 40_000, 0))).isTrue();
+    assertThat(early.add(session(1), from(1, 40_000, 0))).isFalse();
+    assertThat(early.add(session(2), from(1, 40_000, 0))).isTrue();
+  }
+
+  /** The second round of an ECDSA signature of 20 parties, and the first before it. */
+  @Test
+  void early_envelopes_hold_a_large_round_of_all_peers() {
+    for (int peer = 1; peer <= 19; peer++) {
+      assertThat(early.add(session(1), from(peer, 3_000, 0))).isTrue();
+      assertThat(early.add(session(1), from(peer, 45_000, 0))).isTrue();
+    }
+    assertThat(early.take(session(1))).hasSize(38);
+  }
+
+  @Test
+  void queued_envelopes_hold_a_large_round_of_all_peers_in_many_sessions() {
+    QueuedBytes queued = new QueuedBytes();
+    for (int number = 0; number < 32; number++) {
+      for (int peer = 1; peer <= 19; peer++) {
+        assertThat(queued.add(session(number), peer, new byte[45_000])).isTrue();
+      }
+    }
+  }
+
+  @Test
+  void queued_envelopes_of_a_sender_are_bounded_and_leave_room_for_others() {
+    QueuedBytes queued = new QueuedBytes();
+    byte[] envelope = new byte[60_000];
+    int ofSession = 0;
+    while (queued.add(session(0), 1, envelope)) {
+      ofSession++;
+    }
+    assertThat(ofSession).isEqualTo(QueuedBytes.MAX_SESSION_SENDER_BYTES / 60_064);
+    int number = 0;
+    while (queued.add(session(++number), 1, envelope)) {
+      assertThat(number).isLessThan(100);
+    }
+    assertThat(queued.add(session(0), 2, envelope)).as("another's share").isTrue();
+    queued.remove(session(0), 1, envelope);
+    assertThat(queued.add(session(number), 1, envelope)).as("room again").isTrue();
+    int empty = 0;
+    while (queued.add(session(9999), 3, new byte[0])) {
+      empty++;
+    }
+    assertThat(empty).as("an empty one costs, too").isLessThan(10_000);
+  }
+
+  @Test
+  void envelopes_of_a_session_whose_order_has_come_do_not_expire() {
+    early.add(session(1), from(1, 10, 0));
+    early.expect(session(1));
+    early.add(session(1), from(2, 10, 0));
+    early.expire(EarlyEnvelopes.WAIT_NANOS);
+    assertThat(early.take(session(1))).hasSize(2);
+    Arrived secret = new Arrived(1, new byte[] {1}, 0);
+    early.expect(session(2));
+    early.add(session(2), secret);
+    early.drop(session(2));
+    assertThat(secret.envelope()).containsOnly(0);
+    assertThat(early.isEmpty()).isTrue();
   }
 
   @Test
@@ -109,7 +167,7 @@ class BoundsTest {
                 }
               });
       WorkPool.Lane late = pool.lane();
-      late.giveWay();
+      late.priority(WorkPool.Priority.BACKGROUND);
       late.execute(() -> ran.add("late 1"));
       late.execute(
           () -> {

@@ -32,7 +32,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -91,8 +90,10 @@ class SessionDriverTest {
   private final FakeCore core = new FakeCore();
   private final Watch watch = new Watch();
   private final List<AuditEvent> audit = new CopyOnWriteArrayList<>();
+  private static final PresignatureLimits POOL =
+      new PresignatureLimits(2, 3, 2, Duration.ofMinutes(1));
   private SessionLimits limits =
-      new SessionLimits(8, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO);
+      new SessionLimits(8, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
   private @Nullable WorkPool pool;
   private @Nullable SessionDriver driver;
 
@@ -148,10 +149,12 @@ class SessionDriverTest {
     volatile boolean held;
     final List<CompletableFuture<Outcome>> waiting = new CopyOnWriteArrayList<>();
     final Set<SessionId> sessions = ConcurrentHashMap.newKeySet();
+    final List<AuditEvent> accepted = new CopyOnWriteArrayList<>();
 
     @Override
     public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
       CompletableFuture<Outcome> outcome = new CompletableFuture<>();
+      this.accepted.add(accepted);
       if (held) {
         waiting.add(outcome);
       } else {
@@ -160,13 +163,25 @@ class SessionDriverTest {
       }
       return outcome;
     }
+
+    @Override
+    public CompletionStage<Outcome> claimSession(SessionId session) {
+      return claimOnce(
+          new Claim(session, "", "", ByteString.EMPTY), AuditEvent.of("", "", "", Map.of()));
+    }
   }
 
   private static final class Shares implements KeyShareStore {
     final Map<String, KeyShare> shares = new ConcurrentHashMap<>();
-    final Map<String, Set<Integer>> excluded = new HashMap<>();
+    final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
+    final List<Exclusion> exclusions = new CopyOnWriteArrayList<>();
+    volatile @Nullable CompletableFuture<Boolean> heldExclusion;
     volatile boolean held;
     final List<CompletableFuture<Boolean>> waiting = new CopyOnWriteArrayList<>();
+
+    void put(KeyShare share) {
+      shares.put(share.key(), share);
+    }
 
     @Override
     public Optional<KeyShare> find(String key) {
@@ -208,8 +223,12 @@ class SessionDriverTest {
     }
 
     @Override
-    public CompletionStage<Boolean> exclude(String key, Set<Integer> parties, SessionId session) {
-      excluded.put(key, parties);
+    public CompletionStage<Boolean> exclude(Exclusion exclusion) {
+      excluded.put(exclusion.key(), exclusion.parties());
+      exclusions.add(exclusion);
+      if (heldExclusion != null) {
+        return heldExclusion;
+      }
       return CompletableFuture.completedFuture(true);
     }
   }
@@ -218,6 +237,8 @@ class SessionDriverTest {
     final List<String> ended = new CopyOnWriteArrayList<>();
     final List<String> dropped = new CopyOnWriteArrayList<>();
     final List<String> rounds = new CopyOnWriteArrayList<>();
+    final List<String> pool = new CopyOnWriteArrayList<>();
+    volatile int ready;
     volatile IntSupplier live = () -> 0;
 
     @Override
@@ -245,6 +266,26 @@ class SessionDriverTest {
     @Override
     public void dropped(String reason) {
       dropped.add(reason);
+    }
+
+    @Override
+    public void presignatureMade() {
+      pool.add("made");
+    }
+
+    @Override
+    public void presignatureUsed() {
+      pool.add("used");
+    }
+
+    @Override
+    public void presignatureDropped(String reason) {
+      pool.add(reason);
+    }
+
+    @Override
+    public void presignaturesReady(String key, int count) {
+      ready = count;
     }
 
     @Override
@@ -617,7 +658,7 @@ class SessionDriverTest {
 
   @Test
   void beyond_max_combining_a_session_ends_with_its_last_message() {
-    limits = new SessionLimits(8, 8, 0, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO);
+    limits = new SessionLimits(8, 8, 0, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     start();
     key(KeyShare.State.ACTIVE);
     SessionId session = give(signing(1, 2));
@@ -644,7 +685,7 @@ class SessionDriverTest {
 
   @Test
   void too_many_at_once_are_refused() {
-    limits = new SessionLimits(2, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO);
+    limits = new SessionLimits(2, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     start();
     key(KeyShare.State.ACTIVE);
     ledger.held = true;
@@ -682,7 +723,7 @@ class SessionDriverTest {
 
   @Test
   void too_many_of_one_requester_are_refused() {
-    limits = new SessionLimits(8, 1, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO);
+    limits = new SessionLimits(8, 1, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     start();
     key(KeyShare.State.ACTIVE);
     ledger.held = true;
@@ -695,6 +736,370 @@ class SessionDriverTest {
     awaitEnded("bls_sign_1 cancelled none");
     ledger.held = false;
     signs_alone();
+  }
+
+  // ---- ECDSA: private rounds, derivation, payloads, presignatures ------------------------------
+
+  private static final ByteString DIGEST = ByteString.copyFrom(new byte[32]);
+
+  private void ecdsaKey() {
+    ecdsaKey(KeyShare.State.ACTIVE, 1, "the request that made it");
+  }
+
+  private void ecdsaKey(KeyShare.State state, int epoch, String requestId) {
+    shares.put(
+        new KeyShare(
+            KEY,
+            epoch,
+            Scheme.SCHEME_ECDSA_SECP256K1,
+            state,
+            List.of(1, 2, 3),
+            KeyPublic.newBuilder()
+                .setKeyId(KEY)
+                .setThreshold(2)
+                .setEpoch(epoch)
+                .setPublicKey(FakeCore.ECDSA_KEY)
+                .setChainCode(ByteString.copyFrom(new byte[32]))
+                .build(),
+            ByteString.copyFromUtf8("share"),
+            new SessionId(ByteString.copyFrom(new byte[32])),
+            "coordinator",
+            "wallet",
+            requestId,
+            ByteString.copyFrom(new byte[32])));
+  }
+
+  private static SigningIntent.Builder ecdsaIntent(Integer... path) {
+    return SigningIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey(KEY)
+        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+        .addAllDerivationPath(List.of(path))
+        .setDigest(DIGEST)
+        .setNotAfter(Installation.in(Duration.ofMinutes(1)));
+  }
+
+  private static Order.Builder ecdsaSigning(SigningIntent.Builder intent) {
+    return order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, "sign", intent.build().toByteString())
+        .setThreshold(2)
+        .addSigningSet(1)
+        .addSigningSet(2);
+  }
+
+  private static Order.Builder presigning(Integer... path) {
+    return order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, "", ByteString.EMPTY)
+        .clearSignedIntent()
+        .setThreshold(2)
+        .addSigningSet(1)
+        .addSigningSet(2)
+        .addAllDerivationPath(List.of(path));
+  }
+
+  private static Order.Builder presigned(ByteString id, Integer... path) {
+    return ecdsaSigning(ecdsaIntent(path))
+        .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1)
+        .setPresignatureId(id);
+  }
+
+  private void bravoPlays(SessionId session, int rounds) {
+    for (int round = 1; round <= rounds; round++) {
+      envelope(session, ("round " + round).getBytes(StandardCharsets.UTF_8));
+    }
+  }
+
+  /** Makes one presignature; says its id. */
+  private ByteString presign(Integer... path) {
+    SessionId session = give(presigning(path));
+    bravoPlays(session, 2);
+    ByteString id = awaitReport(session).getCompleted().getPresignatureId();
+    awaitEnded("ecdsa_presign_1 completed none");
+    return id;
+  }
+
+  private RefusalReason awaitRefusal(SessionId session) {
+    return awaitReport(session).getRefused().getReason();
+  }
+
+  @Test
+  void three_rounds_of_which_the_observer_gets_the_last() {
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent(44, 7)));
+    bravoPlays(session, 2);
+    Installation.until("three messages", () -> net.sent.size() == 3);
+    assertThat(net.sent.stream().map(Sent::to))
+        .containsExactly(List.of(bravo), List.of(bravo), List.of(bravo, coordinator));
+    assertThat(LOG.list).filteredOn(t -> t.event() == Event.LAST_SENT).hasSize(1);
+    envelope(session, "round 3".getBytes(StandardCharsets.UTF_8));
+    awaitEnded("ecdsa_sign_1 completed none");
+    SessionConfig config = core.configs.element();
+    assertThat(config.getDerivationPathList()).containsExactly(44, 7);
+    assertThat(config.getPayload()).isEqualTo(DIGEST);
+    assertThat(watch.rounds)
+        .contains("ecdsa_sign_1 1 for bravo", "ecdsa_sign_1 2 for bravo", "ecdsa_sign_1 3");
+  }
+
+  /** A session still counts for the limit while it has something to send. */
+  @Test
+  void session_of_several_rounds_counts_until_its_last_message() {
+    limits = new SessionLimits(1, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    start();
+    ecdsaKey();
+    SessionId first = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(first);
+    bravoPlays(first, 1);
+    assertThat(awaitRefusal(give(ecdsaSigning(ecdsaIntent()))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_OVERLOADED);
+    envelope(first, "round 2".getBytes(StandardCharsets.UTF_8));
+    awaitMove(Event.LAST_SENT);
+    SessionId next = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(next);
+  }
+
+  @Test
+  void what_was_decoded_is_in_the_audit_record() {
+    ecdsaKey();
+    give(ecdsaSigning(ecdsaIntent(1, 2)));
+    Installation.until("it claims", () -> !ledger.accepted.isEmpty());
+    assertThat(ledger.accepted.getFirst().fields())
+        .containsEntry("payload", "digest")
+        .containsEntry("payload.01.digest", "0x" + "00".repeat(32))
+        .containsEntry("derivation_path", "m/1/2");
+  }
+
+  @Test
+  void payload_that_is_not_what_it_claims_is_refused() {
+    ecdsaKey();
+    SigningIntent.Builder intent =
+        ecdsaIntent().setEthereumTransaction(ByteString.copyFromUtf8("no transaction"));
+    assertThat(awaitRefusal(give(ecdsaSigning(intent))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_BAD_PAYLOAD);
+    assertThat(ledger.accepted).isEmpty();
+  }
+
+  @Test
+  void presignature_is_made_used_once_and_gone() {
+    ecdsaKey();
+    ByteString id = presign();
+    assertThat(watch.ready).isEqualTo(1);
+    assertThat(net.sent).filteredOn(s -> s.message().hasEnvelope()).hasSize(2);
+    net.sent.clear();
+    SessionId signing = give(presigned(id));
+    envelope(signing, ROUND_1);
+    awaitEnded("ecdsa_sign_presigned_1 completed none");
+    assertThat(net.sent.element().to()).containsExactly(bravo, coordinator);
+    SessionConfig config = List.copyOf(core.configs).getLast();
+    assertThat(config.getPresignatureId()).isEqualTo(id);
+    assertThat(config.getSealedPresignature()).isEqualTo(ByteString.copyFromUtf8("part of 1"));
+    assertThat(awaitRefusal(give(presigned(id))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    assertThat(watch.pool).containsExactly("made", "used");
+    assertThat(watch.ready).isZero();
+  }
+
+  @Test
+  void presignature_for_something_else_is_unknown_and_stays() {
+    ecdsaKey();
+    ByteString id = presign(1, 2);
+    List<Order.Builder> wrong =
+        List.of(
+            presigned(id),
+            presigned(id, 1),
+            presigned(id, 2, 1),
+            presigned(id, 1, 2).addSigningSet(3),
+            presigned(ByteString.copyFrom(new byte[32]), 1, 2));
+    for (Order.Builder order : wrong) {
+      assertThat(awaitRefusal(give(order)))
+          .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    }
+    ByteString ofOther = presigned(id, 1, 2).build().toByteString();
+    driver().onOrder(other, ofOther, null);
+    Sent refusal =
+        awaitSent(
+            "the other coordinator is refused",
+            m -> m.getReport().getSessionId().equals(SessionId.ofOrder(ofOther).bytes()));
+    assertThat(refusal.message().getReport().getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    assertThat(watch.pool).containsExactly("made");
+    SessionId right = give(presigned(id, 1, 2));
+    awaitEnvelope(right);
+  }
+
+  @Test
+  void presignature_is_burnt_before_the_claim_and_never_comes_back() {
+    ecdsaKey();
+    ByteString id = presign();
+    ledger.held = true;
+    SessionId signing = give(presigned(id));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    assertThat(awaitRefusal(give(presigned(id))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.REQUEST_ID_REUSED);
+    assertThat(awaitRefusal(signing)).isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED);
+    Installation.until("it is lost", () -> watch.pool.contains("not_started"));
+    assertThat(core.presignatures).as("the core keeps nothing for it").isEmpty();
+    assertThat(awaitRefusal(give(presigned(id))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+  }
+
+  @Test
+  void order_that_may_not_be_signed_costs_no_presignature() {
+    ecdsaKey();
+    ByteString id = presign();
+    Order.Builder bad =
+        ecdsaSigning(ecdsaIntent().setEthereumTransaction(ByteString.copyFromUtf8("x")))
+            .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1)
+            .setPresignatureId(id);
+    assertThat(awaitRefusal(give(bad))).isEqualTo(RefusalReason.REFUSAL_REASON_BAD_PAYLOAD);
+    awaitEnvelope(give(presigned(id)));
+  }
+
+  @Test
+  void pool_has_limits_of_its_own() {
+    limits = new SessionLimits(2, 1, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    start();
+    ecdsaKey();
+    SessionId first = give(presigning());
+    awaitEnvelope(first);
+    SessionId second = give(presigning());
+    awaitEnvelope(second);
+    assertThat(awaitRefusal(give(presigning()))).isEqualTo(RefusalReason.REFUSAL_REASON_OVERLOADED);
+    awaitEnvelope(give(ecdsaSigning(ecdsaIntent())));
+    bravoPlays(first, 2);
+    bravoPlays(second, 2);
+    Installation.until("both are ready", () -> watch.ready == 2);
+    Installation.until("they have ended", () -> live() == 1);
+    assertThat(awaitRefusal(give(presigning()))).isEqualTo(RefusalReason.REFUSAL_REASON_POOL_FULL);
+    driver().onCancel(other, first);
+    driver().onCancel(bravo, first);
+    assertThat(watch.ready).isEqualTo(2);
+    driver().onCancel(coordinator, first);
+    assertThat(watch.pool).contains("cancelled");
+    assertThat(watch.ready).isEqualTo(1);
+    Installation.until("the refused one has ended", () -> live() == 1);
+    awaitEnvelope(give(presigning()));
+  }
+
+  @Test
+  void failed_presigning_gives_its_room_back() {
+    ecdsaKey();
+    for (int attempt = 0; attempt < 3; attempt++) {
+      SessionId session = give(presigning());
+      awaitEnvelope(session);
+      driver().onCancel(coordinator, session);
+      assertThat(awaitReport(session).getTimedOut().getMissingList()).containsExactly(2);
+      Installation.until("it has ended", () -> live() == 0);
+    }
+    presign();
+  }
+
+  @Test
+  void presignature_has_an_age() {
+    limits =
+        new SessionLimits(
+            8,
+            8,
+            8,
+            Duration.ofSeconds(60),
+            Duration.ZERO,
+            Duration.ZERO,
+            new PresignatureLimits(2, 2, 2, Duration.ofNanos(1)));
+    start();
+    ecdsaKey();
+    presign();
+    Installation.until("it is dropped", () -> watch.pool.contains("aged"));
+    assertThat(core.presignatures).isEmpty();
+    assertThat(watch.ready).isZero();
+  }
+
+  @Test
+  void presigning_needs_the_key_as_it_is() {
+    assertThat(awaitRefusal(give(presigning())))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_UNKNOWN_KEY);
+    ecdsaKey(KeyShare.State.PROVISIONAL, 1, "request");
+    assertThat(awaitRefusal(give(presigning()))).isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
+    ecdsaKey();
+    assertThat(awaitRefusal(give(presigning().setEpoch(2))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+    assertThat(awaitRefusal(give(presigning().setThreshold(1))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_ORDER_MISMATCH);
+    List<Order.Builder> malformed =
+        List.of(
+            presigning(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+            presigning(-1),
+            presigning().setSignedIntent(SignedIntent.getDefaultInstance()),
+            presigning().setPresignatureId(DIGEST),
+            presigned(DIGEST).clearPresignatureId(),
+            presigned(DIGEST.substring(1)),
+            presigned(DIGEST).addDerivationPath(1),
+            ecdsaSigning(ecdsaIntent()).setPresignatureId(DIGEST),
+            ecdsaSigning(ecdsaIntent()).clearSignedIntent());
+    for (Order.Builder order : malformed) {
+      assertThat(awaitRefusal(give(order))).isEqualTo(RefusalReason.REFUSAL_REASON_MALFORMED_ORDER);
+    }
+    assertThat(core.started.get()).isZero();
+  }
+
+  /** The share without the cheat is on disk before anybody is told, and what runs with it stops. */
+  @Test
+  void share_is_replaced_before_a_failed_transfer_check_is_reported() {
+    ecdsaKey();
+    ByteString ready = presign();
+    SessionId running = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(running);
+    SessionId cheated = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(cheated);
+    shares.heldExclusion = new CompletableFuture<>();
+    envelope(cheated, FakeCore.CHEAT);
+    assertThat(awaitRefusal(running)).isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
+    assertThat(net.sent)
+        .noneMatch(s -> s.message().getReport().getSessionId().equals(cheated.bytes()));
+    assertThat(shares.exclusions.getFirst())
+        .isEqualTo(
+            new KeyShareStore.Exclusion(
+                KEY, Set.of(2), cheated, 1, ByteString.copyFromUtf8("share without 2")));
+    shares.heldExclusion.complete(true);
+    SessionReport report = awaitReport(cheated);
+    assertThat(report.getAborted().getCulpritsList()).containsExactly(2);
+    assertThat(report.getAborted().getSealedShare().isEmpty()).isTrue();
+    assertThat(watch.pool).contains("excluded");
+    assertThat(awaitRefusal(give(presigned(ready))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
+  }
+
+  @Test
+  void exclusion_that_cannot_be_stored_is_reported_all_the_same() {
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(session);
+    shares.heldExclusion = CompletableFuture.failedFuture(new IllegalStateException("disk full"));
+    envelope(session, FakeCore.CHEAT);
+    assertThat(awaitReport(session).hasAborted()).isTrue();
+    awaitEnded("ecdsa_sign_1 aborted transfer_check_failed");
+  }
+
+  @Test
+  void exclusion_being_stored_is_not_waited_for_at_the_end() {
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(session);
+    shares.heldExclusion = new CompletableFuture<>();
+    envelope(session, FakeCore.CHEAT);
+    awaitMove(Event.EXCLUDE);
+    driver().close();
+    assertThat(watch.ended).containsExactly("ecdsa_sign_1 stopped none");
+  }
+
+  /** Exclusion while the session only waits for its result. */
+  @Test
+  void culprit_of_the_last_round_is_excluded_too() {
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(session);
+    bravoPlays(session, 2);
+    awaitMove(Event.LAST_SENT);
+    envelope(session, FakeCore.POISON);
+    awaitEnded("ecdsa_sign_1 aborted wrong_share");
+    assertThat(shares.excluded(KEY)).containsExactly(2);
   }
 
   // ---- a key that is not active yet ------------------------------------------------------------
@@ -813,6 +1218,7 @@ class SessionDriverTest {
     SessionId first = give(order);
     bravoPlays(first);
     awaitEnded("bls_keygen_1 completed none");
+    awaitReport(first);
     net.sent.clear();
     ByteString again =
         order.setCoordinatorNonce(ByteString.copyFrom(new byte[32])).build().toByteString();

@@ -11,6 +11,7 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.session.ClaimLedger.Claim;
 import io.coterie.signer.session.ClaimLedger.Outcome;
 import io.coterie.signer.session.KeyShare;
+import io.coterie.signer.session.KeyShareStore.Exclusion;
 import io.coterie.signer.session.SessionId;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -224,11 +225,56 @@ class PartyStoreTest {
     open();
   }
 
+  private static Exclusion exclusion(int session, Integer... parties) {
+    return new Exclusion(
+        "keys/a", Set.of(parties), new SessionId(bytes32(session)), 1, ByteString.EMPTY);
+  }
+
+  @Test
+  void session_without_request_is_claimed_once() {
+    SessionId session = new SessionId(bytes32(1));
+    assertThat(get(store.claimSession(session))).isEqualTo(Outcome.CLAIMED);
+    assertThat(get(store.claimSession(session))).isEqualTo(Outcome.SESSION_REPLAYED);
+    reopen();
+    assertThat(get(store.claimSession(session))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
+  }
+
+  @Test
+  void share_is_replaced_with_the_exclusion() {
+    KeyShare share = share("keys/a", 1);
+    get(store.storeProvisional(share, event("stored")));
+    get(store.activate(share, event("active")));
+    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
+    ByteString without = ByteString.copyFromUtf8("sealed without party 2");
+    get(store.exclude(new Exclusion("keys/a", Set.of(2), new SessionId(bytes32(5)), 1, without)));
+    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(without);
+    reopen();
+    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(without);
+    assertThat(store.excluded("keys/a")).containsExactly(2);
+  }
+
+  @Test
+  void share_of_another_epoch_is_not_replaced() {
+    KeyShare share = share("keys/a", 1);
+    get(store.storeProvisional(share, event("stored")));
+    get(store.activate(share, event("active")));
+    get(
+        store.exclude(
+            new Exclusion(
+                "keys/a",
+                Set.of(2),
+                new SessionId(bytes32(5)),
+                2,
+                ByteString.copyFromUtf8("of a later epoch"))));
+    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
+  }
+
   @Test
   void exclusions_stay() {
     assertThat(store.excluded("keys/a")).isEmpty();
-    get(store.exclude("keys/a", Set.of(2), new SessionId(bytes32(1))));
-    get(store.exclude("keys/a", Set.of(2, 3), new SessionId(bytes32(2))));
+    get(store.exclude(exclusion(1, 2)));
+    get(store.exclude(exclusion(2, 2, 3)));
     assertThat(store.excluded("keys/a")).containsExactlyInAnyOrder(2, 3);
     reopen();
     assertThat(store.excluded("keys/a")).containsExactlyInAnyOrder(2, 3);

@@ -1,0 +1,203 @@
+package io.coterie.signer.session;
+
+import com.google.protobuf.ByteString;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+
+/**
+ * The presignatures that are ready at this party, in memory only: they live and die with the
+ * process, so that no restart, crash or restored store brings one back (docs/adr/0006). What was
+ * taken out never returns. Thread-safe.
+ */
+final class PresignaturePool {
+  private final PresignatureLimits limits;
+  private final Consumer<ByteString> discard;
+  private final SessionTelemetry telemetry;
+
+  /** By id, oldest first. */
+  private final Map<ByteString, Presignature> ready = new LinkedHashMap<>();
+
+  private final Map<String, Load> loads = new HashMap<>();
+  private int running;
+
+  /** Why room was not given. */
+  enum Shortage {
+    /** None: there is room, and it is taken now. */
+    NONE,
+    /** As many are ready as may be. */
+    FULL,
+    /** As many are being made as may be. */
+    BUSY
+  }
+
+  /** Why a presignature was never used. */
+  enum Drop {
+    /** Older than allowed. */
+    AGED,
+    /** The key has new shares. */
+    REFRESHED,
+    /** One of its parties is excluded from the key. */
+    EXCLUDED,
+    /** The coordinator that ordered it does not want it any more. */
+    CANCELLED,
+    /** Another of the same id came. */
+    DUPLICATE,
+    /** It was taken for a signing that did not start. */
+    NOT_STARTED;
+
+    /** As in metrics. */
+    final String label = name().toLowerCase(Locale.ROOT);
+  }
+
+  private static final class Load {
+    int ready;
+    int running;
+  }
+
+  /**
+   * @param discard told the ids of those that are dropped, so that nothing is kept for them
+   */
+  PresignaturePool(
+      PresignatureLimits limits, Consumer<ByteString> discard, SessionTelemetry telemetry) {
+    this.limits = limits;
+    this.discard = discard;
+    this.telemetry = telemetry;
+  }
+
+  /** Takes room for one that is about to be made; {@link #release} gives it back. */
+  synchronized Shortage reserve(String key) {
+    if (running >= limits.maxRunning()) {
+      return Shortage.BUSY;
+    }
+    Load load = loads.getOrDefault(key, new Load());
+    if (load.ready + load.running >= limits.maxPerKey()
+        || ready.size() + running >= limits.maxTotal()) {
+      return Shortage.FULL;
+    }
+    loads.put(key, load);
+    load.running++;
+    running++;
+    return Shortage.NONE;
+  }
+
+  /** The session that {@link #reserve} was for has ended. */
+  synchronized void release(String key) {
+    Load load = load(key);
+    load.running--;
+    running--;
+    forgetIfEmpty(key, load);
+  }
+
+  /**
+   * One is ready. It takes the room that its session has reserved, which is to be released after.
+   *
+   * @return false if it was dropped
+   */
+  boolean put(Presignature made) {
+    synchronized (this) {
+      if (ready.putIfAbsent(made.id(), made) == null) {
+        Load load = load(made.key());
+        load.ready++;
+        telemetry.presignatureMade();
+        telemetry.presignaturesReady(made.key(), load.ready);
+        return true;
+      }
+    }
+    // Whose part the vault has under that id now, nobody knows: neither is used.
+    drop(Drop.DUPLICATE, p -> p.id().equals(made.id()));
+    return false;
+  }
+
+  /**
+   * Takes one out, for ever, if it is what a signing needs. One that is for something else stays.
+   */
+  synchronized Optional<Presignature> take(SessionPlan plan, String coordinator) {
+    Presignature found = ready.get(plan.presignatureId());
+    if (found == null || !found.fits(plan, coordinator)) {
+      return Optional.empty();
+    }
+    ready.remove(found.id());
+    countTaken(found);
+    return Optional.of(found);
+  }
+
+  /** One that was taken was used. */
+  void used() {
+    telemetry.presignatureUsed();
+  }
+
+  /** One that was taken was not used, and never will be. */
+  void burn(Presignature taken) {
+    discard.accept(taken.id());
+    telemetry.presignatureDropped(Drop.NOT_STARTED.label);
+  }
+
+  /** The key has new shares; what was made from older ones is worthless. */
+  void refreshed(String key, int epoch) {
+    drop(Drop.REFRESHED, p -> p.key().equals(key) && p.epoch() != epoch);
+  }
+
+  /** No presignature of the key with one of these parties will ever be used. */
+  void excluded(String key, Predicate<Integer> party) {
+    drop(Drop.EXCLUDED, p -> p.key().equals(key) && p.parties().stream().anyMatch(party));
+  }
+
+  /** The coordinator does not want what a session of its own has made. */
+  void cancelled(SessionId session, String coordinator) {
+    drop(Drop.CANCELLED, p -> p.session().equals(session) && p.coordinator().equals(coordinator));
+  }
+
+  /** Drops what is older than allowed. */
+  void expire(long nowNanos) {
+    long age = limits.maxAge().toNanos();
+    drop(Drop.AGED, p -> nowNanos - p.madeNanos() >= age);
+  }
+
+  private void drop(Drop reason, Predicate<Presignature> which) {
+    List<Presignature> dropped = new ArrayList<>();
+    synchronized (this) {
+      Iterator<Presignature> all = ready.values().iterator();
+      while (all.hasNext()) {
+        Presignature next = all.next();
+        if (which.test(next)) {
+          all.remove();
+          countTaken(next);
+          dropped.add(next);
+        }
+      }
+    }
+    for (Presignature each : dropped) {
+      discard.accept(each.id());
+      telemetry.presignatureDropped(reason.label);
+    }
+  }
+
+  private void countTaken(Presignature out) {
+    Load load = load(out.key());
+    load.ready--;
+    telemetry.presignaturesReady(out.key(), load.ready);
+    forgetIfEmpty(out.key(), load);
+  }
+
+  private Load load(String key) {
+    Load load = loads.get(key);
+    if (load == null) {
+      throw new IllegalStateException("nothing is counted for " + key);
+    }
+    return load;
+  }
+
+  private void forgetIfEmpty(String key, Load load) {
+    if (load.ready == 0 && load.running == 0) {
+      loads.remove(key);
+    }
+  }
+}

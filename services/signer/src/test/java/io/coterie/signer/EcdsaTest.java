@@ -1,0 +1,301 @@
+package io.coterie.signer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.proto.core.v1.Done;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.signer.session.SessionId;
+import java.io.IOException;
+import java.math.BigInteger;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.bouncycastle.asn1.x9.X9ECParameters;
+import org.bouncycastle.crypto.ec.CustomNamedCurves;
+import org.bouncycastle.crypto.params.ECDomainParameters;
+import org.bouncycastle.crypto.params.ECPublicKeyParameters;
+import org.bouncycastle.crypto.signers.ECDSASigner;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Three signers with the native core make ECDSA signatures that an outside verifier accepts. */
+class EcdsaTest {
+  private static final String KEY = "keys/main";
+  private static final X9ECParameters CURVE = CustomNamedCurves.getByName("secp256k1");
+
+  /**
+   * The body of the last round: nonce point, then two scalars. Such envelopes have no signature.
+   */
+  private static final int LAST_BODY_BYTES = 33 + 2 * 32;
+
+  @TempDir Path folder;
+  private NativeParties cores;
+  private Installation i;
+
+  /** What was broadcast in the last rounds, by session: its nonce points. */
+  private final Map<ByteString, Set<ByteString>> noncePoints = new HashMap<>();
+
+  @BeforeEach
+  void start() {
+    cores = new NativeParties();
+    i = new Installation(folder, cores.evidence(), cores::open);
+    i.limits = Installation.quick();
+    i.start();
+    i.createEcdsaKey(KEY, 2);
+    i.network.tap(
+        (_, to, body) -> {
+          logNoncePoint(to.partyId() == 0, body);
+          return body;
+        });
+  }
+
+  @AfterEach
+  void stop() {
+    i.close();
+    cores.close();
+  }
+
+  private void logNoncePoint(boolean toCoordinator, byte[] body) {
+    try {
+      PartyMessage message = PartyMessage.parseFrom(body);
+      if (toCoordinator && message.hasEnvelope()) {
+        SessionEnvelope envelope = message.getEnvelope();
+        int at = envelope.getEnvelope().size() - LAST_BODY_BYTES;
+        synchronized (noncePoints) {
+          noncePoints
+              .computeIfAbsent(envelope.getSessionId(), _ -> new HashSet<>())
+              .add(envelope.getEnvelope().substring(at, at + 33));
+        }
+      }
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private KeyPublic keyPublic() {
+    return i.party("alpha").store.find(KEY).orElseThrow().keyPublic();
+  }
+
+  private static ByteString digest() {
+    byte[] digest = new byte[32];
+    new SecureRandom().nextBytes(digest);
+    return ByteString.copyFrom(digest);
+  }
+
+  private Order.Builder order(ProtocolId protocol, int... set) {
+    return i.coordinator.order(protocol, KEY, 2, set).setEpoch(keyPublic().getEpoch());
+  }
+
+  private static List<Integer> path(Integer... numbers) {
+    return List.of(numbers);
+  }
+
+  /** Signs a digest, with a presignature if there is an id, and verifies outside. */
+  private Done sign(ByteString presignature, List<Integer> path, int... set) {
+    ByteString digest = digest();
+    ProtocolId protocol =
+        presignature.isEmpty()
+            ? ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1
+            : ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1;
+    SessionId session =
+        i.coordinator.give(
+            order(protocol, set)
+                .setPresignatureId(presignature)
+                .setSignedIntent(
+                    i.signed(i.digestIntent(KEY, digest, path.toArray(Integer[]::new))))
+                .build());
+    Done done =
+        NativeParties.combine(
+            i,
+            session,
+            SessionConfig.newBuilder()
+                .setProtocol(protocol)
+                .setThreshold(2)
+                .setKeyId(KEY)
+                .setEpoch(keyPublic().getEpoch())
+                .setPayload(digest)
+                .addAllDerivationPath(path)
+                .setPresignatureId(presignature)
+                .setKeyPublic(keyPublic()),
+            set);
+    assertThat(verifies(done.getSignature(), digest, path)).isTrue();
+    assertThat(verifies(done.getSignature(), digest(), path)).isFalse();
+    return done;
+  }
+
+  private boolean verifies(ByteString signature, ByteString digest, List<Integer> path) {
+    assertThat(signature.size()).isEqualTo(64);
+    BigInteger r = new BigInteger(1, signature.substring(0, 32).toByteArray());
+    BigInteger s = new BigInteger(1, signature.substring(32).toByteArray());
+    assertThat(s.shiftLeft(1)).as("low s").isLessThan(CURVE.getN());
+    ByteString child =
+        ExtendedPublicKey.of(keyPublic().getPublicKey(), keyPublic().getChainCode())
+            .derive(path)
+            .publicKey();
+    ECDSASigner verifier = new ECDSASigner();
+    verifier.init(
+        false,
+        new ECPublicKeyParameters(
+            CURVE.getCurve().decodePoint(child.toByteArray()), new ECDomainParameters(CURVE)));
+    return verifier.verifySignature(digest.toByteArray(), r, s);
+  }
+
+  /** Makes a presignature; says its id, which all parties report. */
+  private ByteString presign(List<Integer> path, int... set) {
+    SessionId session =
+        i.coordinator.give(
+            order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, set).addAllDerivationPath(path).build());
+    Set<ByteString> ids = new HashSet<>();
+    for (int party : set) {
+      var report = i.coordinator.awaitFrom(NativeParties.NAMES.get(party - 1), session).report();
+      assertThat(report.hasCompleted()).as(report.toString()).isTrue();
+      ids.add(report.getCompleted().getPresignatureId());
+    }
+    assertThat(ids).hasSize(1);
+    return ids.iterator().next();
+  }
+
+  private RefusalReason refusalOf(ByteString presignature, String party, int... set) {
+    SessionId session =
+        i.coordinator.give(
+            order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1, set)
+                .setPresignatureId(presignature)
+                .setSignedIntent(i.signed(i.digestIntent(KEY, digest())))
+                .build());
+    return i.coordinator.awaitFrom(party, session).report().getRefused().getReason();
+  }
+
+  @Test
+  void every_quorum_signs_with_the_key_and_its_descendants() {
+    assertThat(keyPublic().getChainCode().size()).isEqualTo(32);
+    for (int[] set : new int[][] {{1, 2}, {1, 3}, {2, 3}, {1, 2, 3}}) {
+      sign(ByteString.EMPTY, path(), set);
+      sign(ByteString.EMPTY, path(44, 60, 0), set);
+    }
+    assertThat(i.coordinator.envelopes).as("no private message reached it").hasSize(18 + 9);
+  }
+
+  @Test
+  void presignatures_sign_once() {
+    ByteString first = presign(path(), 1, 2);
+    ByteString second = presign(path(7), 1, 2, 3);
+    assertThat(second).isNotEqualTo(first);
+    sign(second, path(7), 1, 2, 3);
+    sign(first, path(), 1, 2);
+    assertThat(refusalOf(first, "alpha", 1, 2))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    assertThat(i.party("alpha").meters.get("coterie.presignatures.used").counter().count())
+        .isEqualTo(2);
+    assertThat(
+            i.party("alpha")
+                .meters
+                .get("coterie.presignatures.ready")
+                .tag("key", KEY)
+                .gauge()
+                .value())
+        .isZero();
+  }
+
+  @Test
+  void restart_leaves_no_presignature() {
+    ByteString made = presign(path(), 1, 2);
+    i.restart("bravo");
+    assertThat(refusalOf(made, "bravo", 1, 2))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    sign(presign(path(), 1, 2), path(), 1, 2);
+  }
+
+  /**
+   * A signer is stopped, its store is put back as it was 50 signatures earlier, and more is signed:
+   * nothing that may be used once is seen twice.
+   */
+  @Test
+  void restored_store_brings_nothing_back() throws Exception {
+    i.restart("alpha"); // so that everything is in its file, and the copy is whole
+    i.party("alpha").kill();
+    Path copy = folder.resolve("copy");
+    copyFolder(folder.resolve("alpha"), copy);
+    i.parties.set(0, i.startParty("alpha"));
+
+    Set<ByteString> ids = new HashSet<>();
+    List<ByteString> left = new ArrayList<>();
+    for (int number = 0; number < 10; number++) {
+      left.add(presign(path(), 1, 2));
+    }
+    ids.addAll(left);
+    signMany(50, ids);
+    SessionId before =
+        i.coordinator.give(
+            order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, 1, 2)
+                .setSignedIntent(i.signed(i.digestIntent(KEY, digest())))
+                .build());
+    Installation.until("it is signed", () -> i.coordinator.partials(before) == 2);
+
+    i.party("alpha").kill();
+    deleteFolder(folder.resolve("alpha"));
+    copyFolder(copy, folder.resolve("alpha"));
+    i.parties.set(0, i.startParty("alpha"));
+    for (ByteString old : left) {
+      assertThat(refusalOf(old, "alpha", 1, 2))
+          .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    }
+    signMany(60, ids);
+
+    assertThat(ids).as("no id is given twice").hasSize(10 + 25 + 30);
+    List<ByteString> points = new ArrayList<>();
+    noncePoints.forEach(
+        (session, ofSession) -> {
+          assertThat(ofSession).as("the parties of a session agree").hasSize(1);
+          points.addAll(ofSession);
+        });
+    assertThat(points).hasSizeGreaterThanOrEqualTo(111).doesNotHaveDuplicates();
+  }
+
+  /** Signatures of two parties, every second one with a presignature. */
+  private void signMany(int count, Set<ByteString> ids) {
+    for (int number = 0; number < count; number++) {
+      if (number % 2 == 0) {
+        ByteString id = presign(path(), 1, 2);
+        ids.add(id);
+        sign(id, path(), 1, 2);
+      } else {
+        sign(ByteString.EMPTY, path(), 1, 2);
+      }
+    }
+  }
+
+  private static void copyFolder(Path from, Path to) throws IOException {
+    Files.createDirectories(to);
+    try (Stream<Path> files = Files.list(from)) {
+      for (Path file : files.toList()) {
+        Files.copy(file, to.resolve(file.getFileName()));
+      }
+    }
+  }
+
+  private static void deleteFolder(Path folder) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      for (Path file : files.toList()) {
+        Files.delete(file);
+      }
+    }
+  }
+}

@@ -1,0 +1,107 @@
+package io.coterie.signer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.mpc.MpcSession;
+import io.coterie.mpc.NativeMpcCore;
+import io.coterie.mpc.Vault;
+import io.coterie.proto.core.v1.Done;
+import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
+import io.coterie.signer.nativecore.VaultCore;
+import io.coterie.signer.session.ProtocolCore;
+import io.coterie.signer.session.SessionId;
+import java.security.SecureRandom;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/** The native core for each party of an installation, with a vault of its own. */
+final class NativeParties implements AutoCloseable {
+  static final List<String> NAMES = List.of("alpha", "bravo", "charlie");
+
+  private final NativeMpcCore nativeCore = NativeMpcCore.load();
+  private final Map<String, byte[]> dataKeys = new HashMap<>();
+  private final Map<String, Vault.SealedIdentity> identities = new HashMap<>();
+  private final Map<String, Vault> vaults = new HashMap<>();
+  private final Map<String, ProtocolCore> cores = new HashMap<>();
+
+  NativeParties() {
+    for (String name : NAMES) {
+      byte[] dataKey = new byte[32];
+      new SecureRandom().nextBytes(dataKey);
+      dataKeys.put(name, dataKey);
+      try (Vault vault = nativeCore.openVault(dataKey.clone())) {
+        identities.put(name, vault.createIdentity(name));
+      }
+    }
+  }
+
+  Map<String, byte[]> evidence() {
+    Map<String, byte[]> keys = new HashMap<>();
+    identities.forEach((name, identity) -> keys.put(name, identity.evidenceKey()));
+    return keys;
+  }
+
+  /** Opens a party's vault as a new process does. */
+  ProtocolCore open(String name) {
+    Vault before = vaults.remove(name);
+    if (before != null) {
+      before.close();
+    }
+    Vault vault = nativeCore.openVault(Objects.requireNonNull(dataKeys.get(name)).clone());
+    vaults.put(name, vault);
+    ProtocolCore core = new VaultCore(vault, Objects.requireNonNull(identities.get(name)).sealed());
+    cores.put(name, core);
+    return core;
+  }
+
+  /** The core that a party has now. */
+  ProtocolCore core(String name) {
+    return Objects.requireNonNull(cores.get(name));
+  }
+
+  /** A member as the core knows it. */
+  static Party party(Installation i, int id) {
+    return Party.newBuilder()
+        .setId(id)
+        .setEvidenceKey(
+            ByteString.copyFrom(i.network.roster().byPartyId(id).orElseThrow().evidenceKey()))
+        .build();
+  }
+
+  /**
+   * What the coordinator's observer combines from the envelopes that came to it.
+   *
+   * @param config of the session, but for its id and its parties
+   */
+  static Done combine(Installation i, SessionId session, SessionConfig.Builder config, int... set) {
+    config.setSessionId(session.bytes());
+    for (int id : set) {
+      config.addParties(party(i, id));
+    }
+    Installation.until(
+        "partials of " + session, () -> i.coordinator.partials(session) == set.length);
+    try (MpcSession observer = NativeMpcCore.load().observe(config.build())) {
+      for (var envelope : i.coordinator.envelopes) {
+        if (envelope.session().equals(session.bytes())) {
+          Step step = observer.handle(envelope.sender().partyId(), envelope.envelope());
+          assertThat(step.hasAbort()).as(step.toString()).isFalse();
+          if (step.hasDone()) {
+            return step.getDone();
+          }
+        }
+      }
+    }
+    throw new AssertionError("no signature");
+  }
+
+  @Override
+  public void close() {
+    vaults.values().forEach(Vault::close);
+    assertThat(nativeCore.openHandles()).as("every session is closed").isZero();
+  }
+}
