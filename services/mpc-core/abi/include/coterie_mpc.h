@@ -108,8 +108,8 @@ mpc_code mpc_identity_create(const mpc_vault *vault, mpc_view party_name, mpc_bu
 /*
  * Starts one session.
  * vault: null only for an observer. config: coterie.core.v1.SessionConfig; a field that the protocol does not take must be
- * empty. sealed_identity: for key generation and refresh; not looked at otherwise. sealed_share: for signing with it,
- * presigning and refresh; empty otherwise.
+ * empty. sealed_identity: for key generation, refresh and reshare; not looked at otherwise. sealed_share: for signing with
+ * it, presigning, refresh, and dealing in a reshare; empty otherwise.
  * A presignature is sealed under a random key of its own that only this vault has. The start of a session that is to use
  * it destroys that key, whatever comes of the session: the same blob never opens again, nor in another vault, even one of
  * the same data key.

@@ -7,7 +7,7 @@ use engine::wire::Writer;
 use engine::{Abort, AbortCause, PartyId, SetupError, Threshold};
 use protocols::ecdsa::{
     DerivationPath, FAMILY, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh,
-    SignInput, SignPayload, Signature, Signing, decode_point, encode_point,
+    Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, decode_point, encode_point,
 };
 
 use crate::inputs::{Inputs, SealedShare};
@@ -62,6 +62,37 @@ impl Offered for Refresh {
 
     fn done(share: KeyShare, key: &mut Arc<DataKey>) -> proto::Done {
         share_done(&share, key)
+    }
+}
+
+impl Offered for Reshare {
+    /// Seals the share.
+    type Kept = Arc<DataKey>;
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        inputs.party_only()?;
+        let (dealers, receivers) = inputs.roles()?;
+        let base = key_public(&inputs.key_public()?)?;
+        let sealed_share = if inputs.is_one_of(&dealers) {
+            let mut share = inputs.sealed_share(FAMILY)?;
+            // The configuration has the new one.
+            share.label.threshold = base.threshold;
+            Some(share)
+        } else {
+            None
+        };
+        let mut settings = inputs.settings::<Self>(ReshareTerms { dealers, receivers, base }.encode())?;
+        let identity = Some(inputs.identity()?);
+        let input = sealed_share.as_ref().map(open).transpose()?;
+        settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
+        Ok(Prepared { settings, identity, input, kept: Arc::clone(&inputs.vault()?.key) })
+    }
+
+    fn done(Reshared { public, share }: Reshared, key: &mut Arc<DataKey>) -> proto::Done {
+        match share {
+            Some(share) => share_done(&share, key),
+            None => proto::Done { key_public: Some(key_public_message(&public)), ..proto::Done::default() },
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use engine::seal::{DataKey, ShareLabel};
 use engine::session::Protocol;
 use engine::{
-    EvidenceKey, EvidencePublicKey, PartyId, RosterEntry, SessionId, SessionSettings, SetupError, Threshold,
+    EvidenceKey, EvidencePublicKey, PartyId, PartySet, RosterEntry, SessionId, SessionSettings, SetupError,
+    Threshold,
 };
 
 use crate::proto;
@@ -106,6 +107,16 @@ impl<'a> Inputs<'a> {
         if blob.is_empty() { Err(SetupError::PresignatureMissing) } else { Ok(blob) }
     }
 
+    /// Those that deal in a reshare, and those that receive.
+    pub(crate) fn roles(&mut self) -> Result<(PartySet, PartySet), SetupError> {
+        Ok((party_set(&take(&mut self.config.dealers))?, party_set(&take(&mut self.config.receivers))?))
+    }
+
+    /// Whether this party is one of `parties`.
+    pub(crate) fn is_one_of(&self, parties: &PartySet) -> bool {
+        PartyId::new(self.config.own).is_some_and(|own| parties.contains(own))
+    }
+
     /// The settings of a session of `P` about `payload`, once everything that `P` takes has been taken.
     pub(crate) fn settings<P: Protocol>(&mut self, payload: Vec<u8>) -> Result<SessionSettings, SetupError> {
         let config = take(&mut self.config);
@@ -113,7 +124,9 @@ impl<'a> Inputs<'a> {
             || config.key_public.is_some()
             || !config.derivation_path.is_empty()
             || !config.presignature_id.is_empty()
-            || !config.sealed_presignature.is_empty();
+            || !config.sealed_presignature.is_empty()
+            || !config.dealers.is_empty()
+            || !config.receivers.is_empty();
         if left_over {
             return Err(SetupError::InputUnexpected);
         }
@@ -140,6 +153,16 @@ impl<'a> Inputs<'a> {
             payload,
         })
     }
+}
+
+fn party_set(numbers: &[u32]) -> Result<PartySet, SetupError> {
+    if !numbers.is_sorted_by(|a, b| a < b) {
+        return Err(SetupError::PartiesNotAscending);
+    }
+    if numbers.len() > engine::MAX_PARTIES {
+        return Err(SetupError::PartyCount);
+    }
+    numbers.iter().map(|number| PartyId::new(*number).ok_or(SetupError::PartyIdRange)).collect()
 }
 
 /// Evidence keys matter, and are looked at, only where envelopes are signed.

@@ -25,6 +25,8 @@ pub enum ProtocolId {
     EcdsaSignPresigned1 = 6,
     /// New shares for the same parties.
     EcdsaRefresh1 = 7,
+    /// New shares for other parties or another threshold.
+    EcdsaReshare1 = 8,
 }
 
 /// `Party`.
@@ -65,7 +67,7 @@ pub struct SessionConfig {
     /// What is signed.
     #[prost(bytes = "vec", tag = "8")]
     pub payload: Vec<u8>,
-    /// For an observer.
+    /// For an observer, and in a reshare.
     #[prost(message, optional, tag = "9")]
     pub key_public: Option<KeyPublic>,
     /// Non-hardened.
@@ -77,6 +79,12 @@ pub struct SessionConfig {
     /// Of a party that signs with one.
     #[prost(bytes = "vec", tag = "12")]
     pub sealed_presignature: Vec<u8>,
+    /// Reshare.
+    #[prost(uint32, repeated, tag = "13")]
+    pub dealers: Vec<u32>,
+    /// Reshare.
+    #[prost(uint32, repeated, tag = "14")]
+    pub receivers: Vec<u32>,
 }
 
 /// `KeyPublic`.

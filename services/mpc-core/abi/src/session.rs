@@ -65,6 +65,7 @@ const REGISTRY: &[(u16, Start)] = &[
     entry::<protocols::ecdsa::Presigning>(),
     entry::<protocols::ecdsa::PresignedSigning>(),
     entry::<protocols::ecdsa::Refresh>(),
+    entry::<protocols::ecdsa::Reshare>(),
 ];
 
 const fn entry<P: Offered>() -> (u16, Start)

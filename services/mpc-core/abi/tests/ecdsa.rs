@@ -294,6 +294,99 @@ fn refresh_makes_the_old_share_useless() {
     assert_eq!(try_refresh(&|c| c.derivation_path = vec![1], own), unexpected);
 }
 
+#[test]
+fn reshare_moves_the_key_to_other_parties() {
+    let parties = parties(4);
+    let (old_parties, all): (&[Party], Vec<&Party>) = (&parties[..3], parties.iter().collect());
+    let old = keygen(old_parties, 2);
+    let before = old[&1].key_public.clone().unwrap();
+    // Party 1 leaves, party 2 deals and stays, 3 has lost its share, 4 joins; then all three are needed.
+    let order = |own| SessionConfig {
+        dealers: vec![1, 2],
+        receivers: vec![2, 3, 4],
+        key_public: Some(before.clone()),
+        ..config(ProtocolId::EcdsaReshare1, own, &all, 3)
+    };
+    let share_of = |own: u32| if own < 3 { old[&own].sealed_share.as_slice() } else { &[] };
+    let new = run(parties
+        .iter()
+        .map(|party| (party.id, start(party, &order(party.id), share_of(party.id)).unwrap()))
+        .collect());
+    let after = new[&1].key_public.clone().unwrap();
+    assert!(new.values().all(|done| done.key_public.as_ref() == Some(&after)));
+    assert_eq!(
+        new.values().map(|done| done.sealed_share.is_empty()).collect::<Vec<_>>(),
+        [true, false, false, false]
+    );
+    assert_eq!((&after.public_key, &after.chain_code), (&before.public_key, &before.chain_code));
+    assert_eq!((after.epoch, after.threshold, after.verification_shares.len()), (2, 3, 3));
+    let signers = [&parties[1], &parties[2], &parties[3]];
+    let signing =
+        |own| SessionConfig { threshold: 3, epoch: 2, ..signing(ProtocolId::EcdsaSign1, own, &signers) };
+    let sessions = signers
+        .iter()
+        .map(|party| (party.id, start(party, &signing(party.id), &new[&party.id].sealed_share).unwrap()));
+    check(&old, &run(sessions.collect()));
+
+    let attempt = |own: u32, change: &dyn Fn(&mut SessionConfig), share: &[u8]| {
+        let mut config = order(own);
+        change(&mut config);
+        start(&parties[own as usize - 1], &config, share).err()
+    };
+    let mismatch = refused("the share is of another protocol, key, party, epoch or threshold");
+    let unexpected = refused("an input was given that the protocol does not take");
+    let roles = refused("dealers and receivers do not fit the parties and the old threshold");
+    let invalid = refused("key_public is not valid for this key, epoch and threshold");
+    let own = share_of(1);
+    assert_eq!(attempt(1, &|_| (), own), None);
+    assert_eq!(attempt(4, &|_| (), &[]), None);
+    assert_eq!(attempt(1, &|_| (), &[]), refused("sealed share is missing"));
+    assert_eq!(attempt(4, &|_| (), own), unexpected);
+    assert_eq!(attempt(1, &|_| (), share_of(2)), mismatch);
+    assert_eq!(attempt(2, &|_| (), &new[&2].sealed_share), mismatch);
+    assert_eq!(attempt(1, &|c| c.own = 0, own), refused("an observer cannot run this protocol"));
+    assert_eq!(attempt(1, &|c| c.dealers.clear(), &[]), roles);
+    assert_eq!(attempt(1, &|c| c.dealers = vec![1], own), roles);
+    assert_eq!(attempt(1, &|c| c.dealers = vec![2, 1], own), refused("party ids are not strictly ascending"));
+    assert_eq!(attempt(1, &|c| c.receivers = vec![0, 2], own), refused("a party id is not within 1..65535"));
+    assert_eq!(
+        attempt(1, &|c| c.receivers = (1..=21).collect(), own),
+        refused("the number of parties is not within 1..20")
+    );
+    assert_eq!(
+        attempt(1, &|c| c.threshold = 4, own),
+        refused("threshold is not within 1..number of parties")
+    );
+    assert_eq!(attempt(1, &|c| c.epoch = 2, own), mismatch);
+    assert_eq!(attempt(4, &|c| c.epoch = 2, &[]), refused("epoch is not possible here"));
+    assert_eq!(attempt(4, &|c| c.epoch = u32::MAX, &[]), refused("epoch is not possible here"));
+    assert_eq!(attempt(1, &|c| c.key_public = None, own), refused("key_public is missing"));
+    assert_eq!(attempt(4, &|c| c.key_public.as_mut().unwrap().key_id.push('x'), &[]), invalid);
+    assert_eq!(
+        attempt(
+            4,
+            &|c| c.key_public.as_mut().unwrap().verification_shares[0].point = after.public_key.clone(),
+            &[]
+        ),
+        invalid
+    );
+    assert_eq!(
+        attempt(1, &|c| c.payload = vec![1], own),
+        refused("payload has a length that the protocol does not allow")
+    );
+    // Roles belong to nothing else.
+    let all: Vec<&Party> = old_parties.iter().collect();
+    for field in [0, 1] {
+        let mut config = config(ProtocolId::EcdsaKeygen1, 1, &all, 2);
+        if field == 0 {
+            config.dealers = vec![1]
+        } else {
+            config.receivers = vec![1]
+        }
+        assert_eq!(start(&parties[0], &config, &[]).err(), unexpected);
+    }
+}
+
 /// Flips one bit in what party 2 sends party 1 in round 1, inside the part that the transfers check.
 fn spoil(from: u32, to: u32, envelope: &mut [u8]) {
     if (from, to) == (2, 1) && envelope.len() > 2000 {

@@ -338,6 +338,8 @@ pub enum SetupError {
     PresignatureUnknown,
     /// The vault has as many presignatures as it can have.
     PresignaturesFull,
+    /// The dealers are fewer than the old threshold, or dealers and receivers together are not the parties.
+    RolesInvalid,
 }
 
 impl fmt::Display for SetupError {
@@ -375,6 +377,7 @@ impl fmt::Display for SetupError {
             SetupError::PresignatureUnknown => {
                 "the vault has no such presignature, or had it and it was used"
             }
+            SetupError::RolesInvalid => "dealers and receivers do not fit the parties and the old threshold",
             SetupError::PresignaturesFull => "the vault has as many presignatures as it can have",
         })
     }

@@ -27,7 +27,7 @@ pub use mailbox::Inbox;
 pub use party::{MAX_PARTIES, PartyId, PartySet, Threshold};
 pub use primitives::Secret;
 pub use session::{
-    Body, BroadcastBody, Next, Outbox, PrivateBody, Progress, Protocol, RoundRule, Session, Step,
+    Body, BroadcastBody, Next, Outbox, PrivateBody, Progress, Protocol, RoundRule, Route, Session, Step,
 };
 pub use tags::Tag;
 pub use transcript::{Transcript, hedged};

@@ -44,7 +44,16 @@ pub trait Body: Sized {
     fn encode(&self, writer: &mut Writer);
 
     /// Reads and checks everything that can be checked without another message. The cause says what was wrong.
-    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext) -> Result<Self, AbortCause>;
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause>;
+}
+
+/// Between whom a body travels: what it consists of may depend on their roles.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// Who sent it.
+    pub sender: PartyId,
+    /// Whom it is for; `None` for all.
+    pub recipient: Option<PartyId>,
 }
 
 /// A body that all parties get alike.
@@ -65,7 +74,8 @@ pub fn parse<B: Body>(ctx: &SessionContext, envelope: &Envelope) -> Result<B, Ab
         return Err(AbortCause::MalformedBody);
     }
     let mut reader = Reader::new(envelope.body());
-    let body = B::decode(&mut reader, ctx)?;
+    let route = Route { sender: envelope.sender(), recipient: envelope.recipient() };
+    let body = B::decode(&mut reader, ctx, route)?;
     reader.finish()?;
     Ok(body)
 }

@@ -7,10 +7,10 @@ mod ecdsa_common;
 
 use std::sync::LazyLock;
 
-use common::settings;
+use common::{party, settings};
 use ecdsa_common::{Shares, data_key, keygen, payload, presign, reopen};
 use engine::wire::Reader;
-use engine::{Body, SessionContext};
+use engine::{Body, Route, SessionContext};
 use primitives::secp256k1::{IsHigh, POINT_BYTES, decode_point, decode_scalar, encode_point, encode_scalar};
 use proptest::prelude::*;
 use protocols::ecdsa::keygen::{Commitment, Confirmation, Corrections, Opening, Response, Share};
@@ -63,7 +63,8 @@ fn context() -> SessionContext {
 /// Decoding must not panic, and what decodes must encode to the same bytes.
 fn canonical<B: Body>(bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
-    if let Ok(body) = B::decode(&mut reader, &context()) {
+    let route = Route { sender: party(1), recipient: Some(party(2)) };
+    if let Ok(body) = B::decode(&mut reader, &context(), route) {
         let mut writer = engine::wire::Writer::default();
         body.encode(&mut writer);
         let again = writer.finish();

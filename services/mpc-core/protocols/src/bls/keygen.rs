@@ -17,7 +17,7 @@ use engine::session::{History, echo_of, parse};
 use engine::wire::{Reader, Writer};
 use engine::{
     AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, Inbox, MAX_PARTIES, Next, Outbox, PartyId,
-    PrivateBody, Protocol, ProtocolId, RoundRule, Secret, SessionContext, SetupError, Tag, Transcript,
+    PrivateBody, Protocol, ProtocolId, RoundRule, Route, Secret, SessionContext, SetupError, Tag, Transcript,
     hedged,
 };
 use primitives::bls12_381::{
@@ -103,7 +103,7 @@ impl Body for Commitment {
         writer.bytes(&self.digest);
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         Ok(Self { digest: *reader.array()? })
     }
 }
@@ -122,7 +122,7 @@ impl Body for Opening {
         writer.bytes(&self.contribution);
     }
 
-    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         if usize::from(reader.u8()?) != ctx.threshold().get() {
             return Err(AbortCause::WrongDegree);
         }
@@ -140,7 +140,7 @@ impl Body for Share {
         writer.bytes(Zeroizing::new(self.value.expose().to_bytes()).as_slice());
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         let value = Secret::new(read_scalar(reader)?);
         if value.expose().is_zero() { Err(AbortCause::InvalidScalar) } else { Ok(Self { value }) }
     }
@@ -156,7 +156,7 @@ impl Body for Confirmation {
         writer.bytes(&self.partial_possession.to_uncompressed());
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         let proof = Proof::decode(reader)?;
         let partial_possession = G2::from_uncompressed(reader.array()?).ok_or(AbortCause::InvalidPoint)?;
         Ok(Self { proof, partial_possession })
@@ -739,7 +739,7 @@ fn confirmation_fault(
 #[cfg(feature = "forge")]
 pub mod forge {
     use engine::wire::{Reader, Writer};
-    use engine::{Body, Outbox, PartyId, Protocol, SessionContext, SetupError};
+    use engine::{Body, Outbox, PartyId, Protocol, Route, SessionContext, SetupError};
     use primitives::bls12_381::CurveG1;
     use rand_core::CryptoRng;
 
@@ -747,7 +747,8 @@ pub mod forge {
 
     /// The body of the commitment that `opening`, an encoded body that need not be valid otherwise, belongs to.
     pub fn commitment(ctx: &SessionContext, sender: PartyId, opening: &[u8]) -> Option<Vec<u8>> {
-        let opening = Opening::decode(&mut Reader::new(opening), ctx).ok()?;
+        let route = Route { sender, recipient: None };
+        let opening = Opening::decode(&mut Reader::new(opening), ctx, route).ok()?;
         let mut writer = Writer::default();
         Commitment { digest: commitment_digest(ctx, sender, &opening) }.encode(&mut writer);
         Some(writer.finish())

@@ -10,7 +10,7 @@ use engine::session::{History, parse};
 use engine::wire::{Reader, Writer};
 use engine::{
     AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, Inbox, Next, Outbox, PartyId, PartySet,
-    Protocol, ProtocolId, RoundRule, SessionContext, SetupError,
+    Protocol, ProtocolId, RoundRule, Route, SessionContext, SetupError,
 };
 use primitives::bls12_381::{G1, G2_COMPRESSED_BYTES, HashedMessage, UncheckedG2, verify};
 use primitives::shamir::Weights;
@@ -47,7 +47,7 @@ impl Body for PartialSignature {
         writer.bytes(&self.point.to_compressed());
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         UncheckedG2::from_compressed(reader.array()?)
             .map(|point| Self { point })
             .ok_or(AbortCause::InvalidPoint)

@@ -220,3 +220,13 @@ pub(super) fn lagrange(signers: &PartySet, party: PartyId) -> Option<Scalar> {
     }
     denominator.invert().into_option().map(|inverse| numerator * inverse)
 }
+
+/// For tests: shares as a party that does not follow the rules would have them.
+#[cfg(feature = "forge")]
+impl KeyShare {
+    /// The share with its secret off by one, as a dealer would need it to deal something else than its part.
+    pub fn shifted(mut self) -> Self {
+        *self.signing_share.expose_mut() += Scalar::ONE;
+        self
+    }
+}

@@ -1,5 +1,6 @@
-//! Key generation: Pedersen's with Feldman commitments, committed before opened, with the set-up of all pairs' transfers. And
-//! refresh, which is the same with polynomials that are zero at zero, added to the shares there are.
+//! Key generation: Pedersen's with Feldman commitments, committed before opened, with the set-up of all pairs' transfers. Refresh,
+//! which is the same with polynomials that are zero at zero, added to the shares there are. And reshare, the same with polynomials
+//! whose constant terms are the dealers' parts of the key, for other parties or another threshold.
 //!
 //! Specification: `docs/protocols/ecdsa.md`; steps are cited as [K1.2].
 
@@ -7,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::session::{History, echo_of, parse};
-use engine::wire::{Reader, Writer};
+use engine::wire::{Malformed, Reader, Writer};
 use engine::{
     AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, Inbox, MAX_PARTIES, Next, Outbox, PartyId,
-    PrivateBody, Protocol, ProtocolId, RoundRule, Secret, SessionContext, SetupError, Transcript,
+    PrivateBody, Protocol, ProtocolId, RoundRule, Route, Secret, SessionContext, SetupError, Transcript,
 };
 use primitives::ot::{
     CORRECTION_BYTES, Initiator, OtError, REQUEST_BYTES, RESPONSE_BYTES, Responder, is_request, is_response,
@@ -24,6 +25,7 @@ use zeroize::Zeroizing;
 
 use super::key::{CHAIN_CODE_BYTES, KeyPublic, KeyShare, Pair, ZERO_SEED_BYTES};
 use super::proof::{PROOF_BYTES, Proof, read_point, read_scalar};
+use super::reshare::{ReshareTerms, Roles};
 use super::tags;
 
 /// Bytes of a commitment, and of a contribution to the joint randomness.
@@ -43,19 +45,19 @@ pub struct Commitment {
 /// Round 2: what was committed to.
 pub struct Opening {
     /// The sender's polynomial in the exponent, constant term first; `threshold` of them. In a refresh the first one is the
-    /// identity and does not travel.
+    /// identity and does not travel. None of a party that does not deal.
     points: Vec<Point>,
-    /// Of the constant term. None in a refresh.
+    /// Of the constant term. None in a refresh, and of a party that does not deal.
     proof: Option<Proof>,
     /// To the chain code and to everything that later rounds are bound to.
     contribution: [u8; DIGEST_BYTES],
 }
 
-/// Round 3: the sender's polynomial at the recipient's number, its part of the pair's seed, and, to higher parties, the request
-/// of the transfers.
+/// Round 3: from a dealer to a receiver, the sender's polynomial at the recipient's number; between receivers, the sender's part of
+/// the pair's seed and, to higher parties, the request of the transfers.
 pub struct Share {
-    value: Secret<Scalar>,
-    zero_seed: Secret<[u8; ZERO_SEED_BYTES]>,
+    value: Option<Secret<Scalar>>,
+    zero_seed: Option<Secret<[u8; ZERO_SEED_BYTES]>>,
     request: Vec<u8>,
 }
 
@@ -65,9 +67,10 @@ pub struct Response(Vec<u8>);
 /// Round 5: to higher parties, what completes the transfers the other way.
 pub struct Corrections(Vec<u8>);
 
-/// Round 6: the sender knows the signing share that the commitments say it has.
+/// Round 6: the sender knows the signing share that the commitments say it has. Without proof, of a party that gets none: it has seen
+/// the same broadcasts.
 pub struct Confirmation {
-    proof: Proof,
+    proof: Option<Proof>,
 }
 
 impl Body for Commitment {
@@ -77,7 +80,7 @@ impl Body for Commitment {
         writer.bytes(&self.digest);
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         Ok(Self { digest: *reader.array()? })
     }
 }
@@ -99,15 +102,17 @@ impl Body for Opening {
         writer.bytes(&self.contribution);
     }
 
-    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause> {
         let constant = is_refresh(ctx).then_some(Point::IDENTITY);
-        let travelling = ctx.threshold().get() - usize::from(constant.is_some());
+        let deals = roles_of(ctx)?.deals(route.sender);
+        let degree_and_one = if deals { ctx.threshold().get() } else { 0 };
+        let travelling = degree_and_one - usize::from(constant.is_some());
         if usize::from(reader.u8()?) != travelling {
             return Err(AbortCause::WrongDegree);
         }
         let travelled = (0..travelling).map(|_| read_point(reader));
         let points = constant.into_iter().map(Ok).chain(travelled).collect::<Result<_, _>>()?;
-        let proof = if constant.is_none() { Some(Proof::decode(reader)?) } else { None };
+        let proof = if deals && constant.is_none() { Some(Proof::decode(reader)?) } else { None };
         Ok(Self { points, proof, contribution: *reader.array()? })
     }
 }
@@ -118,14 +123,25 @@ impl Body for Share {
     const ROUND: u8 = 3;
 
     fn encode(&self, writer: &mut Writer) {
-        writer.bytes(Zeroizing::new(encode_scalar(self.value.expose())).as_slice());
-        writer.bytes(self.zero_seed.expose());
+        if let Some(value) = &self.value {
+            writer.bytes(Zeroizing::new(encode_scalar(value.expose())).as_slice());
+        }
+        if let Some(zero_seed) = &self.zero_seed {
+            writer.bytes(zero_seed.expose());
+        }
         writer.sized(&self.request);
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
-        let value = Secret::new(read_scalar(reader)?);
-        let zero_seed = Secret::new(*reader.array()?);
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause> {
+        let roles = roles_of(ctx)?;
+        let recipient = route.recipient.ok_or(AbortCause::MalformedBody)?;
+        let (mut value, mut zero_seed) = (None, None);
+        if roles.deals(route.sender) && roles.receives(recipient) {
+            value = Some(Secret::new(read_scalar(reader)?));
+        }
+        if roles.paired(route.sender, recipient) {
+            zero_seed = Some(Secret::new(*reader.array()?));
+        }
         Ok(Self { value, zero_seed, request: read_transfer(reader, REQUEST_BYTES)? })
     }
 }
@@ -139,7 +155,7 @@ impl Body for Response {
         writer.sized(&self.0);
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         read_transfer(reader, RESPONSE_BYTES).map(Self)
     }
 }
@@ -153,7 +169,7 @@ impl Body for Corrections {
         writer.sized(&self.0);
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         read_transfer(reader, CORRECTION_BYTES).map(Self)
     }
 }
@@ -164,11 +180,15 @@ impl Body for Confirmation {
     const ROUND: u8 = 6;
 
     fn encode(&self, writer: &mut Writer) {
-        self.proof.encode(writer);
+        if let Some(proof) = &self.proof {
+            proof.encode(writer);
+        }
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
-        Proof::decode(reader).map(|proof| Self { proof })
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause> {
+        let receives = roles_of(ctx)?.receives(route.sender);
+        let proof = if receives { Some(Proof::decode(reader)?) } else { None };
+        Ok(Self { proof })
     }
 }
 
@@ -184,8 +204,27 @@ fn read_transfer(reader: &mut Reader<'_>, length: usize) -> Result<Vec<u8>, Abor
     }
 }
 
-/// One party's part in key generation or, if `REFRESH`, in a refresh.
-pub enum Dealing<const REFRESH: bool> {
+/// Makes a key.
+pub struct Keygen(Dealing);
+
+/// Makes new shares of a key for the same parties and threshold. The old shares, of the epoch before, fit them no more. The payload of
+/// the session is the encoding of the key's public data as it was.
+pub struct Refresh(Dealing);
+
+/// Makes new shares of a key for other parties, or with another threshold. The payload of the session is the encoding of
+/// [`ReshareTerms`].
+pub struct Reshare(Dealing);
+
+/// What a party of a reshare ends with.
+pub struct Reshared {
+    /// The key's public data as they are now.
+    pub public: KeyPublic,
+    /// The new share; none of a party that only dealt.
+    pub share: Option<KeyShare>,
+}
+
+/// One party's part in any of the three.
+enum Dealing {
     /// Waiting for commitments.
     Committed(Committed),
     /// Waiting for openings.
@@ -200,29 +239,43 @@ pub enum Dealing<const REFRESH: bool> {
     Confirmed(Box<Confirmed>),
 }
 
-/// Makes a key.
-pub type Keygen = Dealing<false>;
-/// Makes new shares of a key for the same parties and threshold. The old shares, of the epoch before, fit them no more. The payload of
-/// the session is the encoding of the key's public data as it was.
-pub type Refresh = Dealing<true>;
+/// Where a step leads.
+enum Turn {
+    Round(Dealing, Outbox),
+    Done(Reshared),
+}
 
 const REFRESH_ID: ProtocolId = ProtocolId { number: 7, name: "ecdsa/refresh/1" };
+const RESHARE_ID: ProtocolId = ProtocolId { number: 8, name: "ecdsa/reshare/1" };
 
 fn is_refresh(ctx: &SessionContext) -> bool {
     ctx.protocol() == REFRESH_ID
 }
 
+fn is_reshare(ctx: &SessionContext) -> bool {
+    ctx.protocol() == RESHARE_ID
+}
+
+/// Who deals and who receives. The payload was checked when the session started.
+fn roles_of(ctx: &SessionContext) -> Result<Roles, AbortCause> {
+    if is_reshare(ctx) {
+        Roles::decode(&mut Reader::new(ctx.payload())).map_err(|Malformed| AbortCause::Internal)
+    } else {
+        Ok(Roles::everybody(ctx))
+    }
+}
+
 /// State of round 1.
-pub struct Committed {
+struct Committed {
     me: PartyId,
-    /// The share so far; zero in key generation.
+    /// To which the new share is added: the old one in a refresh, else zero.
     base: Secret<Scalar>,
     polynomial: Vec<Secret<Scalar>>,
     opening: Opening,
 }
 
 /// State of round 2.
-pub struct Opened {
+struct Opened {
     me: PartyId,
     base: Secret<Scalar>,
     polynomial: Vec<Secret<Scalar>>,
@@ -231,10 +284,11 @@ pub struct Opened {
 }
 
 /// State of round 3.
-pub struct Dealt {
+struct Dealt {
     me: PartyId,
+    roles: Roles,
     joint: Joint,
-    /// The share so far, and the value of our own polynomial at our own number.
+    /// The share so far, and the value of our own polynomial at our own number; zero if we get none.
     own_share: Secret<Scalar>,
     /// Everyone's points, to check the shares against.
     points: BTreeMap<PartyId, Vec<Point>>,
@@ -245,27 +299,28 @@ pub struct Dealt {
 /// What no later round changes.
 struct Settled {
     me: PartyId,
+    roles: Roles,
     joint: Joint,
     signing_share: Secret<Scalar>,
     zero_seeds: BTreeMap<PartyId, Secret<[u8; ZERO_SEED_BYTES]>>,
 }
 
 /// State of round 4.
-pub struct Answered {
+struct Answered {
     settled: Settled,
     initiated: BTreeMap<PartyId, Initiator>,
     responders: BTreeMap<PartyId, Responder>,
 }
 
 /// State of round 5.
-pub struct Corrected {
+struct Corrected {
     settled: Settled,
     pairs: BTreeMap<PartyId, Pair>,
     responders: BTreeMap<PartyId, Responder>,
 }
 
 /// State of round 6.
-pub struct Confirmed {
+struct Confirmed {
     settled: Settled,
     pairs: BTreeMap<PartyId, Pair>,
 }
@@ -309,7 +364,9 @@ impl Protocol for Keygen {
         if !ctx.payload().is_empty() {
             return Err(SetupError::PayloadLength);
         }
-        Self::deal(ctx, me, Secret::new(Scalar::ZERO), rng)
+        let constant = Secret::new(random_scalar(rng));
+        let (state, outbox) = Dealing::deal(ctx, me, Secret::new(Scalar::ZERO), Some(constant), rng);
+        Ok((Self(state), outbox))
     }
 
     fn advance(
@@ -319,7 +376,7 @@ impl Protocol for Keygen {
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Next<Self>, Fault> {
-        self.step(ctx, &inbox, history, rng)
+        self.0.step(ctx, &inbox, history, rng)?.lead_to(Self, share_of)
     }
 
     fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
@@ -353,7 +410,8 @@ impl Protocol for Refresh {
         if base_of(ctx).as_ref() != Some(&public) {
             return Err(SetupError::PayloadInvalid);
         }
-        Self::deal(ctx, me, signing_share, rng)
+        let (state, outbox) = Dealing::deal(ctx, me, signing_share, Some(Secret::new(Scalar::ZERO)), rng);
+        Ok((Self(state), outbox))
     }
 
     fn advance(
@@ -363,7 +421,7 @@ impl Protocol for Refresh {
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Next<Self>, Fault> {
-        self.step(ctx, &inbox, history, rng)
+        self.0.step(ctx, &inbox, history, rng)?.lead_to(Self, share_of)
     }
 
     fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
@@ -371,39 +429,109 @@ impl Protocol for Refresh {
     }
 }
 
-/// In a refresh, the key as it was: all parties agreed on it as the payload.
+impl Protocol for Reshare {
+    const ID: ProtocolId = RESHARE_ID;
+    const SIGNED: bool = true;
+    const ROUNDS: &'static [RoundRule] = ROUNDS;
+    /// The old share, of a dealer.
+    type Input = Option<KeyShare>;
+    type Output = Reshared;
+
+    fn start(
+        ctx: &SessionContext,
+        share: Option<KeyShare>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Self, Outbox), SetupError> {
+        let me = ctx.me().ok_or(SetupError::ObserverNotAllowed)?;
+        let terms = ReshareTerms::of(ctx).ok_or(SetupError::PayloadInvalid)?;
+        // [H1] what is agreed fits together, and is what the own share says.
+        terms.check(ctx)?;
+        let constant = match share {
+            Some(_) if !terms.dealers.contains(me) => return Err(SetupError::InputUnexpected),
+            None if terms.dealers.contains(me) => return Err(SetupError::ShareMissing),
+            Some(share) if share.party != me || share.public != terms.base => {
+                return Err(SetupError::ShareMismatch);
+            }
+            Some(KeyShare { signing_share, .. }) => {
+                let weight = terms.weight(me).ok_or(SetupError::SigningSetNotOfKey)?;
+                Some(Secret::new(weight * signing_share.expose()))
+            }
+            None => None,
+        };
+        let (state, outbox) = Dealing::deal(ctx, me, Secret::new(Scalar::ZERO), constant, rng);
+        Ok((Self(state), outbox))
+    }
+
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: Inbox,
+        history: &History<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Self>, Fault> {
+        self.0.step(ctx, &inbox, history, rng)?.lead_to(Self, Some)
+    }
+
+    fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
+        judge(ctx, cause, accused, evidence)
+    }
+}
+
+fn share_of(reshared: Reshared) -> Option<KeyShare> {
+    reshared.share
+}
+
+/// In a refresh or reshare, the key as it was: all parties agreed on it as the payload or a part of it.
 fn base_of(ctx: &SessionContext) -> Option<KeyPublic> {
+    if is_reshare(ctx) {
+        return ReshareTerms::of(ctx).map(|terms| terms.base);
+    }
     let mut reader = Reader::new(ctx.payload());
     let public = KeyPublic::decode(&mut reader).ok()?;
     reader.finish().ok().map(|()| public)
 }
 
-impl<const REFRESH: bool> Dealing<REFRESH> {
-    /// [K1] draw a polynomial, commit to it.
+impl Turn {
+    fn lead_to<P: Protocol>(
+        self,
+        protocol: impl FnOnce(Dealing) -> P,
+        output: impl FnOnce(Reshared) -> Option<P::Output>,
+    ) -> Result<Next<P>, Fault> {
+        match self {
+            Turn::Round(state, outbox) => Ok(Next::Round(protocol(state), outbox)),
+            Turn::Done(reshared) => output(reshared).map(Next::Done).ok_or_else(Fault::internal),
+        }
+    }
+}
+
+impl Dealing {
+    /// [K1] draw a polynomial, commit to it. Without a constant term, a party does not deal.
     fn deal(
         ctx: &SessionContext,
         me: PartyId,
         base: Secret<Scalar>,
+        constant: Option<Secret<Scalar>>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<(Self, Outbox), SetupError> {
-        // [K1.1] a random polynomial, and its points. In a refresh it is zero at zero.
-        let constant = Secret::new(if REFRESH { Scalar::ZERO } else { random_scalar(rng) });
-        let mut polynomial = vec![constant];
-        polynomial.extend((1..ctx.threshold().get()).map(|_| Secret::new(random_scalar(rng))));
+    ) -> (Self, Outbox) {
+        // [K1.1] a random polynomial with this constant term, and its points.
+        let mut polynomial: Vec<Secret<Scalar>> = constant.into_iter().collect();
+        if !polynomial.is_empty() {
+            polynomial.extend((1..ctx.threshold().get()).map(|_| Secret::new(random_scalar(rng))));
+        }
         let points: Vec<Point> =
             polynomial.iter().map(|coefficient| mul_generator(coefficient.expose())).collect();
         // [K1.2] proof of knowledge of the constant term, contribution to the randomness.
         let statement = statement_of(&points);
-        let constant = polynomial.first().ok_or(SetupError::ThresholdRange)?;
-        let proof = (!REFRESH)
-            .then(|| Proof::new(ctx, (tags::COEFFICIENT_PROOF, me), &statement, constant.expose(), rng));
+        let proof = polynomial.first().filter(|_| !is_refresh(ctx)).map(|constant| {
+            Proof::new(ctx, (tags::COEFFICIENT_PROOF, me), &statement, constant.expose(), rng)
+        });
         let mut contribution = [0u8; DIGEST_BYTES];
         rng.fill_bytes(&mut contribution);
         let opening = Opening { points, proof, contribution };
         // [K1.3] commitment to all of it.
         let mut outbox = Outbox::new();
         outbox.broadcast(&Commitment { digest: commitment_digest(ctx, me, &opening) });
-        Ok((Self::Committed(Committed { me, base, polynomial, opening }), outbox))
+        (Self::Committed(Committed { me, base, polynomial, opening }), outbox)
     }
 
     fn step(
@@ -412,10 +540,7 @@ impl<const REFRESH: bool> Dealing<REFRESH> {
         inbox: &Inbox,
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Self>, Fault>
-    where
-        Self: Protocol<Output = KeyShare>,
-    {
+    ) -> Result<Turn, Fault> {
         match self {
             Self::Committed(state) => state.advance(ctx, inbox),
             Self::Opened(state) => state.advance(ctx, inbox, history, rng),
@@ -432,6 +557,7 @@ fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[
         (AbortCause::WrongOpening, [commitment, opening]) => {
             opening_differs(ctx, accused, commitment, opening)
         }
+        (AbortCause::WrongOpening, [opening]) => part_differs(ctx, accused, opening),
         (AbortCause::WrongShare, [opening, share]) => share_differs(ctx, accused, opening, share),
         (AbortCause::WrongProof, [opening]) => coefficient_unproven(ctx, accused, opening),
         (AbortCause::WrongProof, [earlier @ .., confirmation]) => {
@@ -444,14 +570,7 @@ fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[
 
 impl Committed {
     /// [K2] keep the commitments, open the own one.
-    fn advance<const REFRESH: bool>(
-        self,
-        ctx: &SessionContext,
-        inbox: &Inbox,
-    ) -> Result<Next<Dealing<REFRESH>>, Fault>
-    where
-        Dealing<REFRESH>: Protocol<Output = KeyShare>,
-    {
+    fn advance(self, ctx: &SessionContext, inbox: &Inbox) -> Result<Turn, Fault> {
         let mut commitments = BTreeMap::new();
         for envelope in inbox.iter() {
             commitments.insert(envelope.sender(), read::<Commitment>(ctx, envelope)?.digest);
@@ -459,23 +578,22 @@ impl Committed {
         let Self { me, base, polynomial, opening } = self;
         let mut outbox = Outbox::new();
         outbox.broadcast(&opening);
-        Ok(Next::Round(Dealing::Opened(Opened { me, base, polynomial, opening, commitments }), outbox))
+        Ok(Turn::Round(Dealing::Opened(Opened { me, base, polynomial, opening, commitments }), outbox))
     }
 }
 
 impl Opened {
     /// [K3] check the openings, deal.
-    fn advance<const REFRESH: bool>(
+    fn advance(
         self,
         ctx: &SessionContext,
         inbox: &Inbox,
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Dealing<REFRESH>>, Fault>
-    where
-        Dealing<REFRESH>: Protocol<Output = KeyShare>,
-    {
+    ) -> Result<Turn, Fault> {
         let Self { me, base, polynomial, opening, commitments } = self;
+        let roles = roles_of(ctx).map_err(Fault::nobody)?;
+        let terms = is_reshare(ctx).then(|| ReshareTerms::of(ctx).ok_or_else(Fault::internal)).transpose()?;
         let mut openings = BTreeMap::from([(me, opening)]);
         for envelope in inbox.iter() {
             let sender = envelope.sender();
@@ -490,6 +608,10 @@ impl Opened {
             if !proves_coefficient(ctx, sender, &opening) {
                 return Err(Fault::proven(AbortCause::WrongProof, sender, vec![Arc::clone(envelope)]));
             }
+            // [H2] in a reshare, the constant term is its maker's part of the key.
+            if terms.as_ref().is_some_and(|terms| !deals_its_part(terms, sender, &opening)) {
+                return Err(Fault::proven(AbortCause::WrongOpening, sender, vec![Arc::clone(envelope)]));
+            }
             openings.insert(sender, opening);
         }
         // [K3.3] the joint key and every verification share; none may be the identity.
@@ -499,39 +621,45 @@ impl Opened {
         let mut zero_seeds = BTreeMap::new();
         let mut initiated = BTreeMap::new();
         for peer in ctx.peers().iter() {
-            let mut half = Zeroizing::new([0u8; ZERO_SEED_BYTES]);
-            rng.fill_bytes(half.as_mut());
-            zero_seeds.insert(peer, Secret::new(*half));
-            let mut request = Vec::new();
-            if me < peer {
-                let (initiator, message) = Initiator::begin(&joint.transfer_binding(ctx, me, peer), rng);
-                initiated.insert(peer, initiator);
-                request = message;
+            let deals = roles.deals(me) && roles.receives(peer);
+            let mut share = Share {
+                value: deals.then(|| evaluate(&polynomial, peer)),
+                zero_seed: None,
+                request: Vec::new(),
+            };
+            if roles.paired(me, peer) {
+                let mut half = Zeroizing::new([0u8; ZERO_SEED_BYTES]);
+                rng.fill_bytes(half.as_mut());
+                zero_seeds.insert(peer, Secret::new(*half));
+                share.zero_seed = Some(Secret::new(*half));
+                if me < peer {
+                    let (initiator, message) = Initiator::begin(&joint.transfer_binding(ctx, me, peer), rng);
+                    initiated.insert(peer, initiator);
+                    share.request = message;
+                }
             }
-            let share = Share { value: evaluate(&polynomial, peer), zero_seed: Secret::new(*half), request };
             outbox.private(peer, &share);
         }
-        let mut own_share = evaluate(&polynomial, me);
-        *own_share.expose_mut() += base.expose();
+        let mut own_share = Secret::new(Scalar::ZERO);
+        if roles.receives(me) {
+            *own_share.expose_mut() = evaluate(&polynomial, me).expose() + base.expose();
+        }
         let points = openings.into_iter().map(|(party, opening)| (party, opening.points)).collect();
-        let state = Dealt { me, joint, own_share, points, zero_seeds, initiated };
-        Ok(Next::Round(Dealing::Dealt(Box::new(state)), outbox))
+        let state = Dealt { me, roles, joint, own_share, points, zero_seeds, initiated };
+        Ok(Turn::Round(Dealing::Dealt(Box::new(state)), outbox))
     }
 }
 
 impl Dealt {
     /// [K4] check the shares, respond to lower parties.
-    fn advance<const REFRESH: bool>(
+    fn advance(
         self,
         ctx: &SessionContext,
         inbox: &Inbox,
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Dealing<REFRESH>>, Fault>
-    where
-        Dealing<REFRESH>: Protocol<Output = KeyShare>,
-    {
-        let Self { me, joint, own_share, points, mut zero_seeds, initiated } = self;
+    ) -> Result<Turn, Fault> {
+        let Self { me, roles, joint, own_share, points, mut zero_seeds, initiated } = self;
         let mut signing_share = own_share;
         let mut outbox = Outbox::new();
         let mut responders = BTreeMap::new();
@@ -539,19 +667,23 @@ impl Dealt {
             let sender = envelope.sender();
             let share: Share = read(ctx, envelope)?;
             // [K4.1] the share is on the committed polynomial.
-            let points = points.get(&sender).ok_or_else(Fault::internal)?;
-            if mul_generator(share.value.expose()) != evaluate_public(points, me.get()) {
-                let opening = history.broadcast(Opening::ROUND, sender).ok_or_else(Fault::internal)?;
-                let evidence = vec![opening, Arc::clone(envelope)];
-                return Err(Fault::proven(AbortCause::WrongShare, sender, evidence));
+            if let Some(value) = &share.value {
+                let points = points.get(&sender).ok_or_else(Fault::internal)?;
+                if mul_generator(value.expose()) != evaluate_public(points, me.get()) {
+                    let opening = history.broadcast(Opening::ROUND, sender).ok_or_else(Fault::internal)?;
+                    let evidence = vec![opening, Arc::clone(envelope)];
+                    return Err(Fault::proven(AbortCause::WrongShare, sender, evidence));
+                }
+                *signing_share.expose_mut() += value.expose();
             }
-            *signing_share.expose_mut() += share.value.expose();
             // [K4.2] the pair's seed: a hash of both halves.
-            let own_half = zero_seeds.remove(&sender).ok_or_else(Fault::internal)?;
-            zero_seeds.insert(sender, joint.zero_seed(ctx, (me, &own_half), (sender, &share.zero_seed)));
+            if let Some(their_half) = &share.zero_seed {
+                let own_half = zero_seeds.remove(&sender).ok_or_else(Fault::internal)?;
+                zero_seeds.insert(sender, joint.zero_seed(ctx, (me, &own_half), (sender, their_half)));
+            }
             // [K4.3] the response to a lower party.
             let mut response = Vec::new();
-            if sender < me {
+            if roles.paired(sender, me) && sender < me {
                 let request = share.request.as_slice().try_into().map_err(|_| malformed(envelope))?;
                 let binding = joint.transfer_binding(ctx, sender, me);
                 let (responder, message) = Responder::answer(&binding, request, rng)
@@ -563,23 +695,15 @@ impl Dealt {
             }
             outbox.private(sender, &Response(response));
         }
-        let settled = Settled { me, joint, signing_share, zero_seeds };
+        let settled = Settled { me, roles, joint, signing_share, zero_seeds };
         let state = Answered { settled, initiated, responders };
-        Ok(Next::Round(Dealing::Answered(Box::new(state)), outbox))
+        Ok(Turn::Round(Dealing::Answered(Box::new(state)), outbox))
     }
 }
 
 impl Answered {
     /// [K5] finish with higher parties.
-    fn advance<const REFRESH: bool>(
-        self,
-        ctx: &SessionContext,
-        inbox: &Inbox,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Dealing<REFRESH>>, Fault>
-    where
-        Dealing<REFRESH>: Protocol<Output = KeyShare>,
-    {
+    fn advance(self, ctx: &SessionContext, inbox: &Inbox, rng: &mut dyn CryptoRng) -> Result<Turn, Fault> {
         let Self { mut settled, mut initiated, responders } = self;
         let mut outbox = Outbox::new();
         let mut pairs = BTreeMap::new();
@@ -601,21 +725,13 @@ impl Answered {
             outbox.private(sender, &Corrections(corrections));
         }
         let state = Corrected { settled, pairs, responders };
-        Ok(Next::Round(Dealing::Corrected(Box::new(state)), outbox))
+        Ok(Turn::Round(Dealing::Corrected(Box::new(state)), outbox))
     }
 }
 
 impl Corrected {
     /// [K6] finish with lower parties, confirm the own signing share.
-    fn advance<const REFRESH: bool>(
-        self,
-        ctx: &SessionContext,
-        inbox: &Inbox,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Dealing<REFRESH>>, Fault>
-    where
-        Dealing<REFRESH>: Protocol<Output = KeyShare>,
-    {
+    fn advance(self, ctx: &SessionContext, inbox: &Inbox, rng: &mut dyn CryptoRng) -> Result<Turn, Fault> {
         let Self { mut settled, mut pairs, mut responders } = self;
         for envelope in inbox.iter() {
             let sender = envelope.sender();
@@ -631,30 +747,19 @@ impl Corrected {
             }
         }
         // [K6.2] proof of knowledge of the signing share, bound to all openings.
-        let proof = Proof::new(
-            ctx,
-            (tags::SHARE_PROOF, settled.me),
-            &settled.joint.digest,
-            settled.signing_share.expose(),
-            rng,
-        );
+        let proof = settled.roles.receives(settled.me).then(|| {
+            let of_share = (tags::SHARE_PROOF, settled.me);
+            Proof::new(ctx, of_share, &settled.joint.digest, settled.signing_share.expose(), rng)
+        });
         let mut outbox = Outbox::new();
         outbox.broadcast(&Confirmation { proof });
-        Ok(Next::Round(Dealing::Confirmed(Box::new(Confirmed { settled, pairs })), outbox))
+        Ok(Turn::Round(Dealing::Confirmed(Box::new(Confirmed { settled, pairs })), outbox))
     }
 }
 
 impl Confirmed {
     /// [K7] check the confirmations, put the key together.
-    fn advance<const REFRESH: bool>(
-        self,
-        ctx: &SessionContext,
-        inbox: &Inbox,
-        history: &History<'_>,
-    ) -> Result<Next<Dealing<REFRESH>>, Fault>
-    where
-        Dealing<REFRESH>: Protocol<Output = KeyShare>,
-    {
+    fn advance(self, ctx: &SessionContext, inbox: &Inbox, history: &History<'_>) -> Result<Turn, Fault> {
         let Self { settled, pairs } = self;
         for envelope in inbox.iter() {
             let confirmation: Confirmation = read(ctx, envelope)?;
@@ -664,7 +769,7 @@ impl Confirmed {
                 return Err(Fault::proven(AbortCause::WrongProof, envelope.sender(), evidence));
             }
         }
-        let Settled { me, joint, signing_share, .. } = settled;
+        let Settled { me, roles, joint, signing_share, .. } = settled;
         let public = KeyPublic {
             key_id: ctx.key_id().to_owned(),
             epoch: ctx.epoch(),
@@ -673,7 +778,9 @@ impl Confirmed {
             public_key: joint.public_key,
             verification_shares: joint.verification_shares,
         };
-        Ok(Next::Done(KeyShare { public, party: me, signing_share, pairs }))
+        let share =
+            roles.receives(me).then(|| KeyShare { public: public.clone(), party: me, signing_share, pairs });
+        Ok(Turn::Done(Reshared { public, share }))
     }
 }
 
@@ -691,15 +798,23 @@ impl Joint {
         }
         let digest = transcript.digest();
         let mut public_key = points.first().copied().unwrap_or(Point::IDENTITY);
+        let roles = roles_of(ctx)?;
+        let receivers = ctx.parties().iter().filter(|party| roles.receives(*party));
         let mut verification_shares: Vec<(PartyId, Point)> =
-            ctx.parties().iter().map(|party| (party, evaluate_public(&points, party.get()))).collect();
+            receivers.map(|party| (party, evaluate_public(&points, party.get()))).collect();
         let mut chain_code = chain_code(ctx, &digest);
-        if is_refresh(ctx) {
+        if is_refresh(ctx) || is_reshare(ctx) {
             let base = base_of(ctx).ok_or(AbortCause::Internal)?;
-            public_key += base.public_key;
             chain_code = base.chain_code;
-            for ((_, point), (_, old)) in verification_shares.iter_mut().zip(&base.verification_shares) {
-                *point += old;
+            if is_refresh(ctx) {
+                public_key += base.public_key;
+                for ((_, point), (_, old)) in verification_shares.iter_mut().zip(&base.verification_shares) {
+                    *point += old;
+                }
+            }
+            // [H3] whatever the openings were, the key is the same.
+            if public_key != base.public_key {
+                return Err(AbortCause::Internal);
             }
         }
         let degenerate = verification_shares.iter().any(|(_, point)| *point == Point::IDENTITY);
@@ -737,10 +852,16 @@ impl Joint {
         Secret::new(transcript.digest())
     }
 
+    /// Whether a party proves its new share, if it has one.
     fn proves_share(&self, ctx: &SessionContext, party: PartyId, confirmation: &Confirmation) -> bool {
-        self.verification_shares.iter().find(|(holder, _)| *holder == party).is_some_and(|(_, point)| {
-            confirmation.proof.verifies(ctx, (tags::SHARE_PROOF, party), &self.digest, point)
-        })
+        let share = self.verification_shares.iter().find(|(holder, _)| *holder == party);
+        match (share, &confirmation.proof) {
+            (Some((_, point)), Some(proof)) => {
+                proof.verifies(ctx, (tags::SHARE_PROOF, party), &self.digest, point)
+            }
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
     }
 }
 
@@ -781,10 +902,16 @@ fn proves_coefficient(ctx: &SessionContext, sender: PartyId, opening: &Opening) 
         (Some(proof), Some(point)) => {
             proof.verifies(ctx, (tags::COEFFICIENT_PROOF, sender), &statement, point)
         }
-        // Zero is known to everybody.
-        (None, _) => is_refresh(ctx),
+        // Zero is known to everybody; without polynomial there is nothing to know.
+        (None, point) => is_refresh(ctx) || point.is_none(),
         (Some(_), None) => false,
     }
+}
+
+/// Whether a dealer's constant term is its part of the key, and another party deals nothing.
+fn deals_its_part(terms: &ReshareTerms, sender: PartyId, opening: &Opening) -> bool {
+    let expected = terms.dealers.contains(sender).then(|| terms.constant_point(sender)).flatten();
+    opening.points.first() == expected.as_ref()
 }
 
 // Blame: what an honest party shows, and what everybody checks.
@@ -809,7 +936,10 @@ fn transfer_fault(error: OtError, envelope: &Arc<Envelope>) -> Fault {
 
 /// What is wrong with a body on its own.
 fn body_fault(ctx: &SessionContext, envelope: &Envelope) -> Option<AbortCause> {
-    let to_higher = envelope.recipient().is_some_and(|recipient| envelope.sender() < recipient);
+    let roles = roles_of(ctx).ok()?;
+    let pair = envelope.recipient().filter(|recipient| roles.paired(envelope.sender(), *recipient));
+    let to_higher = pair.is_some_and(|recipient| envelope.sender() < recipient);
+    let to_lower = pair.is_some_and(|recipient| envelope.sender() > recipient);
     let unexpected = |transfer: &[u8], expected: bool, well_formed: fn(&[u8]) -> bool| {
         (transfer.is_empty() == expected || (expected && !well_formed(transfer)))
             .then_some(AbortCause::MalformedBody)
@@ -822,7 +952,7 @@ fn body_fault(ctx: &SessionContext, envelope: &Envelope) -> Option<AbortCause> {
             Err(cause) => Some(cause),
         },
         Response::ROUND => match parse::<Response>(ctx, envelope) {
-            Ok(Response(response)) => unexpected(&response, !to_higher, is_response),
+            Ok(Response(response)) => unexpected(&response, to_lower, is_response),
             Err(cause) => Some(cause),
         },
         Corrections::ROUND => match parse::<Corrections>(ctx, envelope) {
@@ -851,6 +981,15 @@ fn opening_differs(
     }
 }
 
+fn part_differs(ctx: &SessionContext, accused: PartyId, opening: &Envelope) -> bool {
+    is_reshare(ctx)
+        && opening.sender() == accused
+        && match (ReshareTerms::of(ctx), parse::<Opening>(ctx, opening)) {
+            (Some(terms), Ok(opening)) => !deals_its_part(&terms, accused, &opening),
+            (None, _) | (_, Err(_)) => false,
+        }
+}
+
 fn share_differs(ctx: &SessionContext, accused: PartyId, opening: &Envelope, share: &Envelope) -> bool {
     let (true, true, Some(recipient)) =
         (opening.sender() == accused, share.sender() == accused, share.recipient())
@@ -858,9 +997,10 @@ fn share_differs(ctx: &SessionContext, accused: PartyId, opening: &Envelope, sha
         return false;
     };
     match (parse::<Opening>(ctx, opening), parse::<Share>(ctx, share)) {
-        (Ok(opening), Ok(share)) => {
-            mul_generator(share.value.expose()) != evaluate_public(&opening.points, recipient.get())
+        (Ok(opening), Ok(Share { value: Some(value), .. })) => {
+            mul_generator(value.expose()) != evaluate_public(&opening.points, recipient.get())
         }
+        (Ok(_), Ok(Share { value: None, .. })) => false,
         (Err(_), _) | (_, Err(_)) => false,
     }
 }

@@ -21,7 +21,7 @@ use engine::session::{History, parse};
 use engine::wire::{Reader, Writer};
 use engine::{
     AbortCause, Body, Delivery, Envelope, Fault, Inbox, Next, Outbox, PartyId, PartySet, PrivateBody,
-    Protocol, ProtocolId, RoundRule, Secret, SessionContext, SetupError, hedged,
+    Protocol, ProtocolId, RoundRule, Route, Secret, SessionContext, SetupError, hedged,
 };
 use primitives::ot::OtError;
 use primitives::secp256k1::{
@@ -70,7 +70,7 @@ impl Body for Commit {
         writer.bytes(self.sample.as_slice());
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         Ok(Self { commitment: *reader.array()?, sample: Box::new(*reader.array()?) })
     }
 }
@@ -91,7 +91,7 @@ impl Body for Multiply {
         writer.bytes(self.message.as_slice());
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         Ok(Self {
             commitments: *reader.array()?,
             salt: *reader.array()?,

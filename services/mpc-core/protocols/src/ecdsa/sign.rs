@@ -8,7 +8,7 @@ use engine::session::History;
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{
     AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, Inbox, Next, Outbox, PartyId, PartySet,
-    Protocol, ProtocolId, RoundRule, SessionContext, SetupError,
+    Protocol, ProtocolId, RoundRule, Route, SessionContext, SetupError,
 };
 use primitives::secp256k1::{POINT_BYTES, Point, SCALAR_BYTES, Scalar, encode_point, encode_scalar, reduce};
 use rand_core::CryptoRng;
@@ -82,7 +82,7 @@ impl<const ROUND: u8> Body for Partial<ROUND> {
         writer.bytes(&encode_scalar(&self.scalars.masked_signature));
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         Ok(Self {
             nonce_point: read_point(reader)?,
             scalars: PartialScalars {

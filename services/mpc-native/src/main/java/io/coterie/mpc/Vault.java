@@ -42,8 +42,9 @@ public interface Vault extends AutoCloseable {
   /**
    * Starts a session as a party.
    *
-   * @param sealedIdentity for key generation and refresh; not looked at otherwise
-   * @param sealedShare the key share; empty for key generation and for signing with a presignature
+   * @param sealedIdentity for key generation, refresh and reshare; not looked at otherwise
+   * @param sealedShare the key share; empty for key generation, for signing with a presignature and
+   *     for a party that only receives in a reshare
    * @throws MpcException with SETUP_REFUSED or UNSEAL_FAILED
    */
   MpcSession start(SessionConfig config, byte[] sealedIdentity, byte[] sealedShare);

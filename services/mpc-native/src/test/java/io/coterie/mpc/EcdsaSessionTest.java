@@ -164,4 +164,28 @@ class EcdsaSessionTest {
     assertFails(
         MpcException.Reason.SETUP_REFUSED, () -> parties.start(1, sign, share(shares, 1)).close());
   }
+
+  @Test
+  void reshare_raises_the_threshold_and_keeps_the_key() throws Exception {
+    SessionConfig config =
+        parties
+            .session(ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1, key, parties.ids())
+            .setThreshold(3)
+            .addAllDealers(List.of(1, 3))
+            .addAllReceivers(parties.ids())
+            .setKeyPublic(key)
+            .build();
+    Map<Integer, Done> fresh =
+        parties.run(config, id -> config, id -> id == 2 ? NONE : share(shares, id));
+    KeyPublic after = fresh.get(2).getKeyPublic();
+    assertThat(after.getThreshold()).isEqualTo(3);
+    assertThat(after.getPublicKey()).isEqualTo(key.getPublicKey());
+    SessionConfig sign =
+        parties
+            .session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, after, parties.ids())
+            .setPayload(ByteString.copyFrom(digest))
+            .addDerivationPath(CHILD)
+            .build();
+    assertSignature(parties.sign(sign, fresh).get(LocalParties.OBSERVER));
+  }
 }
