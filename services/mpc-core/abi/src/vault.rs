@@ -87,7 +87,8 @@ pub(crate) struct OneTimeKeys(Arc<Mutex<KeyTable>>);
 
 #[derive(Default)]
 struct KeyTable {
-    keys: BTreeMap<([u8; PRESIGNATURE_ID_BYTES], PartyId), DataKey>,
+    /// Boxed, so that no copy of a key stays behind when the map moves its entries.
+    keys: BTreeMap<([u8; PRESIGNATURE_ID_BYTES], PartyId), Box<DataKey>>,
     /// Places of presignatures that are being made.
     reserved: usize,
 }
@@ -108,7 +109,7 @@ impl OneTimeKeys {
     }
 
     /// Hands out the key of a presignature, once.
-    pub(crate) fn take(&self, id: &[u8; PRESIGNATURE_ID_BYTES], party: PartyId) -> Option<DataKey> {
+    pub(crate) fn take(&self, id: &[u8; PRESIGNATURE_ID_BYTES], party: PartyId) -> Option<Box<DataKey>> {
         self.table().keys.remove(&(*id, party))
     }
 
@@ -139,7 +140,7 @@ impl ReservedPlace {
     ) -> Option<Vec<u8>> {
         let mut random = Secret::new([0u8; DATA_KEY_BYTES]);
         OsRng.fill_bytes(random.expose_mut());
-        let key = DataKey::new(random);
+        let key = Box::new(DataKey::new(random));
         let blob = seal(&key)?;
         let mut table = self.0.table();
         if table.keys.contains_key(&(id, party)) {

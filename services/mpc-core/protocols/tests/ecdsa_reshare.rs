@@ -6,80 +6,21 @@ mod common;
 mod ecdsa_common;
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Started, evidence_key, party, rng, settings, threshold};
-use ecdsa_common::{Shares, by_number, keygen, payload, reopen, sign_with, verify_outside};
+use common::{evidence_key, party, rng, settings, threshold};
+use ecdsa_common::{
+    Change, Shares, by_number, keygen, payload, reopen, reshare_from, reshare_settings, reshare_with, set,
+    sign_with, start_reshare, verify_outside,
+};
 use engine::forge::Forged;
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND, Session, echo_of};
-use engine::{AbortCause, Envelope, PartySet, SessionContext, SessionSettings, SetupError};
-use protocols::ecdsa::{KeyPublic, KeyShare, Reshare, ReshareTerms, Reshared, SignInput, Signature, Signing};
+use engine::{AbortCause, Envelope, SessionContext, SessionSettings, SetupError};
+use protocols::ecdsa::{KeyPublic, KeyShare, Reshare, Reshared, SignInput, Signature, Signing};
 use sim::{Address, Faults, Outcome, Packet, World};
 
 const DIGEST: [u8; 32] = [0x3c; 32];
-
-/// Who deals, who receives, and the new threshold.
-struct Change<'a> {
-    dealers: &'a [u32],
-    receivers: &'a [u32],
-    t: u32,
-}
-
-fn set(numbers: &[u32]) -> PartySet {
-    numbers.iter().map(|number| party(*number)).collect()
-}
-
-fn everybody(change: &Change<'_>) -> Vec<u32> {
-    change.dealers.iter().chain(change.receivers).copied().collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-fn reshare_settings(me: Option<u32>, base: &KeyPublic, change: &Change<'_>, session: u8) -> SessionSettings {
-    let terms =
-        ReshareTerms { dealers: set(change.dealers), receivers: set(change.receivers), base: base.clone() };
-    let me = me.map(party);
-    let mut settings = settings(me, &everybody(change), change.t, session, &terms.encode());
-    settings.epoch = base.epoch + 1;
-    settings
-}
-
-fn start(
-    me: u32,
-    share: Option<KeyShare>,
-    base: &KeyPublic,
-    change: &Change<'_>,
-    session: u8,
-) -> Result<Started<Reshare>, SetupError> {
-    let settings = reshare_settings(Some(me), base, change, session);
-    Session::start(settings, Some(evidence_key(party(me))), share, &mut rng(u64::from(me)))
-}
-
-fn reshare_from(
-    shares: &Shares,
-    deal: impl Fn(u32, KeyShare) -> KeyShare,
-    change: &Change<'_>,
-    session: u8,
-    faults: Faults<'_>,
-) -> BTreeMap<Address, Outcome<Reshared>> {
-    let base = shares.values().next().unwrap().public();
-    let started: Vec<_> = everybody(change)
-        .into_iter()
-        .map(|me| {
-            let share = change.dealers.contains(&me).then(|| deal(me, reopen(&shares[&me])));
-            (Some(party(me)), start(me, share, base, change, session).unwrap())
-        })
-        .collect();
-    World::new(u64::from(session), faults, started).run()
-}
-
-fn reshare_with(
-    shares: &Shares,
-    change: &Change<'_>,
-    session: u8,
-    faults: Faults<'_>,
-) -> BTreeMap<Address, Outcome<Reshared>> {
-    reshare_from(shares, |_, share| share, change, session, faults)
-}
 
 /// A whole reshare in which nothing happens.
 fn reshare(shares: &Shares, change: &Change<'_>) -> Shares {
@@ -215,8 +156,9 @@ fn reshare_refuses_what_cannot_be() {
     let base = old[&1].public();
     let own = || Some(reopen(&old[&1]));
     let good = Change { dealers: &[1, 2], receivers: &[2, 3, 4], t: 2 };
-    let try_as =
-        |me: u32, share: Option<KeyShare>, change: &Change<'_>| start(me, share, base, change, 1).err();
+    let try_as = |me: u32, share: Option<KeyShare>, change: &Change<'_>| {
+        start_reshare(me, share, base, change, 1).err()
+    };
     assert_eq!(try_as(1, own(), &good), None);
     assert_eq!(try_as(3, None, &good), None);
     assert_eq!(try_as(4, None, &good), None);
@@ -260,7 +202,7 @@ fn reshare_refuses_what_cannot_be() {
     // Public data that are not of one key fool not even a party that has no share.
     let mut wrong = base.clone();
     wrong.public_key = other[&1].public().public_key;
-    assert_eq!(start(4, None, &wrong, &good, 1).err(), Some(SetupError::KeyPublicInvalid));
+    assert_eq!(start_reshare(4, None, &wrong, &good, 1).err(), Some(SetupError::KeyPublicInvalid));
 }
 
 fn base_payload_bytes(base: &KeyPublic, change: &Change<'_>) -> usize {

@@ -2,13 +2,13 @@
 
 #![allow(dead_code, reason = "every test binary uses its own part")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::session::Session;
-use engine::{Protocol, SetupError};
+use engine::{PartySet, Protocol, SessionSettings, SetupError};
 use protocols::ecdsa::{
-    DerivationPath, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, SignInput,
-    SignPayload, Signature, Signing,
+    DerivationPath, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Reshare,
+    ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing,
 };
 use sim::{Address, Faults, Outcome, World};
 
@@ -172,6 +172,73 @@ pub fn sign_presigned(
         .collect();
     started.push((None, start_observer(public, &signers, session, payload).unwrap()));
     World::new(u64::from(session), faults, started).run()
+}
+
+/// Who deals, who receives, and the new threshold.
+pub struct Change<'a> {
+    pub dealers: &'a [u32],
+    pub receivers: &'a [u32],
+    pub t: u32,
+}
+
+pub fn set(numbers: &[u32]) -> PartySet {
+    numbers.iter().map(|number| party(*number)).collect()
+}
+
+pub fn everybody(change: &Change<'_>) -> Vec<u32> {
+    change.dealers.iter().chain(change.receivers).copied().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+pub fn reshare_settings(
+    me: Option<u32>,
+    base: &KeyPublic,
+    change: &Change<'_>,
+    session: u8,
+) -> SessionSettings {
+    let terms =
+        ReshareTerms { dealers: set(change.dealers), receivers: set(change.receivers), base: base.clone() };
+    let me = me.map(party);
+    let mut settings = settings(me, &everybody(change), change.t, session, &terms.encode());
+    settings.epoch = base.epoch + 1;
+    settings
+}
+
+pub fn start_reshare(
+    me: u32,
+    share: Option<KeyShare>,
+    base: &KeyPublic,
+    change: &Change<'_>,
+    session: u8,
+) -> Result<Started<Reshare>, SetupError> {
+    let settings = reshare_settings(Some(me), base, change, session);
+    Session::start(settings, Some(evidence_key(party(me))), share, &mut rng(u64::from(me)))
+}
+
+pub fn reshare_from(
+    shares: &Shares,
+    deal: impl Fn(u32, KeyShare) -> KeyShare,
+    change: &Change<'_>,
+    session: u8,
+    faults: Faults<'_>,
+) -> BTreeMap<Address, Outcome<Reshared>> {
+    let base = shares.values().next().unwrap().public();
+    let started: Vec<_> = everybody(change)
+        .into_iter()
+        .map(|me| {
+            let share = change.dealers.contains(&me).then(|| deal(me, reopen(&shares[&me])));
+            (Some(party(me)), start_reshare(me, share, base, change, session).unwrap())
+        })
+        .collect();
+    World::new(u64::from(session), faults, started).run()
+}
+
+pub fn reshare_with(
+    shares: &Shares,
+    change: &Change<'_>,
+    session: u8,
+    faults: Faults<'_>,
+) -> BTreeMap<Address, Outcome<Reshared>> {
+    reshare_from(shares, |_, share| share, change, session, faults)
 }
 
 /// Verified by libsecp256k1: the signature, its low s, and the key that its recovery id gives.
