@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use engine::seal::{DataKey, ShareLabel};
+use engine::session::{Protocol, Session};
 use engine::wire::Writer;
-use engine::{Abort, AbortCause, PartyId, SetupError, Threshold};
+use engine::{Abort, AbortCause, Fault, PartyId, SetupError, Threshold};
 use protocols::ecdsa::{
     DerivationPath, FAMILY, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh,
     Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, decode_point, encode_point,
@@ -118,6 +119,10 @@ impl Offered for Signing {
         signature_done(&signature)
     }
 
+    fn stopped_by(session: &Session<Self>, kept: &Option<KeptShare>) -> Option<Fault> {
+        kept.as_ref()?.fault(session)
+    }
+
     fn share_after(abort: &Abort, kept: &mut Option<KeptShare>) -> Vec<u8> {
         kept.as_ref().map_or_else(Vec::new, |share| share.after(abort))
     }
@@ -145,6 +150,10 @@ impl Offered for Presigning {
             presignature_id: id.to_vec(),
             ..proto::Done::default()
         }
+    }
+
+    fn stopped_by(session: &Session<Self>, (share, _): &Self::Kept) -> Option<Fault> {
+        share.fault(session)
     }
 
     fn share_after(abort: &Abort, (share, _): &mut Self::Kept) -> Vec<u8> {
@@ -179,7 +188,23 @@ impl Offered for PresignedSigning {
     }
 }
 
+/// The rounds of signing and presigning in which transfers are used.
+const TRANSFER_ROUNDS: core::ops::RangeInclusive<u8> = 1..=2;
+
 impl KeptShare {
+    /// A peer of this session has failed a check in another one that ran beside it. Each check tells a peer whether a guess at
+    /// this party's secrets was right, so one failure has to be the last one: otherwise a peer could make as many guesses as sessions
+    /// run at a time.
+    fn fault<P: Protocol>(&self, session: &Session<P>) -> Option<Fault> {
+        if !TRANSFER_ROUNDS.contains(&session.round()) {
+            return None;
+        }
+        let excluded = self.exclusions.of(&self.label);
+        let peers: Vec<PartyId> =
+            session.context().peers().iter().filter(|p| excluded.contains(*p)).collect();
+        (!peers.is_empty()).then(|| Fault::evident(AbortCause::TransferCheckFailed, peers))
+    }
+
     /// The share again, without what it had in common with those that failed a check of the transfers.
     fn after(&self, abort: &Abort) -> Vec<u8> {
         if abort.cause != AbortCause::TransferCheckFailed || abort.culprits.is_empty() {

@@ -3,7 +3,7 @@
 //! A scheme is a module that implements [`Offered`] for its protocols, and a line for each of them in [`REGISTRY`].
 
 use engine::session::{Progress, Protocol, Session, Step};
-use engine::{Abort, EvidenceKey, PartyId, SessionSettings, SetupError};
+use engine::{Abort, EvidenceKey, Fault, PartyId, SessionSettings, SetupError};
 use prost::Message;
 
 use crate::inputs::Inputs;
@@ -38,6 +38,11 @@ pub(crate) trait Offered: Protocol {
 
     /// The result, encoded and where it is secret sealed.
     fn done(output: Self::Output, kept: &mut Self::Kept) -> proto::Done;
+
+    /// Why a running session must stop before it looks at another message: something that has happened outside of it.
+    fn stopped_by(_session: &Session<Self>, _kept: &Self::Kept) -> Option<Fault> {
+        None
+    }
 
     /// The sealed key share that must replace the stored one after this abort. Empty if the stored one stays.
     fn share_after(_abort: &Abort, _kept: &mut Self::Kept) -> Vec<u8> {
@@ -135,7 +140,11 @@ where
     P::Kept: Send,
 {
     fn handle(&mut self, sender: PartyId, envelope: &[u8]) -> Vec<u8> {
-        encode_step::<P>(self.session.handle(sender, envelope, &mut OsRng), &mut self.kept)
+        let step = match P::stopped_by(&self.session, &self.kept) {
+            Some(fault) => self.session.stop(fault),
+            None => self.session.handle(sender, envelope, &mut OsRng),
+        };
+        encode_step::<P>(step, &mut self.kept)
     }
 
     fn round(&self) -> u8 {

@@ -466,6 +466,48 @@ fn exclusions_of_sessions_side_by_side_add_up() {
     }
 }
 
+/// A peer that runs many sessions at a time has one guess, not as many as there are sessions.
+#[test]
+fn a_failed_check_ends_all_sessions_with_the_peer() {
+    let parties = parties(3);
+    let keys = keygen(&parties, 2);
+    let me = &parties[0];
+    let begin = |session: u8, peer: usize| {
+        let signers = [me, &parties[peer]];
+        let id = parties[peer].id;
+        let config = |own| SessionConfig {
+            session_id: vec![session; 32],
+            ..signing(ProtocolId::EcdsaSign1, own, &signers)
+        };
+        let mine = start(me, &config(1), &keys[&1].sealed_share).unwrap();
+        let theirs = start(&parties[peer], &config(id), &keys[&id].sealed_share).unwrap();
+        (mine, theirs)
+    };
+    let (mut waiting, with_third) = (begin(1, 1), begin(2, 2));
+    let (mine, theirs) = begin(3, 1);
+    // One more has sent its last message: nothing in it can fail any more.
+    let (mut last, peer) = begin(4, 1);
+    let mut partial = Vec::new();
+    let (mut to_peer, mut to_me) = (last.1.outgoing.clone(), peer.1.outgoing.clone());
+    let mut peer = peer.0;
+    for _ in 0..2 {
+        let (mine, theirs) = (last.0.handle(2, &to_me[0].envelope), peer.handle(1, &to_peer[0].envelope));
+        (to_peer, to_me) = (mine.outgoing, theirs.outgoing);
+        partial = to_me[0].envelope.clone();
+    }
+    let (_, aborts) =
+        run_with(BTreeMap::from([(1, mine), (2, theirs)]), |from, to, bytes| spoil(from, to, bytes));
+    assert_eq!(aborts[&1].culprits, [2]);
+    let genuine = waiting.1.1.outgoing[0].envelope.clone();
+    let step = waiting.0.0.handle(2, &genuine);
+    let Some(Progress::Abort(abort)) = step.progress else { panic!("the session went on") };
+    assert_eq!((abort.cause, abort.culprits.as_slice()), (TRANSFER_CHECK_FAILED, [2].as_slice()));
+    assert!(!abort.sealed_share.is_empty() && step.outgoing.is_empty());
+    assert!(matches!(waiting.0.0.handle(2, &genuine).progress, Some(Progress::Dropped(_))));
+    assert!(matches!(last.0.handle(2, &partial).progress, Some(Progress::Done(_))));
+    assert_eq!(run(BTreeMap::from([(1, with_third.0), (3, with_third.1)])).len(), 2);
+}
+
 #[test]
 fn other_aborts_return_no_share() {
     let parties = parties(2);

@@ -296,6 +296,16 @@ impl<P: Protocol> Session<P> {
         self.step(outgoing, progress)
     }
 
+    /// Ends the run for a reason that lies outside of it. Does nothing after the end.
+    pub fn stop(&mut self, fault: Fault) -> Step<P::Output> {
+        let mut outgoing = Vec::new();
+        let progress = match self.phase {
+            Phase::Running(_) | Phase::Disputing => self.abort(fault, None, &mut outgoing),
+            Phase::Ended | Phase::Over => Progress::Dropped(Reject::RoundPast),
+        };
+        self.step(outgoing, progress)
+    }
+
     /// What was agreed before the first message.
     pub fn context(&self) -> &SessionContext {
         &self.ctx
