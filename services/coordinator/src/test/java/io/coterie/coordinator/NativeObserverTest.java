@@ -1,5 +1,11 @@
 package io.coterie.coordinator;
 
+import static io.coterie.coordinator.Calls.eventually;
+import static io.coterie.coordinator.EcdsaTest.intent;
+import static io.coterie.coordinator.TestInstallation.createKey;
+import static io.coterie.coordinator.TestInstallation.inSeconds;
+import static io.coterie.coordinator.TestInstallation.keyIntent;
+import static io.coterie.coordinator.TestInstallation.keys;
 import static io.coterie.coordinator.TestInstallation.sign;
 import static io.coterie.coordinator.TestInstallation.signing;
 import static io.coterie.coordinator.TestInstallation.signingIntent;
@@ -10,15 +16,19 @@ import io.coterie.channel.InboundMessage;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.coordinator.custody.PresignaturePool;
 import io.coterie.mpc.MpcSession;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.mpc.Vault;
+import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
-import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.RefreshKeyRequest;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Completed;
@@ -32,9 +42,12 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -82,6 +95,78 @@ class NativeObserverTest {
     }
   }
 
+  @Test
+  void an_ecdsa_key_signs_by_rounds_and_with_presignatures_before_and_after_a_refresh()
+      throws Exception {
+    NativeMpcCore core = NativeMpcCore.load();
+    RealParties parties = new RealParties(core, 3);
+    try (TestInstallation installation =
+        new TestInstallation(
+            folder,
+            3,
+            parties::evidenceKey,
+            core,
+            "--coterie.coordinator.presignatures.target=4",
+            "--coterie.coordinator.presignatures.max-running=2")) {
+      for (int i = 1; i <= 3; i++) {
+        installation.parties.disconnect("p" + i);
+        parties.connect(installation.network, "p" + i);
+      }
+      installation.start();
+      ManagedChannel client = installation.backend();
+      PresignaturePool pool = installation.bean(PresignaturePool.class);
+      Key key =
+          keys(client)
+              .createKey(
+                  createKey(
+                      installation.wallet.sign(
+                          keyIntent("real", 2, "p1", "p2", "p3")
+                              .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                              .build())));
+      for (List<Integer> path : List.of(List.<Integer>of(), List.of(44, 60, 0, 0, 7))) {
+        Integer[] numbers = path.toArray(Integer[]::new);
+        assertThat(signs(installation, client, intent("real", 1, numbers)).getPresigned())
+            .isFalse();
+        eventually(() -> pool.ready() >= 4);
+        assertThat(signs(installation, client, intent("real", 2, numbers)).getPresigned()).isTrue();
+      }
+
+      // The other parties' shares, so that nothing of the old epoch can be used by accident.
+      Key refreshed =
+          keys(client)
+              .refreshKey(
+                  RefreshKeyRequest.newBuilder()
+                      .setSignedIntent(
+                          installation.wallet.sign(
+                              RefreshIntent.newBuilder()
+                                  .setRequestId(UUID.randomUUID().toString())
+                                  .setKey("keys/real")
+                                  .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                                  .setEpoch(1)
+                                  .setNotAfter(inSeconds(120))
+                                  .build()))
+                      .build());
+      assertThat(refreshed).isEqualTo(key.toBuilder().setEpoch(2).build());
+      assertThat(signs(installation, client, intent("real", 3)).getPresigned()).isFalse();
+      eventually(() -> pool.ready() >= 4);
+      assertThat(signs(installation, client, intent("real", 4)).getPresigned()).isTrue();
+
+      // Who signs something else spoils a session, and another quorum signs.
+      parties.forger = "p1";
+      assertThat(signs(installation, client, intent("real", 5)).getSigningSetList())
+          .containsExactly("p2", "p3");
+    }
+  }
+
+  private static Signing signs(
+      TestInstallation installation, ManagedChannel client, SigningIntent.Builder intent) {
+    Signing signing = signing(client).sign(sign(installation.wallet.sign(intent.build())));
+    assertThat(
+            TestEcdsa.verifies(signing.getPublicKey(), intent.getDigest(), signing.getSignature()))
+        .isTrue();
+    return signing;
+  }
+
   /** Parties with vaults, that believe every order. */
   private static final class RealParties {
     private final Map<Integer, RealParty> parties = new ConcurrentHashMap<>();
@@ -121,6 +206,8 @@ class NativeObserverTest {
     private final Vault vault;
     private final Vault.SealedIdentity identity;
     private final Map<ByteString, Running> running = new HashMap<>();
+    private final Map<ByteString, ByteString> presignatures = new HashMap<>();
+    private final Set<ByteString> ended = new HashSet<>();
     private final List<Early> early = new ArrayList<>();
     private byte[] share = {};
 
@@ -157,14 +244,14 @@ class NativeObserverTest {
 
     private void handle(SecureChannel channel, int sender, SessionEnvelope envelope) {
       Running run = running.get(envelope.getSessionId());
-      if (run == null) {
-        early.add(new Early(sender, envelope));
-      } else if (run.order().getProtocol() == ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1) {
+      if (run != null) {
         take(
             channel,
             envelope.getSessionId(),
             run.order(),
             run.session().handle(sender, envelope.getEnvelope().toByteArray()));
+      } else if (!ended.contains(envelope.getSessionId())) {
+        early.add(new Early(sender, envelope));
       }
     }
 
@@ -176,7 +263,8 @@ class NativeObserverTest {
               .setSelf(channel.self().partyId())
               .setThreshold(order.getThreshold())
               .setKeyId(order.getKey())
-              .setEpoch(order.getEpoch());
+              .setEpoch(order.getEpoch())
+              .addAllDerivationPath(order.getDerivationPathList());
       for (int party : order.getSigningSetList()) {
         Member member = channel.roster().byPartyId(party).orElseThrow();
         config.addParties(
@@ -184,13 +272,30 @@ class NativeObserverTest {
                 .setId(party)
                 .setEvidenceKey(ByteString.copyFrom(member.evidenceKey())));
       }
-      if (order.getProtocol() == ProtocolId.PROTOCOL_ID_BLS_SIGN_1) {
-        config.setPayload(
-            channel.self().name().equals(all.forger)
-                ? ByteString.copyFromUtf8("something else")
-                : SigningIntent.parseFrom(order.getSignedIntent().getPayload()).getMessage());
+      byte[] shareIn = share;
+      switch (order.getProtocol()) {
+        case PROTOCOL_ID_BLS_KEYGEN_1, PROTOCOL_ID_ECDSA_KEYGEN_1 -> shareIn = new byte[0];
+        case PROTOCOL_ID_BLS_SIGN_1,
+            PROTOCOL_ID_ECDSA_SIGN_1,
+            PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1 -> {
+          SigningIntent intent = SigningIntent.parseFrom(order.getSignedIntent().getPayload());
+          ByteString payload = intent.hasDigest() ? intent.getDigest() : intent.getMessage();
+          config
+              .addAllDerivationPath(intent.getDerivationPathList())
+              .setPayload(
+                  channel.self().name().equals(all.forger)
+                      ? payload.substring(1).concat(payload.substring(0, 1))
+                      : payload);
+          if (!order.getPresignatureId().isEmpty()) {
+            config
+                .setPresignatureId(order.getPresignatureId())
+                .setSealedPresignature(presignatures.remove(order.getPresignatureId()));
+            shareIn = new byte[0];
+          }
+        }
+        default -> {}
       }
-      return vault.start(config.build(), identity.sealed(), share);
+      return vault.start(config.build(), identity.sealed(), shareIn);
     }
 
     private void take(SecureChannel channel, ByteString id, Order order, Step step) {
@@ -211,20 +316,33 @@ class NativeObserverTest {
             message.toByteArray(),
             SendOptions.online(null));
       }
-      if (step.hasDone() && order.getProtocol() == ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1) {
-        share = step.getDone().getSealedShare().toByteArray();
-        channel.broadcast(
-            channel.roster().coordinators(),
-            PartyMessage.newBuilder()
-                .setReport(
-                    SessionReport.newBuilder()
-                        .setSessionId(id)
-                        .setCompleted(
-                            Completed.newBuilder().setKeyPublic(step.getDone().getKeyPublic())))
-                .build()
-                .toByteArray(),
-            SendOptions.online(null));
+      if (step.hasDone() || step.hasAbort()) {
+        running.remove(id).session().close();
+        ended.add(id);
       }
+      if (step.hasDone()) {
+        done(channel, id, step.getDone());
+      }
+    }
+
+    private void done(SecureChannel channel, ByteString id, Done done) {
+      Completed.Builder completed = Completed.newBuilder();
+      if (!done.getSealedShare().isEmpty()) {
+        share = done.getSealedShare().toByteArray();
+        completed.setKeyPublic(done.getKeyPublic());
+      } else if (!done.getPresignatureId().isEmpty()) {
+        presignatures.put(done.getPresignatureId(), done.getSealedPresignature());
+        completed.setPresignatureId(done.getPresignatureId());
+      } else {
+        return;
+      }
+      channel.broadcast(
+          channel.roster().coordinators(),
+          PartyMessage.newBuilder()
+              .setReport(SessionReport.newBuilder().setSessionId(id).setCompleted(completed))
+              .build()
+              .toByteArray(),
+          SendOptions.online(null));
     }
   }
 }

@@ -10,6 +10,8 @@ import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.core.v1.VerificationShare;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
@@ -68,11 +70,17 @@ final class ScriptedParties implements AutoCloseable {
   /** New shares that a party holds, made by a request: by party and digest of its intent. */
   private final Map<String, SessionReport> refreshed = new ConcurrentHashMap<>();
 
+  /** The run of each of those requests. */
+  private final Map<String, ByteString> runs = new ConcurrentHashMap<>();
+
   /** Ids of the presignatures that a party holds its part of, by party. */
   final Map<String, Set<ByteString>> presignatures = new ConcurrentHashMap<>();
 
   /** While true, parties that hold new shares go on using the old ones. */
   volatile boolean switching = true;
+
+  /** While true, nobody hears that a party has new shares. */
+  volatile boolean deaf;
 
   /** Every order any party received. */
   final ConcurrentLinkedQueue<Order> orders = new ConcurrentLinkedQueue<>();
@@ -281,39 +289,71 @@ final class ScriptedParties implements AutoCloseable {
 
   /** One after another, so that the last one of a session sees that all others have theirs. */
   private synchronized void refresh(
-      SecureChannel channel, Member coordinator, ByteString session, Order order, boolean lie) {
+      SecureChannel channel, Member coordinator, ByteString id, Order order, boolean lie) {
     String self = channel.self().name();
     String request = " " + order.getSignedIntent().getPayload().hashCode();
     SessionReport stored = refreshed.get(self + request);
     if (stored != null) {
-      report(channel, coordinator, stored.toBuilder());
+      if (!deaf) {
+        report(channel, coordinator, stored.toBuilder());
+      }
       return;
     }
     if (Instant.ofEpochSecond(order.getDeadline().getSeconds() + 1).isBefore(Instant.now())) {
-      refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED);
+      refuse(channel, coordinator, id, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED);
       return;
     }
     if (!epochs.get(self + " " + order.getKey()).equals(order.getEpoch())) {
-      refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+      refuse(channel, coordinator, id, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
       return;
     }
-    Map<Integer, TestEcdsa.Dealt> key = ecdsaKeys.get(order.getKey());
-    TestEcdsa.Dealt next = TestEcdsa.refresh(key.get(order.getEpoch()), session.hashCode());
-    key.put(order.getEpoch() + 1, next);
-    KeyPublic keyPublic =
-        lie ? next.keyPublic().toBuilder().setChainCode(session).build() : next.keyPublic();
-    refreshed.put(
-        self + request,
-        SessionReport.newBuilder()
-            .setSessionId(session)
-            .setCompleted(Completed.newBuilder().setKeyPublic(keyPublic))
-            .build());
+    // The run that all take part in, whichever order it was for.
+    ByteString session = runs.computeIfAbsent(request, r -> id);
+    KeyPublic keyPublic = newShares(order.getKey(), order.getEpoch(), session);
+    if (lie) {
+      keyPublic = keyPublic.toBuilder().setChainCode(session).build();
+    }
+    store(self + request, session, keyPublic);
     boolean all =
         order.getSigningSetList().stream().allMatch(p -> refreshed.containsKey("p" + p + request));
     if (all && switching) {
       switchEpoch(order.getKey(), order.getEpoch() + 1, order.getSigningSetList());
     }
-    completed(channel, coordinator, session, keyPublic);
+    if (!deaf) {
+      completed(channel, coordinator, session, keyPublic);
+    }
+  }
+
+  private KeyPublic newShares(String key, int epoch, ByteString session) {
+    Map<Integer, TestEcdsa.Dealt> epochsOfKey = ecdsaKeys.get(key);
+    TestEcdsa.Dealt next = TestEcdsa.refresh(epochsOfKey.get(epoch), session.hashCode());
+    epochsOfKey.put(epoch + 1, next);
+    return next.keyPublic();
+  }
+
+  private void store(String who, ByteString session, KeyPublic keyPublic) {
+    refreshed.put(
+        who,
+        SessionReport.newBuilder()
+            .setSessionId(session)
+            .setCompleted(Completed.newBuilder().setKeyPublic(keyPublic))
+            .build());
+  }
+
+  boolean holdsNewShares(String party, SignedIntent intent) {
+    return refreshed.containsKey(party + " " + intent.getPayload().hashCode());
+  }
+
+  /** All parties have the new shares of that request, and use them. */
+  synchronized void completeRefresh(SignedIntent intent, String key, int epoch) {
+    ByteString session = ByteString.copyFrom(new byte[32]);
+    KeyPublic keyPublic = newShares(key, epoch, session);
+    List<Integer> parties =
+        keyPublic.getVerificationSharesList().stream().map(VerificationShare::getParty).toList();
+    for (int party : parties) {
+      store("p" + party + " " + intent.getPayload().hashCode(), session, keyPublic);
+    }
+    switchEpoch(key, epoch + 1, parties);
   }
 
   /** Parties use the shares of that epoch from now on; their presignatures are gone. */

@@ -160,7 +160,7 @@ public record CoordinatorProperties(
    * @param target wanted for a combination of key, signing set and derivation path that is in use;
    *     0: none are made
    * @param lowMark below so many, they are made even while signings are waiting
-   * @param maxTotal over all combinations
+   * @param maxTotal over all combinations; the parties keep 1024 of all coordinators by default
    * @param maxCombinations that are kept filled
    * @param maxAge after which one is not used any more; less than the parties' own
    * @param idleTime after which an unused combination is not filled any more
@@ -171,8 +171,8 @@ public record CoordinatorProperties(
   public record Presignatures(
       @DefaultValue("64") int target,
       @DefaultValue("16") int lowMark,
-      @DefaultValue("4096") int maxTotal,
-      @DefaultValue("1024") int maxCombinations,
+      @DefaultValue("512") int maxTotal,
+      @DefaultValue("128") int maxCombinations,
       @DefaultValue("10m") Duration maxAge,
       @DefaultValue("10m") Duration idleTime,
       @DefaultValue("4") int maxRunning,

@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -82,7 +83,7 @@ public final class PresignatureMaker {
     this.threads = threads;
     this.clock = clock;
     this.random = random;
-    pool.onDemand(calls::release);
+    pool.listen(calls::release, dropped -> threads.execute(() -> giveBack(dropped)));
   }
 
   /** Starts filling. */
@@ -101,10 +102,32 @@ public final class PresignatureMaker {
         });
   }
 
-  /** Starts nothing more. */
+  /** Starts nothing more, and gives back what is ready. */
   public void stop() {
     stopping = true;
     calls.release();
+    pool.close();
+  }
+
+  /**
+   * Tells the parties, which would keep their parts until they are too old, and have room for a
+   * limited number.
+   */
+  private void giveBack(List<Presignature> dropped) {
+    link.channel()
+        .ifPresent(
+            channel -> {
+              Set<Member> reachable = channel.reachable();
+              for (Presignature presignature : dropped) {
+                sessions.cancel(
+                    channel,
+                    presignature.session(),
+                    reachable.stream()
+                        .filter(m -> presignature.combination().signingSet().contains(m.partyId()))
+                        .toList(),
+                    null);
+              }
+            });
   }
 
   private void fill(SecureChannel channel) {

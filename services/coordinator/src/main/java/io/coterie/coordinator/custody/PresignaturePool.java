@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -87,7 +88,9 @@ public final class PresignaturePool {
     /** Too many combinations are in use. */
     CROWDED,
     /** What it was for was given up while it was made. */
-    LATE
+    LATE,
+    /** This coordinator stops. */
+    STOPPED
   }
 
   private record Purpose(String key, int epoch, List<Integer> derivationPath) {
@@ -126,6 +129,7 @@ public final class PresignaturePool {
   private int ready;
   private int making;
   private Runnable demand = () -> {};
+  private Consumer<List<Presignature>> givenUp = dropped -> {};
 
   /**
    * An empty pool.
@@ -139,9 +143,15 @@ public final class PresignaturePool {
     metrics.watchPresignatures(this::ready, this::making);
   }
 
-  /** Calls {@code listener} whenever there may be something to make. It must not block. */
-  synchronized void onDemand(Runnable listener) {
-    demand = listener;
+  /**
+   * Whom to tell. Neither may block.
+   *
+   * @param demand there may be something to make
+   * @param givenUp these will not be used
+   */
+  synchronized void listen(Runnable demand, Consumer<List<Presignature>> givenUp) {
+    this.demand = demand;
+    this.givenUp = givenUp;
   }
 
   /**
@@ -238,7 +248,7 @@ public final class PresignaturePool {
     metrics.presignatureMade();
     Shelf shelf = shelf(presignature.combination());
     if (shelf == null) {
-      metrics.presignaturesDropped(Dropped.LATE.name(), 1);
+      tell(List.of(presignature), Dropped.LATE);
       return;
     }
     shelf.making--;
@@ -291,9 +301,14 @@ public final class PresignaturePool {
     empty(c -> !parties.containsAll(c.signingSet()), Dropped.UNREACHABLE);
   }
 
+  /** Nothing more will be signed here. */
+  synchronized void close() {
+    remove(s -> true, Dropped.STOPPED);
+  }
+
   private void expire() {
     long now = nanoTime.getAsLong();
-    int expired = 0;
+    List<Presignature> expired = new ArrayList<>();
     for (Iterator<Map<List<Integer>, Shelf>> purposes = shelves.values().iterator();
         purposes.hasNext(); ) {
       Map<List<Integer>, Shelf> sets = purposes.next();
@@ -301,8 +316,7 @@ public final class PresignaturePool {
         Shelf shelf = all.next();
         while (!shelf.ready.isEmpty()
             && now - shelf.ready.getFirst().madeNanos() >= limits.maxAge().toNanos()) {
-          shelf.ready.removeFirst();
-          expired++;
+          expired.add(shelf.ready.removeFirst().presignature());
         }
         if (shelf.ready.isEmpty()
             && shelf.making == 0
@@ -319,19 +333,19 @@ public final class PresignaturePool {
 
   /** Gives up what is ready; what is wanted is made again. */
   private void empty(Predicate<Combination> which, Dropped reason) {
-    int count = 0;
+    List<Presignature> dropped = new ArrayList<>();
     for (Shelf shelf : matching(s -> which.test(s.combination))) {
-      count += shelf.ready.size();
+      shelf.ready.forEach(r -> dropped.add(r.presignature()));
       shelf.ready.clear();
     }
-    drop(count, reason);
+    drop(dropped, reason);
   }
 
   /** Gives up what is ready, and what was wanted. */
   private void remove(Predicate<Shelf> which, Dropped reason) {
-    int count = 0;
+    List<Presignature> dropped = new ArrayList<>();
     for (Shelf shelf : matching(which)) {
-      count += shelf.ready.size();
+      shelf.ready.forEach(r -> dropped.add(r.presignature()));
       Purpose purpose = Purpose.of(shelf.combination);
       Map<List<Integer>, Shelf> sets = shelves.getOrDefault(purpose, new HashMap<>());
       sets.remove(shelf.combination.signingSet());
@@ -339,7 +353,7 @@ public final class PresignaturePool {
         shelves.remove(purpose);
       }
     }
-    drop(count, reason);
+    drop(dropped, reason);
   }
 
   private List<Shelf> matching(Predicate<Shelf> which) {
@@ -348,10 +362,15 @@ public final class PresignaturePool {
     return found;
   }
 
-  private void drop(int count, Dropped reason) {
-    if (count > 0) {
-      ready -= count;
-      metrics.presignaturesDropped(reason.name(), count);
+  private void drop(List<Presignature> dropped, Dropped reason) {
+    ready -= dropped.size();
+    tell(dropped, reason);
+  }
+
+  private void tell(List<Presignature> dropped, Dropped reason) {
+    if (!dropped.isEmpty()) {
+      metrics.presignaturesDropped(reason.name(), dropped.size());
+      givenUp.accept(dropped);
     }
   }
 

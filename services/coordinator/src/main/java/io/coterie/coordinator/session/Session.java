@@ -6,7 +6,6 @@ import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.party.v1.PartyMessage;
-import io.coterie.proto.party.v1.SessionCancel;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import java.time.Duration;
@@ -221,14 +220,7 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
    * Tells the parties that nobody waits for this session any more. They also notice by themselves.
    */
   private void cancel() {
-    byte[] cancel =
-        PartyMessage.newBuilder()
-            .setCancel(SessionCancel.newBuilder().setSessionId(id.bytes()))
-            .build()
-            .toByteArray();
-    channel
-        .broadcast(plan.parties(), cancel, SendOptions.online(plan.trace().traceparent()))
-        .exceptionally(failure -> null);
+    sessions.cancel(channel, id, plan.parties(), plan.trace().traceparent());
   }
 
   final boolean hasEnded() {

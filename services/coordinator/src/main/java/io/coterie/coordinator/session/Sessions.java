@@ -6,6 +6,7 @@ import com.google.protobuf.Timestamp;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
+import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.mpc.MpcCore;
@@ -13,12 +14,15 @@ import io.coterie.platform.telemetry.ProtocolMetrics;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.SessionCancel;
 import io.coterie.proto.party.v1.SessionReport;
 import java.security.SecureRandom;
+import java.util.Collection;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /** All running sessions of this replica, and the way of a message to its session. Thread-safe. */
 public final class Sessions {
@@ -128,6 +132,30 @@ public final class Sessions {
       case Work.Refresh refresh -> {}
     }
     return order.build().toByteString();
+  }
+
+  /**
+   * Tells parties that nobody wants what a session makes, or has made. They also notice by
+   * themselves.
+   *
+   * @param traceparent of the request that it was for; null if it was for none
+   */
+  public void cancel(
+      SecureChannel channel,
+      SessionId id,
+      Collection<Member> parties,
+      @Nullable String traceparent) {
+    if (parties.isEmpty()) {
+      return;
+    }
+    byte[] cancel =
+        PartyMessage.newBuilder()
+            .setCancel(SessionCancel.newBuilder().setSessionId(id.bytes()))
+            .build()
+            .toByteArray();
+    channel
+        .broadcast(parties, cancel, SendOptions.online(traceparent))
+        .exceptionally(failure -> null);
   }
 
   /**

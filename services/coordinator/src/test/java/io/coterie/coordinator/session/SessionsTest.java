@@ -7,9 +7,11 @@ import io.coterie.channel.InboundMessage;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.TestEcdsa;
 import io.coterie.coordinator.TestKeys;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.coordinator.verification.BlstVerifier;
+import io.coterie.coordinator.verification.EcdsaVerifier;
 import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.MpcException;
 import io.coterie.mpc.MpcSession;
@@ -49,6 +51,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** What parties, and others, may say to a session, and what becomes of it. */
@@ -101,7 +104,11 @@ class SessionsTest {
               };
             }
           },
-          Map.of(Scheme.SCHEME_BLS12381, new BlstVerifier()),
+          Map.of(
+              Scheme.SCHEME_BLS12381,
+              new BlstVerifier(),
+              Scheme.SCHEME_ECDSA_SECP256K1,
+              new EcdsaVerifier()),
           new PartyHealth(System::nanoTime),
           Runnable::run,
           new ProtocolMetrics(registry, "coordinator", "local"),
@@ -121,6 +128,11 @@ class SessionsTest {
   }
 
   private Session start(SessionPlan.Work work, Member... parties) {
+    return start(work, Scheme.SCHEME_BLS12381, SignedIntent.getDefaultInstance(), parties);
+  }
+
+  private Session start(
+      SessionPlan.Work work, Scheme scheme, @Nullable SignedIntent intent, Member... parties) {
     return sessions.start(
         new SecureChannel() {
           @Override
@@ -170,11 +182,11 @@ class SessionsTest {
         },
         new SessionPlan(
             work,
-            Scheme.SCHEME_BLS12381,
+            scheme,
             KEY,
             1,
             2,
-            SignedIntent.getDefaultInstance(),
+            intent,
             List.of(parties),
             Instant.ofEpochSecond(2_000_000_000),
             TraceContext.create(new Random(1))));
@@ -427,5 +439,120 @@ class SessionsTest {
               assertThat(a.culprits()).containsExactly(3);
               assertThat(a.suspects()).containsExactly(1);
             });
+  }
+
+  private Session presign() {
+    return start(
+        new SessionPlan.Work.Presign(List.of(7)), Scheme.SCHEME_ECDSA_SECP256K1, null, p1, p2);
+  }
+
+  private static PartyMessage presigned(Session session, ByteString id) {
+    return report(
+        session.id().bytes(), r -> r.setCompleted(Completed.newBuilder().setPresignatureId(id)));
+  }
+
+  @Test
+  void a_presignature_is_one_when_all_its_parties_name_the_same() throws Exception {
+    ByteString id = ByteString.copyFrom(new byte[32]);
+    Session session = presign();
+    Order order = Order.parseFrom(sent.getLast().getOrder());
+    assertThat(order.hasSignedIntent()).isFalse();
+    assertThat(order.getDerivationPathList()).containsExactly(7);
+    say(p1, presigned(session, id));
+    say(p1, presigned(session, id));
+    // Not a party of it, not of this session, not an id.
+    say(p3, presigned(session, id));
+    say(p2, report(id, r -> r.setCompleted(Completed.newBuilder().setPresignatureId(id))));
+    say(p2, presigned(session, ByteString.EMPTY));
+    say(p2, presigned(session, id.concat(id)));
+    say(p2, envelope(session));
+    assertThat(session.hasEnded()).isFalse();
+    say(p2, presigned(session, id));
+    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Presigned(id));
+    assertThat(sent).noneMatch(PartyMessage::hasCancel);
+
+    session = presign();
+    say(p1, presigned(session, id));
+    say(p2, presigned(session, id.substring(1).concat(ByteString.copyFromUtf8("x"))));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_BROADCAST_MISMATCH);
+              assertThat(a.culprits()).isEmpty();
+            });
+    assertThat(sent).anyMatch(PartyMessage::hasCancel);
+  }
+
+  @Test
+  void a_presignature_that_a_party_does_not_make_is_none() throws Exception {
+    ByteString id = ByteString.copyFrom(new byte[32]);
+    Session session = presign();
+    say(p1, presigned(session, id));
+    say(p2, refused(session, RefusalReason.REFUSAL_REASON_POOL_FULL));
+    say(p2, presigned(session, id));
+    assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Refused.class);
+
+    session = presign();
+    say(p1, aborted(session, 2));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.culprits()).isEmpty();
+              assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2);
+              assertThat(a.exclude()).isFalse();
+            });
+
+    session = presign();
+    say(p1, presigned(session, id));
+    assertThat(session.await(SHORT)).isEqualTo(new SessionOutcome.TimedOut(0, Set.of(2)));
+  }
+
+  @Test
+  void one_word_against_another_makes_both_suspects() throws Exception {
+    Session session = signing();
+    say(p1, aborted(session, 2));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.culprits()).isEmpty();
+              assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2);
+            });
+  }
+
+  @Test
+  void new_shares_are_of_the_same_key_and_the_next_epoch() throws Exception {
+    TestEcdsa.Dealt old = TestEcdsa.deal(KEY, 2, List.of(1, 2, 3), 1);
+    TestEcdsa.Dealt next = TestEcdsa.refresh(old, 2);
+    KeyPublic good = next.keyPublic();
+    Session session =
+        start(
+            new SessionPlan.Work.Refresh(old.keyPublic()),
+            Scheme.SCHEME_ECDSA_SECP256K1,
+            SignedIntent.getDefaultInstance(),
+            p1,
+            p2,
+            p3);
+    for (KeyPublic bad :
+        List.of(
+            KeyPublic.getDefaultInstance(),
+            old.keyPublic(),
+            good.toBuilder().setEpoch(3).build(),
+            good.toBuilder().setThreshold(3).build(),
+            good.toBuilder().setKeyId("keys/other").build(),
+            good.toBuilder().setChainCode(ByteString.copyFrom(new byte[32])).build(),
+            good.toBuilder().removeVerificationShares(2).build(),
+            TestEcdsa.refresh(TestEcdsa.deal(KEY, 2, List.of(1, 2, 3), 9), 2).keyPublic())) {
+      for (Member party : List.of(p1, p2, p3)) {
+        say(party, completed(session.id().bytes(), bad));
+      }
+    }
+    assertThat(session.hasEnded()).isFalse();
+    for (Member party : List.of(p1, p2, p3)) {
+      say(party, completed(session.id().bytes(), good));
+    }
+    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Created(good));
   }
 }

@@ -1,0 +1,358 @@
+package io.coterie.coordinator;
+
+import static io.coterie.coordinator.Calls.eventually;
+import static io.coterie.coordinator.Calls.fails;
+import static io.coterie.coordinator.EcdsaTest.intent;
+import static io.coterie.coordinator.TestInstallation.createKey;
+import static io.coterie.coordinator.TestInstallation.inSeconds;
+import static io.coterie.coordinator.TestInstallation.keyIntent;
+import static io.coterie.coordinator.TestInstallation.keys;
+import static io.coterie.coordinator.TestInstallation.sign;
+import static io.coterie.coordinator.TestInstallation.signing;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.coordinator.ScriptedParties.Behaviour;
+import io.coterie.coordinator.custody.PresignaturePool;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.GetKeyRequest;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.ListKeysRequest;
+import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.RefreshKeyRequest;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.grpc.ManagedChannel;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** New shares: one request gives one epoch, and at each moment one epoch can sign. */
+class RefreshTest {
+  private static final List<String> ALL = List.of("p1", "p2", "p3");
+
+  @TempDir Path folder;
+  private TestInstallation installation;
+  private ManagedChannel client;
+  private Key key;
+
+  @BeforeEach
+  void start() {
+    installation =
+        new TestInstallation(
+                folder,
+                3,
+                "--coterie.coordinator.keygen.min=300ms",
+                "--coterie.coordinator.keygen.initial=500ms",
+                "--coterie.coordinator.limits.clock-skew=200ms")
+            .start();
+    client = installation.backend();
+    key =
+        keys(client)
+            .createKey(
+                createKey(
+                    installation.wallet.sign(
+                        keyIntent("hot", 2, "p1", "p2", "p3")
+                            .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                            .build())));
+    installation.parties.orders.clear();
+  }
+
+  @AfterEach
+  void stop() {
+    installation.close();
+  }
+
+  private static RefreshIntent.Builder refreshIntent(int epoch) {
+    return RefreshIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/hot")
+        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+        .setEpoch(epoch)
+        .setPurpose("test")
+        .setNotAfter(inSeconds(120));
+  }
+
+  private Key refresh(SignedIntent intent) {
+    return refresh(intent, 20_000);
+  }
+
+  private Key refresh(SignedIntent intent, int patienceMs) {
+    return KeyServiceGrpc.newBlockingStub(client)
+        .withDeadlineAfter(patienceMs, TimeUnit.MILLISECONDS)
+        .refreshKey(RefreshKeyRequest.newBuilder().setSignedIntent(intent).build());
+  }
+
+  private Key get() {
+    return keys(client).getKey(GetKeyRequest.newBuilder().setName("keys/hot").build());
+  }
+
+  private Signing signs(int number) {
+    SigningIntent intent = intent("hot", number).build();
+    Signing signing = signing(client).sign(sign(installation.wallet.sign(intent)));
+    assertThat(TestEcdsa.verifies(key.getPublicKey(), intent.getDigest(), signing.getSignature()))
+        .isTrue();
+    return signing;
+  }
+
+  private long refreshOrders() {
+    return installation.parties.orders.stream()
+        .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1)
+        .count();
+  }
+
+  private void all(Behaviour behaviour) {
+    ALL.forEach(p -> installation.parties.behave(p, behaviour));
+  }
+
+  @Test
+  void the_key_stays_its_epoch_grows_and_a_repeat_changes_nothing() {
+    signs(0);
+    eventually(() -> installation.bean(PresignaturePool.class).ready() == 4);
+    SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
+
+    Key refreshed = refresh(intent);
+
+    assertThat(refreshed).isEqualTo(key.toBuilder().setEpoch(2).build());
+    assertThat(get()).isEqualTo(refreshed);
+    assertThat(keys(client).listKeys(ListKeysRequest.getDefaultInstance()).getKeysList())
+        .containsExactly(refreshed);
+    assertThat(signs(1).getPresigned()).isFalse();
+    eventually(() -> installation.bean(PresignaturePool.class).ready() > 0);
+    assertThat(signs(2).getPresigned()).isTrue();
+
+    assertThat(refresh(intent)).isEqualTo(refreshed);
+    assertThat(refreshOrders()).isEqualTo(3);
+    installation.stop();
+    installation.start();
+    assertThat(refresh(intent)).isEqualTo(refreshed);
+    assertThat(refreshOrders()).isEqualTo(3);
+
+    assertThat(refresh(installation.wallet.sign(refreshIntent(2).build())).getEpoch()).isEqualTo(3);
+    // The same request again: the key as it is now.
+    assertThat(refresh(intent).getEpoch()).isEqualTo(3);
+    signs(3);
+  }
+
+  @Test
+  void requests_that_do_not_fit_change_nothing() {
+    installation.createKey(client, "bls", 2, 3);
+    for (RefreshIntent.Builder bad :
+        List.of(refreshIntent(2), refreshIntent(Integer.MAX_VALUE - 1))) {
+      fails(ErrorReason.EPOCH_MISMATCH, () -> refresh(installation.wallet.sign(bad.build())));
+    }
+    for (RefreshIntent.Builder bad :
+        List.of(refreshIntent(0), refreshIntent(-1), refreshIntent(1).setRequestId("x"))) {
+      fails(ErrorReason.INTENT_MALFORMED, () -> refresh(installation.wallet.sign(bad.build())));
+    }
+    fails(
+        ErrorReason.INTENT_EXPIRED,
+        () ->
+            refresh(installation.wallet.sign(refreshIntent(1).setNotAfter(inSeconds(-1)).build())));
+    fails(
+        ErrorReason.KEY_NOT_FOUND,
+        () -> refresh(installation.wallet.sign(refreshIntent(1).setKey("keys/none").build())));
+    for (RefreshIntent.Builder bad :
+        List.of(
+            refreshIntent(1).setScheme(Scheme.SCHEME_BLS12381),
+            refreshIntent(1).setKey("keys/bls"),
+            refreshIntent(1).setKey("keys/bls").setScheme(Scheme.SCHEME_BLS12381))) {
+      fails(ErrorReason.UNSUPPORTED_SCHEME, () -> refresh(installation.wallet.sign(bad.build())));
+    }
+    fails(
+        ErrorReason.CLIENT_NOT_ALLOWED,
+        () -> refresh(installation.treasury.sign(refreshIntent(1).build())));
+    fails(
+        ErrorReason.INTENT_MALFORMED,
+        () -> refresh(installation.wallet.sign(intent("hot", 1).build())));
+    fails(
+        ErrorReason.INTENT_MALFORMED,
+        () ->
+            keys(client).createKey(createKey(installation.wallet.sign(refreshIntent(1).build()))));
+    assertThat(installation.query("select count(*) from key_refreshes")).isEqualTo("0");
+    assertThat(refreshOrders()).isZero();
+
+    RefreshIntent used = refreshIntent(1).build();
+    refresh(installation.wallet.sign(used));
+    fails(
+        ErrorReason.REQUEST_ID_REUSED,
+        () -> refresh(installation.wallet.sign(used.toBuilder().setEpoch(2).build())));
+  }
+
+  @Test
+  void concurrent_repeats_share_one_run_and_another_request_waits_its_turn() throws Exception {
+    CountDownLatch release = new CountDownLatch(1);
+    installation.parties.behave("p1", new Behaviour.Waits(release));
+    SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
+    List<Future<Key>> answers = new ArrayList<>();
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      for (int i = 0; i < 8; i++) {
+        answers.add(threads.submit(() -> refresh(intent)));
+      }
+      eventually(() -> refreshOrders() >= 3);
+      fails(
+          ErrorReason.REFRESH_RUNNING,
+          () -> refresh(installation.wallet.sign(refreshIntent(1).build())));
+      // Meanwhile the old epoch signs.
+      installation.parties.behave("p1", new Behaviour.Silent());
+      signs(0);
+      installation.parties.behave();
+      release.countDown();
+      for (Future<Key> answer : answers) {
+        assertThat(answer.get().getEpoch()).isEqualTo(2);
+      }
+    }
+    assertThat(installation.query("select count(*) from key_refreshes where state = 2"))
+        .isEqualTo("1");
+    signs(1);
+  }
+
+  @Test
+  void a_signing_that_meets_the_switch_is_signed_with_the_new_epoch() throws Exception {
+    // The parties have switched, and the coordinator does not hear of it.
+    installation.parties.switching = true;
+    SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
+    CountDownLatch release = new CountDownLatch(1);
+    installation.parties.behave("p3", new Behaviour.Waits(release));
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      Future<Key> refreshing = threads.submit(() -> refresh(intent));
+      eventually(
+          () ->
+              installation.parties.holdsNewShares("p1", intent)
+                  && installation.parties.holdsNewShares("p2", intent));
+      installation.parties.switchEpoch("keys/hot", 2, List.of(1, 2));
+      Future<Signing> signing = threads.submit(() -> signs(1));
+      eventually(
+          () ->
+              installation.parties.orders.stream()
+                  .anyMatch(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1));
+      installation.parties.behave();
+      release.countDown();
+      assertThat(refreshing.get().getEpoch()).isEqualTo(2);
+      assertThat(signing.get().getSessions()).isGreaterThan(1);
+    }
+    assertThat(get().getEpoch()).isEqualTo(2);
+  }
+
+  @Test
+  void exclusions_end_with_the_shares_they_were_for() {
+    installation.query(
+        "insert into key_exclusions values ('keys/hot', 1, 'X', '\\x00', now()),"
+            + " ('keys/other', 1, 'X', '\\x00', now()) returning 1");
+    refresh(installation.wallet.sign(refreshIntent(1).build()));
+    assertThat(installation.query("select string_agg(key_name, ',') from key_exclusions"))
+        .isEqualTo("keys/other");
+  }
+
+  @Test
+  void a_refresh_that_a_party_breaks_leaves_the_key_as_it_was() {
+    for (Behaviour behaviour :
+        List.of(
+            new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_FORBIDDEN),
+            new Behaviour.OtherKey())) {
+      installation.parties.switching = false;
+      installation.parties.behave("p2", behaviour);
+      SignedIntent intent =
+          installation.wallet.sign(refreshIntent(1).setNotAfter(inSeconds(2)).build());
+      ErrorReason reason =
+          behaviour instanceof Behaviour.OtherKey
+              ? ErrorReason.PARTY_UNRESPONSIVE
+              : ErrorReason.FORBIDDEN;
+      fails(reason, () -> refresh(intent, 1_500));
+      assertThat(get().getEpoch()).isEqualTo(1);
+      installation.parties.behave();
+      if (reason == ErrorReason.FORBIDDEN) {
+        fails(reason, () -> refresh(intent));
+        assertThat(installation.query("select count(*) from key_refreshes where state = 3"))
+            .isEqualTo("1");
+      }
+      signs(1);
+    }
+  }
+
+  @Test
+  void a_culprit_is_named() {
+    for (String party : List.of("p1", "p2")) {
+      installation.parties.behave(
+          party, new Behaviour.Aborts(AbortCause.ABORT_CAUSE_WRONG_SHARE, List.of(3)));
+    }
+    installation.parties.behave("p3", new Behaviour.Silent());
+    assertThat(
+            fails(
+                ErrorReason.PARTY_MISBEHAVED,
+                () -> refresh(installation.wallet.sign(refreshIntent(1).build()))))
+        .containsEntry(StatusErrors.PARTY, "p3");
+    installation.parties.behave();
+    // The name is free for another request.
+    assertThat(refresh(installation.wallet.sign(refreshIntent(1).build())).getEpoch()).isEqualTo(2);
+  }
+
+  @Test
+  void a_coordinator_that_dies_goes_on_where_the_parties_are() throws Exception {
+    // Before any party has it.
+    all(new Behaviour.Silent());
+    SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
+    fails(ErrorReason.PARTY_UNRESPONSIVE, () -> refresh(intent, 700));
+    installation.kill();
+    installation.parties.behave();
+    installation.start();
+    eventually(() -> get().getEpoch() == 2);
+    assertThat(refresh(intent).getEpoch()).isEqualTo(2);
+
+    // When all have it and have switched, and the intent has expired since.
+    installation.parties.deaf = true;
+    SignedIntent next =
+        installation.wallet.sign(refreshIntent(2).setNotAfter(inSeconds(2)).build());
+    fails(ErrorReason.PARTY_UNRESPONSIVE, () -> refresh(next, 700));
+    installation.kill();
+    eventually(
+        () ->
+            installation
+                .query(
+                    "select not_after + interval '2 seconds' < now() from key_refreshes"
+                        + " where from_epoch = 2")
+                .equals("t"));
+    installation.parties.deaf = false;
+    installation.parties.orders.clear();
+    installation.start();
+    eventually(() -> get().getEpoch() == 3);
+    assertThat(refresh(next).getEpoch()).isEqualTo(3);
+    signs(1);
+  }
+
+  @Test
+  void a_refresh_that_was_given_up_is_found_again_when_the_parties_have_switched() {
+    installation.parties.behave(
+        "p2", new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_FORBIDDEN));
+    SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
+    installation.parties.deaf = true;
+    fails(ErrorReason.FORBIDDEN, () -> refresh(intent));
+    assertThat(get().getEpoch()).isEqualTo(1);
+    // It had its share all the same, and told the others.
+    installation.parties.behave();
+    installation.parties.completeRefresh(intent, "keys/hot", 1);
+    installation.parties.deaf = false;
+
+    signs(1);
+
+    assertThat(get().getEpoch()).isEqualTo(2);
+    assertThat(refresh(intent).getEpoch()).isEqualTo(2);
+    assertThat(installation.query("select count(*) from key_refreshes")).isEqualTo("1");
+  }
+}

@@ -1,0 +1,295 @@
+package io.coterie.coordinator.custody;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.custody.PresignaturePool.Combination;
+import io.coterie.coordinator.custody.PresignaturePool.Presignature;
+import io.coterie.coordinator.session.SessionId;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
+import org.junit.jupiter.api.Test;
+
+/** What is wanted, made, used and given up, and that each is used at most once. */
+class PresignaturePoolTest {
+  private static final Duration AGE = Duration.ofMinutes(10);
+  private static final Duration IDLE = Duration.ofMinutes(5);
+
+  private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
+  private final List<Presignature> givenUp = new ArrayList<>();
+  private long now = 1;
+  private int made;
+  private PresignaturePool pool = pool(16, 4, 40, 5);
+
+  private PresignaturePool pool(int target, int lowMark, int maxTotal, int maxCombinations) {
+    PresignaturePool result =
+        new PresignaturePool(
+            new PresignaturePool.Limits(target, lowMark, maxTotal, maxCombinations, AGE, IDLE),
+            new CoordinatorMetrics(registry),
+            () -> now);
+    result.listen(() -> {}, givenUp::addAll);
+    return result;
+  }
+
+  private static Combination combination(
+      String key, int epoch, List<Integer> set, Integer... path) {
+    return new Combination(key, epoch, set, List.of(path));
+  }
+
+  private static final Combination A = combination("keys/a", 1, List.of(1, 2));
+  private static final Combination A13 = combination("keys/a", 1, List.of(1, 3));
+  private static final Combination B = combination("keys/b", 1, List.of(1, 2));
+
+  private Presignature presignature(Combination combination) {
+    made++;
+    byte[] id = new byte[32];
+    id[0] = (byte) made;
+    id[1] = (byte) (made >> 8);
+    return new Presignature(
+        combination, ByteString.copyFrom(id), new SessionId(ByteString.copyFrom(id)));
+  }
+
+  /** Makes all that is wanted; how many. */
+  private int fill() {
+    int count = 0;
+    for (Optional<Combination> next = pool.next(false); next.isPresent(); next = pool.next(false)) {
+      pool.made(presignature(next.get()));
+      count++;
+    }
+    return count;
+  }
+
+  private Optional<Presignature> take(Combination c) {
+    return pool.take(c.key(), c.epoch(), c.derivationPath(), set -> true);
+  }
+
+  private double dropped(String reason) {
+    var counter =
+        registry.find(CoordinatorMetrics.PRESIGNATURES_DROPPED).tags("reason", reason).counter();
+    return counter == null ? 0 : counter.count();
+  }
+
+  @Test
+  void nothing_is_made_that_nobody_asked_for_and_use_doubles_what_is_wanted() {
+    assertThat(pool.next(false)).isEmpty();
+    assertThat(take(A)).isEmpty();
+    assertThat(pool.next(false)).isEmpty();
+    pool.want(A);
+    assertThat(fill()).isEqualTo(4);
+    assertThat(take(A)).isPresent();
+    assertThat(fill()).isEqualTo(5);
+    assertThat(take(A)).isPresent();
+    assertThat(fill()).isEqualTo(9);
+    assertThat(take(A)).isPresent();
+    assertThat(fill()).isEqualTo(1);
+    assertThat(pool.ready()).isEqualTo(16);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count()).isEqualTo(19);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_USED).counter().count()).isEqualTo(3);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MISSED).counter().count())
+        .isEqualTo(1);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_READY).gauge().value()).isEqualTo(16);
+  }
+
+  @Test
+  void one_is_good_for_its_key_epoch_path_and_set_only() {
+    pool.want(A);
+    fill();
+    assertThat(take(B)).isEmpty();
+    assertThat(take(combination("keys/a", 2, List.of(1, 2)))).isEmpty();
+    assertThat(take(combination("keys/a", 1, List.of(1, 2), 0))).isEmpty();
+    assertThat(pool.take("keys/a", 1, List.of(), set -> set.contains(3))).isEmpty();
+    assertThat(take(A).orElseThrow().combination()).isEqualTo(A);
+  }
+
+  @Test
+  void of_several_signing_sets_the_one_with_most_is_used() {
+    pool.want(A);
+    fill();
+    pool.want(A13);
+    pool.want(A13);
+    fill();
+    assertThat(take(A).orElseThrow().combination()).isEqualTo(A13);
+    assertThat(pool.take("keys/a", 1, List.of(), Set.of(1, 2)::containsAll).orElseThrow())
+        .extracting(Presignature::combination)
+        .isEqualTo(A);
+  }
+
+  @Test
+  void the_emptiest_is_filled_first_and_while_signings_wait_only_to_the_low_mark() {
+    pool.want(A);
+    pool.want(A);
+    fill();
+    pool.want(B);
+    assertThat(pool.next(true)).contains(B);
+    assertThat(pool.making()).isEqualTo(1);
+    for (int i = 0; i < 3; i++) {
+      assertThat(pool.next(true)).contains(B);
+    }
+    assertThat(pool.next(true)).isEmpty();
+    pool.want(A);
+    assertThat(pool.next(true)).isEmpty();
+    assertThat(pool.next(false)).contains(A);
+  }
+
+  @Test
+  void there_is_a_bound_for_all_and_for_combinations() {
+    List<Combination> all = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      Combination c = combination("keys/a", 1, List.of(1, 2), i);
+      all.add(c);
+      for (int j = 0; j < 4; j++) {
+        pool.want(c);
+      }
+      now++;
+    }
+    assertThat(fill()).isEqualTo(40);
+    pool.want(A13);
+    assertThat(dropped("crowded")).isZero();
+    now++;
+    pool.want(B);
+    assertThat(dropped("crowded")).isEqualTo(10);
+    assertThat(givenUp).allMatch(p -> p.combination().equals(all.getFirst()));
+    assertThat(take(all.getFirst())).isEmpty();
+    assertThat(pool.ready()).isEqualTo(30);
+    pool = pool(0, 0, 0, 1);
+    pool.want(A);
+    assertThat(pool.next(false)).isEmpty();
+  }
+
+  @Test
+  void what_was_not_made_is_tried_again_after_a_pause_that_grows_and_one_at_a_time() {
+    pool.want(A);
+    assertThat(pool.next(false)).contains(A);
+    pool.failed(A);
+    assertThat(pool.making()).isZero();
+    long[] pauses = {250, 500, 1_000};
+    for (long pause : pauses) {
+      now += Duration.ofMillis(pause).toNanos() - 1;
+      assertThat(pool.next(false)).isEmpty();
+      now += 1;
+      assertThat(pool.next(false)).contains(A);
+      assertThat(pool.next(false)).isEmpty();
+      pool.failed(A);
+    }
+    now += Duration.ofMillis(2_000).toNanos();
+    pool.made(presignature(pool.next(false).orElseThrow()));
+    assertThat(fill()).isEqualTo(3);
+  }
+
+  @Test
+  void what_cannot_be_used_any_more_is_given_up_and_given_back() {
+    pool.want(A);
+    pool.want(A13);
+    pool.want(B);
+    fill();
+    assertThat(pool.ready()).isEqualTo(12);
+    pool.forgotten(3);
+    assertThat(dropped("unknown")).isEqualTo(4);
+    assertThat(givenUp).hasSize(4).allMatch(p -> p.combination().equals(A13));
+    pool.reachable(Set.of(1, 2));
+    assertThat(pool.ready()).isEqualTo(8);
+    // It is wanted again: whether parties can be reached is seen before it is made.
+    assertThat(fill()).isEqualTo(4);
+    pool.reachable(Set.of(1, 2));
+    assertThat(dropped("unreachable")).isEqualTo(4);
+    pool.excluded("keys/a", 3);
+    assertThat(fill()).isZero();
+    pool.renewed("keys/b");
+    assertThat(dropped("epoch")).isEqualTo(4);
+    assertThat(take(B)).isEmpty();
+    assertThat(fill()).isZero();
+    pool.refused(A);
+    assertThat(dropped("excluded")).isEqualTo(4);
+    assertThat(pool.ready()).isZero();
+    pool.want(A);
+    assertThat(fill()).isEqualTo(4);
+    pool.close();
+    assertThat(dropped("stopped")).isEqualTo(4);
+    assertThat(givenUp).hasSize(20).doesNotHaveDuplicates();
+  }
+
+  @Test
+  void what_was_given_up_while_it_was_made_is_not_kept() {
+    pool.want(A);
+    Combination making = pool.next(false).orElseThrow();
+    pool.renewed("keys/a");
+    pool.made(presignature(making));
+    assertThat(pool.ready()).isZero();
+    assertThat(pool.making()).isZero();
+    assertThat(dropped("late")).isEqualTo(1);
+    assertThat(givenUp).hasSize(1);
+    pool.want(A);
+    making = pool.next(false).orElseThrow();
+    pool.refused(making);
+    pool.failed(making);
+    assertThat(pool.making()).isZero();
+  }
+
+  @Test
+  void old_ones_are_not_used_and_unused_combinations_not_filled() {
+    pool.want(A);
+    assertThat(fill()).isEqualTo(4);
+    now += IDLE.toNanos();
+    assertThat(take(A)).isPresent();
+    now += IDLE.toNanos() - 1;
+    assertThat(take(A)).isPresent();
+    now += 1;
+    assertThat(take(A)).isEmpty();
+    assertThat(dropped("expired")).isEqualTo(2);
+    now += IDLE.toNanos();
+    assertThat(pool.next(false)).isEmpty();
+    pool.want(A);
+    // Forgotten: it starts small again.
+    assertThat(fill()).isEqualTo(4);
+  }
+
+  @Test
+  void none_is_given_twice_whatever_happens_at_once() throws Exception {
+    Set<ByteString> seen = new HashSet<>();
+    pool.want(A);
+    try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
+      List<java.util.concurrent.Future<List<ByteString>>> takers = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        takers.add(
+            threads.submit(
+                () -> {
+                  List<ByteString> taken = new ArrayList<>();
+                  for (int j = 0; j < 2_000; j++) {
+                    take(A).ifPresent(p -> taken.add(p.id()));
+                    pool.next(j % 2 == 0)
+                        .ifPresent(
+                            c -> {
+                              byte[] id = new byte[32];
+                              ThreadLocalRandom.current().nextBytes(id);
+                              if (id[0] % 5 == 0) {
+                                pool.forgotten(1);
+                              }
+                              ByteString bytes = ByteString.copyFrom(id);
+                              pool.made(new Presignature(c, bytes, new SessionId(bytes)));
+                            });
+                  }
+                  return taken;
+                }));
+      }
+      for (var taker : takers) {
+        for (ByteString id : taker.get()) {
+          assertThat(seen.add(id)).isTrue();
+        }
+      }
+    }
+    assertThat(seen).hasSizeGreaterThan(1_000);
+    assertThat(pool.making()).isZero();
+    double used = registry.get(CoordinatorMetrics.PRESIGNATURES_USED).counter().count();
+    double all = registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count();
+    assertThat(all).isEqualTo(used + dropped("unknown") + pool.ready());
+  }
+}
