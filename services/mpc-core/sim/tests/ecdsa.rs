@@ -648,6 +648,9 @@ fn run_all(seeds: &std::ops::Range<u64>) -> Counts {
             let (total, seeds) = (&total, seeds.clone());
             scope.spawn(move || {
                 for seed in seeds.filter(|seed| seed % workers == worker) {
+                    if seed % 1000 == 0 {
+                        println!("seed {seed}");
+                    }
                     let run = std::panic::catch_unwind(|| World::new(seed, false).run());
                     let (checker, counts) = run.unwrap_or_else(|_| panic!("seed {seed}"));
                     assert!(checker.violations.is_empty(), "seed {seed}: {:?}", checker.violations);
