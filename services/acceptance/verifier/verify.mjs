@@ -1,26 +1,42 @@
-// Verifies BLS12-381 signatures (Ethereum's proof-of-possession suite) with @noble/curves, which shares no code with the
-// platform. Reads one JSON object a line from standard input: {"publicKey","message","signature"[,"proof"]}, all hex;
-// "proof" is the proof of possession of the public key. Answers each with a line {"valid":true|false,"by":"..."}.
+// Verifies what Coterie makes with implementations that share no code with it. Reads one JSON object a line from standard
+// input, answers each with a line {"valid":true|false,"by":"...","value":"..."}. "check" says which one; all bytes are hex.
+// `value` is what was computed from the signature: the address of a signer, or a final transaction; else it is empty.
 import { createInterface } from 'node:readline';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { argv } from 'node:process';
 import { bls12_381 } from '@noble/curves/bls12-381';
+import { secp256k1 } from '@noble/curves/secp256k1';
+import { Psbt } from 'bitcoinjs-lib';
+import { HDNodeWallet, Signature, Transaction, verifyMessage, verifyTypedData } from 'ethers';
 
 const SIGNATURE_SUITE = 'BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
 const PROOF_SUITE = 'BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
 const bls = bls12_381.longSignatures;
-const version = JSON.parse(
-  readFileSync(new URL('./node_modules/@noble/curves/package.json', import.meta.url))
-).version;
+
+const named = (name) => {
+  const file = new URL(`./node_modules/${name}/package.json`, import.meta.url);
+  return `${name} ${JSON.parse(readFileSync(file)).version}`;
+};
+const NOBLE = named('@noble/curves');
+const ETHERS = named('ethers');
+const BITCOINJS = named('bitcoinjs-lib');
 
 const bytes = (hex) => {
   if (typeof hex !== 'string' || !/^([0-9a-f]{2})*$/.test(hex)) throw new Error('not hex');
   return Uint8Array.from(Buffer.from(hex, 'hex'));
 };
 
+// r, s and the parity as ethers wants them.
+const parts = (signature, recoveryId) =>
+  Signature.from({
+    r: `0x${signature.slice(0, 64)}`,
+    s: `0x${signature.slice(64)}`,
+    yParity: recoveryId,
+  });
+
 // False for a wrong signature as for anything that is not a canonical point of the right subgroup.
-function check(signature, message, suite, publicKey) {
+function blsCheck(signature, message, suite, publicKey) {
   try {
     return bls.verify(signature, bls.hash(message, suite), publicKey);
   } catch {
@@ -28,22 +44,67 @@ function check(signature, message, suite, publicKey) {
   }
 }
 
-export function verify({ publicKey, message, signature, proof }) {
-  const key = bytes(publicKey);
-  return (
-    check(bytes(signature), bytes(message), SIGNATURE_SUITE, key) &&
-    (proof === undefined || check(bytes(proof), key, PROOF_SUITE, key))
-  );
+const isSignature = (publicKey, digest, signature) =>
+  secp256k1.verify(signature, digest, publicKey, { lowS: true, prehash: false });
+
+// Each returns [by, valid] or [by, valid, value]; what it throws makes the answer "not valid".
+const checks = {
+  // Ethereum's proof-of-possession suite; `proof` is the proof of possession of the public key.
+  bls: ({ publicKey, message, signature, proof }) => {
+    const key = bytes(publicKey);
+    return [
+      NOBLE,
+      blsCheck(bytes(signature), bytes(message), SIGNATURE_SUITE, key) &&
+        (proof === undefined || blsCheck(bytes(proof), key, PROOF_SUITE, key)),
+    ];
+  },
+  ecdsa: ({ publicKey, digest, signature }) => [
+    NOBLE,
+    isSignature(bytes(publicKey), bytes(digest), bytes(signature)),
+  ],
+  // The Ethereum address of a descendant of an extended public key.
+  'ethereum-address': ({ xpub, path }) => {
+    const root = HDNodeWallet.fromExtendedKey(xpub);
+    return [ETHERS, true, (path === '' ? root : root.derivePath(path)).address];
+  },
+  // Who signed; a raw transaction, ready to be sent.
+  'ethereum-transaction': ({ transaction }) => {
+    const decoded = Transaction.from(`0x${transaction}`);
+    return [ETHERS, decoded.isSigned(), decoded.from];
+  },
+  'ethereum-message': ({ message, signature, recoveryId }) => [
+    ETHERS,
+    true,
+    verifyMessage(bytes(message), parts(signature, recoveryId)),
+  ],
+  // `typedData` is the JSON of eth_signTypedData_v4, as hex of its UTF-8.
+  'ethereum-typed-data': ({ typedData, signature, recoveryId }) => {
+    const { domain, types, message } = JSON.parse(Buffer.from(typedData, 'hex').toString('utf8'));
+    const { EIP712Domain, ...others } = types;
+    return [ETHERS, true, verifyTypedData(domain, others, message, parts(signature, recoveryId))];
+  },
+  // The final transaction, once every input's signature has been verified.
+  'bitcoin-psbt': ({ psbt }) => {
+    const decoded = Psbt.fromHex(psbt);
+    const valid = decoded.validateSignaturesOfAllInputs(isSignature);
+    return [BITCOINJS, valid, decoded.finalizeAllInputs().extractTransaction().toHex()];
+  },
+};
+
+export function verify({ check, ...question }) {
+  if (!Object.hasOwn(checks, check)) throw new Error(`no check ${check}`);
+  try {
+    const [by, valid, value = ''] = checks[check](question);
+    return { valid, by, value };
+  } catch (error) {
+    return { valid: false, by: 'nobody', value: '', error: error.message };
+  }
 }
 
 if (argv[1] === fileURLToPath(import.meta.url)) {
   for await (const line of createInterface({ input: process.stdin })) {
-    let valid = false;
-    try {
-      valid = verify(JSON.parse(line));
-    } catch (error) {
-      console.error(`verifier: ${error.message}`);
-    }
-    console.log(JSON.stringify({ valid, by: `@noble/curves ${version}` }));
+    const { error, ...answer } = verify(JSON.parse(line));
+    if (error !== undefined) console.error(`verifier: ${error}`);
+    console.log(JSON.stringify(answer));
   }
 }

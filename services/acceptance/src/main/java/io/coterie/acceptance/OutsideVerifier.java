@@ -1,5 +1,6 @@
 package io.coterie.acceptance;
 
+import com.google.protobuf.ByteString;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -7,18 +8,22 @@ import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
- * Verification by an implementation that is not ours and shares no code with it: {@code
- * verifier/verify.mjs}, on node and @noble/curves.
+ * Verification by implementations that are not ours and share no code with it: {@code
+ * verifier/verify.mjs}, on node with @noble/curves, ethers and bitcoinjs-lib.
  */
 public final class OutsideVerifier implements AutoCloseable {
   private static final Pattern ANSWER =
-      Pattern.compile("\\{\"valid\":(true|false),\"by\":\"([^\"]+)\"}");
+      Pattern.compile("\\{\"valid\":(true|false),\"by\":\"([^\"]+)\",\"value\":\"([^\"]*)\"}");
 
   private final Process process;
   private final Writer questions;
@@ -28,8 +33,9 @@ public final class OutsideVerifier implements AutoCloseable {
    * What the verifier says.
    *
    * @param by name and version of the implementation
+   * @param value what it computed: an address, or a transaction in hexadecimal; or empty
    */
-  public record Verdict(boolean valid, String by) {}
+  public record Verdict(boolean valid, String by, String value) {}
 
   private OutsideVerifier(Process process) {
     this.process = process;
@@ -61,36 +67,86 @@ public final class OutsideVerifier implements AutoCloseable {
 
   /** Verifies a BLS signature. */
   public Verdict verify(byte[] publicKey, byte[] message, byte[] signature) {
-    return ask(publicKey, message, signature, "");
+    return bls(publicKey, message, signature, Map.of());
   }
 
   /** Verifies a BLS signature and the proof of possession of its key. */
   public Verdict verify(byte[] publicKey, byte[] message, byte[] signature, byte[] proof) {
-    return ask(
-        publicKey, message, signature, ",\"proof\":\"" + HexFormat.of().formatHex(proof) + "\"");
+    return bls(publicKey, message, signature, Map.of("proof", hex(proof)));
   }
 
-  private synchronized Verdict ask(
-      byte[] publicKey, byte[] message, byte[] signature, String rest) {
-    HexFormat hex = HexFormat.of();
+  private Verdict bls(
+      byte[] publicKey, byte[] message, byte[] signature, Map<String, String> more) {
+    Map<String, String> question = new HashMap<>(more);
+    question.put("publicKey", hex(publicKey));
+    question.put("message", hex(message));
+    question.put("signature", hex(signature));
+    return ask("bls", question, "");
+  }
+
+  /** Verifies an ECDSA signature, 64 bytes, with low s. */
+  public Verdict ecdsa(ByteString publicKey, ByteString digest, ByteString signature) {
+    return ask(
+        "ecdsa",
+        Map.of("publicKey", hex(publicKey), "digest", hex(digest), "signature", hex(signature)),
+        "");
+  }
+
+  /** Computes the Ethereum address of a descendant of an extended public key. */
+  public Verdict ethereumAddress(String xpub, List<Integer> path) {
+    String steps = path.stream().map(Object::toString).collect(Collectors.joining("/"));
+    return ask("ethereum-address", Map.of("xpub", xpub, "path", steps), "");
+  }
+
+  /** Recovers the sender of a raw Ethereum transaction. */
+  public Verdict ethereumTransaction(ByteString transaction) {
+    return ask("ethereum-transaction", Map.of("transaction", hex(transaction)), "");
+  }
+
+  /** Recovers who signed an EIP-191 message. */
+  public Verdict ethereumMessage(ByteString message, ByteString signature, int recoveryId) {
+    return ask(
+        "ethereum-message",
+        Map.of("message", hex(message), "signature", hex(signature)),
+        ",\"recoveryId\":" + recoveryId);
+  }
+
+  /** Recovers who signed EIP-712 typed data. */
+  public Verdict ethereumTypedData(String json, ByteString signature, int recoveryId) {
+    return ask(
+        "ethereum-typed-data",
+        Map.of("typedData", hex(ByteString.copyFromUtf8(json)), "signature", hex(signature)),
+        ",\"recoveryId\":" + recoveryId);
+  }
+
+  /** Verifies every signature of a PSBT and makes the final transaction. */
+  public Verdict bitcoinPsbt(ByteString psbt) {
+    return ask("bitcoin-psbt", Map.of("psbt", hex(psbt)), "");
+  }
+
+  private synchronized Verdict ask(String check, Map<String, String> question, String more) {
+    StringBuilder json = new StringBuilder("{\"check\":\"" + check + "\"");
+    question.forEach((name, value) -> json.append(",\"%s\":\"%s\"".formatted(name, value)));
     try {
-      questions.write(
-          "{\"publicKey\":\"%s\",\"message\":\"%s\",\"signature\":\"%s\"%s}\n"
-              .formatted(
-                  hex.formatHex(publicKey),
-                  hex.formatHex(message),
-                  hex.formatHex(signature),
-                  rest));
+      questions.write(json.append(more).append("}\n").toString());
       questions.flush();
       String line = answers.readLine();
       Matcher answer = ANSWER.matcher(line == null ? "" : line);
       if (!answer.matches()) {
         throw new IllegalStateException("the outside verifier said: " + line);
       }
-      return new Verdict(Boolean.parseBoolean(answer.group(1)), answer.group(2));
+      return new Verdict(Boolean.parseBoolean(answer.group(1)), answer.group(2), answer.group(3));
     } catch (IOException e) {
       throw new UncheckedIOException("the outside verifier has ended", e);
     }
+  }
+
+  private static String hex(byte[] bytes) {
+    return HexFormat.of().formatHex(bytes);
+  }
+
+  private static String hex(ByteString bytes) {
+    return hex(bytes.toByteArray());
   }
 
   @Override
