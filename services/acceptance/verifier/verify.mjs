@@ -1,14 +1,21 @@
 // Verifies what Coterie makes with implementations that share no code with it. Reads one JSON object a line from standard
-// input, answers each with a line {"valid":true|false,"by":"...","value":"..."}. "check" says which one; all bytes are hex.
-// `value` is what was computed from the signature: the address of a signer, or a final transaction; else it is empty.
+// input, answers each with a line {"valid":true|false,"by":"...","value":"..."}. "task" says what is to be done; bytes are hex.
+// `value` is what was computed, if anything: the address of a signer, a final transaction, a transaction to be signed.
 import { createInterface } from 'node:readline';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { argv } from 'node:process';
 import { bls12_381 } from '@noble/curves/bls12-381';
 import { secp256k1 } from '@noble/curves/secp256k1';
-import { Psbt } from 'bitcoinjs-lib';
-import { HDNodeWallet, Signature, Transaction, verifyMessage, verifyTypedData } from 'ethers';
+import { Psbt, payments } from 'bitcoinjs-lib';
+import {
+  HDNodeWallet,
+  Signature,
+  Transaction,
+  parseUnits,
+  verifyMessage,
+  verifyTypedData,
+} from 'ethers';
 
 const SIGNATURE_SUITE = 'BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
 const PROOF_SUITE = 'BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
@@ -48,7 +55,7 @@ const isSignature = (publicKey, digest, signature) =>
   secp256k1.verify(signature, digest, publicKey, { lowS: true, prehash: false });
 
 // Each returns [by, valid] or [by, valid, value]; what it throws makes the answer "not valid".
-const checks = {
+const tasks = {
   // Ethereum's proof-of-possession suite; `proof` is the proof of possession of the public key.
   bls: ({ publicKey, message, signature, proof }) => {
     const key = bytes(publicKey);
@@ -83,6 +90,32 @@ const checks = {
     const { EIP712Domain, ...others } = types;
     return [ETHERS, true, verifyTypedData(domain, others, message, parts(signature, recoveryId))];
   },
+  // What a wallet has before it asks for a signature: a transfer on an Ethereum chain, in wei.
+  'ethereum-draft': ({ chainId, nonce, to, value }) => [
+    ETHERS,
+    true,
+    Transaction.from({
+      type: 2,
+      chainId,
+      nonce,
+      to,
+      value,
+      gasLimit: 21_000,
+      maxFeePerGas: parseUnits('30', 'gwei'),
+      maxPriorityFeePerGas: parseUnits('1', 'gwei'),
+    }).unsignedSerialized.slice(2),
+  ],
+  // The same for Bitcoin: spends P2WPKH outputs of a key, `amount` satoshi each, and pays all but the fee.
+  'bitcoin-draft': ({ publicKey, inputs, amount, to, fee }) => {
+    const draft = new Psbt();
+    const script = payments.p2wpkh({ pubkey: bytes(publicKey) }).output;
+    for (let i = 0; i < Number(inputs); i++) {
+      const witnessUtxo = { script, value: BigInt(amount) };
+      draft.addInput({ hash: `${i + 1}`.padStart(64, '0'), index: i, witnessUtxo });
+    }
+    const value = BigInt(inputs) * BigInt(amount) - BigInt(fee);
+    return [BITCOINJS, true, draft.addOutput({ address: to, value }).toHex()];
+  },
   // The final transaction, once every input's signature has been verified.
   'bitcoin-psbt': ({ psbt }) => {
     const decoded = Psbt.fromHex(psbt);
@@ -91,10 +124,10 @@ const checks = {
   },
 };
 
-export function verify({ check, ...question }) {
-  if (!Object.hasOwn(checks, check)) throw new Error(`no check ${check}`);
+export function perform({ task, ...question }) {
+  if (!Object.hasOwn(tasks, task)) throw new Error(`no task ${task}`);
   try {
-    const [by, valid, value = ''] = checks[check](question);
+    const [by, valid, value = ''] = tasks[task](question);
     return { valid, by, value };
   } catch (error) {
     return { valid: false, by: 'nobody', value: '', error: error.message };
@@ -103,7 +136,7 @@ export function verify({ check, ...question }) {
 
 if (argv[1] === fileURLToPath(import.meta.url)) {
   for await (const line of createInterface({ input: process.stdin })) {
-    const { error, ...answer } = verify(JSON.parse(line));
+    const { error, ...answer } = perform(JSON.parse(line));
     if (error !== undefined) console.error(`verifier: ${error}`);
     console.log(JSON.stringify(answer));
   }

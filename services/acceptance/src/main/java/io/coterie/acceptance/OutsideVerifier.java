@@ -124,8 +124,51 @@ public final class OutsideVerifier implements AutoCloseable {
     return ask("bitcoin-psbt", Map.of("psbt", hex(psbt)), "");
   }
 
-  private synchronized Verdict ask(String check, Map<String, String> question, String more) {
-    StringBuilder json = new StringBuilder("{\"check\":\"" + check + "\"");
+  /**
+   * Has a wallet's library write the transaction that it wants signed.
+   *
+   * @param to an address
+   * @param value in wei
+   */
+  public ByteString ethereumDraft(long chainId, long nonce, String to, String value) {
+    return draft(
+        "ethereum-draft",
+        Map.of(
+            "chainId", Long.toString(chainId),
+            "nonce", Long.toString(nonce),
+            "to", to,
+            "value", value));
+  }
+
+  /**
+   * Has a wallet's library write a PSBT that spends outputs of a key.
+   *
+   * @param inputs how many outputs it spends
+   * @param amount of each, in satoshi
+   * @param to an address of the main net, which gets all but the fee
+   */
+  public ByteString bitcoinDraft(
+      ByteString publicKey, int inputs, long amount, String to, long fee) {
+    return draft(
+        "bitcoin-draft",
+        Map.of(
+            "publicKey", hex(publicKey),
+            "inputs", Integer.toString(inputs),
+            "amount", Long.toString(amount),
+            "to", to,
+            "fee", Long.toString(fee)));
+  }
+
+  private ByteString draft(String task, Map<String, String> question) {
+    Verdict draft = ask(task, question, "");
+    if (!draft.valid()) {
+      throw new IllegalArgumentException(task + " is not possible: " + question);
+    }
+    return ByteString.fromHex(draft.value());
+  }
+
+  private synchronized Verdict ask(String task, Map<String, String> question, String more) {
+    StringBuilder json = new StringBuilder("{\"task\":\"" + task + "\"");
     question.forEach((name, value) -> json.append(",\"%s\":\"%s\"".formatted(name, value)));
     try {
       questions.write(json.append(more).append("}\n").toString());

@@ -1,6 +1,7 @@
 package io.coterie.acceptance;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.RequesterKeyFile;
 import io.coterie.platform.intent.IntentSigner;
@@ -8,6 +9,8 @@ import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.RefreshKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -87,14 +90,39 @@ public final class WalletBackend implements AutoCloseable {
         .withDeadlineAfter(DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
   }
 
-  /** Creates a key and waits for it. */
+  /** Creates a BLS key and waits for it. */
   public Key createKey(String key, int threshold, List<String> parties) {
     return keys().createKey(request(intents.sign(keyIntent(key, threshold, parties).build())));
   }
 
+  /** Creates an ECDSA key and waits for it. */
+  public Key createEcdsaKey(String key, int threshold, List<String> parties) {
+    return keys()
+        .createKey(
+            request(
+                intents.sign(
+                    keyIntent(key, threshold, parties)
+                        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                        .build())));
+  }
+
+  /** Gives the parties of an ECDSA key new shares and waits until all have them. */
+  public Key refreshKey(String key, int epoch) {
+    return keys()
+        .refreshKey(
+            RefreshKeyRequest.newBuilder()
+                .setSignedIntent(intents.sign(refreshIntent(key, epoch).build()))
+                .build());
+  }
+
+  /** Signs what an intent says and waits for the signature. */
+  public Signing sign(SigningIntent.Builder intent) {
+    return signings().sign(signRequest(intents.sign(intent.build())));
+  }
+
   /** Signs a message and waits for the signature. */
   public Signing sign(String key, byte[] message) {
-    return signings().sign(signRequest(intents.sign(signingIntent(key, message).build())));
+    return sign(signingIntent(key, message));
   }
 
   public Signing sign(String key, String message) {
@@ -110,20 +138,42 @@ public final class WalletBackend implements AutoCloseable {
         .setThreshold(threshold)
         .addAllParties(parties)
         .setPurpose("acceptance")
-        .setNotAfter(
-            Timestamps.fromMillis(System.currentTimeMillis() + INTENT_VALIDITY.toMillis()));
+        .setNotAfter(notAfter());
   }
 
-  /** An intent to sign with {@code keys/key}, with a fresh request id. */
+  /** An intent to sign a message with {@code keys/key}, a BLS key, with a fresh request id. */
   public static SigningIntent.Builder signingIntent(String key, byte[] message) {
+    return signingIntent(key, Scheme.SCHEME_BLS12381).setMessage(ByteString.copyFrom(message));
+  }
+
+  /** An intent to sign something with {@code keys/key}, an ECDSA key, with a fresh request id. */
+  public static SigningIntent.Builder ecdsaIntent(String key, Integer... path) {
+    return signingIntent(key, Scheme.SCHEME_ECDSA_SECP256K1)
+        .addAllDerivationPath(List.of(path));
+  }
+
+  private static SigningIntent.Builder signingIntent(String key, Scheme scheme) {
     return SigningIntent.newBuilder()
         .setRequestId(UUID.randomUUID().toString())
         .setKey("keys/" + key)
-        .setScheme(Scheme.SCHEME_BLS12381)
-        .setMessage(ByteString.copyFrom(message))
+        .setScheme(scheme)
         .setPurpose("acceptance")
-        .setNotAfter(
-            Timestamps.fromMillis(System.currentTimeMillis() + INTENT_VALIDITY.toMillis()));
+        .setNotAfter(notAfter());
+  }
+
+  /** An intent to refresh {@code keys/key}, an ECDSA key, with a fresh request id. */
+  public static RefreshIntent.Builder refreshIntent(String key, int epoch) {
+    return RefreshIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/" + key)
+        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+        .setEpoch(epoch)
+        .setPurpose("acceptance")
+        .setNotAfter(notAfter());
+  }
+
+  private static Timestamp notAfter() {
+    return Timestamps.fromMillis(System.currentTimeMillis() + INTENT_VALIDITY.toMillis());
   }
 
   public static CreateKeyRequest request(SignedIntent intent) {
