@@ -55,7 +55,7 @@ public final class Cluster implements AutoCloseable {
   /** The requester whom every service allows every key. */
   public static final String WALLET = "wallet";
 
-  /** The requester whom every service allows only keys named {@code audit-*}. */
+  /** The requester whom every service allows only keys named {@code audit-*}, and no digests. */
   public static final String AUDITOR = "auditor";
 
   private static final Duration START_TIMEOUT = Duration.ofSeconds(120);
@@ -178,7 +178,7 @@ public final class Cluster implements AutoCloseable {
     members.addAll(plan.strangers);
     settings = new Settings(folder, ca, messagingPort, plan.sendMode, plan.processes, members);
     List<Settings.Requester> requesters =
-        List.of(requester(WALLET, "*"), requester(AUDITOR, "keys/audit-*"));
+        List.of(requester(WALLET, "*", true), requester(AUDITOR, "keys/audit-*", false));
     for (Settings.Requester requester : requesters) {
       backends.put(
           requester.name(),
@@ -445,9 +445,9 @@ public final class Cluster implements AutoCloseable {
     }
   }
 
-  private Settings.Requester requester(String name, String keys) {
+  private Settings.Requester requester(String name, String keys, boolean digests) {
     RequesterKeyFile.create(RequesterKeyFile.Algorithm.ED25519, keyFile(name));
-    return new Settings.Requester(name, RequesterKeyFile.publicFile(keyFile(name)), keys);
+    return new Settings.Requester(name, RequesterKeyFile.publicFile(keyFile(name)), keys, digests);
   }
 
   private Path keyFile(String requester) {

@@ -1,27 +1,45 @@
 package io.coterie.acceptance;
 
+import com.google.protobuf.ByteString;
+import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.payload.BitcoinAddress;
+import io.coterie.platform.payload.BitcoinPsbt;
+import io.coterie.platform.payload.EthereumAddress;
+import io.coterie.platform.payload.EthereumTransaction;
+import io.coterie.proto.custody.v1.BitcoinInput;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * {@code make demo}: a whole installation on this machine, a key that no party holds, a signature
- * by two of three parties, and its verification by an implementation that is not ours. With {@code
+ * {@code make demo}: a whole installation on this machine, keys that no party holds, signatures by
+ * two of three parties, and their verification by implementations that are not ours. With {@code
  * KEEP=1} in the environment it stays up.
  */
 public final class Demo {
   private static final String KEY = "demo";
   private static final String MESSAGE =
       "withdrawal 4711: 1.25 ETH to 0x52908400098527886E0F7030069857D2E4169EE7";
+  private static final String ECDSA_KEY = "demo-ecdsa";
+  private static final Integer[] ETHEREUM_PATH = {0, 0};
+  private static final Integer[] BITCOIN_PATH = {1, 0};
+  private static final String RECIPIENT = "0x52908400098527886E0F7030069857D2E4169EE7";
+
+  /** The first address of the example of BIP-84. */
+  private static final String COINS_RECIPIENT = "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu";
+
   private static final int WARM_SIGNATURES = 30;
   private static final String KEYGEN = "bls_keygen_1";
   private static final String SIGN = "bls_sign_1";
@@ -126,7 +144,10 @@ public final class Demo {
       row("signature", verdict.valid() ? "valid, says " + verdict.by() : "NOT VALID");
       row("one bit flipped", refused ? "refused" : "ACCEPTED");
       boolean good =
-          verdict.valid() && refused && again.getSignature().equals(signing.getSignature());
+          verdict.valid()
+              && refused
+              && again.getSignature().equals(signing.getSignature())
+              && ecdsa(cluster, outside);
       if (good && keep) {
         stay(cluster);
       }
@@ -135,6 +156,111 @@ public final class Demo {
       }
       return good;
     }
+  }
+
+  /** An Ethereum and a Bitcoin address of one key, and a transfer from each. */
+  private boolean ecdsa(Cluster cluster, OutsideVerifier outside) {
+    title("Creating a 2-of-3 ECDSA key, and spending from its addresses");
+    WalletBackend wallet = cluster.wallet();
+    long begin = System.nanoTime();
+    Key key = wallet.createEcdsaKey(ECDSA_KEY, cluster.threshold(), cluster.partyNames());
+    row("key", key.getName() + ", " + key.getState() + ", secp256k1");
+    row("xpub", key.getXpub());
+    row(
+        "took",
+        "%.0f ms, by oblivious transfer between each two parties".formatted(millisSince(begin)));
+    ExtendedPublicKey root = ExtendedPublicKey.parse(key.getXpub());
+
+    ByteString ethereumKey = root.derive(List.of(ETHEREUM_PATH)).publicKey();
+    String sender = EthereumAddress.of(ethereumKey);
+    out.println();
+    row("Ethereum m/0/0", sender);
+    ByteString draft = outside.ethereumDraft(1, 0, RECIPIENT, "1250000000000000000");
+    begin = System.nanoTime();
+    Signing transfer =
+        wallet.sign(
+            WalletBackend.ecdsaIntent(ECDSA_KEY, ETHEREUM_PATH).setEthereumTransaction(draft));
+    double transferMs = millisSince(begin);
+    fields(transfer);
+    ByteString raw = signedTransaction(draft, transfer);
+    row("raw transaction", "0x" + hex(raw.toByteArray()));
+    OutsideVerifier.Verdict recovered = outside.ethereumTransaction(raw);
+    row(
+        "sender",
+        recovered.valid() && recovered.value().equals(sender)
+            ? recovered.value() + ", recovered by " + recovered.by()
+            : "WRONG: " + recovered.value());
+
+    ByteString bitcoinKey = root.derive(List.of(BITCOIN_PATH)).publicKey();
+    out.println();
+    row("Bitcoin m/1/0", BitcoinAddress.of(bitcoinKey, BitcoinAddress.Network.MAINNET));
+    ByteString unsigned = outside.bitcoinDraft(bitcoinKey, 1, 60_000, COINS_RECIPIENT, 500);
+    begin = System.nanoTime();
+    Signing spent;
+    OutsideVerifier.Verdict finalised;
+    try {
+      ByteString psbt = BitcoinPsbt.canonical(unsigned);
+      spent =
+          wallet.sign(
+              WalletBackend.ecdsaIntent(ECDSA_KEY, BITCOIN_PATH)
+                  .setBitcoinInput(BitcoinInput.newBuilder().setPsbt(psbt)));
+      finalised =
+          outside.bitcoinPsbt(
+              BitcoinPsbt.decode(psbt).signed(0, bitcoinKey, spent.getDerSignature()).encoded());
+    } catch (IntentException e) {
+      throw new IllegalStateException("bitcoinjs-lib's draft is refused: " + e.getMessage(), e);
+    }
+    double spentMs = millisSince(begin);
+    fields(spent);
+    row(
+        "final",
+        finalised.valid() ? finalised.value() + ", made by " + finalised.by() : "NOT VALID");
+    out.println();
+    row("took", "%.0f ms and %.0f ms".formatted(transferMs, spentMs));
+    List<Signing> more = new ArrayList<>();
+    List<Double> times =
+        IntStream.range(0, WARM_SIGNATURES)
+            .mapToObj(
+                i -> {
+                  long start = System.nanoTime();
+                  more.add(
+                      wallet.sign(
+                          WalletBackend.ecdsaIntent(ECDSA_KEY, ETHEREUM_PATH)
+                              .setEthereumMessage(ByteString.copyFromUtf8(MESSAGE + " #" + i))));
+                  return millisSince(start);
+                })
+            .sorted()
+            .toList();
+    row(
+        "then",
+        "%d messages, %d of them in one round with presignatures, %.1f ms in the median"
+            .formatted(
+                more.size(),
+                more.stream().filter(Signing::getPresigned).count(),
+                times.get(times.size() / 2)));
+    return recovered.valid() && recovered.value().equals(sender) && finalised.valid();
+  }
+
+  private static ByteString signedTransaction(ByteString draft, Signing signing) {
+    try {
+      return EthereumTransaction.decode(draft)
+          .signed(signing.getSignature(), signing.getRecoveryId());
+    } catch (IntentException e) {
+      throw new IllegalStateException("the draft of ethers is refused: " + e.getMessage(), e);
+    }
+  }
+
+  /** What every signer understood before it agreed. */
+  private void fields(Signing signing) {
+    row(
+        "signed by",
+        String.join(", ", signing.getSigningSetList())
+            + (signing.getPresigned() ? ", with a presignature" : ""));
+    row(
+        "who understood",
+        signing.getDecoded().getFieldsList().stream()
+            .map(field -> field.getName() + " " + field.getValue())
+            .collect(Collectors.joining(", ")));
   }
 
   private void stay(Cluster cluster) throws InterruptedException {
@@ -151,6 +277,13 @@ public final class Demo {
     out.println("    bin/coterie doctor " + profile);
     out.println("    bin/coterie keys list " + profile);
     out.println("    bin/coterie sign " + KEY + " --message 'hello' " + profile);
+    out.println(
+        "    bin/coterie key show " + ECDSA_KEY + " --address ethereum --path m/0/0 " + profile);
+    out.println(
+        "    bin/coterie sign "
+            + ECDSA_KEY
+            + " --path m/0/0 --ethereum-message 'hello' "
+            + profile);
     out.println();
     CountDownLatch interrupted = new CountDownLatch(1);
     Thread main = Thread.currentThread();

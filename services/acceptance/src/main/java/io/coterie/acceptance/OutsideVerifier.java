@@ -134,10 +134,14 @@ public final class OutsideVerifier implements AutoCloseable {
     return draft(
         "ethereum-draft",
         Map.of(
-            "chainId", Long.toString(chainId),
-            "nonce", Long.toString(nonce),
-            "to", to,
-            "value", value));
+            "chainId",
+            Long.toString(chainId),
+            "nonce",
+            Long.toString(nonce),
+            "to",
+            to,
+            "value",
+            value));
   }
 
   /**

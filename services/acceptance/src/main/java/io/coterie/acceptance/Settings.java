@@ -48,8 +48,9 @@ final class Settings {
    * A requester, which calls with a client certificate of its own name.
    *
    * @param keys pattern of the keys that it may create, read and use everywhere
+   * @param digests whether signers sign digests for it, which they cannot look behind
    */
-  record Requester(String name, Path publicKey, String keys) {}
+  record Requester(String name, Path publicKey, String keys, boolean digests) {}
 
   Settings(
       Path folder,
@@ -229,9 +230,11 @@ final class Settings {
       text.append("        keys: [\"%s\"]\n".formatted(requester.keys()));
       text.append("        may-create-keys: true\n");
       text.append("        schemes: [bls12381, ecdsa-secp256k1]\n");
-      text.append(
-          "        payloads: [message, digest, ethereum-transaction, ethereum-message,"
-              + " ethereum-typed-data, bitcoin-input]\n");
+      if (requester.digests()) {
+        text.append(
+            "        payloads: [message, digest, ethereum-transaction, ethereum-message,"
+                + " ethereum-typed-data, bitcoin-input]\n");
+      }
     }
     text.append(
         """

@@ -148,8 +148,7 @@ public final class WalletBackend implements AutoCloseable {
 
   /** An intent to sign something with {@code keys/key}, an ECDSA key, with a fresh request id. */
   public static SigningIntent.Builder ecdsaIntent(String key, Integer... path) {
-    return signingIntent(key, Scheme.SCHEME_ECDSA_SECP256K1)
-        .addAllDerivationPath(List.of(path));
+    return signingIntent(key, Scheme.SCHEME_ECDSA_SECP256K1).addAllDerivationPath(List.of(path));
   }
 
   private static SigningIntent.Builder signingIntent(String key, Scheme scheme) {
