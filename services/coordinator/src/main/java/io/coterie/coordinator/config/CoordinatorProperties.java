@@ -164,18 +164,18 @@ public record CoordinatorProperties(
    * @param maxCombinations that are kept filled
    * @param maxAge after which one is not used any more; less than the parties' own
    * @param idleTime after which an unused combination is not filled any more
-   * @param maxRunning sessions at once
+   * @param maxRunning sessions at once; the parties make 8 at once for all coordinators by default
    * @param yieldTo signings being worked on from which on nothing is made above the low mark
    * @param sessionTime for one session
    */
   public record Presignatures(
       @DefaultValue("64") int target,
-      @DefaultValue("16") int lowMark,
+      @DefaultValue("32") int lowMark,
       @DefaultValue("512") int maxTotal,
       @DefaultValue("128") int maxCombinations,
       @DefaultValue("10m") Duration maxAge,
       @DefaultValue("10m") Duration idleTime,
-      @DefaultValue("4") int maxRunning,
+      @DefaultValue("6") int maxRunning,
       @DefaultValue("4") int yieldTo,
       @DefaultValue("5s") Duration sessionTime) {
     public Presignatures {

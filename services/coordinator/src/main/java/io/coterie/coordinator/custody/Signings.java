@@ -505,12 +505,7 @@ public final class Signings {
         case SessionOutcome.Signed signed -> {
           timeout.succeeded(System.nanoTime() - started);
           if (presignable && presignature == null) {
-            presignatures.want(
-                new Combination(
-                    intent.key(),
-                    keyPublic.getEpoch(),
-                    parties.stream().map(Member::partyId).toList(),
-                    subject.toSign().derivationPath()));
+            presignatures.want(combination(parties));
           }
           succeed(session, signed, presignature != null);
           return true;
@@ -523,10 +518,12 @@ public final class Signings {
                       switch (RefusalScope.of(reason)) {
                         case REQUEST -> refusals.put(party, reason);
                         case PARTY -> failed(party);
-                        case SIGNING_SET ->
-                            parties.stream()
-                                .filter(m -> m.partyId() != party)
-                                .forEach(m -> failed(m.partyId()));
+                        case SIGNING_SET -> {
+                          presignatures.refused(combination(parties));
+                          parties.stream()
+                              .filter(m -> m.partyId() != party)
+                              .forEach(m -> failed(m.partyId()));
+                        }
                         case EPOCH -> otherEpoch = true;
                         case PRESIGNATURE -> presignatures.forgotten(party);
                       }
@@ -573,6 +570,14 @@ public final class Signings {
         excluded = new HashSet<>(keys.excluded(intent.key()));
       }
       return false;
+    }
+
+    private Combination combination(List<Member> parties) {
+      return new Combination(
+          intent.key(),
+          keyPublic.getEpoch(),
+          parties.stream().map(Member::partyId).toList(),
+          subject.toSign().derivationPath());
     }
 
     private void blame(Set<Integer> parties, List<Member> asked) {

@@ -16,6 +16,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -39,6 +40,10 @@ public final class KeygenSession extends Session {
   private record Completion(ByteString session, KeyPublic keyPublic) {}
 
   private final Map<Integer, Completion> completed = new HashMap<>();
+
+  /** Those of them that use their share: they know that all parties have one. */
+  private final Set<Integer> active = new HashSet<>();
+
   private final Map<Integer, RefusalReason> refused = new HashMap<>();
   private final Map<Integer, SessionReport> broken = new HashMap<>();
   private boolean closing;
@@ -71,6 +76,9 @@ public final class KeygenSession extends Session {
         completed.put(
             sender.partyId(),
             new Completion(report.getSessionId(), report.getCompleted().getKeyPublic()));
+        if (report.getCompleted().getActive()) {
+          active.add(sender.partyId());
+        }
       }
       case REFUSED -> {
         if (ofThisSession) {
@@ -94,6 +102,11 @@ public final class KeygenSession extends Session {
   }
 
   private void judge() {
+    Optional<KeyPublic> used = used();
+    if (used.isPresent()) {
+      verify(used.get());
+      return;
+    }
     if (completed.size() == plan.parties().size()) {
       Set<Completion> distinct = new HashSet<>(completed.values());
       if (distinct.size() == 1) {
@@ -119,6 +132,20 @@ public final class KeygenSession extends Session {
                 }
               });
     }
+  }
+
+  /**
+   * What at least threshold parties say they use. One of them is honest, so all parties have stored
+   * their share of it, whatever the others tell: a party cannot keep from the coordinator what it
+   * has told its peers.
+   */
+  private Optional<KeyPublic> used() {
+    Map<Completion, Integer> users = new HashMap<>();
+    active.forEach(party -> users.merge(completed.get(party), 1, Integer::sum));
+    return users.entrySet().stream()
+        .filter(e -> e.getValue() >= plan.threshold())
+        .map(e -> e.getKey().keyPublic())
+        .findFirst();
   }
 
   private void verify(KeyPublic keyPublic) {

@@ -555,4 +555,35 @@ class SessionsTest {
     }
     assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Created(good));
   }
+
+  @Test
+  void shares_that_threshold_parties_use_exist_whatever_another_party_keeps_to_itself()
+      throws Exception {
+    ByteString earlier = ByteString.copyFrom(new byte[32]);
+    PartyMessage used =
+        report(
+            earlier,
+            r ->
+                r.setCompleted(
+                    Completed.newBuilder().setKeyPublic(key.keyPublic()).setActive(true)));
+    PartyMessage usedOther =
+        report(
+            earlier,
+            r ->
+                r.setCompleted(
+                    Completed.newBuilder()
+                        .setKeyPublic(TestKeys.deal(2, List.of(1, 2, 3), 2).keyPublic())
+                        .setActive(true)));
+    Session session = keygen();
+    say(p1, used);
+    say(p2, usedOther);
+    say(p3, refused(session, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED));
+    assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Refused.class);
+
+    session = keygen();
+    say(p1, used);
+    say(p3, refused(session, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED));
+    say(p2, used);
+    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Created(key.keyPublic()));
+  }
 }

@@ -81,8 +81,8 @@ public enum ErrorReason {
       "Use the scheme of the key."),
   THRESHOLD_INVALID(
       Status.Code.INVALID_ARGUMENT,
-      "the threshold is not between 1 and the number of parties",
-      "Choose 1 <= threshold <= parties, and at most 20 parties."),
+      "the threshold is not between 1 (ECDSA: 2) and the number of parties",
+      "Choose 1 <= threshold <= parties, for ECDSA 2 <= threshold, and at most 20 parties."),
   PARTY_UNKNOWN(
       Status.Code.FAILED_PRECONDITION,
       "a party is not in the roster",
