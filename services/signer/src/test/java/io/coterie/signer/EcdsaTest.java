@@ -9,6 +9,8 @@ import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -19,6 +21,7 @@ import java.math.BigInteger;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -212,6 +215,38 @@ class EcdsaTest {
                 .gauge()
                 .value())
         .isZero();
+  }
+
+  @Test
+  void new_shares_sign_with_the_same_key_and_the_old_ones_do_not() {
+    KeyPublic before = keyPublic();
+    ByteString made = presign(path(), 1, 2);
+    i.coordinator.give(
+        order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, 1, 2, 3)
+            .setSignedIntent(
+                i.signed(
+                    RefreshIntent.newBuilder()
+                        .setRequestId(Installation.requestId())
+                        .setKey(KEY)
+                        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                        .setEpoch(1)
+                        .setNotAfter(Installation.in(Duration.ofMinutes(5)))))
+            .build());
+    Installation.until(
+        "epoch 2 everywhere",
+        () ->
+            i.parties.stream()
+                .allMatch(p -> p.store.find(KEY).filter(s -> s.epoch() == 2).isPresent()));
+    assertThat(keyPublic().getPublicKey()).isEqualTo(before.getPublicKey());
+    assertThat(keyPublic().getChainCode()).isEqualTo(before.getChainCode());
+    assertThat(keyPublic().getVerificationSharesList())
+        .doesNotContainAnyElementsOf(before.getVerificationSharesList());
+    sign(ByteString.EMPTY, path(1), 2, 3);
+    sign(presign(path(), 1, 3), path(), 1, 3);
+    assertThat(refusalOf(made, "alpha", 1, 2))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    NativeParties.NAMES.forEach(i::restart);
+    sign(ByteString.EMPTY, path(), 1, 2);
   }
 
   @Test

@@ -96,7 +96,8 @@ public final class KeygenSession extends Session {
           broken.put(sender.partyId(), report);
         }
       }
-      case OUTCOME_NOT_SET -> {}
+      // Parties say that to each other.
+      case FORSAKEN, OUTCOME_NOT_SET -> {}
     }
     judge();
   }

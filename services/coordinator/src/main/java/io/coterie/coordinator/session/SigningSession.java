@@ -223,7 +223,7 @@ public final class SigningSession extends Session {
         }
       }
       // The parties' own view of the end: this observer has its own.
-      case COMPLETED, TIMED_OUT, OUTCOME_NOT_SET -> {}
+      case COMPLETED, TIMED_OUT, FORSAKEN, OUTCOME_NOT_SET -> {}
     }
   }
 

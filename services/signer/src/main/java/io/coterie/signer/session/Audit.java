@@ -78,10 +78,19 @@ final class Audit {
 
   /** A share became the active one. */
   static AuditEvent keyActivated(KeyShare share) {
+    return key(share, "active");
+  }
+
+  /** A refresh came to nothing: a party has no share of it. */
+  static AuditEvent keyGivenUp(KeyShare share) {
+    return key(share, "given_up");
+  }
+
+  private static AuditEvent key(KeyShare share, String outcome) {
     return AuditEvent.of(
         share.requester(),
         KEY,
-        "active",
+        outcome,
         Map.of(
             "key", share.key(),
             "epoch", Integer.toString(share.epoch()),

@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import io.coterie.channel.Member;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Completed;
+import io.coterie.proto.party.v1.Forsaken;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -23,9 +25,15 @@ import org.slf4j.LoggerFactory;
  * reported the same public data for the same session, so no key is ever used that some party did
  * not store.
  *
- * <p>Never two active shares: a party that stores a newer provisional share gives up the older one
- * in the same transaction, and reports the newer one only afterwards. So if anyone has all reports
- * of a session, every party has given up, or never had, any other share of that name.
+ * <p>Never two active shares: a party that stores a newer provisional share of a new key gives up
+ * the older one in the same transaction, and reports the newer one only afterwards. So if anyone
+ * has all reports of a session, every party has given up, or never had, any other share of that
+ * name.
+ *
+ * <p>A refresh destroys what it replaces, so there the newer run does not win: a party that has
+ * stored a share of the next epoch stores no other one until it knows the fate of the first. Either
+ * all reports come, and it becomes active; or a party says that it has no share of that session and
+ * never will, and then nobody can ever have all reports.
  *
  * <p>Confined to one lane.
  */
@@ -50,6 +58,7 @@ final class KeyActivation {
   private final PartyNetwork network;
   private final KeyShareStore shares;
   private final WorkPool.Lane lane;
+  private final Consumer<KeyShare> activated;
   private final Map<SessionId, Candidate> candidates = new LinkedHashMap<>();
   private final Map<String, List<Waiter>> waiters = new HashMap<>();
 
@@ -85,10 +94,18 @@ final class KeyActivation {
 
   private record Waiter(Object owner, Runnable wake) {}
 
-  KeyActivation(PartyNetwork network, KeyShareStore shares, WorkPool.Lane lane) {
+  /**
+   * @param activated told of each share that is active now
+   */
+  KeyActivation(
+      PartyNetwork network,
+      KeyShareStore shares,
+      WorkPool.Lane lane,
+      Consumer<KeyShare> activated) {
     this.network = network;
     this.shares = shares;
     this.lane = lane;
+    this.activated = activated;
   }
 
   /** Takes up what an earlier process left provisional. */
@@ -149,6 +166,13 @@ final class KeyActivation {
   }
 
   /**
+   * Reports a stored share to its parties again: whoever has none will say so, and decide its fate.
+   */
+  void askAbout(KeyShare share) {
+    lane.execute(() -> announce(share, Optional.empty()));
+  }
+
+  /**
    * A peer reports that it has stored its share.
    *
    * @return false if too many reports wait; this one is dropped, and the peer will ask again
@@ -167,14 +191,35 @@ final class KeyActivation {
   }
 
   /**
-   * Runs {@code wake} once the key is active, at once if it is.
+   * A peer says that it has no share of a refresh and never will.
+   *
+   * @return as {@link #reported}
+   */
+  boolean forsaken(Member sender, SessionId session) {
+    if (waitingReports.incrementAndGet() > MAX_WAITING_REPORTS) {
+      waitingReports.decrementAndGet();
+      return false;
+    }
+    lane.execute(
+        () -> {
+          waitingReports.decrementAndGet();
+          giveUp(sender, session);
+        });
+    return true;
+  }
+
+  /**
+   * Runs {@code wake} once the key is active in that epoch, at once if it is.
    *
    * @param owner for {@link #giveUpWaiting}
    */
-  void awaitActive(String key, Object owner, Runnable wake) {
+  void awaitActive(String key, int epoch, Object owner, Runnable wake) {
     lane.execute(
         () -> {
-          if (shares.find(key).filter(s -> s.state() == KeyShare.State.ACTIVE).isPresent()) {
+          if (shares
+              .find(key)
+              .filter(s -> s.state() == KeyShare.State.ACTIVE && s.epoch() >= epoch)
+              .isPresent()) {
             wake.run();
           } else {
             waiters.computeIfAbsent(key, _ -> new ArrayList<>()).add(new Waiter(owner, wake));
@@ -226,7 +271,9 @@ final class KeyActivation {
       if (!reachable.contains(party)) {
         candidate.reachable.remove(party);
       }
-      if (cameBack || (reachable.contains(party) && toldLongAgo(own, party, nowNanos, ASK_NANOS))) {
+      if (cameBack
+          || (reachable.contains(party)
+              && toldLongAgo(own.session(), party, nowNanos, ASK_NANOS))) {
         tell(own, party, nowNanos);
       }
     }
@@ -245,12 +292,79 @@ final class KeyActivation {
     // It may be asking, because it has missed the own report.
     long now = System.nanoTime();
     own.filter(s -> s.parties().contains(sender.partyId()))
-        .filter(s -> toldLongAgo(s, sender.partyId(), now, ANSWER_NANOS))
+        .filter(s -> toldLongAgo(s.session(), sender.partyId(), now, ANSWER_NANOS))
         .ifPresent(s -> tell(s, sender.partyId(), now));
+    if (candidate == null && own.isEmpty()) {
+      forsake(sender, session, keyPublic, now);
+    }
   }
 
-  private boolean toldLongAgo(KeyShare share, int party, long nowNanos, long nanos) {
-    Long told = toldNanos.get(new Told(share.session(), party));
+  /**
+   * A peer has a share of a refresh that has ended here without one, or never came here. As long as
+   * it waits for this party's, it cannot have another: it is told that there will be none, which is
+   * durable before it is said.
+   */
+  private void forsake(Member peer, SessionId session, KeyPublic keyPublic, long nowNanos) {
+    String key = keyPublic.getKeyId();
+    boolean next =
+        shares
+            .find(key)
+            .filter(s -> s.parties().contains(peer.partyId()))
+            .filter(s -> s.epoch() + 1 == keyPublic.getEpoch())
+            .isPresent();
+    if (!next || !toldLongAgo(session, peer.partyId(), nowNanos, ANSWER_NANOS)) {
+      return;
+    }
+    toldNanos.put(new Told(session, peer.partyId()), nowNanos);
+    shares
+        .forsake(key, session)
+        .whenComplete(
+            (done, failure) -> {
+              if (failure != null) {
+                log.error("could not forsake a refresh of {}", key, failure);
+              } else if (Boolean.TRUE.equals(done)) {
+                network.send(peer, forsaken(session), null);
+              }
+            });
+  }
+
+  private void giveUp(Member sender, SessionId session) {
+    Candidate candidate = candidates.get(session);
+    if (candidate == null || candidate.own == null) {
+      return;
+    }
+    KeyShare own = candidate.own;
+    if (own.epoch() == 1 || candidate.activating || !candidate.parties.contains(sender.partyId())) {
+      return;
+    }
+    if (candidate.reports.containsKey(sender.partyId())) {
+      log.warn(
+          "{} says both that it has a share of {} and that it has none", sender.name(), own.key());
+      return;
+    }
+    candidate.activating = true;
+    shares
+        .giveUp(own, Audit.keyGivenUp(own))
+        .whenComplete(
+            (_, failure) ->
+                lane.execute(
+                    () -> {
+                      if (failure != null) {
+                        log.error("could not give up a share of {}", own.key(), failure);
+                        candidate.activating = false;
+                      } else {
+                        candidates.remove(session);
+                        log.info(
+                            "{} stays at epoch {}: {} has no newer share",
+                            own.key(),
+                            own.epoch() - 1,
+                            sender.name());
+                      }
+                    }));
+  }
+
+  private boolean toldLongAgo(SessionId session, int party, long nowNanos, long nanos) {
+    Long told = toldNanos.get(new Told(session, party));
     return told == null || nowNanos - told >= nanos;
   }
 
@@ -280,7 +394,8 @@ final class KeyActivation {
     // A newer run for the same name is under way: if it succeeds everywhere, this share is the
     // one to be given up; its end decides.
     boolean newerRuns =
-        candidates.values().stream().anyMatch(c -> c.own == null && c.key.equals(own.key()));
+        own.epoch() == 1
+            && candidates.values().stream().anyMatch(c -> c.own == null && c.key.equals(own.key()));
     if (newerRuns) {
       return;
     }
@@ -304,6 +419,7 @@ final class KeyActivation {
     candidates.remove(session);
     if (Boolean.TRUE.equals(done)) {
       log.info("{} is active, epoch {}", own.key(), own.epoch());
+      activated.accept(own);
       List<Waiter> woken = waiters.remove(own.key());
       if (woken != null) {
         woken.forEach(w -> w.wake().run());
@@ -322,6 +438,15 @@ final class KeyActivation {
     }
     coordinator.ifPresent(recipients::add);
     network.broadcast(recipients, report(share), null);
+  }
+
+  private static PartyMessage forsaken(SessionId session) {
+    return PartyMessage.newBuilder()
+        .setReport(
+            SessionReport.newBuilder()
+                .setSessionId(session.bytes())
+                .setForsaken(Forsaken.getDefaultInstance()))
+        .build();
   }
 
   private static PartyMessage report(KeyShare share) {

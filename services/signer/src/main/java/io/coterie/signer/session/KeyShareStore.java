@@ -15,6 +15,9 @@ public interface KeyShareStore {
   /** The active share of a key, or else its provisional one. */
   Optional<KeyShare> find(String key);
 
+  /** The provisional share of a key, beside an active one or alone. */
+  Optional<KeyShare> pending(String key);
+
   /** All provisional shares. */
   List<KeyShare> provisional();
 
@@ -26,10 +29,34 @@ public interface KeyShareStore {
   CompletionStage<Boolean> storeProvisional(KeyShare share, AuditEvent completed);
 
   /**
-   * Makes a provisional share the active one of its key and epoch.
+   * Stores a share of the next epoch as provisional, beside the active one that it is to replace.
    *
-   * @return false, and nothing changed, if the share is no longer there or the key has another
-   *     active one
+   * @return false, and nothing stored, if the key's active share is not of the epoch before, if it
+   *     has another provisional share, or if the session was forsaken
+   */
+  CompletionStage<Boolean> storeRefreshed(KeyShare share, AuditEvent completed);
+
+  /**
+   * Says for ever that this party stores no share of a session.
+   *
+   * @return false, and nothing said, if it has stored one, or has said so of too many sessions
+   */
+  CompletionStage<Boolean> forsake(String key, SessionId session);
+
+  /**
+   * Gives up a provisional share of a later epoch than the first.
+   *
+   * @return false if it was not there, or is active
+   */
+  CompletionStage<Boolean> giveUp(KeyShare share, AuditEvent givenUp);
+
+  /**
+   * Makes a provisional share the active one of its key. In the same transaction the share of the
+   * epoch before is destroyed, and with it what was remembered of parties excluded from it; a key
+   * that must not be used at all stays so.
+   *
+   * @return false, and nothing changed, if the share is no longer there or the key's active share
+   *     is not of the epoch before
    */
   CompletionStage<Boolean> activate(KeyShare share, AuditEvent activated);
 

@@ -103,7 +103,6 @@ final class OrderCheck {
     Protocol protocol = Protocol.of(order.getProtocol()).orElseThrow(() -> malformed("protocol"));
     List<Member> parties = members(order);
     List<Integer> path = order.getDerivationPathList();
-    Instant deadline = instant(order.getDeadline());
     if (intent != null) {
       agree(order.getKey().equals(intent.key()), "the order and the intent name different keys");
       agree(
@@ -133,20 +132,11 @@ final class OrderCheck {
           agree(order.getEpoch() == refresh.epoch(), "the epochs differ");
         }
       }
-      Instant expiry = intent.notAfter();
-      require(
-          !now.isAfter(expiry.plus(limits.clockSkew())),
-          RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
-          "the intent has expired");
-      agree(!deadline.isAfter(expiry), "the deadline is later than the intent allows");
     }
-    require(
-        now.isBefore(deadline.plus(limits.clockSkew())),
-        RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
-        "the order's deadline has passed");
     // A clock that runs ahead of the coordinator's must not leave a session without any time.
     Instant least = now.plus(limits.clockSkew());
     Instant latest = now.plus(limits.maxSessionTime());
+    Instant deadline = instant(order.getDeadline());
     Instant end = deadline.isBefore(least) ? least : deadline;
     return new SessionPlan(
         id,
@@ -159,6 +149,26 @@ final class OrderCheck {
         path,
         order.getPresignatureId(),
         end.isAfter(latest) ? latest : end);
+  }
+
+  /**
+   * Refuses what may not be started any more. Apart from the rest, because what was done already
+   * may be told for ever.
+   *
+   * @param intent null for presigning
+   */
+  void inTime(Order order, @Nullable VerifiedIntent intent, Instant now) throws RefusedException {
+    require(
+        intent == null || !now.isAfter(intent.notAfter().plus(limits.clockSkew())),
+        RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
+        "the intent has expired");
+    agree(
+        intent == null || !instant(order.getDeadline()).isAfter(intent.notAfter()),
+        "the deadline is later than the intent allows");
+    require(
+        now.isBefore(instant(order.getDeadline()).plus(limits.clockSkew())),
+        RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
+        "the order's deadline has passed");
   }
 
   /** The parties of an order, of which this one is one. */
@@ -205,6 +215,10 @@ final class OrderCheck {
         !excluded.contains(KeyShareStore.EVERY_PARTY),
         RefusalReason.REFUSAL_REASON_FORBIDDEN,
         "the key is frozen here");
+    if (plan.protocol().operation() == Protocol.Operation.REFRESH) {
+      // That sets up anew what the pair must not use any more.
+      return;
+    }
     for (Member party : plan.parties()) {
       require(
           !excluded.contains(party.partyId()),

@@ -22,7 +22,9 @@ public enum Protocol {
       ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1,
       Scheme.SCHEME_ECDSA_SECP256K1,
       Operation.SIGN_PRESIGNED,
-      1);
+      1),
+  ECDSA_REFRESH(
+      ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.REFRESH, 6);
 
   /** What a protocol is for. */
   public enum Operation {

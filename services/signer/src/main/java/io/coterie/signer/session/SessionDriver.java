@@ -37,6 +37,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
@@ -147,7 +148,12 @@ public final class SessionDriver implements AutoCloseable {
     this.check = new OrderCheck(network.roster(), network.self(), limits);
     this.presignatures =
         new PresignaturePool(limits.presignatures(), core::discardPresignature, telemetry);
-    this.activation = new KeyActivation(network, shares, pool.lane());
+    this.activation =
+        new KeyActivation(
+            network,
+            shares,
+            pool.lane(),
+            share -> presignatures.refreshed(share.key(), share.epoch()));
     this.ticking = pool.every(TICK, this::tick);
     telemetry.live(sessions::size);
     activation.resume();
@@ -217,9 +223,15 @@ public final class SessionDriver implements AutoCloseable {
     }
   }
 
-  /** A peer's report. Only that a share is stored concerns other parties. */
+  /** A peer's report. Only that a share is stored, or never will be, concerns other parties. */
   public void onReport(Member sender, SessionId id, SessionReport report) {
-    if (sender.role() != Member.Role.PARTY || !report.getCompleted().hasKeyPublic()) {
+    if (sender.role() != Member.Role.PARTY) {
+      return;
+    }
+    if (report.hasForsaken() && !activation.forsaken(sender, id)) {
+      telemetry.dropped("unacceptable");
+    }
+    if (!report.getCompleted().hasKeyPublic()) {
       return;
     }
     KeyPublic keyPublic = report.getCompleted().getKeyPublic();
@@ -251,6 +263,10 @@ public final class SessionDriver implements AutoCloseable {
       VerifiedIntent intent = order.hasSignedIntent() ? gate.admit(order.getSignedIntent()) : null;
       SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
       session.plan = plan;
+      if (plan.protocol().operation().makesShare() && announcedAgain(session)) {
+        return;
+      }
+      check.inTime(order, intent, clock.instant());
       countForRequester(session, plan);
       Duration left = Duration.between(clock.instant(), plan.deadline());
       session.deadline = pool.after(left, () -> run(session, () -> deadline(session)));
@@ -271,7 +287,7 @@ public final class SessionDriver implements AutoCloseable {
 
   private void beginSigning(Session session) throws RefusedException {
     SessionPlan plan = session.plan();
-    KeyShare share = heldShare(plan);
+    KeyShare share = orderedShare(plan);
     OrderCheck.against(share, plan);
     switch (share.state()) {
       case ACTIVE -> {
@@ -286,9 +302,18 @@ public final class SessionDriver implements AutoCloseable {
       }
       case PROVISIONAL -> {
         move(session, Event.KEY_PROVISIONAL);
-        activation.awaitActive(plan.key(), session, () -> run(session, () -> keyActive(session)));
+        activation.awaitActive(
+            plan.key(), plan.epoch(), session, () -> run(session, () -> keyActive(session)));
       }
     }
+  }
+
+  /** The share of the epoch that is ordered, if it is known to be coming, or else the held one. */
+  private KeyShare orderedShare(SessionPlan plan) throws RefusedException {
+    KeyShare held = heldShare(plan);
+    return plan.epoch() == held.epoch() + 1
+        ? shares.pending(plan.key()).filter(s -> s.epoch() == plan.epoch()).orElse(held)
+        : held;
   }
 
   private KeyShare heldShare(SessionPlan plan) throws RefusedException {
@@ -365,16 +390,8 @@ public final class SessionDriver implements AutoCloseable {
 
   private void beginKeygen(Session session) throws RefusedException {
     SessionPlan plan = session.plan();
-    KeyShare share = shares.find(plan.key()).orElse(null);
-    if (share != null) {
-      if (madeForThis(plan.asked(), share)) {
-        announceAgain(session, share);
-        return;
-      }
-      if (share.state() == KeyShare.State.ACTIVE) {
-        throw new RefusedException(
-            RefusalReason.REFUSAL_REASON_KEY_EXISTS, "the key exists already");
-      }
+    if (shares.find(plan.key()).filter(s -> s.state() == KeyShare.State.ACTIVE).isPresent()) {
+      throw new RefusedException(RefusalReason.REFUSAL_REASON_KEY_EXISTS, "the key exists already");
     }
     supersede(session);
     activation.expect(plan);
@@ -382,7 +399,35 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   private void beginRefresh(Session session) throws RefusedException {
-    throw new RefusedException(RefusalReason.REFUSAL_REASON_NOT_READY, "not yet");
+    SessionPlan plan = session.plan();
+    KeyShare share = heldShare(plan);
+    OrderCheck.against(share, plan);
+    if (share.state() != KeyShare.State.ACTIVE) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
+    }
+    KeyShare undecided = shares.pending(plan.key()).orElse(null);
+    if (undecided != null) {
+      activation.askAbout(undecided);
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_NOT_READY, "an earlier refresh of the key is not decided");
+    }
+    supersede(session);
+    activation.expect(plan);
+    claim(session, share.sealed(), null);
+  }
+
+  /** Reports a share that this very request has made, whatever the time is; false without one. */
+  private boolean announcedAgain(Session session) throws RefusedException {
+    SessionPlan plan = session.plan();
+    for (Optional<KeyShare> share : List.of(shares.pending(plan.key()), shares.find(plan.key()))) {
+      if (share.isPresent() && madeForThis(plan.asked(), share.get())) {
+        activation.announceAgain(share.get(), session.coordinator);
+        end(session, Event.SHARE_EXISTS, NO_CAUSE, NO_RESULT);
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Whether a share is what the request asks for. */
@@ -397,11 +442,6 @@ public final class SessionDriver implements AutoCloseable {
           "the request id was used with another intent");
     }
     return sameRequest;
-  }
-
-  private void announceAgain(Session session, KeyShare share) {
-    activation.announceAgain(share, session.coordinator);
-    end(session, Event.SHARE_EXISTS, NO_CAUSE, NO_RESULT);
   }
 
   /**
@@ -691,11 +731,15 @@ public final class SessionDriver implements AutoCloseable {
 
   private void store(Session session, Done done) {
     SessionPlan plan = session.plan();
+    boolean refresh = plan.protocol().operation() == Protocol.Operation.REFRESH;
+    if (done.getKeyPublic().getEpoch() != plan.epoch() + (refresh ? 1 : 0)) {
+      throw new IllegalStateException("the core made a share of another epoch than ordered");
+    }
     move(session, Event.SHARE_MADE);
     KeyShare share =
         new KeyShare(
             plan.key(),
-            plan.epoch(),
+            done.getKeyPublic().getEpoch(),
             plan.protocol().scheme(),
             KeyShare.State.PROVISIONAL,
             plan.partyIds(),
@@ -706,11 +750,10 @@ public final class SessionDriver implements AutoCloseable {
             plan.asked().requester(),
             plan.asked().requestId(),
             plan.asked().intentDigest());
-    shares
-        .storeProvisional(
-            share,
-            Audit.ended(
-                plan, session.coordinator, "stored", NO_CAUSE, done.getKeyPublic().getPublicKey()))
+    AuditEvent completed =
+        Audit.ended(
+            plan, session.coordinator, "stored", NO_CAUSE, done.getKeyPublic().getPublicKey());
+    (refresh ? shares.storeRefreshed(share, completed) : shares.storeProvisional(share, completed))
         .whenComplete(
             (stored, failure) -> run(session, () -> stored(session, share, stored, failure)));
   }
@@ -729,11 +772,16 @@ public final class SessionDriver implements AutoCloseable {
       refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the share could not be stored");
     } else if (Boolean.TRUE.equals(stored)) {
       end(session, Event.SHARE_STORED, NO_CAUSE, share.keyPublic().getPublicKey());
-    } else {
+    } else if (share.epoch() == 1) {
       refuse(
           session,
           RefusalReason.REFUSAL_REASON_KEY_EXISTS,
           "the key became active by another request");
+    } else {
+      refuse(
+          session,
+          RefusalReason.REFUSAL_REASON_NOT_READY,
+          "another refresh of the key is not decided, or this one was given up");
     }
   }
 

@@ -36,6 +36,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.ObjLongConsumer;
@@ -65,6 +66,12 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   private static final String SHARE_COLUMNS =
       "session_id, key, epoch, scheme, state, parties, key_public, sealed, coordinator, requester,"
           + " request_id, intent_digest";
+
+  private static final String COUNT_ACTIVE =
+      "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE'";
+
+  /** Sessions of one key and epoch that this party says it stores no share of. */
+  private static final int MAX_FORSAKEN = 1000;
 
   private static final JsonMapper JSON = JsonMapper.builder().build();
   private static final TypeReference<TreeMap<String, String>> FIELDS = new TypeReference<>() {};
@@ -308,6 +315,20 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   }
 
   @Override
+  public Optional<KeyShare> pending(String key) {
+    return read(
+            db ->
+                shares(
+                    db,
+                    "SELECT "
+                        + SHARE_COLUMNS
+                        + " FROM key_share WHERE key = ? AND state = 'PROVISIONAL'",
+                    key))
+        .stream()
+        .findFirst();
+  }
+
+  @Override
   public List<KeyShare> provisional() {
     return read(
         db ->
@@ -318,57 +339,153 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   public CompletionStage<Boolean> storeProvisional(KeyShare share, AuditEvent completed) {
     return writer.submit(
         db -> {
-          if (count(
-                  db,
-                  "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE'",
-                  share.key())
-              > 0) {
+          if (count(db, COUNT_ACTIVE, share.key()) > 0) {
             return false;
           }
           db.update(
               "UPDATE key_share SET state = 'SUPERSEDED' WHERE key = ? AND state = 'PROVISIONAL'",
               share.key());
-          db.update(
-              "INSERT INTO key_share ("
-                  + SHARE_COLUMNS
-                  + ", stored_at_ms) VALUES (?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?)",
-              share.session().bytes().toByteArray(),
-              share.key(),
-              share.epoch(),
-              share.scheme().getNumber(),
-              share.parties().stream().map(String::valueOf).collect(Collectors.joining(",")),
-              share.keyPublic().toByteArray(),
-              share.sealed().toByteArray(),
-              share.coordinator(),
-              share.requester(),
-              share.requestId(),
-              share.intentDigest().toByteArray(),
-              clock.millis());
+          insertProvisional(db, share);
           append(db, completed);
           return true;
         });
   }
 
+  private void insertProvisional(Database db, KeyShare share) throws SQLException {
+    db.update(
+        "INSERT INTO key_share ("
+            + SHARE_COLUMNS
+            + ", stored_at_ms) VALUES (?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?)",
+        share.session().bytes().toByteArray(),
+        share.key(),
+        share.epoch(),
+        share.scheme().getNumber(),
+        share.parties().stream().map(String::valueOf).collect(Collectors.joining(",")),
+        share.keyPublic().toByteArray(),
+        share.sealed().toByteArray(),
+        share.coordinator(),
+        share.requester(),
+        share.requestId(),
+        share.intentDigest().toByteArray(),
+        clock.millis());
+  }
+
   @Override
-  public CompletionStage<Boolean> activate(KeyShare share, AuditEvent activated) {
+  public CompletionStage<Boolean> storeRefreshed(KeyShare share, AuditEvent completed) {
     return writer.submit(
         db -> {
-          // A second active share of a key and epoch is refused by the index.
+          boolean wanted =
+              hasActive(db, share.key(), share.epoch() - 1)
+                  && count(
+                          db,
+                          "SELECT count(*) FROM key_share WHERE key = ? AND state = 'PROVISIONAL'",
+                          share.key())
+                      == 0
+                  && !isForsaken(db, share.session());
+          if (wanted) {
+            insertProvisional(db, share);
+            append(db, completed);
+          }
+          return wanted;
+        });
+  }
+
+  @Override
+  public CompletionStage<Boolean> forsake(String key, SessionId session) {
+    return writer.submit(
+        db -> {
+          byte[] id = session.bytes().toByteArray();
+          if (isForsaken(db, session)) {
+            return true;
+          }
+          if (count(db, "SELECT count(*) FROM key_share WHERE session_id = ?", id) > 0
+              || count(db, "SELECT count(*) FROM forsaken_session WHERE key = ?", key)
+                  >= MAX_FORSAKEN) {
+            return false;
+          }
+          db.update(
+              "INSERT INTO forsaken_session (session_id, key, forsaken_at_ms) VALUES (?, ?, ?)",
+              id,
+              key,
+              clock.millis());
+          return true;
+        });
+  }
+
+  @Override
+  public CompletionStage<Boolean> giveUp(KeyShare share, AuditEvent givenUp) {
+    return writer.submit(
+        db -> {
           boolean done =
               db.update(
-                      "UPDATE key_share SET state = 'ACTIVE' WHERE session_id = ? AND state ="
-                          + " 'PROVISIONAL' AND NOT EXISTS (SELECT 1 FROM key_share other WHERE"
-                          + " other.key = key_share.key AND other.epoch = key_share.epoch AND"
-                          + " other.state = 'ACTIVE')",
+                      "DELETE FROM key_share WHERE session_id = ? AND state = 'PROVISIONAL' AND"
+                          + " epoch > 1",
                       share.session().bytes().toByteArray())
                   == 1;
           if (done) {
-            // Every party has given up the older ones, so nobody can ever need them.
-            db.update("DELETE FROM key_share WHERE key = ? AND state = 'SUPERSEDED'", share.key());
-            append(db, activated);
+            append(db, givenUp);
           }
           return done;
         });
+  }
+
+  @Override
+  public CompletionStage<Boolean> activate(KeyShare share, AuditEvent activated) {
+    byte[] session = share.session().bytes().toByteArray();
+    return writer
+        .submit(
+            db -> {
+              boolean wanted =
+                  count(
+                              db,
+                              "SELECT count(*) FROM key_share WHERE session_id = ? AND state ="
+                                  + " 'PROVISIONAL'",
+                              session)
+                          == 1
+                      && (share.epoch() == 1
+                          ? count(db, COUNT_ACTIVE, share.key()) == 0
+                          : hasActive(db, share.key(), share.epoch() - 1));
+              if (wanted) {
+                // Every party has its share of the new epoch, and every party has given up the
+                // other provisional ones: nobody can ever need the older ones. A second active
+                // share is refused by the index.
+                db.update(
+                    "DELETE FROM key_share WHERE key = ? AND state IN ('ACTIVE', 'SUPERSEDED')",
+                    share.key());
+                db.update("UPDATE key_share SET state = 'ACTIVE' WHERE session_id = ?", session);
+                db.update(
+                    "DELETE FROM exclusion WHERE key = ? AND party <> ?", share.key(), EVERY_PARTY);
+                db.update("DELETE FROM forsaken_session WHERE key = ?", share.key());
+                append(db, activated);
+              }
+              return wanted;
+            })
+        .whenComplete(
+            (done, _) -> {
+              if (Boolean.TRUE.equals(done)) {
+                excluded.computeIfPresent(
+                    share.key(),
+                    (_, parties) -> parties.contains(EVERY_PARTY) ? Set.of(EVERY_PARTY) : null);
+              }
+              changed(share.key());
+            });
+  }
+
+  private static boolean hasActive(Database db, String key, int epoch) throws SQLException {
+    return count(
+            db,
+            "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE' AND epoch = ?",
+            key,
+            epoch)
+        == 1;
+  }
+
+  private static boolean isForsaken(Database db, SessionId session) throws SQLException {
+    return count(
+            db,
+            "SELECT count(*) FROM forsaken_session WHERE session_id = ?",
+            session.bytes().toByteArray())
+        == 1;
   }
 
   @Override
@@ -378,6 +495,11 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
 
   @Override
   public CompletionStage<Boolean> exclude(Exclusion exclusion) {
+    if (!exclusion.parties().contains(EVERY_PARTY)
+        && find(exclusion.key()).filter(s -> s.epoch() > exclusion.epoch()).isPresent()) {
+      // What the two had in common is gone with the old shares.
+      return CompletableFuture.completedFuture(false);
+    }
     // Counts at once; on disk a moment later.
     remember(exclusion.key(), exclusion.parties());
     return writer

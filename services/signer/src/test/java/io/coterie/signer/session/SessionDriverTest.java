@@ -16,9 +16,11 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.Forsaken;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -173,6 +175,8 @@ class SessionDriverTest {
 
   private static final class Shares implements KeyShareStore {
     final Map<String, KeyShare> shares = new ConcurrentHashMap<>();
+    final Map<String, KeyShare> pending = new ConcurrentHashMap<>();
+    final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
     final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
     final List<Exclusion> exclusions = new CopyOnWriteArrayList<>();
     volatile @Nullable CompletableFuture<Boolean> heldExclusion;
@@ -189,8 +193,36 @@ class SessionDriverTest {
     }
 
     @Override
+    public Optional<KeyShare> pending(String key) {
+      KeyShare beside = pending.get(key);
+      return beside != null
+          ? Optional.of(beside)
+          : find(key).filter(s -> s.state() == KeyShare.State.PROVISIONAL);
+    }
+
+    @Override
     public List<KeyShare> provisional() {
-      return shares.values().stream().filter(s -> s.state() == KeyShare.State.PROVISIONAL).toList();
+      return shares.keySet().stream().flatMap(key -> pending(key).stream()).toList();
+    }
+
+    @Override
+    public CompletionStage<Boolean> storeRefreshed(KeyShare share, AuditEvent completed) {
+      if (pending.containsKey(share.key()) || forsaken.contains(share.session())) {
+        return CompletableFuture.completedFuture(false);
+      }
+      pending.put(share.key(), share);
+      return CompletableFuture.completedFuture(true);
+    }
+
+    @Override
+    public CompletionStage<Boolean> forsake(String key, SessionId session) {
+      forsaken.add(session);
+      return CompletableFuture.completedFuture(true);
+    }
+
+    @Override
+    public CompletionStage<Boolean> giveUp(KeyShare share, AuditEvent givenUp) {
+      return CompletableFuture.completedFuture(pending.remove(share.key(), share));
     }
 
     @Override
@@ -214,6 +246,7 @@ class SessionDriverTest {
     @Override
     public CompletionStage<Boolean> activate(KeyShare share, AuditEvent activated) {
       shares.put(share.key(), share.activated());
+      pending.remove(share.key());
       return CompletableFuture.completedFuture(true);
     }
 
@@ -296,6 +329,13 @@ class SessionDriverTest {
 
   private static VerifiedIntent admit(SignedIntent signed) throws RefusedException {
     try {
+      if (signed.getPayloadType().equals("refresh")) {
+        return new VerifiedIntent.KeyRefresh(
+            "wallet",
+            IntentVerifier.digest(signed.getPayload()),
+            signed,
+            RefreshIntent.parseFrom(signed.getPayload()));
+      }
       return signed.getPayloadType().equals("sign")
           ? new VerifiedIntent.Signing(
               "wallet",
@@ -1100,6 +1140,226 @@ class SessionDriverTest {
     envelope(session, FakeCore.POISON);
     awaitEnded("ecdsa_sign_1 aborted wrong_share");
     assertThat(shares.excluded(KEY)).containsExactly(2);
+  }
+
+  // ---- refresh ---------------------------------------------------------------------------------
+
+  private static Order.Builder refresh(String requestId) {
+    return order(
+            ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1,
+            "refresh",
+            RefreshIntent.newBuilder()
+                .setRequestId(requestId)
+                .setKey(KEY)
+                .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                .setEpoch(1)
+                .setNotAfter(Installation.in(Duration.ofMinutes(1)))
+                .build()
+                .toByteString())
+        .setThreshold(2)
+        .addAllSigningSet(List.of(1, 2, 3));
+  }
+
+  private void peersPlayRefresh(SessionId session) {
+    for (int round = 1; round <= 6; round++) {
+      byte[] body = ("round " + round).getBytes(StandardCharsets.UTF_8);
+      driver().onEnvelope(bravo, session, body.clone(), System.nanoTime());
+      driver().onEnvelope(charlie, session, body.clone(), System.nanoTime());
+    }
+  }
+
+  /** A refresh whose share is stored here; says its session. */
+  private SessionId refreshed(String requestId) {
+    SessionId session = give(refresh(requestId));
+    peersPlayRefresh(session);
+    assertThat(awaitReport(session).getCompleted().getKeyPublic().getEpoch()).isEqualTo(2);
+    awaitEnded("ecdsa_refresh_1 completed none");
+    return session;
+  }
+
+  private void peersHaveStored(SessionId session) {
+    SessionReport report = awaitReport(session);
+    driver().onReport(bravo, session, report);
+    driver().onReport(charlie, session, report);
+  }
+
+  private static SessionReport forsaken() {
+    return SessionReport.newBuilder().setForsaken(Forsaken.getDefaultInstance()).build();
+  }
+
+  private int epoch() {
+    return shares.find(KEY).orElseThrow().epoch();
+  }
+
+  @Test
+  void refresh_replaces_the_share_once_all_parties_have_theirs() {
+    ecdsaKey();
+    ByteString ready = presign();
+    SessionId session = refreshed(UUID.randomUUID().toString());
+    SessionConfig config = List.copyOf(core.configs).getLast();
+    assertThat(config.getEpoch()).isEqualTo(1);
+    assertThat(epoch()).as("the old one is used until then").isEqualTo(1);
+    awaitEnvelope(give(ecdsaSigning(ecdsaIntent())));
+    peersHaveStored(session);
+    Installation.until("the new one is used", () -> epoch() == 2);
+    Installation.until("presignatures are worthless", () -> watch.pool.contains("refreshed"));
+    assertThat(shares.pending).isEmpty();
+    assertThat(awaitRefusal(give(ecdsaSigning(ecdsaIntent()))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+    assertThat(awaitRefusal(give(presigned(ready).setEpoch(2))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    awaitEnvelope(give(ecdsaSigning(ecdsaIntent()).setEpoch(2)));
+  }
+
+  @Test
+  void signing_in_the_next_epoch_waits_for_it() {
+    ecdsaKey();
+    SessionId session = refreshed(UUID.randomUUID().toString());
+    SessionId signing = give(ecdsaSigning(ecdsaIntent()).setEpoch(2));
+    awaitMove(Event.KEY_PROVISIONAL);
+    peersHaveStored(session);
+    awaitEnvelope(signing);
+    assertThat(List.copyOf(core.configs).getLast().getEpoch()).isEqualTo(2);
+  }
+
+  @Test
+  void refresh_that_is_not_decided_is_not_replaced_by_another() {
+    ecdsaKey();
+    String request = UUID.randomUUID().toString();
+    SessionId first = refreshed(request);
+    net.sent.clear();
+    assertThat(awaitRefusal(give(refresh(UUID.randomUUID().toString()))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
+    // Whoever does not have it is asked to say so.
+    Sent asked = awaitSent("it asks", m -> m.getReport().hasCompleted());
+    assertThat(asked.to()).containsExactly(bravo, charlie);
+    assertThat(asked.message().getReport().getSessionId()).isEqualTo(first.bytes());
+    assertThat(epoch()).isEqualTo(1);
+    driver().onReport(charlie, first, forsaken());
+    Installation.until("it is given up", () -> shares.pending.isEmpty());
+    SessionId second = refreshed(UUID.randomUUID().toString());
+    peersHaveStored(second);
+    Installation.until("the second is used", () -> epoch() == 2);
+  }
+
+  /** Also when there is no time left: nothing is started for it. */
+  @Test
+  void stored_refresh_is_told_to_whoever_asks_for_the_same_request() {
+    ecdsaKey();
+    String request = UUID.randomUUID().toString();
+    Order.Builder order = refresh(request);
+    SessionId first = give(order);
+    peersPlayRefresh(first);
+    awaitReport(first);
+    awaitEnded("ecdsa_refresh_1 completed none");
+    for (boolean active : new boolean[] {false, true}) {
+      if (active) {
+        peersHaveStored(first);
+        Installation.until("it is used", () -> epoch() == 2);
+      }
+      net.sent.clear();
+      give(
+          order
+              .setCoordinatorNonce(
+                  ByteString.copyFromUtf8(UUID.randomUUID().toString().substring(0, 32)))
+              .setDeadline(Installation.in(Duration.ofSeconds(-10))));
+      Sent told = awaitSent("the stored report", m -> m.getReport().hasCompleted());
+      assertThat(told.message().getReport().getSessionId()).isEqualTo(first.bytes());
+      assertThat(told.to()).contains(coordinator);
+    }
+    assertThat(core.started.get()).isEqualTo(1);
+  }
+
+  @Test
+  void party_without_a_share_says_so_and_stores_none_after() {
+    ecdsaKey();
+    SessionId session = give(refresh(UUID.randomUUID().toString()));
+    awaitEnvelope(session);
+    KeyPublic next = shares.find(KEY).orElseThrow().keyPublic().toBuilder().setEpoch(2).build();
+    SessionReport completed =
+        SessionReport.newBuilder()
+            .setSessionId(session.bytes())
+            .setCompleted(io.coterie.proto.party.v1.Completed.newBuilder().setKeyPublic(next))
+            .build();
+    driver().onReport(bravo, session, completed);
+    assertThat(awaitRefusal(give(presigning().setEpoch(9)))).isNotNull();
+    assertThat(shares.forsaken).as("it still runs here").isEmpty();
+    driver().onCancel(coordinator, session);
+    awaitEnded("ecdsa_refresh_1 cancelled none");
+    driver().onReport(bravo, session, completed);
+    Sent told = awaitSent("it says so", m -> m.getReport().hasForsaken());
+    assertThat(told.to()).containsExactly(bravo);
+    assertThat(told.message().getReport().getSessionId()).isEqualTo(session.bytes());
+    assertThat(shares.forsaken).containsExactly(session);
+  }
+
+  @Test
+  void party_forsakes_only_what_could_be_the_next_epoch_of_a_key_it_shares() {
+    ecdsaKey();
+    KeyPublic keyPublic = shares.find(KEY).orElseThrow().keyPublic();
+    SessionId unknown =
+        new SessionId(ByteString.copyFrom(new byte[31]).concat(DIGEST.substring(31)));
+    int number = 0;
+    for (KeyPublic other :
+        List.of(
+            keyPublic,
+            keyPublic.toBuilder().setEpoch(3).build(),
+            keyPublic.toBuilder().setEpoch(2).setKeyId("keys/other").build())) {
+      byte[] id = unknown.bytes().toByteArray();
+      id[0] = (byte) ++number;
+      driver()
+          .onReport(
+              bravo,
+              new SessionId(ByteString.copyFrom(id)),
+              SessionReport.newBuilder()
+                  .setCompleted(
+                      io.coterie.proto.party.v1.Completed.newBuilder().setKeyPublic(other))
+                  .build());
+    }
+    SessionId asked = refreshed(UUID.randomUUID().toString());
+    peersHaveStored(asked);
+    Installation.until("all were looked at", () -> epoch() == 2);
+    assertThat(shares.forsaken).isEmpty();
+  }
+
+  @Test
+  void only_a_party_of_the_key_that_has_not_stored_its_share_can_end_a_refresh() {
+    ecdsaKey();
+    SessionId session = refreshed(UUID.randomUUID().toString());
+    SessionReport report = awaitReport(session);
+    driver().onReport(coordinator, session, forsaken());
+    driver().onReport(bravo, session, report);
+    driver().onReport(bravo, session, forsaken());
+    driver().onReport(charlie, session, report);
+    Installation.until("it is used", () -> epoch() == 2);
+  }
+
+  @Test
+  void refresh_leaves_nobody_out() {
+    ecdsaKey();
+    Order.Builder some = refresh(UUID.randomUUID().toString()).clearSigningSet();
+    assertThat(awaitRefusal(give(some.addAllSigningSet(List.of(1, 2)))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_ORDER_MISMATCH);
+    assertThat(awaitRefusal(give(refresh(UUID.randomUUID().toString()).setEpoch(2))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_ORDER_MISMATCH);
+    shares.excluded.put(KEY, Set.of(2));
+    awaitEnvelope(give(refresh(UUID.randomUUID().toString())));
+    shares.excluded.put(KEY, Set.of(KeyShareStore.EVERY_PARTY));
+    assertThat(awaitRefusal(give(refresh(UUID.randomUUID().toString()))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_FORBIDDEN);
+  }
+
+  @Test
+  void newer_refresh_ends_a_run_of_an_older_one() {
+    ecdsaKey();
+    SessionId older = give(refresh(UUID.randomUUID().toString()));
+    awaitEnvelope(older);
+    SessionId newer = give(refresh(UUID.randomUUID().toString()));
+    awaitEnvelope(newer);
+    Installation.until(
+        "the older ends", () -> watch.ended.contains("ecdsa_refresh_1 cancelled superseded"));
+    peersPlayRefresh(newer);
+    awaitReport(newer);
   }
 
   // ---- a key that is not active yet ------------------------------------------------------------

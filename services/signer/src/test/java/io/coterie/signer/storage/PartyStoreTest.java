@@ -225,6 +225,158 @@ class PartyStoreTest {
     open();
   }
 
+  // ---- refresh ---------------------------------------------------------------------------------
+
+  private static KeyShare next(int session, int epoch) {
+    KeyShare first = share("keys/a", session);
+    return new KeyShare(
+        first.key(),
+        epoch,
+        first.scheme(),
+        first.state(),
+        first.parties(),
+        first.keyPublic().toBuilder().setEpoch(epoch).build(),
+        first.sealed(),
+        first.session(),
+        first.coordinator(),
+        first.requester(),
+        first.requestId(),
+        first.intentDigest());
+  }
+
+  private void active() {
+    KeyShare share = share("keys/a", 1);
+    get(store.storeProvisional(share, event("stored")));
+    get(store.activate(share, event("active")));
+  }
+
+  private boolean refreshed(int session, int epoch) {
+    return get(store.storeRefreshed(next(session, epoch), event("stored")));
+  }
+
+  private boolean activated(int session, int epoch) {
+    return get(store.activate(next(session, epoch), event("active")));
+  }
+
+  private int epoch() {
+    return store.find("keys/a").orElseThrow().epoch();
+  }
+
+  @Test
+  void share_of_the_next_epoch_lies_beside_the_active_one_and_then_replaces_it() throws Exception {
+    active();
+    get(store.exclude(exclusion(7, 2)));
+    assertThat(refreshed(2, 2)).isTrue();
+    reopen();
+    assertThat(epoch()).isEqualTo(1);
+    assertThat(store.pending("keys/a").orElseThrow().epoch()).isEqualTo(2);
+    assertThat(store.provisional()).hasSize(1);
+    assertThat(activated(2, 2)).isTrue();
+    assertThat(epoch()).isEqualTo(2);
+    assertThat(store.excluded("keys/a")).as("they start afresh").isEmpty();
+    reopen();
+    assertThat(epoch()).isEqualTo(2);
+    assertThat(store.pending("keys/a")).isEmpty();
+    assertThat(store.excluded("keys/a")).isEmpty();
+    assertThat(rows("SELECT count(*) FROM key_share")).as("the old share is gone").isEqualTo(1);
+  }
+
+  @Test
+  void only_the_next_epoch_is_stored_and_only_once() {
+    assertThat(refreshed(2, 2)).as("no key").isFalse();
+    active();
+    assertThat(refreshed(2, 3)).as("an epoch left out").isFalse();
+    assertThat(refreshed(2, 2)).isTrue();
+    assertThat(refreshed(3, 2)).as("another refresh is not decided").isFalse();
+    assertThat(activated(3, 2)).as("not stored").isFalse();
+    assertThat(activated(2, 2)).isTrue();
+    assertThat(activated(2, 2)).isFalse();
+    assertThat(refreshed(4, 2)).as("an epoch that was").isFalse();
+    assertThat(epoch()).isEqualTo(2);
+  }
+
+  @Test
+  void forsaken_session_is_never_stored_and_a_stored_one_never_forsaken() {
+    active();
+    SessionId session = new SessionId(bytes32(2));
+    assertThat(get(store.forsake("keys/a", session))).isTrue();
+    reopen();
+    assertThat(refreshed(2, 2)).isFalse();
+    assertThat(get(store.forsake("keys/a", session))).as("again").isTrue();
+    assertThat(refreshed(3, 2)).isTrue();
+    assertThat(get(store.forsake("keys/a", new SessionId(bytes32(3))))).isFalse();
+    assertThat(activated(3, 2)).isTrue();
+    assertThat(get(store.forsake("keys/a", new SessionId(bytes32(3))))).isFalse();
+  }
+
+  @Test
+  void sessions_that_are_forsaken_are_bounded() {
+    active();
+    for (int number = 0; number < 1000; number++) {
+      assertThat(get(store.forsake("keys/a", new SessionId(bytes32(100 + number))))).isTrue();
+    }
+    assertThat(get(store.forsake("keys/a", new SessionId(bytes32(50))))).isFalse();
+  }
+
+  @Test
+  void share_that_is_given_up_leaves_the_active_one() {
+    active();
+    refreshed(2, 2);
+    assertThat(get(store.giveUp(next(2, 2), event("given_up")))).isTrue();
+    assertThat(get(store.giveUp(next(2, 2), event("given_up")))).isFalse();
+    assertThat(epoch()).isEqualTo(1);
+    assertThat(refreshed(3, 2)).isTrue();
+    assertThat(activated(3, 2)).isTrue();
+    assertThat(get(store.giveUp(next(3, 2), event("given_up")))).as("it is used").isFalse();
+    assertThat(epoch()).isEqualTo(2);
+  }
+
+  @Test
+  void exclusion_from_a_share_that_is_gone_does_not_count() {
+    active();
+    refreshed(2, 2);
+    activated(2, 2);
+    get(store.exclude(exclusion(7, 2)));
+    assertThat(store.excluded("keys/a")).isEmpty();
+    get(store.exclude(exclusion(7, 0)));
+    assertThat(store.excluded("keys/a")).as("a frozen key stays so").containsExactly(0);
+    refreshed(3, 3);
+    activated(3, 3);
+    assertThat(store.excluded("keys/a")).containsExactly(0);
+    reopen();
+    assertThat(store.excluded("keys/a")).containsExactly(0);
+  }
+
+  @Test
+  void store_of_the_first_version_is_migrated() throws Exception {
+    store.close();
+    try (var files = Files.list(folder)) {
+      for (Path file : files.toList()) {
+        Files.delete(file);
+      }
+    }
+    String script;
+    try (var in = PartyStore.class.getResourceAsStream("/db/signer/V0001__party.sql")) {
+      script = new String(in.readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+    }
+    try (Connection old = raw();
+        var statement = old.createStatement()) {
+      statement.executeUpdate(script + ";PRAGMA user_version = 1");
+    }
+    open();
+    active();
+    assertThat(refreshed(2, 2)).isTrue();
+    assertThat(rows("PRAGMA user_version")).isEqualTo(2);
+  }
+
+  private long rows(String sql) throws SQLException {
+    try (Connection raw = raw();
+        var statement = raw.createStatement();
+        var row = statement.executeQuery(sql)) {
+      return row.getLong(1);
+    }
+  }
+
   private static Exclusion exclusion(int session, Integer... parties) {
     return new Exclusion(
         "keys/a", Set.of(parties), new SessionId(bytes32(session)), 1, ByteString.EMPTY);
@@ -342,7 +494,7 @@ class PartyStoreTest {
     }
     assertThatThrownBy(this::open).hasMessageContaining("version 99");
     try (Connection connection = raw()) {
-      connection.createStatement().executeUpdate("PRAGMA user_version = 1");
+      connection.createStatement().executeUpdate("PRAGMA user_version = 2");
     }
     open();
   }
