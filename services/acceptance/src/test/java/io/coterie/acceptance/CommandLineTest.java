@@ -2,12 +2,16 @@ package io.coterie.acceptance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.ByteString;
 import io.coterie.acceptance.SharedCluster.Running;
 import io.coterie.cli.Coterie;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -70,6 +74,95 @@ class CommandLineTest {
             coterie(shared, "verify", "by-hand", "-m", "other", "--signature", signature)
                 .exitCode())
         .isEqualTo(1);
+  }
+
+  @Test
+  void anEcdsaKeyIsMadeAndItsAddressesSpentFrom(Running shared) throws Exception {
+    Run created =
+        coterie(
+            shared,
+            "key",
+            "create",
+            "by-hand-ecdsa",
+            "--scheme",
+            "ecdsa-secp256k1",
+            "--threshold",
+            "2",
+            "--parties",
+            "party-1,party-2,party-3");
+    assertThat(created.exitCode()).as(created.err()).isZero();
+    assertThat(created.value("scheme")).isEqualTo("ecdsa-secp256k1");
+    String xpub = created.value("xpub");
+    Run shown = coterie(shared, "key", "show", "by-hand-ecdsa");
+    assertThat(shown.value("xpub")).isEqualTo(xpub);
+    String address = address(shared, "ethereum", "m/0/1");
+    assertThat(shared.outside().ethereumAddress(xpub, List.of(0, 1)).value()).isEqualTo(address);
+
+    ByteString draft = shared.outside().ethereumDraft(1, 0, address, "1");
+    Path transaction = Files.writeString(folder.resolve("tx"), hex(draft));
+    Run sent =
+        coterie(
+            shared,
+            "sign",
+            "by-hand-ecdsa",
+            "--path",
+            "m/0/1",
+            "--ethereum-transaction",
+            "" + transaction);
+    assertThat(sent.exitCode()).as(sent.err()).isZero();
+    assertThat(sent.out()).contains("to: " + address, "value: 1\n");
+    ByteString raw = ByteString.fromHex(sent.value("result").substring(2));
+    assertThat(shared.outside().ethereumTransaction(raw).value()).isEqualTo(address);
+    String[] verify = {
+      "verify",
+      "by-hand-ecdsa",
+      "--path",
+      "m/0/1",
+      "--ethereum-transaction",
+      "" + transaction,
+      "--signature",
+      sent.value("signature")
+    };
+    assertThat(coterie(shared, verify).exitCode()).isZero();
+    verify[3] = "m/0/2";
+    assertThat(coterie(shared, verify).exitCode()).isEqualTo(1);
+
+    ByteString publicKey =
+        ByteString.fromHex(
+            coterie(shared, "key", "show", "by-hand-ecdsa", "--path", "m/1").out().strip());
+    ByteString unsigned =
+        shared.outside().bitcoinDraft(publicKey, 1, 9_000, address(shared, "bitcoin", "m/2"), 500);
+    Path psbt =
+        Files.writeString(
+            folder.resolve("psbt"), Base64.getEncoder().encodeToString(unsigned.toByteArray()));
+    Run spent =
+        coterie(
+            shared, "sign", "by-hand-ecdsa", "--path", "m/1", "--psbt", "" + psbt, "--input", "0");
+    assertThat(spent.exitCode()).as(spent.err()).isZero();
+    assertThat(
+            shared
+                .outside()
+                .bitcoinPsbt(ByteString.copyFrom(Base64.getDecoder().decode(spent.value("result"))))
+                .valid())
+        .isTrue();
+    Run stranger = coterie(shared, "sign", "by-hand-ecdsa", "--path", "m/3", "--psbt", "" + psbt);
+    assertThat(stranger.exitCode()).isEqualTo(3);
+    assertThat(stranger.err()).contains("PSBT_UTXO_NOT_OF_KEY");
+
+    Run digest =
+        coterie(shared, "sign", "by-hand-ecdsa", "--digest", "ab".repeat(32), "--output", "json");
+    assertThat(digest.exitCode()).as(digest.err()).isZero();
+    assertThat(digest.out()).contains("\"derSignature\"", "\"kind\": \"digest\"");
+  }
+
+  private static String address(Running shared, String chain, String path) {
+    Run run = coterie(shared, "key", "show", "by-hand-ecdsa", "--address", chain, "--path", path);
+    assertThat(run.exitCode()).as(run.err()).isZero();
+    return run.out().strip();
+  }
+
+  private static String hex(ByteString bytes) {
+    return HexFormat.of().formatHex(bytes.toByteArray());
   }
 
   @Test

@@ -80,7 +80,7 @@ final class Output {
     for (DecodedField field : signing.getDecoded().getFieldsList()) {
       row(out, "", field.getName() + ": " + field.getValue());
     }
-    signedPayload.ifPresent(payload -> row(out, "signed", payload));
+    signedPayload.ifPresent(payload -> row(out, "result", payload));
     if (signing.hasError()) {
       row(out, "error", signing.getError().getMessage());
     }

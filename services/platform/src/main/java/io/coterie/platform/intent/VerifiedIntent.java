@@ -80,11 +80,6 @@ public sealed interface VerifiedIntent {
       return instant(intent.getNotAfter());
     }
 
-    /** What is to be signed, 1 byte to 64 KiB; empty if the payload is not a message. */
-    public ByteString message() {
-      return intent.getMessage();
-    }
-
     /** Which member of the payload is set; it fits the scheme. */
     public PayloadKind payloadKind() {
       return PayloadKind.of(intent).orElseThrow();

@@ -33,10 +33,6 @@ public final class EthereumAddress {
     return Address.toChecksumAddress("0x" + HexFormat.of().formatHex(address));
   }
 
-  static String text(ByteString address) {
-    return text(address.toByteArray());
-  }
-
   /**
    * Whether a text of {@code 0x} and 40 hexadecimal digits is an address: all in lower case, all in
    * upper case, or with the right checksum.

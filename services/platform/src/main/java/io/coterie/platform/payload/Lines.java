@@ -32,11 +32,6 @@ final class Lines {
     add(name, hex(bytes));
   }
 
-  /** Whether the next line would only be counted. */
-  boolean full() {
-    return lines.size() == DecodedPayload.MAX_FIELDS - 1;
-  }
-
   List<Field> list() {
     if (left > 0) {
       lines.add(new Field("lines not shown", Integer.toString(left)));

@@ -104,7 +104,7 @@ class IntentVerifierTest {
       assertThat(verified.digest()).isEqualTo(IntentVerifier.digest(signed.getPayload()));
       assertThat(verified.envelope()).isSameAs(signed);
       assertThat(verified.notAfter()).isEqualTo(NOT_AFTER);
-      assertThat(((VerifiedIntent.Signing) verified).message().toStringUtf8())
+      assertThat(((VerifiedIntent.Signing) verified).payload().toStringUtf8())
           .isEqualTo("withdraw 5");
       assertThat(verified.toString()).doesNotContain("withdraw 5");
     }
