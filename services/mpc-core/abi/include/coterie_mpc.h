@@ -112,7 +112,7 @@ mpc_code mpc_identity_create(const mpc_vault *vault, mpc_view party_name, mpc_bu
  * it, presigning, refresh, and dealing in a reshare; empty otherwise.
  * A presignature is sealed under a random key of its own that only this vault has. The start of a session that is to use
  * it destroys that key, whatever comes of the session: the same blob never opens again, nor in another vault, even one of
- * the same data key.
+ * the same data key. Only a configuration that describes no session at all (a missing field, a wrong length) leaves it.
  * out: freed with mpc_session_free. step: coterie.core.v1.Step. error_detail: UTF-8 without secrets, set only when the
  * code is MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED. step and error_detail are freed with mpc_buffer_free.
  */
