@@ -134,7 +134,8 @@ class RefreshTest {
   @Test
   void all_parties_go_to_the_next_epoch_again_and_again() {
     for (int epoch = 1; epoch <= 3; epoch++) {
-      SessionId session = order(intent(epoch), epoch);
+      SignedIntent intent = intent(epoch);
+      SessionId session = order(intent, epoch);
       for (String party : PARTIES) {
         assertThat(
                 i.coordinator
@@ -146,6 +147,16 @@ class RefreshTest {
             .isEqualTo(epoch + 1);
       }
       awaitEverywhere(epoch + 1);
+      // Asked when there is no time left, each says that it uses its share.
+      order(intent, epoch, Duration.ofMinutes(-1));
+      for (String party : PARTIES) {
+        i.coordinator.await(
+            party + " uses its share",
+            r ->
+                r.sender().name().equals(party)
+                    && r.report().getSessionId().equals(session.bytes())
+                    && r.report().getCompleted().getActive());
+      }
       signs(epoch + 1, 1, 2);
       SessionId old = sign(epoch, 1, 2);
       assertThat(i.coordinator.awaitFrom("alpha", old).report().getRefused().getReason())

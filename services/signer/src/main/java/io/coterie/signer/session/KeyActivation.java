@@ -454,7 +454,10 @@ final class KeyActivation {
         .setReport(
             SessionReport.newBuilder()
                 .setSessionId(share.session().bytes())
-                .setCompleted(Completed.newBuilder().setKeyPublic(share.keyPublic())))
+                .setCompleted(
+                    Completed.newBuilder()
+                        .setKeyPublic(share.keyPublic())
+                        .setActive(share.state() == KeyShare.State.ACTIVE)))
         .build();
   }
 }
