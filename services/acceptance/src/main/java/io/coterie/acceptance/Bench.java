@@ -1,9 +1,12 @@
 package io.coterie.acceptance;
 
 import com.google.common.util.concurrent.ListenableFuture;
+import com.google.protobuf.ByteString;
 import io.coterie.channel.SendMode;
 import io.coterie.proto.custody.v1.ListKeysRequest;
+import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
@@ -20,7 +23,9 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.DoubleSupplier;
+import java.util.function.Function;
 
 /**
  * {@code make bench}: key generation and signing through the public API of a whole installation, in
@@ -39,6 +44,7 @@ public final class Bench {
   /** One line of the CSV. */
   private record Row(
       String scenario,
+      String scheme,
       int threshold,
       int parties,
       String mode,
@@ -53,8 +59,9 @@ public final class Bench {
     String csv() {
       return String.format(
           Locale.ROOT,
-          "%s,bls12-381,%d,%d,%s,%s,%s,%s,%.3f,%.3f,%d",
+          "%s,%s,%d,%d,%s,%s,%s,%s,%.3f,%.3f,%d",
           scenario,
+          scheme,
           threshold,
           parties,
           mode,
@@ -80,6 +87,10 @@ public final class Bench {
   private static final String SUBSEQUENT = "subsequent";
   private static final Duration RESTART = Duration.ofSeconds(60);
   private static final int IN_FLIGHT = 32;
+  private static final String BLS = "bls12-381";
+  private static final String ECDSA = "ecdsa-secp256k1";
+  private static final ByteString MESSAGE = ByteString.copyFromUtf8("withdrawal 4711: 1.25 ETH");
+  private static final String ONE = "one_at_a_time";
   private static final String MANY = "in_flight_" + IN_FLIGHT;
   private static final Shape LOADED = new Shape(2, 3);
 
@@ -122,8 +133,10 @@ public final class Bench {
             .start()) {
       warmUp(cluster);
       echoFloor(cluster);
-      throughput(cluster);
-      oneAtATime(cluster);
+      List<String> loaded = cluster.partyNames().subList(0, LOADED.parties());
+      for (Load load : List.of(bls(loaded), ecdsa(loaded))) {
+        load(cluster, load);
+      }
       for (Shape shape : SHAPES) {
         measure(cluster, shape);
       }
@@ -151,6 +164,7 @@ public final class Bench {
         rows.add(
             new Row(
                 f[0],
+                f[1],
                 Integer.parseInt(f[2]),
                 Integer.parseInt(f[3]),
                 f[4],
@@ -174,7 +188,16 @@ public final class Bench {
       for (int i = 0; i < runs / 2; i++) {
         echo.roundTripMillis();
       }
-      add("echo", 0, 0, "none", SUBSEQUENT, "latency", "ms", samples(runs, echo::roundTripMillis));
+      add(
+          "echo",
+          "none",
+          0,
+          0,
+          "none",
+          SUBSEQUENT,
+          "latency",
+          "ms",
+          samples(runs, echo::roundTripMillis));
     }
   }
 
@@ -292,57 +315,86 @@ public final class Bench {
     return reconnected;
   }
 
-  /** One request after another, once everything is warm. */
-  private void oneAtATime(Cluster cluster) {
-    progress("one at a time, warm");
-    String key = newKey(cluster, LOADED, cluster.partyNames().subList(0, LOADED.parties()));
-    int runs = quick ? 500 : 1500;
-    long before = JVM.getProcessCpuTime();
-    double[] latencies = samples(runs, () -> time(() -> cluster.wallet().sign(key, "warm")));
-    double processorMillis = (JVM.getProcessCpuTime() - before) / 1e6;
-    addLoad("one_at_a_time", "latency", latencies);
-    addLoad("one_at_a_time", "processor_time", new double[] {processorMillis / runs});
+  /** One signature scheme under load: how to make a key, and what to ask for. */
+  private record Load(
+      String scheme, Function<WalletBackend, String> newKey, Function<String, SigningIntent> next) {
+    SignRequest request(WalletBackend wallet, String key) {
+      return WalletBackend.signRequest(wallet.intents().sign(next.apply(key)));
+    }
   }
 
-  /** Many requests at once, for a while. */
-  private void throughput(Cluster cluster) throws InterruptedException {
-    progress("throughput with " + IN_FLIGHT + " in flight");
-    String key = newKey(cluster, LOADED, cluster.partyNames().subList(0, LOADED.parties()));
+  private Load bls(List<String> parties) {
+    return new Load(
+        BLS,
+        wallet -> wallet.createKey("load-bls", LOADED.threshold(), parties).getName(),
+        key -> WalletBackend.signingIntent(shortName(key), MESSAGE.toByteArray()).build());
+  }
+
+  private Load ecdsa(List<String> parties) {
+    return new Load(
+        ECDSA,
+        wallet -> wallet.createEcdsaKey("load-ecdsa", LOADED.threshold(), parties).getName(),
+        key -> WalletBackend.ecdsaIntent(shortName(key), 0, 7).setEthereumMessage(MESSAGE).build());
+  }
+
+  private static String shortName(String key) {
+    return key.substring(key.indexOf('/') + 1);
+  }
+
+  /** Many requests at once for a while, then one after another, once everything is warm. */
+  private void load(Cluster cluster, Load load) throws InterruptedException {
+    String key = load.newKey().apply(cluster.wallet());
+    many(cluster, load, key);
+    progress("%s, one at a time, warm".formatted(load.scheme()));
+    int runs = quick ? 500 : 1500;
+    int[] presigned = {0};
+    long before = JVM.getProcessCpuTime();
+    double[] latencies =
+        samples(
+            runs,
+            () -> {
+              SignRequest request = load.request(cluster.wallet(), key);
+              return time(
+                  () -> {
+                    if (cluster.wallet().signings().sign(request).getPresigned()) {
+                      presigned[0]++;
+                    }
+                  });
+            });
+    double processorMillis = (JVM.getProcessCpuTime() - before) / 1e6;
+    addLoad(load, ONE, "latency", "ms", latencies);
+    addLoad(load, ONE, "processor_time", "ms", processorMillis / runs);
+    addLoad(load, ONE, "presigned", "percent", 100.0 * presigned[0] / runs);
+  }
+
+  private void many(Cluster cluster, Load load, String key) throws InterruptedException {
+    progress("%s, %d in flight".formatted(load.scheme(), IN_FLIGHT));
     Semaphore free = new Semaphore(IN_FLIGHT);
     List<Double> latencies = Collections.synchronizedList(new ArrayList<>());
     List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
+    AtomicInteger presigned = new AtomicInteger();
     // The first half warms up: compiling the services' code takes that long on two cores.
     long measuredFrom = System.nanoTime() + throughputTime.toNanos() / 2;
     long end = System.nanoTime() + throughputTime.toNanos();
     long processorBefore = 0;
-    for (int i = 0; System.nanoTime() < end; i++) {
+    while (System.nanoTime() < end) {
       free.acquire();
       long start = System.nanoTime();
       if (processorBefore == 0 && start >= measuredFrom) {
         processorBefore = JVM.getProcessCpuTime();
       }
       ListenableFuture<Signing> future =
-          cluster
-              .wallet()
-              .signingsAsync()
-              .sign(
-                  WalletBackend.signRequest(
-                      cluster
-                          .wallet()
-                          .intents()
-                          .sign(
-                              WalletBackend.signingIntent(
-                                      key,
-                                      ("load " + i)
-                                          .getBytes(java.nio.charset.StandardCharsets.UTF_8))
-                                  .build())));
+          cluster.wallet().signingsAsync().sign(load.request(cluster.wallet(), key));
       future.addListener(
           () -> {
             free.release();
             try {
-              future.get();
+              Signing signing = future.get();
               if (start >= measuredFrom) {
                 latencies.add((System.nanoTime() - start) / 1e6);
+                if (signing.getPresigned()) {
+                  presigned.incrementAndGet();
+                }
               }
             } catch (ExecutionException e) {
               failures.add(e.getCause());
@@ -359,32 +411,23 @@ public final class Bench {
       throw new IllegalStateException(
           failures.size() + " requests failed under load", failures.getFirst());
     }
-    double perSecond = latencies.size() / seconds;
-    rows.add(
-        new Row(
-            "load",
-            LOADED.threshold(),
-            LOADED.parties(),
-            label(SendMode.GROUP),
-            MANY,
-            "rate",
-            "signatures/s",
-            perSecond,
-            perSecond,
-            latencies.size()));
-    addLoad(MANY, "processor_time", new double[] {processorMillis / latencies.size()});
-    addLoad(MANY, "latency", array(latencies));
+    int count = latencies.size();
+    addLoad(load, MANY, "rate", "signatures/s", count / seconds);
+    addLoad(load, MANY, "processor_time", "ms", processorMillis / count);
+    addLoad(load, MANY, "presigned", "percent", 100.0 * presigned.get() / count);
+    addLoad(load, MANY, "latency", "ms", array(latencies));
   }
 
-  private void addLoad(String phase, String metric, double[] samples) {
+  private void addLoad(Load load, String phase, String metric, String unit, double... samples) {
     add(
         "load",
+        load.scheme(),
         LOADED.threshold(),
         LOADED.parties(),
         label(SendMode.GROUP),
         phase,
         metric,
-        "ms",
+        unit,
         samples);
   }
 
@@ -408,6 +451,7 @@ public final class Bench {
       List<Double> samples) {
     add(
         scenario,
+        BLS,
         shape.threshold(),
         shape.parties(),
         label(mode),
@@ -419,6 +463,7 @@ public final class Bench {
 
   private void add(
       String scenario,
+      String scheme,
       int t,
       int n,
       String mode,
@@ -431,6 +476,7 @@ public final class Bench {
     rows.add(
         new Row(
             scenario,
+            scheme,
             t,
             n,
             mode,
@@ -482,13 +528,14 @@ public final class Bench {
     out.println("Floors");
     out.printf(
         "  %-44s %8.2f ms%n",
-        "echo through messaging", value("echo", 0, 0, "none", SUBSEQUENT, "latency"));
+        "echo through messaging", value("echo", "none", 0, 0, "none", SUBSEQUENT, "latency"));
     for (Shape shape : SHAPES) {
       out.printf(
           "  core alone %-6s compute of the slowest party: keygen %8.2f ms, sign %6.2f ms%n",
           shape,
-          value("core", shape.threshold(), shape.parties(), "core", "keygen", "compute") / 1000,
-          value("core", shape.threshold(), shape.parties(), "core", "sign", "compute") / 1000);
+          value("core", BLS, shape.threshold(), shape.parties(), "core", "keygen", "compute")
+              / 1000,
+          value("core", BLS, shape.threshold(), shape.parties(), "core", "sign", "compute") / 1000);
     }
     for (String scenario : List.of("keygen", "sign")) {
       for (String phase : List.of(FIRST, SUBSEQUENT)) {
@@ -528,28 +575,42 @@ public final class Bench {
       }
     }
     out.println();
-    out.printf(
-        "Sign, %s, warm, one at a time: median %.1f ms, processor time %.1f ms%n",
-        LOADED, load("one_at_a_time", "latency"), load("one_at_a_time", "processor_time"));
-    out.printf(
-        "Sign, %s, warm, %d in flight: %.0f a second, median %.0f ms, no errors, processor time %.1f ms%n",
-        LOADED, IN_FLIGHT, load(MANY, "rate"), load(MANY, "latency"), load(MANY, "processor_time"));
+    out.printf("Sign, %s, warm%n", LOADED);
+    for (String scheme : List.of(BLS, ECDSA)) {
+      out.printf(
+          "  %-16s one at a time: median %.1f ms, processor time %.1f ms, %.0f %% presigned%n",
+          scheme,
+          load(scheme, ONE, "latency"),
+          load(scheme, ONE, "processor_time"),
+          load(scheme, ONE, "presigned"));
+      out.printf(
+          "  %-16s %d in flight: %.0f a second, median %.0f ms, processor time %.1f ms, %.0f %% presigned, no errors%n",
+          "",
+          IN_FLIGHT,
+          load(scheme, MANY, "rate"),
+          load(scheme, MANY, "latency"),
+          load(scheme, MANY, "processor_time"),
+          load(scheme, MANY, "presigned"));
+    }
     out.println("Processor time is that of all services and the client, without PostgreSQL.");
   }
 
-  private double load(String phase, String metric) {
-    return value("load", LOADED, SendMode.GROUP, phase, metric);
+  private double load(String scheme, String phase, String metric) {
+    return value(
+        "load", scheme, LOADED.threshold(), LOADED.parties(), label(SendMode.GROUP), phase, metric);
   }
 
   private double value(String scenario, Shape shape, SendMode mode, String phase, String metric) {
-    return value(scenario, shape.threshold(), shape.parties(), label(mode), phase, metric);
+    return value(scenario, BLS, shape.threshold(), shape.parties(), label(mode), phase, metric);
   }
 
-  private double value(String scenario, int t, int n, String mode, String phase, String metric) {
+  private double value(
+      String scenario, String scheme, int t, int n, String mode, String phase, String metric) {
     return rows.stream()
         .filter(
             r ->
                 r.scenario().equals(scenario)
+                    && r.scheme().equals(scheme)
                     && r.threshold() == t
                     && r.parties() == n
                     && r.mode().equals(mode)
