@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
@@ -217,10 +219,8 @@ class EcdsaTest {
         .isZero();
   }
 
-  @Test
-  void new_shares_sign_with_the_same_key_and_the_old_ones_do_not() {
-    KeyPublic before = keyPublic();
-    ByteString made = presign(path(), 1, 2);
+  private void refresh() {
+    int next = keyPublic().getEpoch() + 1;
     i.coordinator.give(
         order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, 1, 2, 3)
             .setSignedIntent(
@@ -229,14 +229,21 @@ class EcdsaTest {
                         .setRequestId(Installation.requestId())
                         .setKey(KEY)
                         .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                        .setEpoch(1)
+                        .setEpoch(next - 1)
                         .setNotAfter(Installation.in(Duration.ofMinutes(5)))))
             .build());
     Installation.until(
-        "epoch 2 everywhere",
+        "the next epoch everywhere",
         () ->
             i.parties.stream()
-                .allMatch(p -> p.store.find(KEY).filter(s -> s.epoch() == 2).isPresent()));
+                .allMatch(p -> p.store.find(KEY).filter(s -> s.epoch() == next).isPresent()));
+  }
+
+  @Test
+  void new_shares_sign_with_the_same_key_and_the_old_ones_do_not() {
+    KeyPublic before = keyPublic();
+    ByteString made = presign(path(), 1, 2);
+    refresh();
     assertThat(keyPublic().getPublicKey()).isEqualTo(before.getPublicKey());
     assertThat(keyPublic().getChainCode()).isEqualTo(before.getChainCode());
     assertThat(keyPublic().getVerificationSharesList())
@@ -247,6 +254,41 @@ class EcdsaTest {
         .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     NativeParties.NAMES.forEach(i::restart);
     sign(ByteString.EMPTY, path(), 1, 2);
+  }
+
+  /** bravo cheats in the multiplication: alpha never computes with that pair's state again. */
+  @Test
+  void pair_whose_transfer_check_failed_is_excluded_until_there_are_new_shares() {
+    ByteString before = i.party("alpha").store.find(KEY).orElseThrow().sealed();
+    ByteString ready = presign(path(), 1, 2);
+    i.network.tap(
+        (from, to, body) -> {
+          if (from.partyId() == 2 && to.partyId() == 1 && body.length > 30_000) {
+            body[body.length / 2] ^= 1;
+          }
+          return body;
+        });
+    SessionId cheated =
+        i.coordinator.give(
+            order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, 1, 2)
+                .setSignedIntent(i.signed(i.digestIntent(KEY, digest())))
+                .build());
+    Abort abort = i.coordinator.awaitFrom("alpha", cheated).report().getAborted();
+    assertThat(abort.getCause()).isEqualTo(AbortCause.ABORT_CAUSE_TRANSFER_CHECK_FAILED);
+    assertThat(abort.getCulpritsList()).containsExactly(2);
+    i.network.tap((_, _, body) -> body);
+
+    assertThat(refusalOf(ready, "alpha", 1, 2))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
+    i.restart("alpha");
+    assertThat(i.party("alpha").store.find(KEY).orElseThrow().sealed()).isNotEqualTo(before);
+    sign(ByteString.EMPTY, path(), 1, 3);
+    assertThat(refusalOf(ready, "alpha", 1, 2))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
+
+    refresh();
+    sign(ByteString.EMPTY, path(), 1, 2);
+    sign(presign(path(), 1, 2, 3), path(), 1, 2, 3);
   }
 
   @Test

@@ -135,6 +135,22 @@ final class Database implements AutoCloseable {
     return statement(sql, parameters).executeUpdate();
   }
 
+  /**
+   * Brings everything from the journal into the file and empties the journal, so that what was
+   * deleted is in neither. Outside a transaction. Readers that are busy can prevent it.
+   *
+   * @return whether it was done
+   */
+  boolean checkpoint() throws SQLException {
+    connection.setAutoCommit(true);
+    try (Statement statement = connection.createStatement();
+        ResultSet row = statement.executeQuery("PRAGMA wal_checkpoint(TRUNCATE)")) {
+      return row.getInt(1) == 0;
+    } finally {
+      connection.setAutoCommit(false);
+    }
+  }
+
   void commit() throws SQLException {
     connection.commit();
   }

@@ -53,12 +53,14 @@ final class GroupCommit implements AutoCloseable {
   private static final class Waiting<T> {
     final Write<T> write;
     final boolean urgent;
+    final boolean erasing;
     final CompletableFuture<T> done = new CompletableFuture<>();
     @Nullable T result;
 
-    Waiting(Write<T> write, boolean urgent) {
+    Waiting(Write<T> write, boolean urgent, boolean erasing) {
       this.write = write;
       this.urgent = urgent;
+      this.erasing = erasing;
     }
 
     void run(Database database) throws SQLException {
@@ -88,12 +90,19 @@ final class GroupCommit implements AutoCloseable {
 
   /** Writes at once; completes, on the writer's thread, when it is on disk. */
   <T> CompletionStage<T> submit(Write<T> write) {
-    return enqueue(new Waiting<>(write, true));
+    return enqueue(new Waiting<>(write, true, false));
+  }
+
+  /**
+   * The same; what it deletes or replaces is nowhere in the file or its journal when it is done.
+   */
+  <T> CompletionStage<T> submitErasing(Write<T> write) {
+    return enqueue(new Waiting<>(write, true, true));
   }
 
   /** Writes soon, with the next urgent write or alone. A failure is logged. */
   void submitLazily(Write<?> write) {
-    enqueue(new Waiting<>(write, false))
+    enqueue(new Waiting<>(write, false, false))
         .whenComplete(
             (_, failure) -> {
               if (failure != null) {
@@ -153,6 +162,9 @@ final class GroupCommit implements AutoCloseable {
   private void commit(List<Waiting<?>> batch) {
     Exception failure = tryCommit(batch);
     if (failure == null) {
+      if (batch.stream().anyMatch(w -> w.erasing)) {
+        erase();
+      }
       batch.forEach(Waiting::complete);
     } else if (batch.size() == 1) {
       batch
@@ -164,6 +176,16 @@ final class GroupCommit implements AutoCloseable {
       // One bad write must not fail its neighbours.
       log.warn("a transaction of {} writes failed, trying each alone", batch.size(), failure);
       batch.forEach(w -> commit(List.of(w)));
+    }
+  }
+
+  private void erase() {
+    try {
+      if (!database.checkpoint()) {
+        log.warn("what was deleted stays in the journal until the next checkpoint: it was busy");
+      }
+    } catch (SQLException e) {
+      log.warn("what was deleted stays in the journal until the next checkpoint", e);
     }
   }
 
@@ -193,7 +215,7 @@ final class GroupCommit implements AutoCloseable {
     closed = true;
     try {
       // Something to do, in case the writer waits for it.
-      boolean awake = queue.offer(new Waiting<>(_ -> true, true));
+      boolean awake = queue.offer(new Waiting<>(_ -> true, true, false));
       if (!thread.join(CLOSE_TIME)) {
         log.warn("the store's writer did not end in time (awake: {})", awake);
       }

@@ -414,7 +414,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
 
   @Override
   public CompletionStage<Boolean> giveUp(KeyShare share, AuditEvent givenUp) {
-    return writer.submit(
+    return writer.submitErasing(
         db -> {
           boolean done =
               db.update(
@@ -433,7 +433,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   public CompletionStage<Boolean> activate(KeyShare share, AuditEvent activated) {
     byte[] session = share.session().bytes().toByteArray();
     return writer
-        .submit(
+        .submitErasing(
             db -> {
               boolean wanted =
                   count(
@@ -503,7 +503,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
     // Counts at once; on disk a moment later.
     remember(exclusion.key(), exclusion.parties());
     return writer
-        .submit(
+        .submitErasing(
             db -> {
               for (int party : exclusion.parties()) {
                 db.update(

@@ -281,6 +281,42 @@ class PartyStoreTest {
     assertThat(rows("SELECT count(*) FROM key_share")).as("the old share is gone").isEqualTo(1);
   }
 
+  /** Not in the database's free pages, and not in its journal. */
+  @Test
+  void nothing_is_left_of_a_share_that_was_replaced_or_given_up() throws Exception {
+    active();
+    refreshed(2, 2);
+    assertThat(isOnDisk("sealed 1")).isTrue();
+    activated(2, 2);
+    assertThat(isOnDisk("sealed 1")).isFalse();
+    assertThat(isOnDisk("sealed 2")).isTrue();
+    refreshed(3, 3);
+    get(store.giveUp(next(3, 3), event("given_up")));
+    assertThat(isOnDisk("sealed 3")).isFalse();
+    get(
+        store.exclude(
+            new Exclusion(
+                "keys/a",
+                Set.of(2),
+                new SessionId(bytes32(5)),
+                2,
+                ByteString.copyFromUtf8("without party 2"))));
+    assertThat(isOnDisk("sealed 2")).isFalse();
+    assertThat(isOnDisk("without party 2")).isTrue();
+  }
+
+  private boolean isOnDisk(String text) throws Exception {
+    try (var files = Files.list(folder)) {
+      for (Path file : files.toList()) {
+        if (new String(Files.readAllBytes(file), java.nio.charset.StandardCharsets.ISO_8859_1)
+            .contains(text)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
   @Test
   void only_the_next_epoch_is_stored_and_only_once() {
     assertThat(refreshed(2, 2)).as("no key").isFalse();
