@@ -3,6 +3,7 @@ package io.coterie.coordinator.custody;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.PresignaturePool.Combination;
+import io.coterie.coordinator.custody.PresignaturePool.Place;
 import io.coterie.coordinator.custody.PresignaturePool.Presignature;
 import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.RefusalScope;
@@ -138,7 +139,7 @@ public final class PresignatureMaker {
               .map(Member::partyId)
               .collect(Collectors.toSet()));
       while (!stopping && places.tryAcquire()) {
-        Optional<Combination> next = pool.next(signings.getAsInt() >= limits.yieldTo());
+        Optional<Place> next = pool.next(signings.getAsInt() >= limits.yieldTo());
         if (next.isEmpty()) {
           places.release();
           return;
@@ -158,7 +159,8 @@ public final class PresignatureMaker {
     }
   }
 
-  private void make(SecureChannel channel, Combination combination) {
+  private void make(SecureChannel channel, Place place) {
+    Combination combination = place.combination();
     boolean made = false;
     try {
       Optional<KeyRecord> key =
@@ -187,7 +189,7 @@ public final class PresignatureMaker {
       SessionOutcome outcome = session.await(limits.time());
       if (outcome instanceof SessionOutcome.Presigned presigned) {
         made = true;
-        pool.made(new Presignature(combination, presigned.id(), session.id()));
+        pool.made(place, presigned.id(), session.id());
         return;
       }
       if (outcome instanceof SessionOutcome.Refused refused
@@ -210,7 +212,7 @@ public final class PresignatureMaker {
       Thread.currentThread().interrupt();
     } finally {
       if (!made) {
-        pool.failed(combination);
+        pool.failed(place);
       }
     }
   }

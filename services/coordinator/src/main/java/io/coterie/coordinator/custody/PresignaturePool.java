@@ -128,6 +128,10 @@ public final class PresignaturePool {
   private final LongSupplier nanoTime;
   private int ready;
   private int making;
+
+  /** Null before it is known. */
+  private @Nullable Set<Integer> reachable;
+
   private Runnable demand = () -> {};
   private Consumer<List<Presignature>> givenUp = dropped -> {};
 
@@ -162,6 +166,9 @@ public final class PresignaturePool {
    */
   synchronized Optional<Presignature> take(
       String key, int epoch, List<Integer> derivationPath, Predicate<List<Integer>> usable) {
+    if (limits.target() == 0) {
+      return Optional.empty();
+    }
     expire();
     Optional<Shelf> fullest =
         shelves.getOrDefault(new Purpose(key, epoch, derivationPath), Map.of()).values().stream()
@@ -209,13 +216,26 @@ public final class PresignaturePool {
     return shelves.values().stream().mapToInt(Map::size).sum();
   }
 
+  /** A place for one presignature that is being made. */
+  static final class Place {
+    private final Shelf shelf;
+
+    private Place(Shelf shelf) {
+      this.shelf = shelf;
+    }
+
+    Combination combination() {
+      return shelf.combination;
+    }
+  }
+
   /**
    * What to make next: what lacks most. The caller makes it and then calls {@link #made} or {@link
    * #failed}, once.
    *
    * @param busy whether signings are waiting, so that only what is nearly used up is made
    */
-  synchronized Optional<Combination> next(boolean busy) {
+  synchronized Optional<Place> next(boolean busy) {
     expire();
     if (ready + making >= limits.maxTotal()) {
       return Optional.empty();
@@ -226,6 +246,7 @@ public final class PresignaturePool {
             .flatMap(sets -> sets.values().stream())
             .filter(s -> s.ready.size() + s.making < (busy ? lowMark(s) : s.wanted))
             .filter(s -> s.pausedUntilNanos - now <= 0)
+            .filter(s -> reachable == null || reachable.containsAll(s.combination.signingSet()))
             // After a failure one at a time, so that a silent party does not take all places.
             .filter(s -> s.failures == 0 || s.making == 0)
             .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
@@ -235,7 +256,7 @@ public final class PresignaturePool {
           s.making++;
           making++;
         });
-    return emptiest.map(s -> s.combination);
+    return emptiest.map(Place::new);
   }
 
   private int lowMark(Shelf shelf) {
@@ -243,35 +264,36 @@ public final class PresignaturePool {
   }
 
   /** All parties hold their part. */
-  synchronized void made(Presignature presignature) {
+  synchronized void made(Place place, ByteString id, SessionId session) {
     making--;
+    place.shelf.making--;
+    place.shelf.failures = 0;
     metrics.presignatureMade();
-    Shelf shelf = shelf(presignature.combination());
-    if (shelf == null) {
+    Presignature presignature = new Presignature(place.combination(), id, session);
+    if (!holds(place.shelf)) {
       tell(List.of(presignature), Dropped.LATE);
       return;
     }
-    shelf.making--;
-    shelf.failures = 0;
-    shelf.ready.addLast(new Ready(presignature, nanoTime.getAsLong()));
+    place.shelf.ready.addLast(new Ready(presignature, nanoTime.getAsLong()));
     ready++;
   }
 
   /** It was not made; the next attempt comes after a pause that grows. */
-  synchronized void failed(Combination combination) {
+  synchronized void failed(Place place) {
     making--;
-    Shelf shelf = shelf(combination);
-    if (shelf != null) {
-      shelf.making--;
-      long pause =
-          Math.min(
-              LONGEST_PAUSE.toNanos(), FIRST_PAUSE.toNanos() << Math.min(shelf.failures++, 10));
-      shelf.pausedUntilNanos = nanoTime.getAsLong() + pause;
-    }
+    place.shelf.making--;
+    long pause =
+        Math.min(
+            LONGEST_PAUSE.toNanos(), FIRST_PAUSE.toNanos() << Math.min(place.shelf.failures++, 10));
+    place.shelf.pausedUntilNanos = nanoTime.getAsLong() + pause;
   }
 
-  private @Nullable Shelf shelf(Combination combination) {
-    return shelves.getOrDefault(Purpose.of(combination), Map.of()).get(combination.signingSet());
+  /** Whether it was not given up; what is wanted again has another one. */
+  private boolean holds(Shelf shelf) {
+    return shelves
+            .getOrDefault(Purpose.of(shelf.combination), Map.of())
+            .get(shelf.combination.signingSet())
+        == shelf;
   }
 
   /** A party does not know a presignature that it had made: it knows none of before. */
@@ -296,8 +318,9 @@ public final class PresignaturePool {
     remove(s -> s.combination.equals(combination), Dropped.EXCLUDED);
   }
 
-  /** Only these parties can be reached. */
+  /** Only these parties can be reached, until the next call. */
   synchronized void reachable(Set<Integer> parties) {
+    reachable = Set.copyOf(parties);
     empty(c -> !parties.containsAll(c.signingSet()), Dropped.UNREACHABLE);
   }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.PresignaturePool.Combination;
+import io.coterie.coordinator.custody.PresignaturePool.Place;
 import io.coterie.coordinator.custody.PresignaturePool.Presignature;
 import io.coterie.coordinator.session.SessionId;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
@@ -49,23 +50,27 @@ class PresignaturePoolTest {
   private static final Combination A13 = combination("keys/a", 1, List.of(1, 3));
   private static final Combination B = combination("keys/b", 1, List.of(1, 2));
 
-  private Presignature presignature(Combination combination) {
+  private void make(Place place) {
     made++;
     byte[] id = new byte[32];
     id[0] = (byte) made;
     id[1] = (byte) (made >> 8);
-    return new Presignature(
-        combination, ByteString.copyFrom(id), new SessionId(ByteString.copyFrom(id)));
+    ByteString bytes = ByteString.copyFrom(id);
+    pool.made(place, bytes, new SessionId(bytes));
   }
 
   /** Makes all that is wanted; how many. */
   private int fill() {
     int count = 0;
-    for (Optional<Combination> next = pool.next(false); next.isPresent(); next = pool.next(false)) {
-      pool.made(presignature(next.get()));
+    for (Optional<Place> next = pool.next(false); next.isPresent(); next = pool.next(false)) {
+      make(next.get());
       count++;
     }
     return count;
+  }
+
+  private Optional<Combination> next(boolean busy) {
+    return pool.next(busy).map(Place::combination);
   }
 
   private Optional<Presignature> take(Combination c) {
@@ -129,15 +134,15 @@ class PresignaturePoolTest {
     pool.want(A);
     fill();
     pool.want(B);
-    assertThat(pool.next(true)).contains(B);
+    assertThat(next(true)).contains(B);
     assertThat(pool.making()).isEqualTo(1);
     for (int i = 0; i < 3; i++) {
-      assertThat(pool.next(true)).contains(B);
+      assertThat(next(true)).contains(B);
     }
     assertThat(pool.next(true)).isEmpty();
     pool.want(A);
     assertThat(pool.next(true)).isEmpty();
-    assertThat(pool.next(false)).contains(A);
+    assertThat(next(false)).contains(A);
   }
 
   @Test
@@ -168,20 +173,19 @@ class PresignaturePoolTest {
   @Test
   void what_was_not_made_is_tried_again_after_a_pause_that_grows_and_one_at_a_time() {
     pool.want(A);
-    assertThat(pool.next(false)).contains(A);
-    pool.failed(A);
+    pool.failed(pool.next(false).orElseThrow());
     assertThat(pool.making()).isZero();
     long[] pauses = {250, 500, 1_000};
     for (long pause : pauses) {
       now += Duration.ofMillis(pause).toNanos() - 1;
       assertThat(pool.next(false)).isEmpty();
       now += 1;
-      assertThat(pool.next(false)).contains(A);
+      Place place = pool.next(false).orElseThrow();
       assertThat(pool.next(false)).isEmpty();
-      pool.failed(A);
+      pool.failed(place);
     }
     now += Duration.ofMillis(2_000).toNanos();
-    pool.made(presignature(pool.next(false).orElseThrow()));
+    make(pool.next(false).orElseThrow());
     assertThat(fill()).isEqualTo(3);
   }
 
@@ -197,7 +201,8 @@ class PresignaturePoolTest {
     assertThat(givenUp).hasSize(4).allMatch(p -> p.combination().equals(A13));
     pool.reachable(Set.of(1, 2));
     assertThat(pool.ready()).isEqualTo(8);
-    // It is wanted again: whether parties can be reached is seen before it is made.
+    assertThat(fill()).isZero();
+    pool.reachable(Set.of(1, 2, 3));
     assertThat(fill()).isEqualTo(4);
     pool.reachable(Set.of(1, 2));
     assertThat(dropped("unreachable")).isEqualTo(4);
@@ -220,18 +225,25 @@ class PresignaturePoolTest {
   @Test
   void what_was_given_up_while_it_was_made_is_not_kept() {
     pool.want(A);
-    Combination making = pool.next(false).orElseThrow();
+    Place making = pool.next(false).orElseThrow();
     pool.renewed("keys/a");
-    pool.made(presignature(making));
+    make(making);
     assertThat(pool.ready()).isZero();
     assertThat(pool.making()).isZero();
     assertThat(dropped("late")).isEqualTo(1);
     assertThat(givenUp).hasSize(1);
     pool.want(A);
     making = pool.next(false).orElseThrow();
-    pool.refused(making);
-    pool.failed(making);
+    pool.refused(A);
+    // Wanted again meanwhile: what was begun before is of no use for it.
+    pool.want(A);
+    Place other = pool.next(false).orElseThrow();
+    make(making);
+    assertThat(pool.ready()).isZero();
+    make(other);
+    assertThat(pool.ready()).isEqualTo(1);
     assertThat(pool.making()).isZero();
+    assertThat(fill()).isEqualTo(3);
   }
 
   @Test
@@ -274,7 +286,7 @@ class PresignaturePoolTest {
                                 pool.forgotten(1);
                               }
                               ByteString bytes = ByteString.copyFrom(id);
-                              pool.made(new Presignature(c, bytes, new SessionId(bytes)));
+                              pool.made(c, bytes, new SessionId(bytes));
                             });
                   }
                   return taken;
