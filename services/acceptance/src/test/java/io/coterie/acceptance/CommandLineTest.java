@@ -77,7 +77,7 @@ class CommandLineTest {
   }
 
   @Test
-  void anEcdsaKeyIsMadeAndItsAddressesSpentFrom(Running shared) throws Exception {
+  void anEcdsaKeyIsMadeItsAddressesSpentFromAndItsSharesRenewed(Running shared) throws Exception {
     Run created =
         coterie(
             shared,
@@ -149,6 +149,10 @@ class CommandLineTest {
     assertThat(stranger.exitCode()).isEqualTo(3);
     assertThat(stranger.err()).contains("PSBT_UTXO_NOT_OF_KEY");
 
+    Run refreshed = coterie(shared, "key", "refresh", "by-hand-ecdsa");
+    assertThat(refreshed.exitCode()).as(refreshed.err()).isZero();
+    assertThat(refreshed.value("epoch")).isEqualTo("2");
+    assertThat(refreshed.value("xpub")).isEqualTo(xpub);
     Run digest =
         coterie(shared, "sign", "by-hand-ecdsa", "--digest", "ab".repeat(32), "--output", "json");
     assertThat(digest.exitCode()).as(digest.err()).isZero();

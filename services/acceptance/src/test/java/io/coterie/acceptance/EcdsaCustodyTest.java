@@ -14,8 +14,10 @@ import io.coterie.platform.payload.EthereumAddress;
 import io.coterie.platform.payload.EthereumTransaction;
 import io.coterie.proto.custody.v1.BitcoinInput;
 import io.coterie.proto.custody.v1.DecodedField;
+import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.RefreshKeyRequest;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -217,6 +219,33 @@ class EcdsaCustodyTest {
                 .mapToObj(i -> signDigest(key, 1).getSignature().substring(0, 32))
                 .distinct())
         .hasSize(POOL);
+  }
+
+  @Test
+  void aRefreshedKeySignsOnUnderTheSameAddress() {
+    Key key = createKey("refreshed");
+    signDigest(key, 2);
+    awaitPool(1);
+    RefreshKeyRequest request =
+        RefreshKeyRequest.newBuilder()
+            .setSignedIntent(
+                wallet.intents().sign(WalletBackend.refreshIntent(name(key), 1).build()))
+            .build();
+
+    Key refreshed = wallet.keys().refreshKey(request);
+
+    assertThat(refreshed.getEpoch()).isEqualTo(2);
+    assertThat(refreshed.getPublicKey()).isEqualTo(key.getPublicKey());
+    assertThat(refreshed.getXpub()).isEqualTo(key.getXpub());
+    assertThat(wallet.keys().refreshKey(request)).isEqualTo(refreshed);
+    assertThat(wallet.keys().getKey(GetKeyRequest.newBuilder().setName(key.getName()).build()))
+        .isEqualTo(refreshed);
+    refused(ErrorReason.EPOCH_MISMATCH, () -> wallet.refreshKey(name(key), 1));
+    for (int i = 0; i < 3; i++) {
+      signDigest(key, 2);
+    }
+    assertThat(wallet.refreshKey(name(key), 2).getEpoch()).isEqualTo(3);
+    signDigest(key, 2);
   }
 
   @Test
