@@ -95,6 +95,11 @@ impl<'a> Inputs<'a> {
         take(&mut self.config.derivation_path)
     }
 
+    /// The root of Taproot's tweak, not checked: none for no tweak, empty for one without a root.
+    pub(crate) fn taproot_merkle_root(&mut self) -> Option<Vec<u8>> {
+        self.config.taproot_merkle_root.take()
+    }
+
     /// Names the presignature to use.
     pub(crate) fn presignature_id(&mut self) -> Result<[u8; 32], SetupError> {
         let id = take(&mut self.config.presignature_id);
@@ -123,6 +128,7 @@ impl<'a> Inputs<'a> {
         let left_over = !self.sealed_share.is_empty()
             || config.key_public.is_some()
             || !config.derivation_path.is_empty()
+            || config.taproot_merkle_root.is_some()
             || !config.presignature_id.is_empty()
             || !config.sealed_presignature.is_empty()
             || !config.dealers.is_empty()

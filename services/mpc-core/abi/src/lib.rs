@@ -5,6 +5,7 @@
 mod bls;
 mod ecdsa;
 mod ffi;
+mod frost;
 mod inputs;
 mod os_rng;
 pub mod proto;

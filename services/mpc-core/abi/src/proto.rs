@@ -27,6 +27,26 @@ pub enum ProtocolId {
     EcdsaRefresh1 = 7,
     /// New shares for other parties or another threshold.
     EcdsaReshare1 = 8,
+    /// Key generation.
+    Ed25519Keygen1 = 16,
+    /// Signing in two rounds.
+    Ed25519Sign1 = 17,
+    /// A presignature.
+    Ed25519Presign1 = 18,
+    /// Signing with a presignature.
+    Ed25519SignPresigned1 = 19,
+    /// New shares for the same parties.
+    Ed25519Refresh1 = 20,
+    /// Key generation.
+    Bip340Keygen1 = 24,
+    /// Signing in two rounds.
+    Bip340Sign1 = 25,
+    /// A presignature.
+    Bip340Presign1 = 26,
+    /// Signing with a presignature.
+    Bip340SignPresigned1 = 27,
+    /// New shares for the same parties.
+    Bip340Refresh1 = 28,
 }
 
 /// `Party`.
@@ -85,6 +105,9 @@ pub struct SessionConfig {
     /// Reshare.
     #[prost(uint32, repeated, tag = "14")]
     pub receivers: Vec<u32>,
+    /// For Taproot's tweak.
+    #[prost(bytes = "vec", optional, tag = "15")]
+    pub taproot_merkle_root: Option<Vec<u8>>,
 }
 
 /// `KeyPublic`.

@@ -5,6 +5,7 @@
 use engine::session::{Progress, Protocol, Session, Step};
 use engine::{Abort, EvidenceKey, Fault, PartyId, SessionSettings, SetupError};
 use prost::Message;
+use protocols::frost;
 
 use crate::inputs::Inputs;
 use crate::os_rng::OsRng;
@@ -71,6 +72,16 @@ const REGISTRY: &[(u16, Start)] = &[
     entry::<protocols::ecdsa::PresignedSigning>(),
     entry::<protocols::ecdsa::Refresh>(),
     entry::<protocols::ecdsa::Reshare>(),
+    entry::<frost::Keygen<frost::Ed25519>>(),
+    entry::<frost::Signing<frost::Ed25519>>(),
+    entry::<frost::Presigning<frost::Ed25519>>(),
+    entry::<frost::PresignedSigning<frost::Ed25519>>(),
+    entry::<frost::Refresh<frost::Ed25519>>(),
+    entry::<frost::Keygen<frost::Bip340>>(),
+    entry::<frost::Signing<frost::Bip340>>(),
+    entry::<frost::Presigning<frost::Bip340>>(),
+    entry::<frost::PresignedSigning<frost::Bip340>>(),
+    entry::<frost::Refresh<frost::Bip340>>(),
 ];
 
 const fn entry<P: Offered>() -> (u16, Start)
@@ -197,7 +208,7 @@ mod tests {
     #[test]
     fn every_number_of_the_contract_is_registered_once() {
         let registered: Vec<i32> = REGISTRY.iter().map(|(number, _)| i32::from(*number)).collect();
-        let numbers: Vec<i32> = (1..).take_while(|n| proto::ProtocolId::try_from(*n).is_ok()).collect();
+        let numbers: Vec<i32> = (1..=255).filter(|n| proto::ProtocolId::try_from(*n).is_ok()).collect();
         assert_eq!(registered, numbers);
     }
 }

@@ -4,4 +4,5 @@
 
 pub mod bls;
 pub mod ecdsa;
+pub mod frost;
 pub mod tags;

@@ -39,11 +39,11 @@ pub fn party(number: usize) -> PartyId {
     PartyId::new(number as u32).unwrap()
 }
 
-fn evidence_key(id: PartyId) -> EvidenceKey {
+pub fn evidence_key(id: PartyId) -> EvidenceKey {
     EvidenceKey::from_seed(&Secret::new([id.get() as u8; 32]))
 }
 
-fn settings(
+pub fn settings(
     me: PartyId,
     signers: &[PartyId],
     t: usize,
@@ -66,7 +66,7 @@ fn settings(
 }
 
 /// Starts every party and delivers until all are done.
-fn run<P: Protocol>(
+pub fn run<P: Protocol>(
     parties: &[PartyId],
     rng: &mut ChaCha20Rng,
     mut start: impl FnMut(PartyId, [u8; 32], &mut ChaCha20Rng) -> (Session<P>, Step<P::Output>),

@@ -1,0 +1,207 @@
+//! Threshold Schnorr signatures (Ed25519, BIP-340) through the interface.
+
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use engine::seal::DataKey;
+use engine::wire::Writer;
+use engine::{PartyId, SetupError, Threshold};
+use protocols::ecdsa::DerivationPath;
+use protocols::frost::{
+    KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh, SignInput, SignPayload,
+    Signature, Signing, Suite, Taproot, Target,
+};
+
+use crate::inputs::{Inputs, SealedShare};
+use crate::os_rng::OsRng;
+use crate::proto;
+use crate::session::{Offered, Prepared, StartError, sealed};
+use crate::vault::ReservedPlace;
+
+impl<S: Suite> Offered for Keygen<S> {
+    /// Seals the share.
+    type Kept = Arc<DataKey>;
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        let payload = inputs.payload();
+        inputs.party_only()?;
+        let settings = inputs.settings::<Self>(payload)?;
+        let identity = Some(inputs.identity()?);
+        let kept = Arc::clone(&inputs.vault()?.key);
+        Ok(Prepared { settings, identity, input: (), kept })
+    }
+
+    fn done(share: KeyShare<S>, key: &mut Arc<DataKey>) -> proto::Done {
+        share_done(&share, key)
+    }
+}
+
+impl<S: Suite> Offered for Refresh<S> {
+    /// Seals the share.
+    type Kept = Arc<DataKey>;
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        inputs.party_only()?;
+        let sealed_share = inputs.sealed_share(S::FAMILY)?;
+        let mut settings = inputs.settings::<Self>(Vec::new())?;
+        let identity = Some(inputs.identity()?);
+        let share = open::<S>(&sealed_share)?;
+        // The session is one of the epoch that it makes, and about the key as it was.
+        settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
+        let mut base = Writer::default();
+        share.public().encode(&mut base);
+        settings.payload = base.finish();
+        Ok(Prepared { settings, identity, input: share, kept: sealed_share.key })
+    }
+
+    fn done(share: KeyShare<S>, key: &mut Arc<DataKey>) -> proto::Done {
+        share_done(&share, key)
+    }
+}
+
+impl<S: Suite> Offered for Signing<S> {
+    type Kept = ();
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        let payload = sign_payload::<S>(&mut inputs, None)?;
+        if inputs.is_observer() {
+            let input = SignInput::Observer(Box::new(key_public(&inputs.key_public()?)?));
+            let settings = inputs.settings::<Self>(payload)?;
+            return Ok(Prepared { settings, identity: None, input, kept: () });
+        }
+        let sealed_share = inputs.sealed_share(S::FAMILY)?;
+        let settings = inputs.settings::<Self>(payload)?;
+        let input = SignInput::Party(Box::new(open::<S>(&sealed_share)?));
+        Ok(Prepared { settings, identity: None, input, kept: () })
+    }
+
+    fn done(signature: Signature, (): &mut ()) -> proto::Done {
+        signature_done(&signature)
+    }
+}
+
+impl<S: Suite> Offered for Presigning<S> {
+    type Kept = ReservedPlace;
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        inputs.party_only()?;
+        let payload = target::<S>(&mut inputs)?.to_bytes();
+        let sealed_share = inputs.sealed_share(S::FAMILY)?;
+        let settings = inputs.settings::<Self>(payload)?;
+        let input = open::<S>(&sealed_share)?;
+        let kept = inputs.vault()?.one_time_keys.reserve()?;
+        Ok(Prepared { settings, identity: None, input, kept })
+    }
+
+    fn done(presignature: Presignature<S>, place: &mut ReservedPlace) -> proto::Done {
+        let (id, party) = (*presignature.id(), presignature.party());
+        let blob = place.fill(id, party, |key| presignature.seal(key, &mut OsRng));
+        proto::Done {
+            sealed_presignature: sealed(blob),
+            presignature_id: id.to_vec(),
+            ..proto::Done::default()
+        }
+    }
+}
+
+impl<S: Suite> Offered for PresignedSigning<S> {
+    type Kept = ();
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        let id = inputs.presignature_id()?;
+        let payload = sign_payload::<S>(&mut inputs, Some(id))?;
+        if inputs.is_observer() {
+            let input = SignInput::Observer(Box::new(key_public(&inputs.key_public()?)?));
+            let settings = inputs.settings::<Self>(payload)?;
+            return Ok(Prepared { settings, identity: None, input, kept: () });
+        }
+        let vault = inputs.vault()?;
+        let blob = inputs.sealed_presignature()?;
+        let settings = inputs.settings::<Self>(payload)?;
+        let party = settings.me.ok_or(SetupError::SelfNotInParties)?;
+        // From here on it is used up, whatever comes of it.
+        let key = vault.one_time_keys.take(&id, party).ok_or(SetupError::PresignatureUnknown)?;
+        let presignature = Presignature::unseal(&key, &blob).map_err(|_| StartError::Unseal)?;
+        let input = SignInput::Party(Box::new(presignature));
+        Ok(Prepared { settings, identity: None, input, kept: () })
+    }
+
+    fn done(signature: Signature, (): &mut ()) -> proto::Done {
+        signature_done(&signature)
+    }
+}
+
+fn open<S: Suite>(share: &SealedShare<'_>) -> Result<KeyShare<S>, StartError> {
+    KeyShare::unseal(&share.key, share.blob, &share.label).map_err(StartError::from)
+}
+
+fn target<S: Suite>(inputs: &mut Inputs<'_>) -> Result<Target, SetupError> {
+    let path = DerivationPath::new(&inputs.derivation_path()).ok_or(SetupError::DerivationPathInvalid)?;
+    let root = inputs.taproot_merkle_root();
+    if !S::DERIVES && (!path.steps().is_empty() || root.is_some()) {
+        return Err(SetupError::InputUnexpected);
+    }
+    let taproot = match root {
+        Some(root) => Some(Taproot::from_root(&root).ok_or(SetupError::PayloadInvalid)?),
+        None => None,
+    };
+    Ok(Target { path, taproot })
+}
+
+fn sign_payload<S: Suite>(
+    inputs: &mut Inputs<'_>,
+    presignature: Option<[u8; 32]>,
+) -> Result<Vec<u8>, SetupError> {
+    let message = inputs.payload();
+    Ok(SignPayload { target: target::<S>(inputs)?, presignature, message }.encode())
+}
+
+fn share_done<S: Suite>(share: &KeyShare<S>, key: &DataKey) -> proto::Done {
+    proto::Done {
+        sealed_share: sealed(share.seal(key, &mut OsRng)),
+        key_public: Some(key_public_message(share.public())),
+        ..proto::Done::default()
+    }
+}
+
+fn signature_done(signature: &Signature) -> proto::Done {
+    proto::Done { signature: signature.to_vec(), ..proto::Done::default() }
+}
+
+fn key_public<S: Suite>(public: &proto::KeyPublic) -> Result<KeyPublic<S>, SetupError> {
+    let share = |share: &proto::VerificationShare| Some((PartyId::new(share.party)?, share.point.clone()));
+    let decode = || {
+        let chain_code = public.chain_code.as_slice();
+        let decoded = KeyPublic {
+            key_id: public.key_id.clone(),
+            epoch: public.epoch,
+            threshold: Threshold::new(public.threshold)?,
+            public_key: public.public_key.clone(),
+            chain_code: if S::DERIVES { chain_code.try_into().ok()? } else { [0; 32] },
+            verification_shares: public.verification_shares.iter().map(share).collect::<Option<_>>()?,
+            suite: PhantomData,
+        };
+        let whole = S::DERIVES || chain_code.is_empty();
+        (whole && public.proof_of_possession.is_empty() && decoded.well_formed()).then_some(decoded)
+    };
+    decode().ok_or(SetupError::KeyPublicInvalid)
+}
+
+fn key_public_message<S: Suite>(public: &KeyPublic<S>) -> proto::KeyPublic {
+    proto::KeyPublic {
+        public_key: public.public_key.clone(),
+        threshold: u32::try_from(public.threshold.get()).unwrap_or(u32::MAX),
+        key_id: public.key_id.clone(),
+        epoch: public.epoch,
+        verification_shares: public
+            .verification_shares
+            .iter()
+            .map(|(party, point)| proto::VerificationShare {
+                party: party.get().into(),
+                point: point.clone(),
+            })
+            .collect(),
+        proof_of_possession: Vec::new(),
+        chain_code: if S::DERIVES { public.chain_code.to_vec() } else { Vec::new() },
+    }
+}

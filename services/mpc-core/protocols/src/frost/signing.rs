@@ -1,0 +1,367 @@
+//! What both ways of signing have in common: nonces and their commitments, partial signatures, and the combination of these.
+//!
+//! Specification: `docs/protocols/frost.md`; steps are cited as [S3].
+
+use std::collections::BTreeMap;
+
+use engine::session::parse;
+use engine::wire::{Malformed, Reader, Writer};
+use engine::{
+    AbortCause, Body, BroadcastBody, Envelope, Fault, PartyId, Route, SessionContext, SetupError, Transcript,
+};
+use frost_core::keys::{KeyPackage, PublicKeyPackage, SigningShare, VerifyingShare};
+use frost_core::round1::{NonceCommitment, SigningCommitments, SigningNonces};
+use frost_core::round2::{self, SignatureShare};
+use frost_core::{CheaterDetection, Error, SigningPackage, VerifyingKey, aggregate_custom};
+use rand_core::CryptoRng;
+
+use super::key::{KeyPublic, KeyShare, TargetKey};
+use super::proof::{read_point, read_scalar};
+use super::suite::{HedgedRng, PointOf, Suite, encode_point, encode_scalar_of, identifier};
+use super::tags;
+use super::target::Target;
+
+/// Bytes of a signature, in both suites.
+pub const SIGNATURE_BYTES: usize = 64;
+/// Bytes of the number that names a set of nonce commitments.
+pub(super) const DIGEST_BYTES: usize = 32;
+
+/// R and z in the encoding of the scheme's standard: RFC 8032, or BIP-340.
+pub type Signature = [u8; SIGNATURE_BYTES];
+
+/// A party's two nonce commitments, as they travel and as points.
+pub(super) struct Commitments<S: Suite> {
+    pub(super) bytes: Vec<u8>,
+    pub(super) points: SigningCommitments<S::Cipher>,
+}
+
+impl<S: Suite> Commitments<S> {
+    /// Both points, compressed.
+    pub(super) const BYTES: usize = 2 * S::POINT_BYTES;
+
+    pub(super) fn of(nonces: &SigningNonces<S::Cipher>) -> Option<Self> {
+        let points = *nonces.commitments();
+        let mut bytes = encode_point::<S>(&points.hiding().value())?;
+        bytes.extend(encode_point::<S>(&points.binding().value())?);
+        Some(Self { bytes, points })
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, AbortCause> {
+        let bytes = reader.bytes(Self::BYTES).map_err(|Malformed| AbortCause::MalformedBody)?.to_vec();
+        let mut points = Reader::new(&bytes);
+        let hiding: PointOf<S> = read_point::<S>(&mut points)?;
+        let binding: PointOf<S> = read_point::<S>(&mut points)?;
+        let points = SigningCommitments::new(NonceCommitment::new(hiding), NonceCommitment::new(binding));
+        Ok(Self { bytes, points })
+    }
+}
+
+/// Round 1 of signing with interaction, and of making a presignature.
+pub struct Commit<S: Suite>(pub(super) Commitments<S>);
+
+impl<S: Suite> Body for Commit<S> {
+    const ROUND: u8 = 1;
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&self.0.bytes);
+    }
+
+    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
+        Commitments::read(reader).map(Self)
+    }
+}
+
+impl<S: Suite> BroadcastBody for Commit<S> {}
+
+/// Everyone's commitments, by party.
+pub(super) type AllCommitments<S> = BTreeMap<PartyId, Commitments<S>>;
+
+/// [P3] a name for a set of commitments and for what they may be used for: key, epoch, signers, target. The same at all parties that saw
+/// the same.
+pub(super) fn commitments_id<S: Suite>(
+    ctx: &SessionContext,
+    target: &Target,
+    commitments: &AllCommitments<S>,
+) -> [u8; DIGEST_BYTES] {
+    let mut transcript = Transcript::new(tags::COMMITMENTS);
+    transcript.append("family", S::FAMILY.as_bytes());
+    transcript.append("key_id", ctx.key_id().as_bytes());
+    transcript.append_u64("epoch", u64::from(ctx.epoch()));
+    transcript.append_u64("threshold", ctx.threshold().get() as u64);
+    transcript.append("target", &target.to_bytes());
+    transcript.append_u64("parties", commitments.len() as u64);
+    for (party, commitments) in commitments {
+        transcript.append_u64("party", u64::from(party.get()));
+        transcript.append("commitments", &commitments.bytes);
+    }
+    transcript.digest()
+}
+
+/// [P1] nonces from fresh randomness mixed with the share and the session, and then, by the crate, with the share again.
+pub(super) fn draw_nonces<S: Suite>(
+    ctx: &SessionContext,
+    share: &KeyShare<S>,
+    rng: &mut dyn CryptoRng,
+) -> SigningNonces<S::Cipher> {
+    let share = share.signing_share.expose();
+    let mut hedged = HedgedRng::new(ctx, tags::NONCE, &encode_scalar_of::<S>(&share.to_scalar()), rng);
+    SigningNonces::new(share, &mut hedged)
+}
+
+/// Decodes a body. Everybody can judge for himself, so the blame stays with this party.
+pub(super) fn read<B: Body>(ctx: &SessionContext, envelope: &Envelope) -> Result<B, Fault> {
+    parse(ctx, envelope).map_err(|cause| Fault::evident(cause, vec![envelope.sender()]))
+}
+
+/// Reads a partial signature.
+pub(super) fn read_partial<S: Suite>(
+    reader: &mut Reader<'_>,
+) -> Result<SignatureShare<S::Cipher>, AbortCause> {
+    let scalar = read_scalar::<S>(reader)?;
+    SignatureShare::deserialize(&encode_scalar_of::<S>(&scalar)).map_err(|_| AbortCause::InvalidScalar)
+}
+
+/// What is signed, under which key, and whose word counts.
+pub(super) struct Terms<S: Suite> {
+    pub(super) public: KeyPublic<S>,
+    pub(super) target: Target,
+    pub(super) message: Vec<u8>,
+    key: TargetKey<S>,
+}
+
+impl<S: Suite> Terms<S> {
+    pub(super) fn new(
+        ctx: &SessionContext,
+        public: KeyPublic<S>,
+        target: Target,
+        message: Vec<u8>,
+    ) -> Result<Self, SetupError> {
+        public.check(ctx)?;
+        if target.taproot.is_some() && !S::DERIVES {
+            return Err(SetupError::PayloadInvalid);
+        }
+        let key = public.target_key(&target).ok_or(SetupError::PayloadInvalid)?;
+        Ok(Self { public, target, message, key })
+    }
+
+    /// What all partial signatures are made for.
+    pub(super) fn package(&self, commitments: &AllCommitments<S>) -> Option<SigningPackage<S::Cipher>> {
+        let by_identifier = commitments
+            .iter()
+            .map(|(party, commitments)| Some((identifier::<S>(*party)?, commitments.points)))
+            .collect::<Option<_>>()?;
+        Some(SigningPackage::new(by_identifier, &self.message))
+    }
+
+    /// [S2] the own partial signature. Uses the nonces up.
+    pub(super) fn sign(
+        &self,
+        share: &KeyShare<S>,
+        nonces: SigningNonces<S::Cipher>,
+        package: &SigningPackage<S::Cipher>,
+    ) -> Result<SignatureShare<S::Cipher>, Fault> {
+        let key = self.key_package(share).ok_or_else(Fault::internal)?;
+        let partial = round2::sign(package, &nonces, &key).map_err(|_| Fault::internal());
+        drop(nonces);
+        partial
+    }
+
+    /// The share of the child key, after Taproot's tweak.
+    fn key_package(&self, share: &KeyShare<S>) -> Option<KeyPackage<S::Cipher>> {
+        let scalar = share.signing_share.expose().to_scalar() + self.key.tweak;
+        let package = KeyPackage::new(
+            identifier::<S>(share.party)?,
+            SigningShare::new(scalar),
+            VerifyingShare::new(S::mul_generator(&scalar)),
+            VerifyingKey::new(self.key.child),
+            u16::try_from(share.public.threshold.get()).ok()?,
+        );
+        match &self.target.taproot {
+            Some(taproot) => S::tweak_share(package, taproot),
+            None => Some(package),
+        }
+    }
+
+    /// [S3] sum up, verify once; only if that fails verify each, and name those whose part is wrong.
+    pub(super) fn combine(
+        &self,
+        ctx: &SessionContext,
+        package: &SigningPackage<S::Cipher>,
+        partials: &BTreeMap<PartyId, SignatureShare<S::Cipher>>,
+    ) -> Result<Signature, Fault> {
+        let by_identifier: BTreeMap<_, _> = partials
+            .iter()
+            .map(|(party, partial)| Some((identifier::<S>(*party)?, *partial)))
+            .collect::<Option<_>>()
+            .ok_or_else(Fault::internal)?;
+        let aggregate = |public: Option<PublicKeyPackage<S::Cipher>>, detection| {
+            let public = public.ok_or_else(Fault::internal)?;
+            Ok::<_, Fault>(aggregate_custom(package, &by_identifier, &public, detection))
+        };
+        let mut combined = aggregate(self.public_package(ctx, false), CheaterDetection::Disabled)?;
+        if combined.is_err() {
+            combined = aggregate(self.public_package(ctx, true), CheaterDetection::AllCheaters)?;
+        }
+        match combined {
+            Ok(signature) => signature
+                .serialize()
+                .ok()
+                .and_then(|bytes| bytes.try_into().ok())
+                .ok_or_else(|| Fault::nobody(AbortCause::InvalidSignature)),
+            Err(Error::InvalidSignatureShare { culprits }) => {
+                let named = |party: &PartyId| {
+                    identifier::<S>(*party).is_some_and(|identifier| culprits.contains(&identifier))
+                };
+                let culprits: Vec<PartyId> = partials.keys().filter(|party| named(party)).copied().collect();
+                // Our own part is wrong only if our share is: nobody else's fault.
+                if ctx.me().is_some_and(|me| culprits.contains(&me)) {
+                    return Err(Fault::internal());
+                }
+                Err(Fault::evident(AbortCause::WrongPartialSignature, culprits))
+            }
+            Err(_) => Err(Fault::nobody(AbortCause::InvalidSignature)),
+        }
+    }
+
+    /// The key that the signature has to verify under; with the signers' verification shares only if they are `wanted`, because
+    /// each costs a decoding.
+    fn public_package(&self, ctx: &SessionContext, wanted: bool) -> Option<PublicKeyPackage<S::Cipher>> {
+        let tweak = S::mul_generator(&self.key.tweak);
+        let share_of = |party: PartyId| {
+            let point = self.public.verification_point(party)? + tweak;
+            Some((identifier::<S>(party)?, VerifyingShare::new(point)))
+        };
+        let signers = ctx.parties().iter().filter(|_| wanted);
+        let shares = signers.map(share_of).collect::<Option<_>>()?;
+        let threshold = u16::try_from(self.public.threshold.get()).ok()?;
+        let package = PublicKeyPackage::new(shares, VerifyingKey::new(self.key.child), Some(threshold));
+        match &self.target.taproot {
+            Some(taproot) => S::tweak_public(package, taproot),
+            None => Some(package),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{RosterEntry, Secret, SessionId, SessionSettings, Threshold};
+    use frost_core::round1::Nonce;
+    use serde_json::Value;
+
+    use super::super::sign::Signing;
+    use super::super::suite::{Bip340, Ed25519, decode_scalar};
+    use super::*;
+
+    /// A generator that hands out what a vector says.
+    struct Given(Vec<u8>);
+
+    impl frost_ed25519::rand_core::RngCore for Given {
+        fn next_u32(&mut self) -> u32 {
+            panic!("not asked for")
+        }
+
+        fn next_u64(&mut self) -> u64 {
+            panic!("not asked for")
+        }
+
+        fn fill_bytes(&mut self, bytes: &mut [u8]) {
+            let rest = self.0.split_off(bytes.len());
+            bytes.copy_from_slice(&std::mem::replace(&mut self.0, rest));
+        }
+
+        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), frost_ed25519::rand_core::Error> {
+            self.fill_bytes(bytes);
+            Ok(())
+        }
+    }
+
+    impl frost_ed25519::rand_core::CryptoRng for Given {}
+
+    fn bytes(value: &Value) -> Vec<u8> {
+        hex::decode(value.as_str().unwrap()).unwrap()
+    }
+
+    fn party(value: &Value) -> PartyId {
+        PartyId::new(value.as_u64().unwrap().try_into().unwrap()).unwrap()
+    }
+
+    /// Nonces from their randomness, commitments, partial signatures, and the signature.
+    fn vector<S: Suite>(json: &str) {
+        let file: Value = serde_json::from_str(json).unwrap();
+        let outputs = |round: &str| file[round]["outputs"].as_array().unwrap().clone();
+        let scalar = |value: &Value| decode_scalar::<S>(&bytes(value)).unwrap();
+        let inputs = &file["inputs"];
+        let held: BTreeMap<PartyId, _> = inputs["participant_shares"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|share| (party(&share["identifier"]), scalar(&share["participant_share"])))
+            .collect();
+        let public = KeyPublic::<S> {
+            key_id: "vector".to_owned(),
+            epoch: 1,
+            threshold: Threshold::new(2).unwrap(),
+            public_key: bytes(&inputs["verifying_key_key"]),
+            chain_code: [0; 32],
+            verification_shares: held
+                .iter()
+                .map(|(party, share)| (*party, encode_point::<S>(&S::mul_generator(share)).unwrap()))
+                .collect(),
+            suite: core::marker::PhantomData,
+        };
+        let signers: Vec<PartyId> =
+            inputs["participant_list"].as_array().unwrap().iter().map(party).collect();
+        let settings = SessionSettings {
+            session_id: SessionId::new([1; 32]),
+            me: None,
+            roster: signers.iter().map(|id| RosterEntry { id: *id, evidence_key: None }).collect(),
+            threshold: public.threshold,
+            key_id: public.key_id.clone(),
+            epoch: 1,
+            payload: Vec::new(),
+        };
+        let ctx = SessionContext::for_test::<Signing<S>>(settings).unwrap();
+        let message = bytes(&inputs["message"]);
+        let terms = Terms::new(&ctx, public.clone(), Target::default(), message).unwrap();
+        let mut commitments = AllCommitments::<S>::new();
+        let mut nonces = BTreeMap::new();
+        for output in outputs("round_one_outputs") {
+            let id = party(&output["identifier"]);
+            let randomness = ["hiding_nonce_randomness", "binding_nonce_randomness"];
+            let mut given = Given(randomness.map(|name| bytes(&output[name])).concat());
+            let drawn = SigningNonces::new(&SigningShare::new(held[&id]), &mut given);
+            let expected = ["hiding_nonce", "binding_nonce"].map(|n| Nonce::from_scalar(scalar(&output[n])));
+            assert!(drawn.hiding() == &expected[0] && drawn.binding() == &expected[1]);
+            let shown = Commitments::<S>::of(&drawn).unwrap();
+            let expected = ["hiding_nonce_commitment", "binding_nonce_commitment"];
+            assert_eq!(shown.bytes, expected.map(|name| bytes(&output[name])).concat());
+            commitments.insert(id, shown);
+            nonces.insert(id, drawn);
+        }
+        let package = terms.package(&commitments).unwrap();
+        let mut partials = BTreeMap::new();
+        for output in outputs("round_two_outputs") {
+            let id = party(&output["identifier"]);
+            let signing_share = Secret::new(SigningShare::new(held[&id]));
+            let share = KeyShare { public: public.clone(), party: id, signing_share };
+            let Ok(partial) = terms.sign(&share, nonces.remove(&id).unwrap(), &package) else {
+                panic!("party {id} cannot sign")
+            };
+            assert_eq!(partial.serialize(), bytes(&output["sig_share"]));
+            partials.insert(id, partial);
+        }
+        assert_eq!(partials.keys().copied().collect::<Vec<_>>(), signers);
+        let Ok(signature) = terms.combine(&ctx, &package, &partials) else { panic!("not combined") };
+        assert_eq!(signature.to_vec(), bytes(&file["final_output"]["sig"]));
+    }
+
+    #[test]
+    fn rfc9591_ed25519() {
+        vector::<Ed25519>(include_str!("../../tests/vectors/frost-ed25519.json"));
+    }
+
+    #[test]
+    fn rfc9591_inputs_with_bip340() {
+        vector::<Bip340>(include_str!("../../tests/vectors/frost-bip340.json"));
+    }
+}

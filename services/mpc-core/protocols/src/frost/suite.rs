@@ -1,0 +1,349 @@
+//! The two signature schemes: what differs between them, and the arithmetic that key generation needs beside the crates' own.
+
+use curve25519_dalek_for_frost as dalek;
+use engine::{PartyId, ProtocolId, Secret, SessionContext, hedged};
+use frost_core::keys::{KeyPackage, PublicKeyPackage, SigningShare};
+use frost_core::{Ciphersuite, Element, Field, Group, Identifier, Scalar, VerifyingKey};
+use frost_ed25519::Ed25519Sha512;
+use frost_secp256k1_tr::Secp256K1Sha256TR;
+use frost_secp256k1_tr::keys::Tweak;
+use k256::elliptic_curve::bigint::U512;
+use k256::elliptic_curve::ops::{LinearCombination, MulByGenerator, Reduce};
+use k256::elliptic_curve::point::AffineCoordinates;
+use k256_for_frost as k256;
+use primitives::secp256k1::{decode_point, encode_scalar};
+use rand_core::CryptoRng;
+use sha2::{Digest, Sha512};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::bls::MAX_MESSAGE_BYTES;
+use crate::ecdsa::DerivationPath;
+use crate::ecdsa::derivation::derive;
+use crate::ecdsa::key::CHAIN_CODE_BYTES;
+
+use super::target::Taproot;
+
+/// Bytes of a scalar, in both suites.
+pub const SCALAR_BYTES: usize = 32;
+/// Bytes of the key that outside verifiers take, in both suites.
+pub const VERIFIER_KEY_BYTES: usize = 32;
+
+/// A signature scheme that FROST makes signatures of.
+pub trait Suite: Sized + Send + Sync + 'static {
+    /// The crate's description of it.
+    type Cipher: Ciphersuite;
+
+    /// Which protocols can use the shares.
+    const FAMILY: &'static str;
+    /// Bytes of a compressed point.
+    const POINT_BYTES: usize;
+    /// Whether keys have a chain code, children and Taproot outputs.
+    const DERIVES: bool;
+    /// Key generation.
+    const KEYGEN: ProtocolId;
+    /// Signing in two rounds.
+    const SIGN: ProtocolId;
+    /// A presignature.
+    const PRESIGN: ProtocolId;
+    /// Signing with a presignature.
+    const SIGN_PRESIGNED: ProtocolId;
+    /// New shares for the same parties.
+    const REFRESH: ProtocolId;
+
+    /// Whether `point` begins as the one encoding of a point does that is accepted here.
+    fn canonical(point: &[u8]) -> bool;
+
+    /// Whether a message of this length can be signed.
+    fn message_fits(length: usize) -> bool;
+
+    /// `scalar` times the generator, in constant time.
+    fn mul_generator(scalar: &Scalar<Self::Cipher>) -> Element<Self::Cipher>;
+
+    /// `a` times the generator plus `b` times `point`. For public values only.
+    fn combine_public(
+        a: &Scalar<Self::Cipher>,
+        b: &Scalar<Self::Cipher>,
+        point: &Element<Self::Cipher>,
+    ) -> Element<Self::Cipher>;
+
+    /// 64 uniform bytes modulo the group order.
+    fn reduce_wide(bytes: &[u8; 64]) -> Scalar<Self::Cipher>;
+
+    /// What has to be added to the secret key to come to the child at `path`. `None` if there is no such child.
+    fn derivation_tweak(
+        public_key: &Element<Self::Cipher>,
+        chain_code: &[u8; CHAIN_CODE_BYTES],
+        path: &DerivationPath,
+    ) -> Option<Scalar<Self::Cipher>>;
+
+    /// One party's material after Taproot's tweak. `None` if the scheme has none.
+    fn tweak_share(key: KeyPackage<Self::Cipher>, taproot: &Taproot) -> Option<KeyPackage<Self::Cipher>>;
+
+    /// All parties' public material after Taproot's tweak. `None` if the scheme has none.
+    fn tweak_public(
+        key: PublicKeyPackage<Self::Cipher>,
+        taproot: &Taproot,
+    ) -> Option<PublicKeyPackage<Self::Cipher>>;
+
+    /// The key as outside verifiers take it.
+    fn verifier_key(key: &VerifyingKey<Self::Cipher>) -> Option<[u8; VERIFIER_KEY_BYTES]>;
+}
+
+/// Ed25519 (RFC 8032), FROST(Ed25519, SHA-512).
+#[derive(Debug)]
+pub struct Ed25519;
+
+/// BIP-340 over secp256k1, with BIP-32 children and BIP-341 output keys.
+#[derive(Debug)]
+pub struct Bip340;
+
+impl Suite for Ed25519 {
+    type Cipher = Ed25519Sha512;
+
+    const FAMILY: &'static str = "frost-ed25519";
+    const POINT_BYTES: usize = 32;
+    const DERIVES: bool = false;
+    const KEYGEN: ProtocolId = ProtocolId { number: 16, name: "ed25519/keygen/1" };
+    const SIGN: ProtocolId = ProtocolId { number: 17, name: "ed25519/sign/1" };
+    const PRESIGN: ProtocolId = ProtocolId { number: 18, name: "ed25519/presign/1" };
+    const SIGN_PRESIGNED: ProtocolId = ProtocolId { number: 19, name: "ed25519/sign-presigned/1" };
+    const REFRESH: ProtocolId = ProtocolId { number: 20, name: "ed25519/refresh/1" };
+
+    /// The crate refuses every encoding but one.
+    fn canonical(_: &[u8]) -> bool {
+        true
+    }
+
+    fn message_fits(length: usize) -> bool {
+        length <= MAX_MESSAGE_BYTES
+    }
+
+    fn mul_generator(scalar: &dalek::Scalar) -> dalek::EdwardsPoint {
+        dalek::EdwardsPoint::mul_base(scalar)
+    }
+
+    fn combine_public(
+        a: &dalek::Scalar,
+        b: &dalek::Scalar,
+        point: &dalek::EdwardsPoint,
+    ) -> dalek::EdwardsPoint {
+        dalek::EdwardsPoint::vartime_double_scalar_mul_basepoint(b, point, a)
+    }
+
+    fn reduce_wide(bytes: &[u8; 64]) -> dalek::Scalar {
+        dalek::Scalar::from_bytes_mod_order_wide(bytes)
+    }
+
+    fn derivation_tweak(
+        _: &dalek::EdwardsPoint,
+        _: &[u8; CHAIN_CODE_BYTES],
+        path: &DerivationPath,
+    ) -> Option<dalek::Scalar> {
+        path.steps().is_empty().then_some(dalek::Scalar::ZERO)
+    }
+
+    fn tweak_share(_: KeyPackage<Ed25519Sha512>, _: &Taproot) -> Option<KeyPackage<Ed25519Sha512>> {
+        None
+    }
+
+    fn tweak_public(
+        _: PublicKeyPackage<Ed25519Sha512>,
+        _: &Taproot,
+    ) -> Option<PublicKeyPackage<Ed25519Sha512>> {
+        None
+    }
+
+    fn verifier_key(key: &VerifyingKey<Ed25519Sha512>) -> Option<[u8; VERIFIER_KEY_BYTES]> {
+        Some(key.to_element().compress().to_bytes())
+    }
+}
+
+impl Suite for Bip340 {
+    type Cipher = Secp256K1Sha256TR;
+
+    const FAMILY: &'static str = "frost-bip340";
+    const POINT_BYTES: usize = 33;
+    const DERIVES: bool = true;
+    const KEYGEN: ProtocolId = ProtocolId { number: 24, name: "bip340/keygen/1" };
+    const SIGN: ProtocolId = ProtocolId { number: 25, name: "bip340/sign/1" };
+    const PRESIGN: ProtocolId = ProtocolId { number: 26, name: "bip340/presign/1" };
+    const SIGN_PRESIGNED: ProtocolId = ProtocolId { number: 27, name: "bip340/sign-presigned/1" };
+    const REFRESH: ProtocolId = ProtocolId { number: 28, name: "bip340/refresh/1" };
+
+    /// The crate also takes the "compact" form, a second encoding of half the points.
+    fn canonical(point: &[u8]) -> bool {
+        matches!(point, [2 | 3, ..])
+    }
+
+    fn message_fits(length: usize) -> bool {
+        length == 32
+    }
+
+    fn mul_generator(scalar: &k256::Scalar) -> k256::ProjectivePoint {
+        k256::ProjectivePoint::mul_by_generator(scalar)
+    }
+
+    fn combine_public(
+        a: &k256::Scalar,
+        b: &k256::Scalar,
+        point: &k256::ProjectivePoint,
+    ) -> k256::ProjectivePoint {
+        k256::ProjectivePoint::lincomb(&k256::ProjectivePoint::GENERATOR, a, point, b)
+    }
+
+    fn reduce_wide(bytes: &[u8; 64]) -> k256::Scalar {
+        <k256::Scalar as Reduce<U512>>::reduce(U512::from_be_slice(bytes))
+    }
+
+    fn derivation_tweak(
+        public_key: &k256::ProjectivePoint,
+        chain_code: &[u8; CHAIN_CODE_BYTES],
+        path: &DerivationPath,
+    ) -> Option<k256::Scalar> {
+        if path.steps().is_empty() {
+            return Some(k256::Scalar::ZERO);
+        }
+        // The library of the rest of this core, one generation ahead of the crates'.
+        let public_key = decode_point(&encode_point::<Self>(public_key)?.as_slice().try_into().ok()?)?;
+        let tweak = derive(&public_key, chain_code, path)?.tweak;
+        decode_scalar::<Self>(&encode_scalar(&tweak))
+    }
+
+    fn tweak_share(
+        key: KeyPackage<Secp256K1Sha256TR>,
+        taproot: &Taproot,
+    ) -> Option<KeyPackage<Secp256K1Sha256TR>> {
+        Some(key.tweak(taproot.root()))
+    }
+
+    fn tweak_public(
+        key: PublicKeyPackage<Secp256K1Sha256TR>,
+        taproot: &Taproot,
+    ) -> Option<PublicKeyPackage<Secp256K1Sha256TR>> {
+        Some(key.tweak(taproot.root()))
+    }
+
+    /// The x coordinate (BIP-340).
+    fn verifier_key(key: &VerifyingKey<Secp256K1Sha256TR>) -> Option<[u8; VERIFIER_KEY_BYTES]> {
+        Some(key.to_element().to_affine().x().into())
+    }
+}
+
+/// A point of a suite's group.
+pub type PointOf<S> = Element<<S as Suite>::Cipher>;
+/// A scalar of a suite's group.
+pub type ScalarOf<S> = Scalar<<S as Suite>::Cipher>;
+type GroupOf<S> = <<S as Suite>::Cipher as Ciphersuite>::Group;
+type FieldOf<S> = <GroupOf<S> as Group>::Field;
+
+/// A secret scalar in the crates' own wrapper, which can be wiped.
+pub type SecretScalar<S> = Secret<SigningShare<<S as Suite>::Cipher>>;
+
+/// The identity.
+pub(super) fn identity<S: Suite>() -> PointOf<S> {
+    GroupOf::<S>::identity()
+}
+
+/// Zero.
+pub(super) fn zero<S: Suite>() -> ScalarOf<S> {
+    FieldOf::<S>::zero()
+}
+
+/// Compressed. `None` for the identity, which no decoder accepts.
+pub fn encode_point<S: Suite>(point: &PointOf<S>) -> Option<Vec<u8>> {
+    GroupOf::<S>::serialize(point).ok().map(|bytes| bytes.as_ref().to_vec())
+}
+
+/// The point, unless `bytes` is not the canonical encoding of one of prime order.
+pub fn decode_point_of<S: Suite>(bytes: &[u8]) -> Option<PointOf<S>> {
+    S::canonical(bytes).then_some(())?;
+    GroupOf::<S>::deserialize(&bytes.try_into().ok()?).ok()
+}
+
+/// The encoding of the suite.
+pub(super) fn encode_scalar_of<S: Suite>(scalar: &ScalarOf<S>) -> Zeroizing<Vec<u8>> {
+    let mut bytes = FieldOf::<S>::serialize(scalar);
+    let encoding = Zeroizing::new(bytes.as_ref().to_vec());
+    bytes.as_mut().zeroize();
+    encoding
+}
+
+/// The scalar, unless `bytes` is not below the group order.
+pub(super) fn decode_scalar<S: Suite>(bytes: &[u8]) -> Option<ScalarOf<S>> {
+    FieldOf::<S>::deserialize(&bytes.try_into().ok()?).ok()
+}
+
+/// The point at which a party's share is the value of the polynomial; also its name within the crates.
+pub(super) fn identifier<S: Suite>(party: PartyId) -> Option<Identifier<S::Cipher>> {
+    Identifier::try_from(party.get()).ok()
+}
+
+/// Points of a polynomial at a party's number, by Horner's rule with doublings and additions. For public values only.
+pub(super) fn evaluate_public<S: Suite>(points: &[PointOf<S>], party: PartyId) -> PointOf<S> {
+    let times_party = |point: PointOf<S>| {
+        (0..u16::BITS - party.get().leading_zeros()).rev().fold(identity::<S>(), |sum, bit| {
+            let doubled = sum + sum;
+            if party.get() >> bit & 1 == 1 { doubled + point } else { doubled }
+        })
+    };
+    points.iter().rev().fold(identity::<S>(), |value, point| times_party(value) + *point)
+}
+
+/// A generator for the crates, which want one of an older trait: hashes of randomness mixed with a secret and the session.
+pub(super) struct HedgedRng {
+    seed: Secret<[u8; 64]>,
+    drawn: u64,
+}
+
+impl HedgedRng {
+    pub(super) fn new(
+        ctx: &SessionContext,
+        purpose: engine::Tag,
+        secret: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) -> Self {
+        Self { seed: hedged(ctx, purpose, secret, rng), drawn: 0 }
+    }
+
+    fn block(&mut self) -> Zeroizing<[u8; 64]> {
+        let mut hash = Sha512::new();
+        hash.update(self.seed.expose());
+        hash.update(self.drawn.to_be_bytes());
+        self.drawn += 1;
+        Zeroizing::new(hash.finalize().into())
+    }
+
+    /// A uniform scalar; zero has probability 2^-252.
+    pub(super) fn scalar<S: Suite>(&mut self) -> SecretScalar<S> {
+        Secret::new(SigningShare::new(S::reduce_wide(&self.block())))
+    }
+}
+
+impl frost_ed25519::rand_core::RngCore for HedgedRng {
+    fn next_u32(&mut self) -> u32 {
+        let mut bytes = [0; 4];
+        self.fill_bytes(&mut bytes);
+        u32::from_be_bytes(bytes)
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        let mut bytes = [0; 8];
+        self.fill_bytes(&mut bytes);
+        u64::from_be_bytes(bytes)
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(64) {
+            for (byte, drawn) in chunk.iter_mut().zip(self.block().iter()) {
+                *byte = *drawn;
+            }
+        }
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), frost_ed25519::rand_core::Error> {
+        self.fill_bytes(bytes);
+        Ok(())
+    }
+}
+
+impl frost_ed25519::rand_core::CryptoRng for HedgedRng {}
