@@ -139,6 +139,7 @@ public final class Bench {
       }
       for (Shape shape : SHAPES) {
         measure(cluster, shape);
+        writeCsv(); // What is measured is not lost if the rest is interrupted.
       }
     }
     Path file = writeCsv();
@@ -387,7 +388,6 @@ public final class Bench {
           cluster.wallet().signingsAsync().sign(load.request(cluster.wallet(), key));
       future.addListener(
           () -> {
-            free.release();
             try {
               Signing signing = future.get();
               if (start >= measuredFrom) {
@@ -400,6 +400,8 @@ public final class Bench {
               failures.add(e.getCause());
             } catch (InterruptedException e) {
               Thread.currentThread().interrupt();
+            } finally {
+              free.release();
             }
           },
           Runnable::run);
