@@ -1,6 +1,5 @@
 package io.coterie.coordinator.custody;
 
-import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
@@ -49,11 +48,9 @@ public final class Keys {
   /** Generation of the shares that key generation makes. */
   private static final int FIRST_EPOCH = 1;
 
-  private record RunKey(String requester, String requestId, ByteString digest) {}
-
   private record Remembered(KeyRecord record, Set<Integer> excluded) {}
 
-  private final ConcurrentHashMap<RunKey, Run<KeyRecord>> runs = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<Run.Key, Run<KeyRecord>> runs = new ConcurrentHashMap<>();
   private final ConcurrentHashMap<String, Remembered> active = new ConcurrentHashMap<>();
   private final KeyStore store;
   private final ShareMaking making;
@@ -100,31 +97,22 @@ public final class Keys {
    */
   public KeyRecord create(VerifiedIntent.KeyCreation intent, Caller caller)
       throws InterruptedException {
-    RunKey key = new RunKey(intent.requester(), intent.requestId(), intent.digest());
+    Run.Key key = Run.Key.of(intent);
     Run<KeyRecord> fresh = new Run<>(intent.key(), caller);
-    Run<KeyRecord> run = runs.putIfAbsent(key, fresh);
-    if (run != null) {
-      run.join(caller);
-      return run.await(caller);
-    }
-    boolean started = false;
-    try {
-      KeyRecord stored = claim(intent);
-      if (stored.state() != Key.State.CREATING) {
-        fresh.finish(stored);
-        return stored;
-      }
-      begin(key, fresh, stored, () -> intent);
-      started = true;
-    } catch (RuntimeException e) {
-      fresh.fail(e);
-      throw e;
-    } finally {
-      if (!started) {
-        runs.remove(key, fresh);
-      }
-    }
-    return fresh.await(caller);
+    return Run.joinOrStart(
+        runs,
+        key,
+        fresh,
+        caller,
+        () -> {
+          KeyRecord stored = claim(intent);
+          if (stored.state() != Key.State.CREATING) {
+            fresh.finish(stored);
+            return false;
+          }
+          begin(key, fresh, stored, () -> intent);
+          return true;
+        });
   }
 
   /** Stores the request, or finds it stored. */
@@ -271,7 +259,7 @@ public final class Keys {
       log.info("resuming {} key creations", creating.size());
     }
     for (KeyRecord record : creating) {
-      RunKey key = new RunKey(record.requester(), record.requestId(), record.intentDigest());
+      Run.Key key = new Run.Key(record.requester(), record.requestId(), record.intentDigest());
       Run<KeyRecord> run =
           new Run<>(record.name(), new Caller(System.nanoTime(), TraceContext.create(random)));
       if (runs.putIfAbsent(key, run) == null) {
@@ -288,7 +276,7 @@ public final class Keys {
   }
 
   private void begin(
-      RunKey key,
+      Run.Key key,
       Run<KeyRecord> run,
       KeyRecord record,
       Supplier<VerifiedIntent.KeyCreation> intent) {
@@ -322,7 +310,7 @@ public final class Keys {
   }
 
   private void drive(
-      RunKey key, Run<KeyRecord> run, KeyRecord record, VerifiedIntent.KeyCreation intent)
+      Run.Key key, Run<KeyRecord> run, KeyRecord record, VerifiedIntent.KeyCreation intent)
       throws InterruptedException {
     ShareMaking.Task task =
         new ShareMaking.Task(
@@ -354,7 +342,7 @@ public final class Keys {
   }
 
   /** Stores the end, however long the database takes to come back: it must not be lost. */
-  private void end(RunKey key, Run<KeyRecord> run, KeyRecord finished, String outcome)
+  private void end(Run.Key key, Run<KeyRecord> run, KeyRecord finished, String outcome)
       throws InterruptedException {
     Pace pace = new Pace(making.stopping());
     while (true) {

@@ -1,6 +1,5 @@
 package io.coterie.coordinator.custody;
 
-import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.ShareMaking.End;
 import io.coterie.coordinator.session.Protocol;
 import io.coterie.coordinator.session.SessionPlan;
@@ -38,9 +37,7 @@ import org.slf4j.LoggerFactory;
 public final class Refreshes {
   private static final Logger log = LoggerFactory.getLogger(Refreshes.class);
 
-  private record RunKey(String requester, String requestId, ByteString digest) {}
-
-  private final ConcurrentHashMap<RunKey, Run<KeyRecord>> runs = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<Run.Key, Run<KeyRecord>> runs = new ConcurrentHashMap<>();
   private final RefreshStore store;
   private final Keys keys;
   private final ShareMaking making;
@@ -83,33 +80,23 @@ public final class Refreshes {
    */
   public KeyRecord refresh(VerifiedIntent.KeyRefresh intent, Caller caller)
       throws InterruptedException {
-    RunKey key = new RunKey(intent.requester(), intent.requestId(), intent.digest());
+    Run.Key key = Run.Key.of(intent);
     Run<KeyRecord> fresh = new Run<>(intent.key(), caller);
-    Run<KeyRecord> run = runs.putIfAbsent(key, fresh);
-    if (run != null) {
-      run.join(caller);
-      return run.await(caller);
-    }
-    boolean started = false;
-    try {
-      RefreshRecord stored = claim(intent);
-      switch (stored.state()) {
-        case DONE -> fresh.finish(current(stored.key()));
-        case FAILED -> fresh.fail(Trouble.of(Objects.requireNonNull(stored.error())).toException());
-        case RUNNING -> {
-          begin(key, fresh, stored, () -> intent, false);
-          started = true;
-        }
-      }
-    } catch (RuntimeException e) {
-      fresh.fail(e);
-      throw e;
-    } finally {
-      if (!started) {
-        runs.remove(key, fresh);
-      }
-    }
-    return fresh.await(caller);
+    return Run.joinOrStart(
+        runs,
+        key,
+        fresh,
+        caller,
+        () -> {
+          RefreshRecord stored = claim(intent);
+          switch (stored.state()) {
+            case DONE -> fresh.finish(current(stored.key()));
+            case FAILED ->
+                fresh.fail(Trouble.of(Objects.requireNonNull(stored.error())).toException());
+            case RUNNING -> begin(key, fresh, stored, () -> intent, false);
+          }
+          return stored.state() == RefreshRecord.State.RUNNING;
+        });
   }
 
   /** Stores the request, or finds it stored. */
@@ -210,7 +197,7 @@ public final class Refreshes {
   }
 
   private void resume(RefreshRecord record, boolean asking) {
-    RunKey key = new RunKey(record.requester(), record.requestId(), record.intentDigest());
+    Run.Key key = new Run.Key(record.requester(), record.requestId(), record.intentDigest());
     Run<KeyRecord> run =
         new Run<>(record.key(), new Caller(System.nanoTime(), TraceContext.create(random)));
     if (runs.putIfAbsent(key, run) == null) {
@@ -226,7 +213,7 @@ public final class Refreshes {
   }
 
   private void begin(
-      RunKey key,
+      Run.Key key,
       Run<KeyRecord> run,
       RefreshRecord record,
       Supplier<VerifiedIntent.KeyRefresh> intent,

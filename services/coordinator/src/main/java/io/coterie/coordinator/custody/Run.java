@@ -1,14 +1,18 @@
 package io.coterie.coordinator.custody;
 
+import com.google.protobuf.ByteString;
 import io.coterie.coordinator.session.Session;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.telemetry.TraceContext;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +22,18 @@ import org.jspecify.annotations.Nullable;
  * @param <R> the record of the request
  */
 final class Run<R> {
+  /**
+   * Work on one intent. Another intent under the same request id is other work: the store refuses
+   * it.
+   *
+   * @param digest SHA-256 of the intent's payload
+   */
+  record Key(String requester, String requestId, ByteString digest) {
+    static Key of(VerifiedIntent intent) {
+      return new Key(intent.requester(), intent.requestId(), intent.digest());
+    }
+  }
+
   final String resource;
   final TraceContext trace;
   final long startedNanos = System.nanoTime();
@@ -33,8 +49,38 @@ final class Run<R> {
     this.latestDeadline = new AtomicLong(first.deadlineNanos());
   }
 
+  /**
+   * Waits for the result of a request: of the work in progress if there is some, else of what
+   * {@code start} does.
+   *
+   * @param runs the work in progress; {@code fresh} stays in it for as long as it goes on
+   * @param start finishes the run at once, or begins work that will, and says whether work goes on
+   * @throws CustodyException as {@link #await}, or as {@code start}, and then nothing goes on
+   */
+  static <R> R joinOrStart(
+      ConcurrentMap<Key, Run<R>> runs, Key key, Run<R> fresh, Caller caller, BooleanSupplier start)
+      throws InterruptedException {
+    Run<R> running = runs.putIfAbsent(key, fresh);
+    if (running != null) {
+      running.join(caller);
+      return running.await(caller);
+    }
+    boolean goesOn = false;
+    try {
+      goesOn = start.getAsBoolean();
+    } catch (RuntimeException e) {
+      fresh.fail(e);
+      throw e;
+    } finally {
+      if (!goesOn) {
+        runs.remove(key, fresh);
+      }
+    }
+    return fresh.await(caller);
+  }
+
   /** Another caller waits for the same. */
-  void join(Caller caller) {
+  private void join(Caller caller) {
     latestDeadline.accumulateAndGet(caller.deadlineNanos(), (a, b) -> a - b >= 0 ? a : b);
   }
 

@@ -63,13 +63,7 @@ import org.slf4j.LoggerFactory;
 public final class Signings {
   private static final Logger log = LoggerFactory.getLogger(Signings.class);
 
-  /**
-   * Work on one intent. Another intent under the same request id is other work: the store refuses
-   * it.
-   */
-  private record RunKey(String requester, String requestId, ByteString digest) {}
-
-  private final ConcurrentHashMap<RunKey, Run<SigningRecord>> runs = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<Run.Key, Run<SigningRecord>> runs = new ConcurrentHashMap<>();
   private final CompletableFuture<Void> stopping = new CompletableFuture<>();
   private final Changes changes = new Changes();
   private final SigningStore store;
@@ -132,32 +126,23 @@ public final class Signings {
    */
   public SigningRecord sign(VerifiedIntent.Signing intent, Caller caller)
       throws InterruptedException {
-    RunKey key = new RunKey(intent.requester(), intent.requestId(), intent.digest());
+    Run.Key key = Run.Key.of(intent);
     UUID id = SigningRecord.idOf(intent.requester(), intent.requestId());
     Run<SigningRecord> fresh = new Run<>(intent.key() + "/signings/" + id, caller);
-    Run<SigningRecord> run = runs.putIfAbsent(key, fresh);
-    if (run != null) {
-      run.join(caller);
-      return run.await(caller);
-    }
-    boolean started = false;
-    try {
-      SigningRecord stored = claim(intent, id);
-      if (stored.state() != Signing.State.PENDING) {
-        fresh.finish(stored);
-        return stored;
-      }
-      begin(key, fresh, stored, () -> intent);
-      started = true;
-    } catch (RuntimeException e) {
-      fresh.fail(e);
-      throw e;
-    } finally {
-      if (!started) {
-        runs.remove(key, fresh);
-      }
-    }
-    return fresh.await(caller);
+    return Run.joinOrStart(
+        runs,
+        key,
+        fresh,
+        caller,
+        () -> {
+          SigningRecord stored = claim(intent, id);
+          if (stored.state() != Signing.State.PENDING) {
+            fresh.finish(stored);
+            return false;
+          }
+          begin(key, fresh, stored, () -> intent);
+          return true;
+        });
   }
 
   /** Stores the request, or finds it stored. */
@@ -268,7 +253,7 @@ public final class Signings {
     if (record.state() != Signing.State.PENDING) {
       return;
     }
-    RunKey key = new RunKey(record.requester(), record.requestId(), record.intentDigest());
+    Run.Key key = new Run.Key(record.requester(), record.requestId(), record.intentDigest());
     Run<SigningRecord> run =
         new Run<>(record.name(), new Caller(System.nanoTime(), TraceContext.create(random)));
     if (runs.putIfAbsent(key, run) == null) {
@@ -284,7 +269,7 @@ public final class Signings {
   }
 
   private void begin(
-      RunKey key,
+      Run.Key key,
       Run<SigningRecord> run,
       SigningRecord record,
       Supplier<VerifiedIntent.Signing> intent) {
@@ -329,7 +314,7 @@ public final class Signings {
   }
 
   private void end(
-      RunKey key, Run<SigningRecord> run, SigningRecord record, Trouble trouble, int tried)
+      Run.Key key, Run<SigningRecord> run, SigningRecord record, Trouble trouble, int tried)
       throws InterruptedException {
     Instant now = clock.instant().truncatedTo(ChronoUnit.MICROS);
     SigningRecord stored = finish(record.failed(trouble.toStatus(), tried, now));
@@ -355,7 +340,7 @@ public final class Signings {
 
   /** The work on one request: a thread's state. */
   private final class Work {
-    private final RunKey key;
+    private final Run.Key key;
     private final Run<SigningRecord> run;
     private final SigningRecord record;
     private final VerifiedIntent.Signing intent;
@@ -371,7 +356,7 @@ public final class Signings {
     private int attempt;
     private boolean otherEpoch;
 
-    Work(RunKey key, Run<SigningRecord> run, SigningRecord record, VerifiedIntent.Signing intent) {
+    Work(Run.Key key, Run<SigningRecord> run, SigningRecord record, VerifiedIntent.Signing intent) {
       this.key = key;
       this.run = run;
       this.record = record;
