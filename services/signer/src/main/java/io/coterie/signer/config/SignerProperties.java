@@ -120,8 +120,8 @@ public record SignerProperties(
   }
 
   /**
-   * Limits of presignatures, see {@link PresignatureLimits}. Each takes some 2 KB of memory, and
-   * makes one signature faster.
+   * Limits of presignatures, see {@link PresignatureLimits}. Each takes memory and makes one
+   * signature faster.
    */
   public record Presignatures(
       @DefaultValue("256") int maxPerKey,
