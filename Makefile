@@ -56,7 +56,7 @@ bench: build ## measure key generation and signing against their floors; QUICK=1
 	@$(STEP) bench-core cargo build --release --manifest-path services/mpc-core/Cargo.toml -p bench-core
 	@STEP_SHOW='^[a-z_0-9/ -]+ +time: ' $(STEP) criterion cargo bench --manifest-path services/mpc-core/Cargo.toml -p protocols --bench bls -- $(if $(QUICK),--quick)
 	@$(STEP) jmh-build $(MAVEN) -pl services/channel -am test-compile dependency:build-classpath -Dmdep.includeScope=test -Dmdep.outputFile=target/test-classpath
-	@STEP_SHOW='(p0[.]50| avgt | sample |^Benchmark )' $(STEP) jmh $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) io.coterie.channel.ChannelBenchmark
+	@STEP_SHOW='^(Benchmark|ChannelBenchmark[^:]*(:p0[.]50)?) ' $(STEP) jmh $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) io.coterie.channel.ChannelBenchmark
 	@$(JAVA) io.coterie.acceptance.Bench
 
 sim: build/env.mk ## simulate the core under faults; SEED=n replays one run

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* What mpc_abi_version returns for this header. */
-#define MPC_ABI_VERSION 2
+#define MPC_ABI_VERSION 3
 
 /* Largest accepted input of any function, in bytes. */
 #define MPC_MAX_INPUT 4194304
@@ -67,6 +67,15 @@ typedef struct mpc_session mpc_session;
 
 /* Version of this interface. A caller refuses any other value than the MPC_ABI_VERSION it was built against. */
 int32_t mpc_abi_version(void);
+
+/*
+ * Argon2id, version 0x13 (RFC 9106), without secret key and associated data. The memory is wiped and given back before
+ * this returns, which a garbage collected heap would not do.
+ * passphrase: any. salt: 8 to 64 bytes. memory_kib: 8 times lanes to 262144. passes: 1 to 64. lanes: 1 to 16.
+ * out: 32 bytes, secret; freed, and wiped, with mpc_buffer_free. MPC_INTERNAL: there is not so much memory.
+ */
+mpc_code mpc_argon2id(mpc_view passphrase, mpc_view salt, uint32_t memory_kib, uint32_t passes, uint32_t lanes,
+                      mpc_buffer *out);
 
 /*
  * Takes a copy of a 32-byte data key.

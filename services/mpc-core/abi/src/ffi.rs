@@ -11,11 +11,12 @@ use std::sync::Once;
 use engine::Secret;
 use zeroize::Zeroize;
 
+use crate::passphrase;
 use crate::session::{AnySession, StartError};
 use crate::vault::Vault;
 
 /// `MPC_ABI_VERSION`.
-pub const MPC_ABI_VERSION: i32 = 2;
+pub const MPC_ABI_VERSION: i32 = 3;
 /// `MPC_MAX_INPUT`.
 pub const MPC_MAX_INPUT: usize = 4_194_304;
 /// `MPC_MAX_PRESIGNATURES`.
@@ -132,6 +133,41 @@ fn guarded(body: impl FnOnce() -> mpc_code) -> mpc_code {
 #[unsafe(no_mangle)]
 pub extern "C" fn mpc_abi_version() -> i32 {
     MPC_ABI_VERSION
+}
+
+/// Argon2id (RFC 9106) in memory that is wiped and given back.
+///
+/// # Safety
+/// The views are valid, `out` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_argon2id(
+    passphrase: mpc_view,
+    salt: mpc_view,
+    memory_kib: u32,
+    passes: u32,
+    lanes: u32,
+    out: *mut mpc_buffer,
+) -> mpc_code {
+    if out.is_null() {
+        return MPC_INVALID_ARGUMENT;
+    }
+    // SAFETY: `out` is writable by contract.
+    unsafe { out.write(mpc_buffer::EMPTY) };
+    guarded(|| {
+        // SAFETY: valid views by contract.
+        let (Some(passphrase), Some(salt)) = (unsafe { (passphrase.bytes(), salt.bytes()) }) else {
+            return MPC_INVALID_ARGUMENT;
+        };
+        match passphrase::argon2id(passphrase, salt, memory_kib, passes, lanes) {
+            Ok(key) => {
+                // SAFETY: `out` is writable by contract.
+                unsafe { out.write(mpc_buffer::from_vec(key)) };
+                MPC_OK
+            }
+            Err(passphrase::Refused::Argument) => MPC_INVALID_ARGUMENT,
+            Err(passphrase::Refused::Memory) => MPC_INTERNAL,
+        }
+    })
 }
 
 /// Takes a copy of a 32-byte data key.

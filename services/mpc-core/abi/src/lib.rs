@@ -8,6 +8,7 @@ mod ffi;
 mod frost;
 mod inputs;
 mod os_rng;
+mod passphrase;
 pub mod proto;
 mod session;
 mod vault;

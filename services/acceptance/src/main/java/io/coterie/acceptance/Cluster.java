@@ -66,7 +66,7 @@ public final class Cluster implements AutoCloseable {
   private static final Service.Program COORDINATOR =
       new Service.Program(CoordinatorApplication::start, CoordinatorApplication.class, "160m");
   private static final Service.Program SIGNER =
-      new Service.Program(SignerApplication::start, SignerApplication.class, "176m");
+      new Service.Program(SignerApplication::start, SignerApplication.class, "96m");
 
   private final Builder plan;
   private final Path folder;

@@ -29,7 +29,7 @@ public final class Service implements AutoCloseable {
    *
    * @param inJvm {@code XApplication::start}
    * @param main the class with the {@code main} method
-   * @param heap {@code -Xmx} of a process, for example {@code 176m}
+   * @param heap {@code -Xmx} of a process, for example {@code 96m}
    */
   record Program(
       Function<String[], ConfigurableApplicationContext> inJvm, Class<?> main, String heap) {}

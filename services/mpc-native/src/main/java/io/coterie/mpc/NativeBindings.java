@@ -24,7 +24,7 @@ import java.util.TreeMap;
  */
 final class NativeBindings {
   /** {@code MPC_ABI_VERSION}. */
-  static final int ABI_VERSION = 2;
+  static final int ABI_VERSION = 3;
 
   /** {@code MPC_MAX_INPUT}, bytes. */
   static final int MAX_INPUT = 4_194_304;
@@ -45,6 +45,10 @@ final class NativeBindings {
       new TreeMap<>(
           Map.ofEntries(
               Map.entry("mpc_abi_version", FunctionDescriptor.of(JAVA_INT)),
+              Map.entry(
+                  "mpc_argon2id",
+                  FunctionDescriptor.of(
+                      JAVA_INT, VIEW, VIEW, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS)),
               Map.entry("mpc_vault_open", FunctionDescriptor.of(JAVA_INT, VIEW, ADDRESS)),
               Map.entry("mpc_vault_free", FunctionDescriptor.ofVoid(ADDRESS)),
               Map.entry(
@@ -67,6 +71,7 @@ final class NativeBindings {
               Map.entry("mpc_session_free", FunctionDescriptor.ofVoid(ADDRESS)),
               Map.entry("mpc_buffer_free", FunctionDescriptor.ofVoid(ADDRESS))));
 
+  private final MethodHandle argon2id;
   private final MethodHandle vaultOpen;
   private final MethodHandle vaultFree;
   private final MethodHandle vaultSeal;
@@ -89,6 +94,7 @@ final class NativeBindings {
       throw new IllegalStateException(
           "the native core has interface version " + version + ", needed is " + ABI_VERSION);
     }
+    argon2id = handle(library, "mpc_argon2id");
     vaultOpen = handle(library, "mpc_vault_open");
     vaultFree = handle(library, "mpc_vault_free");
     vaultSeal = handle(library, "mpc_vault_seal");
@@ -117,6 +123,20 @@ final class NativeBindings {
   private static int abiVersion(MethodHandle function) {
     try {
       return (int) function.invokeExact();
+    } catch (Throwable e) {
+      throw cannotHappen(e);
+    }
+  }
+
+  int argon2id(
+      MemorySegment passphrase,
+      MemorySegment salt,
+      int memoryKib,
+      int passes,
+      int lanes,
+      MemorySegment out) {
+    try {
+      return (int) argon2id.invokeExact(passphrase, salt, memoryKib, passes, lanes, out);
     } catch (Throwable e) {
       throw cannotHappen(e);
     }

@@ -57,6 +57,30 @@ public final class NativeMpcCore implements MpcCore {
     return rescued.get();
   }
 
+  /**
+   * Argon2id (RFC 9106, version 0x13) in memory of the core, which is wiped and given back to the
+   * system before this returns: on the heap of the JVM it would stay.
+   *
+   * @param passphrase any bytes; not changed
+   * @param salt 8 to 64 bytes
+   * @param memoryKib memory in KiB, 8 for each lane to 262144
+   * @param passes over that memory, 1 to 64
+   * @param lanes independent parts of it, 1 to 16
+   * @return 32 bytes, secret; the caller zeroes them
+   * @throws MpcException with INVALID_ARGUMENT, or INTERNAL if there is not so much memory
+   */
+  public byte[] argon2id(byte[] passphrase, byte[] salt, int memoryKib, int passes, int lanes) {
+    try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
+      MemorySegment out = call.bufferOut();
+      int code =
+          bindings.argon2id(call.view(passphrase), call.view(salt), memoryKib, passes, lanes, out);
+      if (code != NativeBindings.OK) {
+        throw NativeBindings.failure(code, "");
+      }
+      return NativeBindings.Call.bytes(out);
+    }
+  }
+
   @Override
   public Vault openVault(byte[] dataKey) {
     try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {

@@ -14,6 +14,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.stream.IntStream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.bouncycastle.crypto.generators.Argon2BytesGenerator;
+import org.bouncycastle.crypto.params.Argon2Parameters;
 import org.junit.jupiter.api.Test;
 
 class NativeVaultTest {
@@ -40,6 +42,45 @@ class NativeVaultTest {
       Arrays.fill(wrong, (byte) 7);
       assertFails(MpcException.Reason.INVALID_ARGUMENT, () -> CORE.openVault(wrong));
       assertThat(wrong).doesNotContain(7);
+    }
+  }
+
+  /** Bouncy Castle computes the same, which has the vectors of RFC 9106 among its own tests. */
+  @Test
+  void argon2id_is_that_of_another_implementation_and_refuses_what_is_out_of_range() {
+    for (int[] cost : new int[][] {{64, 1, 1}, {128, 3, 4}, {64 * 1024, 3, 4}}) {
+      byte[] expected = new byte[32];
+      Argon2BytesGenerator argon2 = new Argon2BytesGenerator();
+      argon2.init(
+          new Argon2Parameters.Builder(Argon2Parameters.ARGON2_id)
+              .withMemoryAsKB(cost[0])
+              .withIterations(cost[1])
+              .withParallelism(cost[2])
+              .withSalt(key(3))
+              .build());
+      argon2.generateBytes(key(4), expected);
+      assertThat(CORE.argon2id(key(4), key(3), cost[0], cost[1], cost[2])).isEqualTo(expected);
+    }
+    for (int[] bad :
+        new int[][] {
+          {7, 1, 1},
+          {31, 1, 4},
+          {64, 0, 1},
+          {64, 1, 0},
+          {64, 65, 1},
+          {1024, 1, 17},
+          {-1, 1, 1},
+          {64, -1, 1},
+          {262_145, 1, 1}
+        }) {
+      assertFails(
+          MpcException.Reason.INVALID_ARGUMENT,
+          () -> CORE.argon2id(key(4), key(3), bad[0], bad[1], bad[2]));
+    }
+    for (int salt : new int[] {0, 7, 65}) {
+      assertFails(
+          MpcException.Reason.INVALID_ARGUMENT,
+          () -> CORE.argon2id(key(4), new byte[salt], 64, 1, 1));
     }
   }
 

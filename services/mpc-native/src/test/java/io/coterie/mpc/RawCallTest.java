@@ -73,6 +73,20 @@ class RawCallTest {
   }
 
   @Test
+  void argon2id() {
+    MemorySegment good = view(new byte[16]);
+    assertThat(bindings.argon2id(good, good, 64, 1, 1, NULL)).isEqualTo(INVALID_ARGUMENT);
+    for (MemorySegment bad : badViews()) {
+      for (boolean salt : new boolean[] {false, true}) {
+        MemorySegment out = dirty();
+        assertThat(bindings.argon2id(salt ? good : bad, salt ? bad : good, 64, 1, 1, out))
+            .isEqualTo(INVALID_ARGUMENT);
+        assertThat(isCleared(out)).isTrue();
+      }
+    }
+  }
+
+  @Test
   void vault_open() {
     assertThat(bindings.vaultOpen(view(new byte[32]), NULL)).isEqualTo(INVALID_ARGUMENT);
     for (MemorySegment bad : badViews()) {

@@ -211,7 +211,7 @@ class CoordinatorConfiguration {
     CoordinatorProperties.Channel channel = properties.channel();
     PassphraseDataKeySource dataKey =
         new PassphraseDataKeySource(
-            properties.dataFolder().resolve("data.key"), properties.unseal().passphraseFile());
+            properties.dataFolder().resolve("data.key"), properties.unseal().passphraseFile(), NativeMpcCore.load()::argon2id);
     if (!dataKey.exists()) {
       dataKey.create(random, PassphraseDataKeySource.Cost.STANDARD);
     }

@@ -18,8 +18,6 @@ import javax.crypto.AEADBadTagException;
 import javax.crypto.Cipher;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
-import org.bouncycastle.crypto.generators.Argon2BytesGenerator;
-import org.bouncycastle.crypto.params.Argon2Parameters;
 
 /**
  * A random data key in a file, wrapped under a passphrase: Argon2id (RFC 9106) makes the wrapping
@@ -70,18 +68,34 @@ public final class PassphraseDataKeySource implements DataKeySource {
     }
   }
 
+  /** Argon2id, RFC 9106, version 0x13, without secret key and associated data. */
+  @FunctionalInterface
+  public interface Argon2id {
+    /**
+     * Derives a key.
+     *
+     * @param passphrase {@value #MIN_PASSPHRASE} to {@value #MAX_PASSPHRASE} bytes, not changed
+     * @param salt 16 bytes
+     * @return 32 bytes, a fresh array that the caller zeroes
+     */
+    byte[] derive(byte[] passphrase, byte[] salt, int memoryKib, int passes, int lanes);
+  }
+
   private final Path keyFile;
   private final Path passphraseFile;
+  private final Argon2id argon2id;
 
   /**
    * A source; reads nothing yet.
    *
    * @param keyFile the wrapped data key
    * @param passphraseFile the passphrase as bytes; one line end after it is not part of it
+   * @param argon2id should give its memory back: a heap that has grown by it stays that large
    */
-  public PassphraseDataKeySource(Path keyFile, Path passphraseFile) {
+  public PassphraseDataKeySource(Path keyFile, Path passphraseFile, Argon2id argon2id) {
     this.keyFile = keyFile;
     this.passphraseFile = passphraseFile;
+    this.argon2id = argon2id;
   }
 
   /** Whether {@link #create} was done. */
@@ -154,22 +168,13 @@ public final class PassphraseDataKeySource implements DataKeySource {
     }
   }
 
-  private static byte[] crypt(int mode, byte[] passphrase, byte[] header, Cost cost, byte[] input)
+  private byte[] crypt(int mode, byte[] passphrase, byte[] header, Cost cost, byte[] input)
       throws GeneralSecurityException {
     byte[] salt = Arrays.copyOfRange(header, HEADER - NONCE - SALT, HEADER - NONCE);
     byte[] nonce = Arrays.copyOfRange(header, HEADER - NONCE, HEADER);
-    byte[] wrappingKey = new byte[32];
+    byte[] wrappingKey =
+        argon2id.derive(passphrase, salt, cost.memoryKib(), cost.passes(), cost.lanes());
     try {
-      Argon2BytesGenerator argon2 = new Argon2BytesGenerator();
-      argon2.init(
-          new Argon2Parameters.Builder(Argon2Parameters.ARGON2_id)
-              .withVersion(Argon2Parameters.ARGON2_VERSION_13)
-              .withMemoryAsKB(cost.memoryKib())
-              .withIterations(cost.passes())
-              .withParallelism(cost.lanes())
-              .withSalt(salt)
-              .build());
-      argon2.generateBytes(passphrase, wrappingKey);
       Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
       cipher.init(
           mode, new SecretKeySpec(wrappingKey, "AES"), new GCMParameterSpec(TAG_BITS, nonce));

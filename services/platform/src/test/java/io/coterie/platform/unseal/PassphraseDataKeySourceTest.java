@@ -9,6 +9,8 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
 import java.util.Arrays;
+import org.bouncycastle.crypto.generators.Argon2BytesGenerator;
+import org.bouncycastle.crypto.params.Argon2Parameters;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -16,6 +18,21 @@ import org.junit.jupiter.api.io.TempDir;
 class PassphraseDataKeySourceTest {
   private static final PassphraseDataKeySource.Cost CHEAP =
       new PassphraseDataKeySource.Cost(64, 1, 1);
+  private static final PassphraseDataKeySource.Argon2id ARGON2ID =
+      (passphrase, salt, memoryKib, passes, lanes) -> {
+        Argon2BytesGenerator argon2 = new Argon2BytesGenerator();
+        argon2.init(
+            new Argon2Parameters.Builder(Argon2Parameters.ARGON2_id)
+                .withVersion(Argon2Parameters.ARGON2_VERSION_13)
+                .withMemoryAsKB(memoryKib)
+                .withIterations(passes)
+                .withParallelism(lanes)
+                .withSalt(salt)
+                .build());
+        byte[] key = new byte[32];
+        argon2.generateBytes(passphrase, key);
+        return key;
+      };
   private static final SecureRandom RANDOM = new SecureRandom();
 
   @TempDir Path folder;
@@ -28,7 +45,7 @@ class PassphraseDataKeySourceTest {
     keyFile = folder.resolve("data.key");
     passphraseFile = folder.resolve("passphrase");
     Files.writeString(passphraseFile, "correct horse battery");
-    source = new PassphraseDataKeySource(keyFile, passphraseFile);
+    source = new PassphraseDataKeySource(keyFile, passphraseFile, ARGON2ID);
   }
 
   @Test

@@ -121,8 +121,6 @@ final class Party implements SmartLifecycle, HealthIndicator {
       while (step()) {
         problem = "";
       }
-    } catch (HeapTooSmallException e) {
-      tell(phase + ": " + e.getMessage(), null);
     } catch (IOException | RuntimeException | Error e) {
       // An error too, for example a native library that does not load: it must be seen.
       tell(phase + ": " + e.getMessage(), e);
@@ -172,7 +170,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private void unseal() {
     // The key first: its source makes one only as long as there is nothing sealed under another.
     if (vault == null) {
-      byte[] dataKey = dataKey();
+      byte[] dataKey = dataKeys.dataKey();
       try {
         vault = core.get().openVault(dataKey);
       } finally {
@@ -190,27 +188,6 @@ final class Party implements SmartLifecycle, HealthIndicator {
     }
     sealedIdentity = identity.sealed();
     evidenceKey = identity.publicPart();
-  }
-
-  private byte[] dataKey() {
-    try {
-      return dataKeys.dataKey();
-    } catch (OutOfMemoryError e) {
-      // One large allocation that failed, and nothing else: the process goes on and says so.
-      throw new HeapTooSmallException(e);
-    }
-  }
-
-  /** What an operator has to change, in one line. */
-  private static final class HeapTooSmallException extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-
-    HeapTooSmallException(Throwable cause) {
-      super(
-          "the heap is too small to get the data key out of the passphrase (Argon2id needs 64 MiB at"
-              + " once); start this signer with -Xmx176m or more",
-          cause);
-    }
   }
 
   private void enrol() throws IOException {

@@ -113,7 +113,11 @@ public class SignerConfiguration {
   @Bean
   DataKeySource dataKeySource(SignerProperties properties) {
     PassphraseDataKeySource source =
-        new PassphraseDataKeySource(properties.keyFile(), properties.unseal().passphraseFile());
+        new PassphraseDataKeySource(
+            properties.keyFile(),
+            properties.unseal().passphraseFile(),
+            (passphrase, salt, memoryKib, passes, lanes) ->
+                NativeMpcCore.load().argon2id(passphrase, salt, memoryKib, passes, lanes));
     return () -> {
       // A party that has stored something needs the very key it was sealed under.
       if (!source.exists() && !Files.exists(properties.data().resolve(PartyStore.FILE))) {

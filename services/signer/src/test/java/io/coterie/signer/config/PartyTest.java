@@ -2,9 +2,6 @@ package io.coterie.signer.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.read.ListAppender;
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
@@ -33,7 +30,6 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.slf4j.LoggerFactory;
 import org.springframework.boot.health.contributor.Status;
 
 /** The start of a party, step by step, and what it keeps for the next one. */
@@ -173,34 +169,6 @@ class PartyTest {
     awaitPhase("READY");
     assertThat(access.enrolments.get()).isEqualTo(1);
     assertThat(access.entry.get()).isEqualTo(first);
-  }
-
-  @Test
-  void heap_that_is_too_small_is_one_clear_line() {
-    Logger logger = (Logger) LoggerFactory.getLogger(Party.class);
-    ListAppender<ILoggingEvent> lines = new ListAppender<>();
-    lines.start();
-    logger.addAppender(lines);
-    try {
-      DataKeySource before = dataKeys;
-      dataKeys =
-          () -> {
-            throw new OutOfMemoryError("Java heap space");
-          };
-      start();
-      Installation.until(
-          "it says what to do",
-          () -> String.valueOf(party.health().getDetails().get("problem")).contains("-Xmx176m"));
-      assertThat(party.health().getDetails()).containsEntry("phase", "SEALED");
-      assertThat(lines.list)
-          .filteredOn(line -> line.getFormattedMessage().contains("-Xmx176m"))
-          .singleElement()
-          .satisfies(line -> assertThat(line.getThrowableProxy()).isNull());
-      dataKeys = before;
-      awaitPhase("WAITING_FOR_ROSTER");
-    } finally {
-      logger.detachAppender(lines);
-    }
   }
 
   @Test
