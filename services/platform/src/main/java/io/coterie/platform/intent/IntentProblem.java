@@ -30,6 +30,9 @@ public enum IntentProblem {
       ErrorReason.INTENT_MALFORMED, "derivation_path has more than 10 numbers"),
   DERIVATION_PATH_HARDENED(
       ErrorReason.INTENT_MALFORMED, "derivation_path has a number of 2^31 or more"),
+  TAPROOT_NOT_ALLOWED(ErrorReason.INTENT_MALFORMED, "taproot must be absent for this scheme"),
+  TAPROOT_ROOT_LENGTH(
+      ErrorReason.INTENT_MALFORMED, "taproot.merkle_root is neither empty nor 32 bytes"),
   MESSAGE_MISSING(ErrorReason.INTENT_MALFORMED, "there is nothing to sign"),
   MESSAGE_TOO_LARGE(ErrorReason.REQUEST_TOO_LARGE, "what is to be signed has more than 64 KiB"),
   PAYLOAD_NOT_FOR_SCHEME(

@@ -144,6 +144,9 @@ public final class IntentVerifier {
       // A uint32: as an int, 2^31 and more are negative.
       require(number >= 0, IntentProblem.DERIVATION_PATH_HARDENED);
     }
+    require(tweaks(intent.getScheme()) || !intent.hasTaproot(), IntentProblem.TAPROOT_NOT_ALLOWED);
+    require(intent.getTaproot().getUnknownFields().isEmpty(), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
+    require(KeyTarget.of(intent).isWellFormed(), IntentProblem.TAPROOT_ROOT_LENGTH);
     PayloadKind kind =
         PayloadKind.of(intent)
             .orElseThrow(() -> new IntentException(IntentProblem.MESSAGE_MISSING));
@@ -196,9 +199,14 @@ public final class IntentVerifier {
   /** Whether keys of a scheme have children. */
   private static boolean derives(Scheme scheme) {
     return switch (scheme) {
-      case SCHEME_ECDSA_SECP256K1 -> true;
-      case SCHEME_BLS12381, SCHEME_UNSPECIFIED, UNRECOGNIZED -> false;
+      case SCHEME_ECDSA_SECP256K1, SCHEME_BIP340_SECP256K1 -> true;
+      case SCHEME_BLS12381, SCHEME_ED25519, SCHEME_UNSPECIFIED, UNRECOGNIZED -> false;
     };
+  }
+
+  /** Whether keys of a scheme have Taproot output keys. */
+  private static boolean tweaks(Scheme scheme) {
+    return scheme == Scheme.SCHEME_BIP340_SECP256K1;
   }
 
   private static void checkCommon(

@@ -5,26 +5,29 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.util.Arrays;
 import java.util.Optional;
+import java.util.Set;
 
 /** What a signing intent asks to have signed: the member of its {@code payload} that is set. */
 public enum PayloadKind {
   /** Signed as it is; the scheme hashes it. */
-  MESSAGE("message"),
+  MESSAGE("message", Scheme.SCHEME_BLS12381, Scheme.SCHEME_ED25519),
   /** 32 bytes that nobody can look behind. */
-  DIGEST("digest"),
+  DIGEST("digest", Scheme.SCHEME_ECDSA_SECP256K1, Scheme.SCHEME_BIP340_SECP256K1),
   /** An unsigned transaction: legacy with EIP-155, EIP-2930 or EIP-1559. */
-  ETHEREUM_TRANSACTION("ethereum-transaction"),
+  ETHEREUM_TRANSACTION("ethereum-transaction", Scheme.SCHEME_ECDSA_SECP256K1),
   /** EIP-191, version 0x45: {@code personal_sign}. */
-  ETHEREUM_MESSAGE("ethereum-message"),
+  ETHEREUM_MESSAGE("ethereum-message", Scheme.SCHEME_ECDSA_SECP256K1),
   /** EIP-712: {@code eth_signTypedData_v4}. */
-  ETHEREUM_TYPED_DATA("ethereum-typed-data"),
+  ETHEREUM_TYPED_DATA("ethereum-typed-data", Scheme.SCHEME_ECDSA_SECP256K1),
   /** One P2WPKH input of a PSBT (BIP-174), signed after BIP-143. */
-  BITCOIN_INPUT("bitcoin-input");
+  BITCOIN_INPUT("bitcoin-input", Scheme.SCHEME_ECDSA_SECP256K1);
 
   private final String label;
+  private final Set<Scheme> schemes;
 
-  PayloadKind(String label) {
+  PayloadKind(String label, Scheme... schemes) {
     this.label = label;
+    this.schemes = Set.of(schemes);
   }
 
   /** The stable name: in configuration, in audit records and in {@code DecodedPayload.kind}. */
@@ -52,11 +55,7 @@ public enum PayloadKind {
 
   /** Whether keys of a scheme sign it. */
   public boolean fits(Scheme scheme) {
-    return switch (scheme) {
-      case SCHEME_BLS12381 -> this == MESSAGE;
-      case SCHEME_ECDSA_SECP256K1 -> this != MESSAGE;
-      case SCHEME_UNSPECIFIED, UNRECOGNIZED -> false;
-    };
+    return schemes.contains(scheme);
   }
 
   /** The bytes that are to be decoded; of typed data its UTF-8. */

@@ -98,6 +98,11 @@ public sealed interface VerifiedIntent {
       return intent.getDerivationPathList();
     }
 
+    /** Which key signs: the descendant at {@link #derivationPath}, or its Taproot output key. */
+    public KeyTarget target() {
+      return KeyTarget.of(intent);
+    }
+
     /** Without the message: it belongs to the requester and not into logs. */
     @Override
     public String toString() {

@@ -18,7 +18,7 @@ public final class Payloads {
    * @param intent of a {@link io.coterie.platform.intent.VerifiedIntent.Signing}: its sizes have
    *     been checked and its payload fits its scheme
    * @param publicKey the key that will sign: the key's own, or its child at the intent's derivation
-   *     path (ECDSA: 33 bytes, compressed)
+   *     path, or its Taproot output key (ECDSA: 33 bytes, compressed; Ed25519, BIP-340: 32 bytes)
    * @throws IntentException if the payload is not what it claims to be, or is not for this key
    */
   public static DecodedPayload decode(SigningIntent intent, ByteString publicKey)

@@ -15,6 +15,7 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TaprootOutput;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.security.AlgorithmParameters;
@@ -483,6 +484,63 @@ class IntentVerifierTest {
   @ParameterizedTest(name = "{0}")
   @MethodSource("malformedEcdsaIntents")
   void refuses_malformed_ecdsa_intent(String name, SigningIntent intent, IntentProblem problem) {
+    assertRefused(WALLET_A.sign(intent), problem);
+  }
+
+  private static SigningIntent.Builder bip340() {
+    return ecdsa().setScheme(Scheme.SCHEME_BIP340_SECP256K1);
+  }
+
+  private static TaprootOutput.Builder output(int rootBytes) {
+    return TaprootOutput.newBuilder().setMerkleRoot(ByteString.copyFrom(new byte[rootBytes]));
+  }
+
+  /** Which key signs is in the intent, whole. */
+  @Test
+  void names_the_key_that_signs() throws Exception {
+    List<Integer> path = List.of(86, 0);
+    assertThat(target(bip340())).isEqualTo(KeyTarget.SELF);
+    assertThat(target(bip340().addAllDerivationPath(path))).isEqualTo(KeyTarget.at(path));
+    for (int bytes : new int[] {0, KeyTarget.MERKLE_ROOT_BYTES}) {
+      assertThat(target(bip340().addAllDerivationPath(path).setTaproot(output(bytes))))
+          .isEqualTo(new KeyTarget(path, Optional.of(ByteString.copyFrom(new byte[bytes]))));
+    }
+    assertThat(target(signing().setScheme(Scheme.SCHEME_ED25519))).isEqualTo(KeyTarget.SELF);
+  }
+
+  private static KeyTarget target(SigningIntent.Builder intent) throws Exception {
+    return ((VerifiedIntent.Signing)
+            IntentVerifier.verify(WALLET_A.sign(intent.build()), REQUESTERS))
+        .target();
+  }
+
+  static Stream<Arguments> malformedSchnorrIntents() {
+    ByteString bytes = ByteString.copyFromUtf8("x");
+    SigningIntent.Builder ed25519 = signing().setScheme(Scheme.SCHEME_ED25519);
+    return Stream.of(
+        Arguments.of(bip340().setTaproot(output(31)).build(), IntentProblem.TAPROOT_ROOT_LENGTH),
+        Arguments.of(bip340().setTaproot(output(33)).build(), IntentProblem.TAPROOT_ROOT_LENGTH),
+        Arguments.of(
+            bip340().setTaproot(output(0).setUnknownFields(unknownField())).build(),
+            IntentProblem.PAYLOAD_UNKNOWN_FIELD),
+        Arguments.of(bip340().setMessage(bytes).build(), IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
+        Arguments.of(bip340().setDigest(bytes).build(), IntentProblem.DIGEST_LENGTH),
+        Arguments.of(
+            bip340().setEthereumMessage(bytes).build(), IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
+        Arguments.of(
+            ed25519.clone().setTaproot(output(0)).build(), IntentProblem.TAPROOT_NOT_ALLOWED),
+        Arguments.of(
+            ed25519.clone().addDerivationPath(0).build(),
+            IntentProblem.DERIVATION_PATH_NOT_ALLOWED),
+        Arguments.of(
+            ed25519.clone().setDigest(ByteString.copyFrom(new byte[32])).build(),
+            IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
+        Arguments.of(ecdsa().setTaproot(output(0)).build(), IntentProblem.TAPROOT_NOT_ALLOWED));
+  }
+
+  @ParameterizedTest
+  @MethodSource("malformedSchnorrIntents")
+  void refuses_malformed_schnorr_intent(SigningIntent intent, IntentProblem problem) {
     assertRefused(WALLET_A.sign(intent), problem);
   }
 

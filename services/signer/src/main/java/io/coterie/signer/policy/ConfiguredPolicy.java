@@ -64,6 +64,8 @@ public final class ConfiguredPolicy implements PolicyGate {
           DERIVATION_PATH_NOT_ALLOWED,
           DERIVATION_PATH_TOO_LONG,
           DERIVATION_PATH_HARDENED,
+          TAPROOT_NOT_ALLOWED,
+          TAPROOT_ROOT_LENGTH,
           PAYLOAD_NOT_FOR_SCHEME,
           DIGEST_LENGTH,
           EPOCH_OUT_OF_RANGE,

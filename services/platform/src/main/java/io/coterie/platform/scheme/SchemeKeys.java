@@ -1,0 +1,90 @@
+package io.coterie.platform.scheme;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.platform.intent.KeyTarget;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
+import java.util.Arrays;
+import java.util.Optional;
+
+/** The public keys of each scheme, from what the core says of a key to what verifiers use. */
+public enum SchemeKeys {
+  /** One key, 48 bytes. */
+  BLS12381(Scheme.SCHEME_BLS12381, Family.SINGLE),
+  /** 33 bytes, with descendants. */
+  ECDSA_SECP256K1(Scheme.SCHEME_ECDSA_SECP256K1, Family.TREE),
+  /** One key, 32 bytes. */
+  ED25519(Scheme.SCHEME_ED25519, Family.SINGLE),
+  /** 32 bytes without the parity, with descendants and their output keys. */
+  BIP340_SECP256K1(Scheme.SCHEME_BIP340_SECP256K1, Family.TAPROOT);
+
+  private enum Family {
+    SINGLE,
+    TREE,
+    TAPROOT
+  }
+
+  private final Scheme scheme;
+  private final Family family;
+
+  SchemeKeys(Scheme scheme, Family family) {
+    this.scheme = scheme;
+    this.family = family;
+  }
+
+  /**
+   * The keys of a scheme.
+   *
+   * @throws IllegalArgumentException for a scheme that no intent can name
+   */
+  public static SchemeKeys of(Scheme scheme) {
+    return Arrays.stream(values())
+        .filter(keys -> keys.scheme == scheme)
+        .findFirst()
+        .orElseThrow(() -> new IllegalArgumentException("no keys of " + scheme));
+  }
+
+  /**
+   * The key that signatures for a target verify under, in the scheme's standard encoding.
+   *
+   * @param key as the core made it
+   * @throws IllegalArgumentException if the scheme has no such target, or it is one of those that
+   *     do not exist (one in 2^127)
+   */
+  public ByteString verifyingKey(KeyPublic key, KeyTarget target) {
+    if (target.taproot().isPresent() && family != Family.TAPROOT) {
+      throw new IllegalArgumentException("keys of " + scheme + " have no output keys");
+    }
+    return switch (family) {
+      case SINGLE -> {
+        if (!target.path().isEmpty()) {
+          throw new IllegalArgumentException("keys of " + scheme + " have no descendants");
+        }
+        yield key.getPublicKey();
+      }
+      case TREE -> descendant(key, target);
+      case TAPROOT -> {
+        ByteString internal = TaprootKey.xOnly(descendant(key, target));
+        yield target.taproot().isPresent()
+            ? TaprootKey.output(internal, target.taproot().get())
+            : internal;
+      }
+    };
+  }
+
+  private static ByteString descendant(KeyPublic key, KeyTarget target) {
+    return target.path().isEmpty()
+        ? key.getPublicKey()
+        : ExtendedPublicKey.of(key.getPublicKey(), key.getChainCode())
+            .derive(target.path())
+            .publicKey();
+  }
+
+  /** The serialised form from which anyone can derive descendants; empty if there are none. */
+  public Optional<String> xpub(KeyPublic key) {
+    return family == Family.SINGLE
+        ? Optional.empty()
+        : Optional.of(ExtendedPublicKey.of(key.getPublicKey(), key.getChainCode()).xpub());
+  }
+}
