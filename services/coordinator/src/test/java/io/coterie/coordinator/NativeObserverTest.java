@@ -17,9 +17,14 @@ import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.coordinator.custody.PresignaturePool;
+import io.coterie.coordinator.session.ResultVerifier;
+import io.coterie.coordinator.session.Signature;
+import io.coterie.coordinator.verification.Bip340Verifier;
+import io.coterie.coordinator.verification.Ed25519Verifier;
 import io.coterie.mpc.MpcSession;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.mpc.Vault;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
@@ -31,6 +36,7 @@ import io.coterie.proto.custody.v1.RefreshKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TaprootOutput;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -45,6 +51,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Random;
 import java.util.Set;
 import java.util.UUID;
@@ -132,20 +139,7 @@ class NativeObserverTest {
       }
 
       // The other parties' shares, so that nothing of the old epoch can be used by accident.
-      Key refreshed =
-          keys(client)
-              .refreshKey(
-                  RefreshKeyRequest.newBuilder()
-                      .setSignedIntent(
-                          installation.wallet.sign(
-                              RefreshIntent.newBuilder()
-                                  .setRequestId(UUID.randomUUID().toString())
-                                  .setKey("keys/real")
-                                  .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                                  .setEpoch(1)
-                                  .setNotAfter(inSeconds(120))
-                                  .build()))
-                      .build());
+      Key refreshed = refresh(installation, client, "real", Scheme.SCHEME_ECDSA_SECP256K1);
       assertThat(refreshed).isEqualTo(key.toBuilder().setEpoch(2).build());
       assertThat(signs(installation, client, intent("real", 3)).getPresigned()).isFalse();
       eventually(() -> pool.ready() >= 4);
@@ -156,6 +150,112 @@ class NativeObserverTest {
       assertThat(signs(installation, client, intent("real", 5)).getSigningSetList())
           .containsExactly("p2", "p3");
     }
+  }
+
+  @Test
+  void schnorr_keys_sign_by_rounds_and_with_presignatures_before_and_after_a_refresh()
+      throws Exception {
+    NativeMpcCore core = NativeMpcCore.load();
+    RealParties parties = new RealParties(core, 3);
+    try (TestInstallation installation =
+        new TestInstallation(
+            folder,
+            3,
+            parties::evidenceKey,
+            core,
+            "--coterie.coordinator.presignatures.target=2",
+            "--coterie.coordinator.presignatures.max-running=2")) {
+      for (int i = 1; i <= 3; i++) {
+        installation.parties.disconnect("p" + i);
+        parties.connect(installation.network, "p" + i);
+      }
+      installation.start();
+      ManagedChannel client = installation.backend();
+      PresignaturePool pool = installation.bean(PresignaturePool.class);
+      for (Scheme scheme : List.of(Scheme.SCHEME_ED25519, Scheme.SCHEME_BIP340_SECP256K1)) {
+        parties.forger = "";
+        String name = "real-" + scheme.getNumber();
+        Key key =
+            keys(client)
+                .createKey(
+                    createKey(
+                        installation.wallet.sign(
+                            keyIntent(name, 2, "p1", "p2", "p3").setScheme(scheme).build())));
+        assertThat(key.getPublicKey().size()).isEqualTo(32);
+        assertThat(key.getXpub().isEmpty()).isEqualTo(scheme == Scheme.SCHEME_ED25519);
+        for (SigningIntent.Builder intent : schnorrIntents(name, scheme)) {
+          int ready = pool.ready();
+          assertThat(signsSchnorr(installation, client, intent).getPresigned()).isFalse();
+          eventually(() -> pool.ready() > ready);
+          assertThat(signsSchnorr(installation, client, intent).getPresigned()).isTrue();
+        }
+        assertThat(refresh(installation, client, name, scheme))
+            .isEqualTo(key.toBuilder().setEpoch(2).build());
+        SigningIntent.Builder intent = schnorrIntents(name, scheme).getFirst();
+        assertThat(signsSchnorr(installation, client, intent).getPresigned()).isFalse();
+        eventually(() -> pool.ready() > 0);
+        assertThat(signsSchnorr(installation, client, intent).getPresigned()).isTrue();
+
+        // All of a signing set are needed: who signs something else is named and left out.
+        parties.forger = "p1";
+        Signing signing = signsSchnorr(installation, client, intent);
+        assertThat(signing.getSigningSetList()).containsExactly("p2", "p3");
+      }
+    }
+  }
+
+  /** One for each kind of key that signs. */
+  private static List<SigningIntent.Builder> schnorrIntents(String name, Scheme scheme) {
+    SigningIntent.Builder intent = signingIntent(name, "a message").setScheme(scheme);
+    if (scheme == Scheme.SCHEME_ED25519) {
+      return List.of(intent);
+    }
+    intent.setDigest(ByteString.fromHex("5a".repeat(31) + "00"));
+    TaprootOutput.Builder tree =
+        TaprootOutput.newBuilder().setMerkleRoot(ByteString.fromHex("77".repeat(32)));
+    return List.of(
+        intent.clone(),
+        intent.clone().addDerivationPath(7),
+        intent.clone().setTaproot(TaprootOutput.newBuilder()),
+        intent.clone().addDerivationPath(7).setTaproot(tree));
+  }
+
+  private static Signing signsSchnorr(
+      TestInstallation installation, ManagedChannel client, SigningIntent.Builder intent) {
+    Signing signing =
+        signing(client)
+            .sign(
+                sign(
+                    installation.wallet.sign(
+                        intent.setRequestId(UUID.randomUUID().toString()).build())));
+    ResultVerifier verifier =
+        intent.getScheme() == Scheme.SCHEME_ED25519 ? new Ed25519Verifier() : new Bip340Verifier();
+    assertThat(
+            verifier.verifies(
+                signing.getPublicKey(),
+                intent.hasDigest() ? intent.getDigest() : intent.getMessage(),
+                new Signature(signing.getSignature(), OptionalInt.empty())))
+        .isTrue();
+    assertThat(signing.getDigest()).isEqualTo(intent.getDigest());
+    assertThat(signing.hasRecoveryId() || !signing.getDerSignature().isEmpty()).isFalse();
+    return signing;
+  }
+
+  private static Key refresh(
+      TestInstallation installation, ManagedChannel client, String name, Scheme scheme) {
+    return keys(client)
+        .refreshKey(
+            RefreshKeyRequest.newBuilder()
+                .setSignedIntent(
+                    installation.wallet.sign(
+                        RefreshIntent.newBuilder()
+                            .setRequestId(UUID.randomUUID().toString())
+                            .setKey("keys/" + name)
+                            .setScheme(scheme)
+                            .setEpoch(1)
+                            .setNotAfter(inSeconds(120))
+                            .build()))
+                .build());
   }
 
   private static Signing signs(
@@ -209,7 +309,7 @@ class NativeObserverTest {
     private final Map<ByteString, ByteString> presignatures = new HashMap<>();
     private final Set<ByteString> ended = new HashSet<>();
     private final List<Early> early = new ArrayList<>();
-    private byte[] share = {};
+    private final Map<String, byte[]> shares = new HashMap<>();
 
     RealParty(RealParties all, Vault vault, Vault.SealedIdentity identity) {
       this.all = all;
@@ -263,8 +363,7 @@ class NativeObserverTest {
               .setSelf(channel.self().partyId())
               .setThreshold(order.getThreshold())
               .setKeyId(order.getKey())
-              .setEpoch(order.getEpoch())
-              .addAllDerivationPath(order.getDerivationPathList());
+              .setEpoch(order.getEpoch());
       for (int party : order.getSigningSetList()) {
         Member member = channel.roster().byPartyId(party).orElseThrow();
         config.addParties(
@@ -272,28 +371,23 @@ class NativeObserverTest {
                 .setId(party)
                 .setEvidenceKey(ByteString.copyFrom(member.evidenceKey())));
       }
-      byte[] shareIn = share;
-      switch (order.getProtocol()) {
-        case PROTOCOL_ID_BLS_KEYGEN_1, PROTOCOL_ID_ECDSA_KEYGEN_1 -> shareIn = new byte[0];
-        case PROTOCOL_ID_BLS_SIGN_1,
-            PROTOCOL_ID_ECDSA_SIGN_1,
-            PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1 -> {
-          SigningIntent intent = SigningIntent.parseFrom(order.getSignedIntent().getPayload());
-          ByteString payload = intent.hasDigest() ? intent.getDigest() : intent.getMessage();
-          config
-              .addAllDerivationPath(intent.getDerivationPathList())
-              .setPayload(
-                  channel.self().name().equals(all.forger)
-                      ? payload.substring(1).concat(payload.substring(0, 1))
-                      : payload);
-          if (!order.getPresignatureId().isEmpty()) {
-            config
-                .setPresignatureId(order.getPresignatureId())
-                .setSealedPresignature(presignatures.remove(order.getPresignatureId()));
-            shareIn = new byte[0];
-          }
-        }
-        default -> {}
+      byte[] shareIn = shares.getOrDefault(order.getKey(), new byte[0]);
+      if (order.getSignedIntent().getPayloadType().contains("signing-intent")) {
+        SigningIntent intent = SigningIntent.parseFrom(order.getSignedIntent().getPayload());
+        ByteString payload = intent.hasDigest() ? intent.getDigest() : intent.getMessage();
+        config.setPayload(
+            channel.self().name().equals(all.forger)
+                ? payload.substring(1).concat(payload.substring(0, 1))
+                : payload);
+        KeyTarget.of(intent).into(config);
+      } else {
+        KeyTarget.of(order).into(config);
+      }
+      if (!order.getPresignatureId().isEmpty()) {
+        config
+            .setPresignatureId(order.getPresignatureId())
+            .setSealedPresignature(presignatures.remove(order.getPresignatureId()));
+        shareIn = new byte[0];
       }
       return vault.start(config.build(), identity.sealed(), shareIn);
     }
@@ -328,7 +422,7 @@ class NativeObserverTest {
     private void done(SecureChannel channel, ByteString id, Done done) {
       Completed.Builder completed = Completed.newBuilder();
       if (!done.getSealedShare().isEmpty()) {
-        share = done.getSealedShare().toByteArray();
+        shares.put(done.getKeyPublic().getKeyId(), done.getSealedShare().toByteArray());
         completed.setKeyPublic(done.getKeyPublic());
       } else if (!done.getPresignatureId().isEmpty()) {
         presignatures.put(done.getPresignatureId(), done.getSealedPresignature());

@@ -4,11 +4,12 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import io.coterie.coordinator.custody.KeyRecord;
 import io.coterie.coordinator.custody.SigningRecord;
-import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
@@ -74,13 +75,11 @@ final class Resources {
     record.parties().forEach(p -> key.addParties(p.name()));
     KeyPublic keyPublic = record.keyPublic();
     if (keyPublic != null) {
-      key.setPublicKey(keyPublic.getPublicKey())
+      SchemeKeys keys = SchemeKeys.of(record.scheme());
+      key.setPublicKey(keys.verifyingKey(keyPublic, KeyTarget.SELF))
           .setProofOfPossession(keyPublic.getProofOfPossession())
           .setEpoch(keyPublic.getEpoch());
-      if (!keyPublic.getChainCode().isEmpty()) {
-        key.setXpub(
-            ExtendedPublicKey.of(keyPublic.getPublicKey(), keyPublic.getChainCode()).xpub());
-      }
+      keys.xpub(keyPublic).ifPresent(key::setXpub);
     }
     if (record.error() != null) {
       key.setError(record.error());

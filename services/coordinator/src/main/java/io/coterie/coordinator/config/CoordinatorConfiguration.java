@@ -33,8 +33,10 @@ import io.coterie.coordinator.storage.JdbcRefreshStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
 import io.coterie.coordinator.telemetry.CoordinatorAudit;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.coordinator.verification.Bip340Verifier;
 import io.coterie.coordinator.verification.BlstVerifier;
 import io.coterie.coordinator.verification.EcdsaVerifier;
+import io.coterie.coordinator.verification.Ed25519Verifier;
 import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.audit.AuditTrail;
@@ -196,7 +198,11 @@ class CoordinatorConfiguration {
             Scheme.SCHEME_BLS12381,
             new BlstVerifier(),
             Scheme.SCHEME_ECDSA_SECP256K1,
-            new EcdsaVerifier());
+            new EcdsaVerifier(),
+            Scheme.SCHEME_ED25519,
+            new Ed25519Verifier(),
+            Scheme.SCHEME_BIP340_SECP256K1,
+            new Bip340Verifier());
     return new Sessions(core, verifiers, health, cryptoPool, protocolMetrics, metrics, random);
   }
 
@@ -211,7 +217,9 @@ class CoordinatorConfiguration {
     CoordinatorProperties.Channel channel = properties.channel();
     PassphraseDataKeySource dataKey =
         new PassphraseDataKeySource(
-            properties.dataFolder().resolve("data.key"), properties.unseal().passphraseFile(), NativeMpcCore.load()::argon2id);
+            properties.dataFolder().resolve("data.key"),
+            properties.unseal().passphraseFile(),
+            NativeMpcCore.load()::argon2id);
     if (!dataKey.exists()) {
       dataKey.create(random, PassphraseDataKeySource.Cost.STANDARD);
     }

@@ -177,7 +177,7 @@ public final class PresignatureMaker {
           sessions.start(
               channel,
               new SessionPlan(
-                  new SessionPlan.Work.Presign(combination.derivationPath()),
+                  new SessionPlan.Work.Presign(combination.target()),
                   key.get().scheme(),
                   combination.key(),
                   combination.epoch(),

@@ -3,6 +3,7 @@ package io.coterie.coordinator.custody;
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.session.SessionId;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.intent.KeyTarget;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -55,13 +56,11 @@ public final class PresignaturePool {
    * What a presignature is for; it is good for nothing else.
    *
    * @param signingSet party ids in ascending order
-   * @param derivationPath below the key
+   * @param target which key signs
    */
-  public record Combination(
-      String key, int epoch, List<Integer> signingSet, List<Integer> derivationPath) {
+  public record Combination(String key, int epoch, List<Integer> signingSet, KeyTarget target) {
     public Combination {
       signingSet = List.copyOf(signingSet);
-      derivationPath = List.copyOf(derivationPath);
     }
   }
 
@@ -93,9 +92,9 @@ public final class PresignaturePool {
     STOPPED
   }
 
-  private record Purpose(String key, int epoch, List<Integer> derivationPath) {
+  private record Purpose(String key, int epoch, KeyTarget target) {
     static Purpose of(Combination combination) {
-      return new Purpose(combination.key(), combination.epoch(), combination.derivationPath());
+      return new Purpose(combination.key(), combination.epoch(), combination.target());
     }
   }
 
@@ -165,13 +164,13 @@ public final class PresignaturePool {
    * @param usable whether that signing set would do now
    */
   synchronized Optional<Presignature> take(
-      String key, int epoch, List<Integer> derivationPath, Predicate<List<Integer>> usable) {
+      String key, int epoch, KeyTarget target, Predicate<List<Integer>> usable) {
     if (limits.target() == 0) {
       return Optional.empty();
     }
     expire();
     Optional<Shelf> fullest =
-        shelves.getOrDefault(new Purpose(key, epoch, derivationPath), Map.of()).values().stream()
+        shelves.getOrDefault(new Purpose(key, epoch, target), Map.of()).values().stream()
             .filter(s -> !s.ready.isEmpty() && usable.test(s.combination.signingSet()))
             .max(Comparator.comparingInt(s -> s.ready.size()));
     if (fullest.isEmpty()) {

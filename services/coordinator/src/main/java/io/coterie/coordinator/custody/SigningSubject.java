@@ -2,16 +2,14 @@ package io.coterie.coordinator.custody;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.session.ToSign;
-import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.intent.IntentException;
-import io.coterie.platform.intent.PayloadKind;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.Payloads;
-import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.custody.v1.DecodedPayload;
-import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -30,8 +28,8 @@ record SigningSubject(ToSign toSign, @Nullable ByteString digest, DecodedPayload
    * @throws CustodyException saying what is wrong with the payload
    */
   static SigningSubject of(VerifiedIntent.Signing intent, KeyRecord key) {
-    ByteString publicKey =
-        publicKey(Objects.requireNonNull(key.keyPublic()), intent.derivationPath(), key.name());
+    KeyTarget target = intent.target();
+    ByteString publicKey = publicKey(key, target);
     io.coterie.platform.payload.DecodedPayload decoded;
     try {
       decoded = Payloads.decode(intent.intent(), publicKey);
@@ -39,20 +37,18 @@ record SigningSubject(ToSign toSign, @Nullable ByteString digest, DecodedPayload
       throw e.toCustodyException();
     }
     return new SigningSubject(
-        new ToSign(decoded.toSign(), publicKey, intent.derivationPath()),
-        decoded.kind() == PayloadKind.MESSAGE ? null : decoded.toSign(),
+        new ToSign(decoded.toSign(), publicKey, target),
+        SchemeKeys.of(key.scheme()).signsDigests() ? decoded.toSign() : null,
         decoded.toProto());
   }
 
-  private static ByteString publicKey(KeyPublic key, List<Integer> path, String name) {
-    if (path.isEmpty()) {
-      return key.getPublicKey();
-    }
+  private static ByteString publicKey(KeyRecord key, KeyTarget target) {
     try {
-      return ExtendedPublicKey.of(key.getPublicKey(), key.getChainCode()).derive(path).publicKey();
+      return SchemeKeys.of(key.scheme())
+          .verifyingKey(Objects.requireNonNull(key.keyPublic()), target);
     } catch (IllegalArgumentException e) {
-      // The key's own data were checked when it was made.
-      throw Trouble.of(ErrorReason.PAYLOAD_INVALID, name).toException();
+      // The key's own data were checked when it was made, and the target with the intent.
+      throw Trouble.of(ErrorReason.PAYLOAD_INVALID, key.name()).toException();
     }
   }
 }

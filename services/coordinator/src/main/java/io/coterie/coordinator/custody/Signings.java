@@ -448,10 +448,7 @@ public final class Signings {
               .map(Member::partyId)
               .collect(Collectors.toSet());
       return presignatures.take(
-          intent.key(),
-          keyPublic.getEpoch(),
-          subject.toSign().derivationPath(),
-          usable::containsAll);
+          intent.key(), keyPublic.getEpoch(), subject.toSign().target(), usable::containsAll);
     }
 
     /**
@@ -562,7 +559,7 @@ public final class Signings {
           intent.key(),
           keyPublic.getEpoch(),
           parties.stream().map(Member::partyId).toList(),
-          subject.toSign().derivationPath());
+          subject.toSign().target());
     }
 
     private void blame(Set<Integer> parties, List<Member> asked) {

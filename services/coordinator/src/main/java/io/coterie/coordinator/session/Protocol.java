@@ -20,7 +20,28 @@ public enum Protocol {
       Scheme.SCHEME_ECDSA_SECP256K1,
       Operation.SIGN_PRESIGNED),
   ECDSA_REFRESH(
-      ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.REFRESH);
+      ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.REFRESH),
+  ED25519_KEYGEN(ProtocolId.PROTOCOL_ID_ED25519_KEYGEN_1, Scheme.SCHEME_ED25519, Operation.KEYGEN),
+  ED25519_SIGN(ProtocolId.PROTOCOL_ID_ED25519_SIGN_1, Scheme.SCHEME_ED25519, Operation.SIGN),
+  ED25519_PRESIGN(
+      ProtocolId.PROTOCOL_ID_ED25519_PRESIGN_1, Scheme.SCHEME_ED25519, Operation.PRESIGN),
+  ED25519_SIGN_PRESIGNED(
+      ProtocolId.PROTOCOL_ID_ED25519_SIGN_PRESIGNED_1,
+      Scheme.SCHEME_ED25519,
+      Operation.SIGN_PRESIGNED),
+  ED25519_REFRESH(
+      ProtocolId.PROTOCOL_ID_ED25519_REFRESH_1, Scheme.SCHEME_ED25519, Operation.REFRESH),
+  BIP340_KEYGEN(
+      ProtocolId.PROTOCOL_ID_BIP340_KEYGEN_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.KEYGEN),
+  BIP340_SIGN(ProtocolId.PROTOCOL_ID_BIP340_SIGN_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.SIGN),
+  BIP340_PRESIGN(
+      ProtocolId.PROTOCOL_ID_BIP340_PRESIGN_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.PRESIGN),
+  BIP340_SIGN_PRESIGNED(
+      ProtocolId.PROTOCOL_ID_BIP340_SIGN_PRESIGNED_1,
+      Scheme.SCHEME_BIP340_SECP256K1,
+      Operation.SIGN_PRESIGNED),
+  BIP340_REFRESH(
+      ProtocolId.PROTOCOL_ID_BIP340_REFRESH_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.REFRESH);
 
   /** What a protocol is for. */
   public enum Operation {
@@ -57,9 +78,9 @@ public enum Protocol {
     return id;
   }
 
-  /** Parties needed to sign, at least: a party on its own cannot run a protocol between pairs. */
+  /** Parties needed to sign, at least: all but BLS are protocols between several. */
   public int leastThreshold() {
-    return scheme == Scheme.SCHEME_ECDSA_SECP256K1 ? 2 : 1;
+    return scheme == Scheme.SCHEME_BLS12381 ? 1 : 2;
   }
 
   /** As in metrics and logs: {@code bls_sign_1}. */

@@ -3,6 +3,7 @@ package io.coterie.coordinator.session;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.coordinator.session.Protocol.Operation;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
@@ -54,13 +55,9 @@ public record SessionPlan(
     /**
      * Make a presignature.
      *
-     * @param derivationPath of the child key that it will be for
+     * @param target which key it will sign with
      */
-    record Presign(List<Integer> derivationPath) implements Work {
-      public Presign {
-        derivationPath = List.copyOf(derivationPath);
-      }
-
+    record Presign(KeyTarget target) implements Work {
       @Override
       public Operation operation() {
         return Operation.PRESIGN;

@@ -127,7 +127,7 @@ public final class Sessions {
           order.setPresignatureId(sign.presignature());
         }
       }
-      case Work.Presign presign -> order.addAllDerivationPath(presign.derivationPath());
+      case Work.Presign presign -> presign.target().into(order);
       case Work.Keygen keygen -> {}
       case Work.Refresh refresh -> {}
     }

@@ -72,8 +72,8 @@ public final class SigningSession extends Session {
                   .setKeyId(work.keyPublic().getKeyId())
                   .setEpoch(plan.epoch())
                   .setPayload(work.what().payload())
-                  .addAllDerivationPath(work.what().derivationPath())
                   .setKeyPublic(work.keyPublic());
+          work.what().target().into(config);
           if (work.presignature() != null) {
             config.setPresignatureId(work.presignature());
           }

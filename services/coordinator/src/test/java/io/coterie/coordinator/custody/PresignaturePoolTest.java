@@ -8,6 +8,7 @@ import io.coterie.coordinator.custody.PresignaturePool.Place;
 import io.coterie.coordinator.custody.PresignaturePool.Presignature;
 import io.coterie.coordinator.session.SessionId;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.intent.KeyTarget;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -43,7 +44,7 @@ class PresignaturePoolTest {
 
   private static Combination combination(
       String key, int epoch, List<Integer> set, Integer... path) {
-    return new Combination(key, epoch, set, List.of(path));
+    return new Combination(key, epoch, set, KeyTarget.at(List.of(path)));
   }
 
   private static final Combination A = combination("keys/a", 1, List.of(1, 2));
@@ -74,7 +75,7 @@ class PresignaturePoolTest {
   }
 
   private Optional<Presignature> take(Combination c) {
-    return pool.take(c.key(), c.epoch(), c.derivationPath(), set -> true);
+    return pool.take(c.key(), c.epoch(), c.target(), set -> true);
   }
 
   private double dropped(String reason) {
@@ -111,7 +112,7 @@ class PresignaturePoolTest {
     assertThat(take(B)).isEmpty();
     assertThat(take(combination("keys/a", 2, List.of(1, 2)))).isEmpty();
     assertThat(take(combination("keys/a", 1, List.of(1, 2), 0))).isEmpty();
-    assertThat(pool.take("keys/a", 1, List.of(), set -> set.contains(3))).isEmpty();
+    assertThat(pool.take("keys/a", 1, KeyTarget.SELF, set -> set.contains(3))).isEmpty();
     assertThat(take(A).orElseThrow().combination()).isEqualTo(A);
   }
 
@@ -123,7 +124,7 @@ class PresignaturePoolTest {
     pool.want(A13);
     fill();
     assertThat(take(A).orElseThrow().combination()).isEqualTo(A13);
-    assertThat(pool.take("keys/a", 1, List.of(), Set.of(1, 2)::containsAll).orElseThrow())
+    assertThat(pool.take("keys/a", 1, KeyTarget.SELF, Set.of(1, 2)::containsAll).orElseThrow())
         .extracting(Presignature::combination)
         .isEqualTo(A);
   }

@@ -16,6 +16,7 @@ import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.MpcException;
 import io.coterie.mpc.MpcSession;
 import io.coterie.mpc.Vault;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.telemetry.ProtocolMetrics;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.Abort;
@@ -196,7 +197,7 @@ class SessionsTest {
     return start(
         new SessionPlan.Work.Sign(
             new ToSign(
-                ByteString.copyFromUtf8("message"), key.keyPublic().getPublicKey(), List.of()),
+                ByteString.copyFromUtf8("message"), key.keyPublic().getPublicKey(), KeyTarget.SELF),
             key.keyPublic(),
             null),
         p1,
@@ -443,7 +444,11 @@ class SessionsTest {
 
   private Session presign() {
     return start(
-        new SessionPlan.Work.Presign(List.of(7)), Scheme.SCHEME_ECDSA_SECP256K1, null, p1, p2);
+        new SessionPlan.Work.Presign(KeyTarget.at(List.of(7))),
+        Scheme.SCHEME_ECDSA_SECP256K1,
+        null,
+        p1,
+        p2);
   }
 
   private static PartyMessage presigned(Session session, ByteString id) {

@@ -8,16 +8,19 @@ import io.coterie.proto.custody.v1.Scheme;
 import java.util.Arrays;
 import java.util.Optional;
 
-/** The public keys of each scheme, from what the core says of a key to what verifiers use. */
+/**
+ * What distinguishes the keys of the schemes: above all the way from what the core says of a key to
+ * what verifiers use.
+ */
 public enum SchemeKeys {
   /** One key, 48 bytes. */
-  BLS12381(Scheme.SCHEME_BLS12381, Family.SINGLE),
+  BLS12381(Scheme.SCHEME_BLS12381, Family.SINGLE, false),
   /** 33 bytes, with descendants. */
-  ECDSA_SECP256K1(Scheme.SCHEME_ECDSA_SECP256K1, Family.TREE),
+  ECDSA_SECP256K1(Scheme.SCHEME_ECDSA_SECP256K1, Family.TREE, true),
   /** One key, 32 bytes. */
-  ED25519(Scheme.SCHEME_ED25519, Family.SINGLE),
+  ED25519(Scheme.SCHEME_ED25519, Family.SINGLE, false),
   /** 32 bytes without the parity, with descendants and their output keys. */
-  BIP340_SECP256K1(Scheme.SCHEME_BIP340_SECP256K1, Family.TAPROOT);
+  BIP340_SECP256K1(Scheme.SCHEME_BIP340_SECP256K1, Family.TAPROOT, true);
 
   private enum Family {
     SINGLE,
@@ -27,10 +30,12 @@ public enum SchemeKeys {
 
   private final Scheme scheme;
   private final Family family;
+  private final boolean signsDigests;
 
-  SchemeKeys(Scheme scheme, Family family) {
+  SchemeKeys(Scheme scheme, Family family, boolean signsDigests) {
     this.scheme = scheme;
     this.family = family;
+    this.signsDigests = signsDigests;
   }
 
   /**
@@ -79,6 +84,11 @@ public enum SchemeKeys {
         : ExtendedPublicKey.of(key.getPublicKey(), key.getChainCode())
             .derive(target.path())
             .publicKey();
+  }
+
+  /** Whether what they sign is a digest of 32 bytes, and not a message that the scheme hashes. */
+  public boolean signsDigests() {
+    return signsDigests;
   }
 
   /** The serialised form from which anyone can derive descendants; empty if there are none. */

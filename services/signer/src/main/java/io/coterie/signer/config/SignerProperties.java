@@ -140,7 +140,8 @@ public record SignerProperties(
    * @param name what it writes into {@code keyid}
    * @param publicKeyFile PEM, Ed25519 or P-256
    * @param keys names or globs, for example {@code keys/treasury-*}
-   * @param schemes {@code bls12381}, {@code ecdsa-secp256k1}
+   * @param schemes {@code bls12381}, {@code ecdsa-secp256k1}, {@code ed25519}, {@code
+   *     bip340-secp256k1}
    * @param mayRefreshKeys as {@code mayCreateKeys} if not given
    * @param payloads labels of {@link PayloadKind}; all but {@code digest} if not given, because
    *     nobody can see what a digest says

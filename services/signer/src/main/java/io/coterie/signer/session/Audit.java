@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.DecodedPayload;
 import java.util.HexFormat;
 import java.util.Map;
@@ -111,9 +112,11 @@ final class Audit {
       fields.put("request_id", request.requestId());
       fields.put("intent_digest", hex(request.intentDigest()));
     }
-    if (!plan.derivationPath().isEmpty()) {
-      fields.put("derivation_path", Derivation.text(plan.derivationPath()));
+    KeyTarget target = plan.target();
+    if (!target.path().isEmpty()) {
+      fields.put("derivation_path", target.pathText());
     }
+    target.taproot().ifPresent(root -> fields.put("taproot_merkle_root", hex(root)));
     if (!plan.presignatureId().isEmpty()) {
       fields.put("presignature_id", hex(plan.presignatureId()));
     }

@@ -7,6 +7,7 @@ import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -73,6 +74,11 @@ final class OrderCheck {
         presigning || order.getDerivationPathCount() == 0,
         "the order has a derivation path, which belongs into the intent");
     require(
+        presigning || !order.hasTaproot(),
+        "the order has a Taproot tweak, which belongs into the intent");
+    require(
+        KeyTarget.of(order).isWellFormed(), "the root of the Taproot tweak does not have 32 bytes");
+    require(
         order.getDerivationPathCount() <= ExtendedPublicKey.MAX_DEPTH
             && order.getDerivationPathList().stream().allMatch(number -> number >= 0),
         "the derivation path is too long or hardened");
@@ -102,7 +108,7 @@ final class OrderCheck {
       throws RefusedException {
     Protocol protocol = Protocol.of(order.getProtocol()).orElseThrow(() -> malformed("protocol"));
     List<Member> parties = members(order);
-    List<Integer> path = order.getDerivationPathList();
+    KeyTarget target = KeyTarget.of(order);
     if (intent != null) {
       agree(order.getKey().equals(intent.key()), "the order and the intent name different keys");
       agree(
@@ -112,7 +118,7 @@ final class OrderCheck {
           agree(
               protocol.operation().signs(),
               "the intent asks for a signature, the protocol makes none");
-          path = signing.derivationPath();
+          target = signing.target();
         }
         case VerifiedIntent.KeyCreation creation -> {
           agree(
@@ -146,7 +152,7 @@ final class OrderCheck {
         order.getThreshold(),
         parties,
         intent == null ? null : SessionPlan.Request.of(intent),
-        path,
+        target,
         order.getPresignatureId(),
         end.isAfter(latest) ? latest : end);
   }

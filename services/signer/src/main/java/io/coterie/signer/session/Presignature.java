@@ -1,6 +1,7 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.KeyTarget;
 import java.util.List;
 
 /**
@@ -11,7 +12,7 @@ import java.util.List;
  * @param session the session that made it
  * @param epoch of the share it was made from
  * @param parties ids, ascending; all of them have to sign
- * @param derivationPath from the key to the one that signs
+ * @param target which key it signs with
  * @param coordinator roster name of the one that ordered it, and may order its use
  * @param sealed opens only in the vault that made it, once
  * @param madeNanos {@link System#nanoTime}
@@ -22,7 +23,7 @@ record Presignature(
     String key,
     int epoch,
     List<Integer> parties,
-    List<Integer> derivationPath,
+    KeyTarget target,
     String coordinator,
     ByteString sealed,
     long madeNanos) {
@@ -32,7 +33,7 @@ record Presignature(
     return key.equals(plan.key())
         && epoch == plan.epoch()
         && parties.equals(plan.partyIds())
-        && derivationPath.equals(plan.derivationPath())
+        && target.equals(plan.target())
         && coordinator.equals(orderedBy);
   }
 

@@ -7,6 +7,7 @@ import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.payload.Payloads;
+import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.Abort;
@@ -334,11 +335,21 @@ public final class SessionDriver implements AutoCloseable {
       throw new IllegalStateException("session " + plan.id() + " has nothing to sign");
     }
     try {
-      return Payloads.decode(
-          intent, Derivation.signingKey(share.keyPublic(), plan.derivationPath()));
+      return Payloads.decode(intent, verifyingKey(share, plan));
     } catch (IntentException e) {
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_BAD_PAYLOAD, "payload: " + e.problem().text());
+    }
+  }
+
+  /** The public key that signatures will verify under. */
+  private static ByteString verifyingKey(KeyShare share, SessionPlan plan) throws RefusedException {
+    try {
+      return SchemeKeys.of(share.scheme()).verifyingKey(share.keyPublic(), plan.target());
+    } catch (IllegalArgumentException e) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
+          "the key has no such descendant or output key: " + plan.target().pathText());
     }
   }
 
@@ -360,7 +371,7 @@ public final class SessionDriver implements AutoCloseable {
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
     }
-    Derivation.signingKey(share.keyPublic(), plan.derivationPath());
+    verifyingKey(share, plan);
     switch (presignatures.reserve(plan.key())) {
       case BUSY ->
           throw new RefusedException(
@@ -512,8 +523,8 @@ public final class SessionDriver implements AutoCloseable {
             .setThreshold(plan.threshold())
             .setKeyId(plan.key())
             .setEpoch(plan.epoch())
-            .setPayload(toSign)
-            .addAllDerivationPath(plan.derivationPath());
+            .setPayload(toSign);
+    plan.target().into(config);
     for (Member party : plan.parties()) {
       config.addParties(
           Party.newBuilder()
@@ -705,7 +716,7 @@ public final class SessionDriver implements AutoCloseable {
             plan.key(),
             plan.epoch(),
             plan.partyIds(),
-            plan.derivationPath(),
+            plan.target(),
             session.coordinator.name(),
             done.getSealedPresignature(),
             System.nanoTime());

@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.time.Instant;
@@ -13,8 +14,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param parties the signing set, or all parties of the key, in ascending order of party id
  * @param request who asked for it; absent for presigning, which nobody asks for
- * @param derivationPath from the key to the one that signs, from the intent; for presigning from
- *     the order
+ * @param target which key signs, from the intent; for presigning from the order
  * @param presignatureId 32 bytes; empty unless a presignature is to be used
  * @param deadline when this party gives up
  */
@@ -26,7 +26,7 @@ public record SessionPlan(
     int threshold,
     List<Member> parties,
     @Nullable Request request,
-    List<Integer> derivationPath,
+    KeyTarget target,
     ByteString presignatureId,
     Instant deadline) {
 
@@ -50,7 +50,6 @@ public record SessionPlan(
 
   public SessionPlan {
     parties = List.copyOf(parties);
-    derivationPath = List.copyOf(derivationPath);
   }
 
   /** The request of a session that somebody asked for. */
@@ -80,7 +79,7 @@ public record SessionPlan(
         threshold,
         parties,
         new Request(request.requester(), request.requestId(), request.intentDigest(), null),
-        derivationPath,
+        target,
         presignatureId,
         deadline);
   }
