@@ -5,9 +5,21 @@ import { createInterface } from 'node:readline';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { argv } from 'node:process';
+import { webcrypto } from 'node:crypto';
 import { bls12_381 } from '@noble/curves/bls12-381';
 import { secp256k1 } from '@noble/curves/secp256k1';
-import { Psbt, payments } from 'bitcoinjs-lib';
+import { address, getPublicKeyFromAddress } from '@solana/addresses';
+import { verifySignature } from '@solana/keys';
+import {
+  appendTransactionMessageInstruction,
+  compileTransactionMessage,
+  createTransactionMessage,
+  getCompiledTransactionMessageEncoder,
+  setTransactionMessageFeePayer,
+  setTransactionMessageLifetimeUsingBlockhash,
+} from '@solana/transaction-messages';
+import { assertIsFullySignedTransaction, getTransactionDecoder } from '@solana/transactions';
+import { Psbt, initEccLib, payments } from 'bitcoinjs-lib';
 import {
   HDNodeWallet,
   Signature,
@@ -16,6 +28,11 @@ import {
   verifyMessage,
   verifyTypedData,
 } from 'ethers';
+import * as tinySecp256k1 from 'tiny-secp256k1';
+
+initEccLib(tinySecp256k1);
+// Node.js 18 has it, but does not show it to everybody.
+globalThis.crypto ??= webcrypto;
 
 const SIGNATURE_SUITE = 'BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
 const PROOF_SUITE = 'BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
@@ -28,6 +45,7 @@ const named = (name) => {
 const NOBLE = named('@noble/curves');
 const ETHERS = named('ethers');
 const BITCOINJS = named('bitcoinjs-lib');
+const SOLANA = named('@solana/transactions');
 
 const bytes = (hex) => {
   if (typeof hex !== 'string' || !/^([0-9a-f]{2})*$/.test(hex)) throw new Error('not hex');
@@ -54,7 +72,40 @@ function blsCheck(signature, message, suite, publicKey) {
 const isSignature = (publicKey, digest, signature) =>
   secp256k1.verify(signature, digest, publicKey, { lowS: true, prehash: false });
 
-// Each returns [by, valid] or [by, valid, value]; what it throws makes the answer "not valid".
+// For bitcoinjs-lib, which asks about both: keys of Taproot have 32 bytes.
+const isBitcoinSignature = (publicKey, digest, signature) =>
+  publicKey.length === 32
+    ? tinySecp256k1.verifySchnorr(digest, publicKey, signature)
+    : isSignature(publicKey, digest, signature);
+
+// The output of a descendant of an extended public key, its x coordinate being Taproot's internal key; with at most one script.
+function taprootOutput({ xpub, path, script = '' }) {
+  const root = HDNodeWallet.fromExtendedKey(xpub);
+  const { publicKey } = path === '' ? root : root.derivePath(path);
+  const scriptTree = script === '' ? undefined : { output: bytes(script) };
+  return payments.p2tr({ internalPubkey: bytes(publicKey.slice(4)), scriptTree });
+}
+
+const SYSTEM_PROGRAM = address('11111111111111111111111111111111');
+const WRITABLE = 1;
+const WRITABLE_SIGNER = 3;
+
+// Instruction 2 of the system program.
+function transferOfLamports(from, to, lamports) {
+  const data = Buffer.alloc(12);
+  data.writeUInt32LE(2, 0);
+  data.writeBigUInt64LE(BigInt(lamports), 4);
+  return {
+    programAddress: SYSTEM_PROGRAM,
+    accounts: [
+      { address: from, role: WRITABLE_SIGNER },
+      { address: to, role: WRITABLE },
+    ],
+    data: Uint8Array.from(data),
+  };
+}
+
+// Each returns [by, valid] or [by, valid, value], or a promise of it; what it throws makes the answer "not valid".
 const tasks = {
   // Ethereum's proof-of-possession suite; `proof` is the proof of possession of the public key.
   bls: ({ publicKey, message, signature, proof }) => {
@@ -119,15 +170,61 @@ const tasks = {
   // The final transaction, once every input's signature has been verified.
   'bitcoin-psbt': ({ psbt }) => {
     const decoded = Psbt.fromHex(psbt);
-    const valid = decoded.validateSignaturesOfAllInputs(isSignature);
+    const valid = decoded.validateSignaturesOfAllInputs(isBitcoinSignature);
     return [BITCOINJS, valid, decoded.finalizeAllInputs().extractTransaction().toHex()];
+  },
+  // The main net address of a descendant of an extended public key, for a spend by key path or by `script`.
+  'taproot-address': (question) => [BITCOINJS, true, taprootOutput(question).address],
+  // What a wallet has before it asks for signatures: as 'bitcoin-draft', of outputs of that address.
+  'taproot-draft': ({ inputs, amount, to, fee, ...question }) => {
+    const draft = new Psbt();
+    const { output, internalPubkey, hash } = taprootOutput(question);
+    for (let i = 0; i < Number(inputs); i++) {
+      draft.addInput({
+        hash: `${i + 1}`.padStart(64, '0'),
+        index: i,
+        witnessUtxo: { script: output, value: BigInt(amount) },
+        tapInternalKey: internalPubkey,
+        ...(hash && { tapMerkleRoot: hash }),
+      });
+    }
+    const value = BigInt(inputs) * BigInt(amount) - BigInt(fee);
+    return [BITCOINJS, true, draft.addOutput({ address: to, value }).toHex()];
+  },
+  // What a wallet has before it asks for a signature: the message of a transfer on Solana, legacy or version 0.
+  'solana-draft': ({ version, from, to, lamports, blockhash }) => {
+    const draft = compileTransactionMessage(
+      appendTransactionMessageInstruction(
+        transferOfLamports(address(from), address(to), lamports),
+        setTransactionMessageLifetimeUsingBlockhash(
+          { blockhash, lastValidBlockHeight: 0n },
+          setTransactionMessageFeePayer(
+            address(from),
+            createTransactionMessage({ version: version === 'legacy' ? version : Number(version) })
+          )
+        )
+      )
+    );
+    const message = getCompiledTransactionMessageEncoder().encode(draft);
+    return [SOLANA, true, Buffer.from(message).toString('hex')];
+  },
+  // A transaction ready to be sent, every signature of which has been verified: who pays for it.
+  'solana-transaction': async ({ transaction }) => {
+    const decoded = getTransactionDecoder().decode(bytes(transaction));
+    assertIsFullySignedTransaction(decoded);
+    const signatures = Object.entries(decoded.signatures);
+    for (const [signer, signature] of signatures) {
+      const key = await getPublicKeyFromAddress(signer);
+      if (!(await verifySignature(key, signature, decoded.messageBytes))) return [SOLANA, false];
+    }
+    return [SOLANA, true, signatures[0][0]];
   },
 };
 
-export function perform({ task, ...question }) {
+export async function perform({ task, ...question }) {
   if (!Object.hasOwn(tasks, task)) throw new Error(`no task ${task}`);
   try {
-    const [by, valid, value = ''] = tasks[task](question);
+    const [by, valid, value = ''] = await tasks[task](question);
     return { valid, by, value };
   } catch (error) {
     return { valid: false, by: 'nobody', value: '', error: error.message };
@@ -136,7 +233,7 @@ export function perform({ task, ...question }) {
 
 if (argv[1] === fileURLToPath(import.meta.url)) {
   for await (const line of createInterface({ input: process.stdin })) {
-    const { error, ...answer } = perform(JSON.parse(line));
+    const { error, ...answer } = await perform(JSON.parse(line));
     if (error !== undefined) console.error(`verifier: ${error}`);
     console.log(JSON.stringify(answer));
   }

@@ -58,6 +58,7 @@ class ArchitectureTest {
               "io.coterie.platform.payload",
               "io.coterie.platform.bip32",
               "io.coterie.platform.intent",
+              "io.coterie.platform.scheme",
               "io.coterie.proto..",
               "com.google.protobuf",
               "com.esaulpaugh.headlong.rlp",

@@ -62,11 +62,26 @@ public enum IntentProblem {
       ErrorReason.PAYLOAD_INVALID, "the input of psbt does not say which output it spends"),
   PSBT_UTXO_NOT_OF_KEY(
       ErrorReason.PAYLOAD_INVALID,
-      "the output that the input of psbt spends does not pay to this key by P2WPKH"),
+      "the output that the input of psbt spends does not pay to this key by P2WPKH (ECDSA) or P2TR (BIP-340)"),
+  PSBT_TAPROOT(
+      ErrorReason.PAYLOAD_INVALID,
+      "the intent has no taproot, or the input of psbt has another internal key or merkle root"),
   PSBT_AMOUNT(
       ErrorReason.PAYLOAD_INVALID,
       "an amount of psbt is impossible, or it spends more than it has"),
-  PSBT_SIGHASH(ErrorReason.PAYLOAD_INVALID, "psbt asks for a signature other than SIGHASH_ALL"),
+  PSBT_SIGHASH(
+      ErrorReason.PAYLOAD_INVALID,
+      "psbt asks for a signature other than SIGHASH_ALL or, with Taproot, SIGHASH_DEFAULT"),
+  SOLANA_TRANSACTION_MALFORMED(
+      ErrorReason.PAYLOAD_INVALID,
+      "solana_transaction is not the message of a transaction in its only encoding"),
+  SOLANA_TRANSACTION_VERSION(
+      ErrorReason.PAYLOAD_INVALID, "solana_transaction is of a version other than legacy and 0"),
+  SOLANA_SIGNER_MISSING(
+      ErrorReason.PAYLOAD_INVALID, "solana_transaction does not have this key among its signers"),
+  MESSAGE_IS_TRANSACTION(
+      ErrorReason.PAYLOAD_INVALID,
+      "message is a Solana transaction: it can be signed as solana_transaction only"),
   PURPOSE_TOO_LONG(ErrorReason.INTENT_MALFORMED, "purpose has more than 256 characters"),
   PURPOSE_MALFORMED(
       ErrorReason.INTENT_MALFORMED, "purpose has control, formatting or line-break characters"),

@@ -19,8 +19,10 @@ public enum PayloadKind {
   ETHEREUM_MESSAGE("ethereum-message", Scheme.SCHEME_ECDSA_SECP256K1),
   /** EIP-712: {@code eth_signTypedData_v4}. */
   ETHEREUM_TYPED_DATA("ethereum-typed-data", Scheme.SCHEME_ECDSA_SECP256K1),
-  /** One P2WPKH input of a PSBT (BIP-174), signed after BIP-143. */
-  BITCOIN_INPUT("bitcoin-input", Scheme.SCHEME_ECDSA_SECP256K1);
+  /** One input of a PSBT (BIP-174): P2WPKH after BIP-143, or P2TR by key path after BIP-341. */
+  BITCOIN_INPUT("bitcoin-input", Scheme.SCHEME_ECDSA_SECP256K1, Scheme.SCHEME_BIP340_SECP256K1),
+  /** The message of a Solana transaction: legacy, or version 0. */
+  SOLANA_TRANSACTION("solana-transaction", Scheme.SCHEME_ED25519);
 
   private final String label;
   private final Set<Scheme> schemes;
@@ -49,6 +51,7 @@ public enum PayloadKind {
       case ETHEREUM_MESSAGE -> Optional.of(ETHEREUM_MESSAGE);
       case ETHEREUM_TYPED_DATA -> Optional.of(ETHEREUM_TYPED_DATA);
       case BITCOIN_INPUT -> Optional.of(BITCOIN_INPUT);
+      case SOLANA_TRANSACTION -> Optional.of(SOLANA_TRANSACTION);
       case PAYLOAD_NOT_SET -> Optional.empty();
     };
   }
@@ -67,6 +70,7 @@ public enum PayloadKind {
       case ETHEREUM_MESSAGE -> intent.getEthereumMessage();
       case ETHEREUM_TYPED_DATA -> intent.getEthereumTypedDataBytes();
       case BITCOIN_INPUT -> intent.getBitcoinInput().getPsbt();
+      case SOLANA_TRANSACTION -> intent.getSolanaTransaction();
     };
   }
 }

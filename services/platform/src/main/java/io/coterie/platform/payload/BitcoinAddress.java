@@ -3,6 +3,7 @@ package io.coterie.platform.payload;
 import com.google.protobuf.ByteString;
 import fr.acinq.bitcoin.Bech32;
 import fr.acinq.bitcoin.Crypto;
+import io.coterie.platform.scheme.TaprootKey;
 
 /** Bitcoin addresses of keys. */
 public final class BitcoinAddress {
@@ -29,5 +30,17 @@ public final class BitcoinAddress {
   public static String of(ByteString publicKey, Network network) {
     return Bech32.encodeWitnessAddress(
         network.prefix, (byte) 0, Crypto.hash160(publicKey.toByteArray()));
+  }
+
+  /**
+   * The P2TR address of an output key (BIP-341, BIP-350).
+   *
+   * @param outputKey 32 bytes, after the tweak
+   */
+  public static String taproot(ByteString outputKey, Network network) {
+    if (outputKey.size() != TaprootKey.X_ONLY_BYTES) {
+      throw new IllegalArgumentException("output key is not 32 bytes");
+    }
+    return Bech32.encodeWitnessAddress(network.prefix, (byte) 1, outputKey.toByteArray());
   }
 }

@@ -14,11 +14,15 @@ import fr.acinq.bitcoin.SigVersion;
 import fr.acinq.bitcoin.Transaction;
 import fr.acinq.bitcoin.TxIn;
 import fr.acinq.bitcoin.TxOut;
+import fr.acinq.bitcoin.XonlyPublicKey;
+import fr.acinq.bitcoin.psbt.DataEntry;
 import fr.acinq.bitcoin.psbt.Input;
 import fr.acinq.bitcoin.psbt.Input.WitnessInput.PartiallySignedWitnessInput;
 import fr.acinq.bitcoin.psbt.Psbt;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
+import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.scheme.TaprootKey;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -37,6 +41,9 @@ public final class BitcoinPsbt {
 
   /** Outputs. */
   private static final int MAX_OUTPUTS = 1024;
+
+  /** Type of the entry with the root of the script tree (BIP-371). */
+  private static final byte TAP_MERKLE_ROOT = 0x18;
 
   private static final byte[] MAGIC = {0x70, 0x73, 0x62, 0x74, (byte) 0xff};
 
@@ -147,21 +154,14 @@ public final class BitcoinPsbt {
   }
 
   /**
-   * What is signed for an input: BIP-143, SIGHASH_ALL.
+   * What an ECDSA key signs for an input: BIP-143, SIGHASH_ALL.
    *
    * @param publicKey the key that the output it spends must pay to by P2WPKH, 33 bytes
    * @throws IntentException if there is no such input, it is not of this key, or amounts are wrong
    */
   ByteString digest(int index, ByteString publicKey) throws IntentException {
-    require(index >= 0 && index < psbt.inputs.size(), IntentProblem.PSBT_INPUT_UNKNOWN);
-    Input input = psbt.inputs.get(index);
-    require(
-        input.getScriptSig() == null && input.getScriptWitness() == null,
-        IntentProblem.PSBT_INPUT_FINAL);
-    TxOut spent = input.getWitnessUtxo();
-    if (spent == null) {
-      throw new IntentException(IntentProblem.PSBT_UTXO_MISSING);
-    }
+    Input input = unsigned(index);
+    TxOut spent = spentByWitness(input);
     PublicKey key = new PublicKey(publicKey.toByteArray());
     require(
         spent.publicKeyScript.equals(new ByteVector(Script.write(Script.pay2wpkh(key))))
@@ -178,6 +178,110 @@ public final class BitcoinPsbt {
             SigHash.SIGHASH_ALL,
             spent.amount,
             SigVersion.SIGVERSION_WITNESS_V0));
+  }
+
+  /**
+   * What a BIP-340 key signs for an input: BIP-341, key path, SIGHASH_DEFAULT or SIGHASH_ALL.
+   *
+   * @param outputKey the key that the output it spends must pay to by P2TR, 32 bytes
+   * @param merkleRoot the one that went into the output key; empty if none did
+   * @throws IntentException if there is no such input, it is not of this key, what an input spends
+   *     is not there, or amounts are wrong
+   */
+  ByteString taprootDigest(int index, ByteString outputKey, ByteString merkleRoot)
+      throws IntentException {
+    Input input = unsigned(index);
+    TxOut spent = spentByWitness(input);
+    require(
+        spent.publicKeyScript.equals(new ByteVector(taprootScript(outputKey)))
+            && input.getRedeemScript() == null
+            && input.getWitnessScript() == null,
+        IntentProblem.PSBT_UTXO_NOT_OF_KEY);
+    require(taprootMerkleRoot(input).equals(merkleRoot), IntentProblem.PSBT_TAPROOT);
+    XonlyPublicKey internal = input.getTaprootInternalKey();
+    require(
+        internal == null || isInternal(internal, merkleRoot, outputKey),
+        IntentProblem.PSBT_TAPROOT);
+    int sighash = taprootSighash(input);
+    require(
+        sighash == SigHash.SIGHASH_DEFAULT || sighash == SigHash.SIGHASH_ALL,
+        IntentProblem.PSBT_SIGHASH);
+    checkAmounts();
+    List<TxOut> spentByAll = new ArrayList<>();
+    for (int i = 0; i < psbt.inputs.size(); i++) {
+      TxOut output = spentOutput(i);
+      if (output == null) {
+        throw new IntentException(IntentProblem.PSBT_UTXO_MISSING);
+      }
+      spentByAll.add(output);
+    }
+    return ByteString.copyFrom(
+        psbt.global
+            .tx
+            .hashForSigningTaprootKeyPath(index, spentByAll, sighash, null)
+            .toByteArray());
+  }
+
+  /**
+   * The root of the script tree that an input's output commits to besides its key.
+   *
+   * @return 32 bytes, or empty if the PSBT names none
+   * @throws IntentException if there is no such input, or what it names is no root
+   */
+  public ByteString taprootMerkleRoot(int index) throws IntentException {
+    require(index >= 0 && index < psbt.inputs.size(), IntentProblem.PSBT_INPUT_UNKNOWN);
+    return taprootMerkleRoot(psbt.inputs.get(index));
+  }
+
+  private static ByteString taprootMerkleRoot(Input input) throws IntentException {
+    for (DataEntry entry : input.getUnknown()) {
+      if (entry.key.size() > 0 && entry.key.get(0) == TAP_MERKLE_ROOT) {
+        require(
+            entry.key.size() == 1 && entry.value.size() == KeyTarget.MERKLE_ROOT_BYTES,
+            IntentProblem.PSBT_TAPROOT);
+        return ByteString.copyFrom(entry.value.toByteArray());
+      }
+    }
+    return ByteString.EMPTY;
+  }
+
+  private static int taprootSighash(Input input) {
+    Integer sighash = input.getSighashType();
+    return sighash == null ? SigHash.SIGHASH_DEFAULT : sighash;
+  }
+
+  private static boolean isInternal(
+      XonlyPublicKey internal, ByteString merkleRoot, ByteString outputKey) {
+    try {
+      return TaprootKey.output(ByteString.copyFrom(internal.value.toByteArray()), merkleRoot)
+          .equals(outputKey);
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
+  }
+
+  /** OP_1 and a push of the key (BIP-341). */
+  private static byte[] taprootScript(ByteString outputKey) {
+    return ByteString.copyFrom(new byte[] {0x51, TaprootKey.X_ONLY_BYTES})
+        .concat(outputKey)
+        .toByteArray();
+  }
+
+  private Input unsigned(int index) throws IntentException {
+    require(index >= 0 && index < psbt.inputs.size(), IntentProblem.PSBT_INPUT_UNKNOWN);
+    Input input = psbt.inputs.get(index);
+    require(
+        input.getScriptSig() == null && input.getScriptWitness() == null,
+        IntentProblem.PSBT_INPUT_FINAL);
+    return input;
+  }
+
+  private static TxOut spentByWitness(Input input) throws IntentException {
+    TxOut spent = input.getWitnessUtxo();
+    if (spent == null) {
+      throw new IntentException(IntentProblem.PSBT_UTXO_MISSING);
+    }
+    return spent;
   }
 
   /** Each amount and each sum can exist, and not more is paid than is spent. */
@@ -216,6 +320,15 @@ public final class BitcoinPsbt {
 
   /** What it says, for the one who signs an input that {@link #digest} has accepted. */
   void describe(Lines lines, int index) {
+    describe(lines, index, false);
+  }
+
+  /** What it says, for the one who signs an input that {@link #taprootDigest} has accepted. */
+  void describeTaproot(Lines lines, int index) {
+    describe(lines, index, true);
+  }
+
+  private void describe(Lines lines, int index, boolean allAmountsSigned) {
     Transaction tx = psbt.global.tx;
     TxIn in = tx.txIn.get(index);
     lines.add("input", index + " of " + tx.txIn.size());
@@ -224,7 +337,7 @@ public final class BitcoinPsbt {
     if (spent != null) {
       lines.add("amount", spent.amount.getSat());
     }
-    describeFee(lines);
+    describeFee(lines, allAmountsSigned);
     lines.add("lock time", tx.lockTime);
     lines.add("sequence", in.sequence);
     lines.add("outputs", tx.txOut.size());
@@ -235,13 +348,15 @@ public final class BitcoinPsbt {
   }
 
   /**
-   * The fee, and whether it can be relied on: a signature covers the amount of its own input only,
-   * and what the PSBT claims of the others is shown to be true by their transactions alone.
+   * The fee, and whether it can be relied on: after BIP-143 a signature covers the amount of its
+   * own input only, and what the PSBT claims of the others is shown to be true by their
+   * transactions alone; after BIP-341 a signature is worth nothing if any of the amounts is wrong.
    */
-  private void describeFee(Lines lines) {
+  private void describeFee(Lines lines, boolean allAmountsSigned) {
     Satoshi fee = psbt.computeFees();
     boolean proven =
-        psbt.inputs.size() == 1
+        allAmountsSigned
+            || psbt.inputs.size() == 1
             || psbt.inputs.stream().allMatch(input -> input.getNonWitnessUtxo() != null);
     lines.add(
         proven ? "fee" : "fee as claimed", fee == null ? "unknown" : Long.toString(fee.getSat()));
@@ -268,9 +383,7 @@ public final class BitcoinPsbt {
   public BitcoinPsbt signed(int index, ByteString publicKey, ByteString derSignature)
       throws IntentException {
     digest(index, publicKey);
-    if (!(psbt.inputs.get(index) instanceof PartiallySignedWitnessInput input)) {
-      throw new IntentException(IntentProblem.PSBT_INPUT_FINAL);
-    }
+    PartiallySignedWitnessInput input = signable(index);
     Map<PublicKey, ByteVector> signatures = new HashMap<>(input.getPartialSigs());
     signatures.put(
         new PublicKey(publicKey.toByteArray()),
@@ -278,6 +391,41 @@ public final class BitcoinPsbt {
             derSignature
                 .concat(ByteString.copyFrom(new byte[] {SigHash.SIGHASH_ALL}))
                 .toByteArray()));
+    return with(index, input, signatures, input.getTaprootKeySignature());
+  }
+
+  /**
+   * The PSBT with the signature of a spend by key path.
+   *
+   * @param outputKey 32 bytes
+   * @param signature 64 bytes
+   * @throws IntentException if there is no such input, or it is not of this key
+   */
+  public BitcoinPsbt signedTaproot(int index, ByteString outputKey, ByteString signature)
+      throws IntentException {
+    taprootDigest(index, outputKey, taprootMerkleRoot(index));
+    PartiallySignedWitnessInput input = signable(index);
+    int sighash = taprootSighash(input);
+    // The default has no byte of its own.
+    ByteString whole =
+        sighash == SigHash.SIGHASH_DEFAULT
+            ? signature
+            : signature.concat(ByteString.copyFrom(new byte[] {(byte) sighash}));
+    return with(index, input, input.getPartialSigs(), new ByteVector(whole.toByteArray()));
+  }
+
+  private PartiallySignedWitnessInput signable(int index) throws IntentException {
+    if (psbt.inputs.get(index) instanceof PartiallySignedWitnessInput input) {
+      return input;
+    }
+    throw new IntentException(IntentProblem.PSBT_INPUT_FINAL);
+  }
+
+  private BitcoinPsbt with(
+      int index,
+      PartiallySignedWitnessInput input,
+      Map<PublicKey, ByteVector> signatures,
+      @Nullable ByteVector taprootSignature) {
     List<Input> inputs = new ArrayList<>(psbt.inputs);
     inputs.set(
         index,
@@ -293,7 +441,7 @@ public final class BitcoinPsbt {
             input.getSha256(),
             input.getHash160(),
             input.getHash256(),
-            input.getTaprootKeySignature(),
+            taprootSignature,
             input.getTaprootDerivationPaths(),
             input.getTaprootInternalKey(),
             input.getUnknown()));

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.PayloadKind;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
@@ -30,6 +31,7 @@ public final class Payloads {
     ByteString toSign =
         switch (kind) {
           case MESSAGE -> {
+            requireNoTransaction(intent);
             lines.add("length", intent.getMessage().size());
             yield intent.getMessage();
           }
@@ -48,12 +50,48 @@ public final class Payloads {
           case BITCOIN_INPUT -> {
             BitcoinPsbt psbt = BitcoinPsbt.decode(intent.getBitcoinInput().getPsbt());
             int input = intent.getBitcoinInput().getInput();
-            ByteString digest = psbt.digest(input, publicKey);
-            psbt.describe(lines, input);
-            yield digest;
+            yield intent.getScheme() == Scheme.SCHEME_BIP340_SECP256K1
+                ? taprootInput(psbt, input, intent, publicKey, lines)
+                : witnessInput(psbt, input, publicKey, lines);
+          }
+          case SOLANA_TRANSACTION -> {
+            SolanaTransaction transaction = SolanaTransaction.decode(intent.getSolanaTransaction());
+            ByteString message = transaction.toSign(publicKey);
+            transaction.describe(lines);
+            yield message;
           }
         };
     return new DecodedPayload(kind, toSign, lines.list());
+  }
+
+  /**
+   * A chain that signs its transactions unhashed takes a message for one: whoever may have messages
+   * signed may not have transactions signed unread.
+   */
+  private static void requireNoTransaction(SigningIntent intent) throws IntentException {
+    if (intent.getScheme() == Scheme.SCHEME_ED25519
+        && SolanaTransaction.isTransaction(intent.getMessage())) {
+      throw new IntentException(IntentProblem.MESSAGE_IS_TRANSACTION);
+    }
+  }
+
+  private static ByteString witnessInput(
+      BitcoinPsbt psbt, int input, ByteString publicKey, Lines lines) throws IntentException {
+    ByteString digest = psbt.digest(input, publicKey);
+    psbt.describe(lines, input);
+    return digest;
+  }
+
+  private static ByteString taprootInput(
+      BitcoinPsbt psbt, int input, SigningIntent intent, ByteString outputKey, Lines lines)
+      throws IntentException {
+    // A key that is nobody's output key has no address, so nothing was ever paid to it on purpose.
+    if (!intent.hasTaproot()) {
+      throw new IntentException(IntentProblem.PSBT_TAPROOT);
+    }
+    ByteString digest = psbt.taprootDigest(input, outputKey, intent.getTaproot().getMerkleRoot());
+    psbt.describeTaproot(lines, input);
+    return digest;
   }
 
   /** EIP-191, version 0x45. */

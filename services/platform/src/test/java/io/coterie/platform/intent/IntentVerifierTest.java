@@ -508,6 +508,25 @@ class IntentVerifierTest {
     assertThat(target(signing().setScheme(Scheme.SCHEME_ED25519))).isEqualTo(KeyTarget.SELF);
   }
 
+  @Test
+  void accepts_a_solana_transaction() throws Exception {
+    ByteString message = ByteString.copyFromUtf8("bytes");
+    assertThat(
+            IntentVerifier.verify(
+                WALLET_A.sign(
+                    signing()
+                        .setScheme(Scheme.SCHEME_ED25519)
+                        .setSolanaTransaction(message)
+                        .build()),
+                REQUESTERS))
+        .isInstanceOfSatisfying(
+            VerifiedIntent.Signing.class,
+            signing -> {
+              assertThat(signing.payloadKind()).isEqualTo(PayloadKind.SOLANA_TRANSACTION);
+              assertThat(signing.payload()).isEqualTo(message);
+            });
+  }
+
   private static KeyTarget target(SigningIntent.Builder intent) throws Exception {
     return ((VerifiedIntent.Signing)
             IntentVerifier.verify(WALLET_A.sign(intent.build()), REQUESTERS))
@@ -535,6 +554,11 @@ class IntentVerifierTest {
         Arguments.of(
             ed25519.clone().setDigest(ByteString.copyFrom(new byte[32])).build(),
             IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
+        Arguments.of(
+            ed25519.clone().setSolanaTransaction(ByteString.EMPTY).build(),
+            IntentProblem.MESSAGE_MISSING),
+        Arguments.of(
+            ecdsa().setSolanaTransaction(bytes).build(), IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
         Arguments.of(ecdsa().setTaproot(output(0)).build(), IntentProblem.TAPROOT_NOT_ALLOWED));
   }
 

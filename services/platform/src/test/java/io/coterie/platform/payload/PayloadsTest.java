@@ -111,7 +111,12 @@ class PayloadsTest {
   void kinds_fit_schemes() {
     for (PayloadKind kind : PayloadKind.values()) {
       assertThat(kind.fits(Scheme.SCHEME_BLS12381)).isEqualTo(kind == PayloadKind.MESSAGE);
-      assertThat(kind.fits(Scheme.SCHEME_ECDSA_SECP256K1)).isEqualTo(kind != PayloadKind.MESSAGE);
+      assertThat(kind.fits(Scheme.SCHEME_ECDSA_SECP256K1))
+          .isEqualTo(kind != PayloadKind.MESSAGE && kind != PayloadKind.SOLANA_TRANSACTION);
+      assertThat(kind.fits(Scheme.SCHEME_ED25519))
+          .isEqualTo(kind == PayloadKind.MESSAGE || kind == PayloadKind.SOLANA_TRANSACTION);
+      assertThat(kind.fits(Scheme.SCHEME_BIP340_SECP256K1))
+          .isEqualTo(kind == PayloadKind.DIGEST || kind == PayloadKind.BITCOIN_INPUT);
       assertThat(kind.fits(Scheme.SCHEME_UNSPECIFIED)).isFalse();
       assertThat(PayloadKind.ofLabel(kind.label())).contains(kind);
     }
@@ -131,14 +136,21 @@ class PayloadsTest {
           .setBitcoinInput(BitcoinInput.newBuilder().setPsbt(BitcoinPsbtTest.bip143()).setInput(1))
           .build(),
       SigningIntent.newBuilder().setEthereumMessage(ByteString.copyFromUtf8("hello")).build(),
+      BitcoinTaprootTest.intent(),
+      SolanaTransactionTest.intent(SolanaTransactionTest.TRANSFER),
+      SolanaTransactionTest.intent(SolanaTransactionTest.VERSION_0),
     };
     int decoded = 0;
-    for (int i = 0; i < 30_000; i++) {
+    for (int i = 0; i < 45_000; i++) {
       SigningIntent seed = seeds[i % seeds.length];
       SigningIntent changed = change(seed, random);
       try {
-        DecodedPayload payload = Payloads.decode(changed, KEY);
-        assertThat(payload.toSign().size()).isEqualTo(32);
+        DecodedPayload payload = Payloads.decode(changed, key(seed));
+        if (payload.kind() == PayloadKind.SOLANA_TRANSACTION) {
+          assertThat(payload.toSign()).isEqualTo(changed.getSolanaTransaction());
+        } else {
+          assertThat(payload.toSign().size()).isEqualTo(32);
+        }
         assertThat(payload.fields()).hasSizeLessThanOrEqualTo(DecodedPayload.MAX_FIELDS);
         decoded++;
       } catch (IntentException e) {
@@ -146,6 +158,14 @@ class PayloadsTest {
       }
     }
     assertThat(decoded).isPositive();
+  }
+
+  private static ByteString key(SigningIntent seed) {
+    return switch (seed.getScheme()) {
+      case SCHEME_ED25519 -> SolanaTransactionTest.KEY;
+      case SCHEME_BIP340_SECP256K1 -> BitcoinTaprootTest.OUTPUT_KEY;
+      default -> KEY;
+    };
   }
 
   private static SigningIntent change(SigningIntent seed, Random random) {
@@ -166,7 +186,14 @@ class PayloadsTest {
               .setBitcoinInput(
                   BitcoinInput.newBuilder()
                       .setPsbt(change(seed.getBitcoinInput().getPsbt(), random))
-                      .setInput(random.nextInt(20) == 0 ? random.nextInt() : 1))
+                      .setInput(
+                          random.nextInt(20) == 0
+                              ? random.nextInt()
+                              : seed.getBitcoinInput().getInput()))
+              .build();
+      case SOLANA_TRANSACTION ->
+          seed.toBuilder()
+              .setSolanaTransaction(change(seed.getSolanaTransaction(), random))
               .build();
       default ->
           seed.toBuilder().setEthereumMessage(change(seed.getEthereumMessage(), random)).build();

@@ -92,7 +92,12 @@ public final class ConfiguredPolicy implements PolicyGate {
           PSBT_UTXO_MISSING,
           PSBT_UTXO_NOT_OF_KEY,
           PSBT_AMOUNT,
-          PSBT_SIGHASH ->
+          PSBT_SIGHASH,
+          PSBT_TAPROOT,
+          SOLANA_TRANSACTION_MALFORMED,
+          SOLANA_TRANSACTION_VERSION,
+          SOLANA_SIGNER_MISSING,
+          MESSAGE_IS_TRANSACTION ->
           RefusalReason.REFUSAL_REASON_BAD_PAYLOAD;
     };
   }

@@ -1,0 +1,278 @@
+package io.coterie.platform.payload;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentProblem;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+
+/** The message of a Solana transaction, legacy or version 0: what all its signers sign. */
+public final class SolanaTransaction {
+  /** Bytes of a whole transaction, signatures and their count included. */
+  private static final int MAX_TRANSACTION = 1232;
+
+  /** Accounts that an index of one byte can name. */
+  private static final int MAX_ACCOUNTS = 256;
+
+  private static final int SIGNATURE_BYTES = 64;
+  private static final int BLOCKHASH_BYTES = 32;
+
+  /** In the first byte: the rest of it is a version. */
+  private static final int VERSIONED = 0x80;
+
+  private final ByteString encoded;
+  private final boolean legacy;
+  private final int signers;
+  private final int readOnlySigners;
+  private final int readOnlyOthers;
+  private final List<ByteString> keys;
+  private final ByteString blockhash;
+  private final List<Instruction> instructions;
+  private final List<Loaded> loaded;
+
+  /**
+   * @param program index of an account
+   * @param accounts indices of accounts
+   */
+  private record Instruction(int program, List<Integer> accounts, ByteString data) {}
+
+  /** An account whose key only the chain knows: it is in a table there. */
+  private record Loaded(ByteString table, int index, boolean writable) {
+    String place() {
+      return "entry " + index + " of table " + SolanaAddress.of(table);
+    }
+  }
+
+  private SolanaTransaction(ByteString encoded) throws IntentException {
+    this.encoded = encoded;
+    Reader in = new Reader(encoded);
+    int first = in.u8();
+    this.legacy = (first & VERSIONED) == 0;
+    if (!legacy && first != VERSIONED) {
+      throw new IntentException(IntentProblem.SOLANA_TRANSACTION_VERSION);
+    }
+    this.signers = legacy ? first : in.u8();
+    this.readOnlySigners = in.u8();
+    this.readOnlyOthers = in.u8();
+    this.keys = in.keys();
+    this.blockhash = in.bytes(BLOCKHASH_BYTES);
+    int count = in.compact();
+    List<Instruction> parsed = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      parsed.add(new Instruction(in.u8(), in.indices(), in.bytes(in.compact())));
+    }
+    this.instructions = List.copyOf(parsed);
+    this.loaded = legacy ? List.of() : loaded(in);
+    in.end();
+    check();
+  }
+
+  /** The accounts of the tables: all that may be written, then all that may be read. */
+  private static List<Loaded> loaded(Reader in) throws IntentException {
+    List<Loaded> writable = new ArrayList<>();
+    List<Loaded> readOnly = new ArrayList<>();
+    int tables = in.compact();
+    for (int i = 0; i < tables; i++) {
+      ByteString table = in.bytes(SolanaAddress.BYTES);
+      int before = writable.size() + readOnly.size();
+      for (int index : in.indices()) {
+        writable.add(new Loaded(table, index, true));
+      }
+      for (int index : in.indices()) {
+        readOnly.add(new Loaded(table, index, false));
+      }
+      require(writable.size() + readOnly.size() > before);
+    }
+    writable.addAll(readOnly);
+    return List.copyOf(writable);
+  }
+
+  /** What the chain checks before it runs anything. */
+  private void check() throws IntentException {
+    int accounts = keys.size() + loaded.size();
+    require(
+        signers >= 1
+            // The first one pays, so it is written.
+            && readOnlySigners < signers
+            && signers + readOnlyOthers <= keys.size()
+            && accounts <= MAX_ACCOUNTS
+            && new HashSet<>(keys).size() == keys.size()
+            && loaded.stream().map(Loaded::place).distinct().count() == loaded.size()
+            && 1 + signers * SIGNATURE_BYTES + encoded.size() <= MAX_TRANSACTION);
+    for (Instruction instruction : instructions) {
+      // Neither the payer is a program, nor one whose key is not here.
+      require(instruction.program >= 1 && instruction.program < keys.size());
+      for (int account : instruction.accounts) {
+        require(account < accounts);
+      }
+    }
+  }
+
+  /**
+   * Decodes a message.
+   *
+   * @param encoded header, account keys, blockhash, instructions and, with version 0, lookups in
+   *     tables of addresses; no signatures
+   * @throws IntentException if it is anything else, is not in its only encoding, or can never be
+   *     valid
+   */
+  public static SolanaTransaction decode(ByteString encoded) throws IntentException {
+    require(!encoded.isEmpty() && encoded.size() <= MAX_TRANSACTION);
+    return new SolanaTransaction(encoded);
+  }
+
+  /** Whether bytes are the message of a transaction. */
+  static boolean isTransaction(ByteString bytes) {
+    try {
+      decode(bytes);
+      return true;
+    } catch (IntentException e) {
+      return false;
+    }
+  }
+
+  /**
+   * What is signed: the message as it is.
+   *
+   * @param publicKey the key that signs, 32 bytes
+   * @throws IntentException if it is none of the required signers
+   */
+  ByteString toSign(ByteString publicKey) throws IntentException {
+    place(publicKey);
+    return encoded;
+  }
+
+  /** Where among the signatures the one of a key is. */
+  private int place(ByteString publicKey) throws IntentException {
+    int place = keys.subList(0, signers).indexOf(publicKey);
+    if (place < 0) {
+      throw new IntentException(IntentProblem.SOLANA_SIGNER_MISSING);
+    }
+    return place;
+  }
+
+  /**
+   * The transaction with one signature, as nodes take it; the places of other signers are zero.
+   *
+   * @param publicKey whose signature it is, 32 bytes
+   * @param signature 64 bytes
+   * @throws IntentException if the key is none of the required signers
+   */
+  public ByteString signed(ByteString publicKey, ByteString signature) throws IntentException {
+    int place = place(publicKey);
+    if (signature.size() != SIGNATURE_BYTES) {
+      throw new IllegalArgumentException("signature is not 64 bytes");
+    }
+    byte[] signatures = new byte[1 + signers * SIGNATURE_BYTES];
+    // The size of a transaction allows so few that their count takes one byte.
+    signatures[0] = (byte) signers;
+    signature.copyTo(signatures, 1 + place * SIGNATURE_BYTES);
+    return ByteString.copyFrom(signatures).concat(encoded);
+  }
+
+  /** What it says. */
+  void describe(Lines lines) {
+    lines.add("version", legacy ? "legacy" : "0");
+    lines.add("fee payer", SolanaAddress.of(keys.getFirst()));
+    for (int i = 1; i < signers; i++) {
+      lines.add("also signed by", SolanaAddress.of(keys.get(i)));
+    }
+    lines.add("recent blockhash", SolanaAddress.of(blockhash));
+    lines.add("instructions", instructions.size());
+    for (int i = 0; i < instructions.size(); i++) {
+      describe(lines, i, instructions.get(i));
+    }
+  }
+
+  private void describe(Lines lines, int number, Instruction instruction) {
+    String program = SolanaAddress.of(keys.get(instruction.program));
+    SolanaPrograms.Call call =
+        SolanaPrograms.read(program, instruction.accounts.size(), instruction.data);
+    lines.add("instruction " + number, call.text());
+    call.values().forEach((name, value) -> lines.add(number + " " + name, value));
+    for (int i = 0; i < instruction.accounts.size(); i++) {
+      lines.add(number + " " + call.account(i), account(instruction.accounts.get(i)));
+    }
+  }
+
+  /** An account, and what the transaction may do to it. */
+  private String account(int index) {
+    if (index < keys.size()) {
+      boolean signs = index < signers;
+      boolean writable =
+          signs ? index < signers - readOnlySigners : index < keys.size() - readOnlyOthers;
+      return SolanaAddress.of(keys.get(index))
+          + (signs ? ", signs" : "")
+          + (writable ? ", writable" : "");
+    }
+    Loaded account = loaded.get(index - keys.size());
+    return account.place() + (account.writable ? ", writable" : "");
+  }
+
+  private static void require(boolean condition) throws IntentException {
+    if (!condition) {
+      throw new IntentException(IntentProblem.SOLANA_TRANSACTION_MALFORMED);
+    }
+  }
+
+  /** Reads from front to end; no count is believed before its bytes are there. */
+  private static final class Reader {
+    /** Bytes of a compact-u16. */
+    private static final int MAX_COMPACT = 3;
+
+    private final ByteString bytes;
+    private int at;
+
+    Reader(ByteString bytes) {
+      this.bytes = bytes;
+    }
+
+    int u8() throws IntentException {
+      require(at < bytes.size());
+      return bytes.byteAt(at++) & 0xff;
+    }
+
+    ByteString bytes(int count) throws IntentException {
+      require(count <= bytes.size() - at);
+      at += count;
+      return bytes.substring(at - count, at);
+    }
+
+    /** A compact-u16: seven bits a byte, lowest first, in as few bytes as it takes. */
+    int compact() throws IntentException {
+      int value = 0;
+      for (int i = 0; i < MAX_COMPACT; i++) {
+        int next = u8();
+        value |= (next & 0x7f) << 7 * i;
+        if ((next & 0x80) == 0) {
+          require((i == 0 || next != 0) && value <= 0xffff);
+          return value;
+        }
+      }
+      throw new IntentException(IntentProblem.SOLANA_TRANSACTION_MALFORMED);
+    }
+
+    List<Integer> indices() throws IntentException {
+      ByteString indices = bytes(compact());
+      List<Integer> list = new ArrayList<>(indices.size());
+      for (byte index : indices) {
+        list.add(index & 0xff);
+      }
+      return List.copyOf(list);
+    }
+
+    List<ByteString> keys() throws IntentException {
+      int count = compact();
+      List<ByteString> keys = new ArrayList<>();
+      for (int i = 0; i < count; i++) {
+        keys.add(bytes(SolanaAddress.BYTES));
+      }
+      return List.copyOf(keys);
+    }
+
+    void end() throws IntentException {
+      require(at == bytes.size());
+    }
+  }
+}

@@ -1,0 +1,344 @@
+package io.coterie.platform.payload;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.IntentProblem;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class SolanaTransactionTest {
+  private static final String PAYER =
+      "1398f62c6d1a457c51ba6a4b5f3dbd2f69fca93216218dc8997e416bd17d93ca";
+  private static final String ALICE =
+      "fd439fccb66727f289c5c6de3bc4a8fe5dd5d77770bc8ff15c3eeedcb14af3fc";
+  private static final String SYSTEM = "00".repeat(32);
+  private static final String BLOCKHASH =
+      "c49ae77603782054f17a9decea43b444eba0edb12c6f1d31c6e0e4a84bf052eb";
+
+  /** A transfer, from the tests of @solana/web3.js: its signature, and its message. */
+  private static final String SIGNATURE =
+      "5b84ad01da5efd121b4fcf721ba77f11cab7cc0c45f319cea574b640b9a8eea8c18c56536bfcef50285b2c06a0542be33faaffb984f2522e7cd97f9318fe9d0d";
+
+  static final ByteString TRANSFER =
+      ByteString.fromHex(
+          "010001"
+              + "03"
+              + PAYER
+              + ALICE
+              + SYSTEM
+              + BLOCKHASH
+              + "01"
+              + "020200010c020000003100000000000000");
+
+  static final ByteString KEY = ByteString.fromHex(PAYER);
+
+  /**
+   * Of two signers, with two accounts from a table; encoded by @solana/transaction-messages 6.0.0.
+   */
+  static final ByteString VERSION_0 =
+      ByteString.fromHex(
+          "80020104071398f62c6d1a457c51ba6a4b5f3dbd2f69fca93216218dc8997e416bd17d93cafd439fccb66727f289c5c6de3bc4a8fe5dd5d77770bc8ff15c3eeedcb14af3fc7e8c088760bfde1dddcf32c17f209b8242ee52aaf131facd88d0ea2c6d0b06f20306466fe5211732ffecadba72c39be7bc8ce5bbc5f7126b2c439b3a400000000479d55bf231c06eee74c56ece681507fdb1b2dea3f48e5102b1cda256bc138f054a535a992921064d24e87160da387c7c35b5ddbc92bb81e4251dec5ef4d08d06ddf6e1d765a193d9cbe146ceeb79ac1cb485ed5f5b37913a8cf5857eff00a9c49ae77603782054f17a9decea43b444eba0edb12c6f1d31c6e0e4a84bf052eb0503000502400d030003000903e8030000000000000604020807010a0ca025260000000000060501000c696e766f69636520343731310402070809e517cb977ae3ad2a0101198f1f4c3a452263d413b2cd17ebcbc1a0e5887364e6261a12a81792ea165a3e01020100");
+
+  /** With a durable nonce, and a transfer by a multisig; encoded by the same. */
+  private static final ByteString LEGACY =
+      ByteString.fromHex(
+          "020103071398f62c6d1a457c51ba6a4b5f3dbd2f69fca93216218dc8997e416bd17d93cafd439fccb66727f289c5c6de3bc4a8fe5dd5d77770bc8ff15c3eeedcb14af3fc43c2f1eb1c05d1ebf83a962ada472bb1b73e3760d8293b927984df18276d03a37e8c088760bfde1dddcf32c17f209b8242ee52aaf131facd88d0ea2c6d0b06f2000000000000000000000000000000000000000000000000000000000000000006a7d517192c568ee08a845f73d29788cf035c3145b21ab344d8062ea940000006ddf6e1d765a193d9cbe146ceeb79ac1cb485ed5f5b37913a8cf5857eff00a9c49ae77603782054f17a9decea43b444eba0edb12c6f1d31c6e0e4a84bf052eb02040303050004040000000604030200010903ffffffffffffffff");
+
+  static SigningIntent intent(ByteString message) {
+    return SigningIntent.newBuilder()
+        .setScheme(Scheme.SCHEME_ED25519)
+        .setSolanaTransaction(message)
+        .build();
+  }
+
+  private static void assertRefused(ByteString message) {
+    PayloadsTest.assertRefused(IntentProblem.SOLANA_TRANSACTION_MALFORMED, intent(message), KEY);
+  }
+
+  private static void assertRefused(String message) {
+    assertRefused(ByteString.fromHex(message));
+  }
+
+  @Test
+  void a_transfer() throws Exception {
+    DecodedPayload decoded = Payloads.decode(intent(TRANSFER), KEY);
+    assertThat(decoded.toSign()).isEqualTo(TRANSFER);
+    assertThat(PayloadsTest.text(decoded))
+        .isEqualTo(
+            """
+            version: legacy
+            fee payer: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1
+            recent blockhash: EETubP5AKHgjPAhzPAFcb8BAY1hMH639CWCFTqi3hq1k
+            instructions: 1
+            instruction 0: system program: transfer
+            0 lamports: 49
+            0 from: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
+            0 to: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99, writable
+            """);
+  }
+
+  /** The published transaction comes out, with its signature. */
+  @Test
+  void the_signature_is_put_where_nodes_look_for_it() throws Exception {
+    ByteString signature = ByteString.fromHex(SIGNATURE);
+    assertThat(SolanaTransaction.decode(TRANSFER).signed(KEY, signature))
+        .isEqualTo(ByteString.fromHex("01" + SIGNATURE).concat(TRANSFER));
+    assertThat(SolanaTransaction.decode(LEGACY).signed(ByteString.fromHex(ALICE), signature))
+        .isEqualTo(ByteString.fromHex("02" + "00".repeat(64) + SIGNATURE).concat(LEGACY));
+    assertThatThrownBy(() -> SolanaTransaction.decode(TRANSFER).signed(KEY, signature.substring(1)))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void version_0_with_what_it_takes_from_tables() throws Exception {
+    DecodedPayload decoded = Payloads.decode(intent(VERSION_0), ByteString.fromHex(ALICE));
+    assertThat(decoded.toSign()).isEqualTo(VERSION_0);
+    assertThat(PayloadsTest.text(decoded))
+        .isEqualTo(
+            """
+            version: 0
+            fee payer: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1
+            also signed by: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99
+            recent blockhash: EETubP5AKHgjPAhzPAFcb8BAY1hMH639CWCFTqi3hq1k
+            instructions: 5
+            instruction 0: compute budget: unit limit
+            0 units: 200000
+            instruction 1: compute budget: unit price
+            1 micro-lamports: 1000
+            instruction 2: SPL token: transfer checked
+            2 amount: 2500000
+            2 decimals: 6
+            2 from: 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM, writable
+            2 mint: entry 0 of table 2immgwYNHBbyVQKVGCEkgWpi53bLwWNRMB5G2nbgYV17
+            2 to: entry 2 of table 2immgwYNHBbyVQKVGCEkgWpi53bLwWNRMB5G2nbgYV17, writable
+            2 authority: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99, signs
+            instruction 3: memo
+            3 text: invoice 4711
+            3 account 0: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
+            instruction 4: program JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4
+            4 data: 9 bytes, not understood
+            4 account 0: entry 2 of table 2immgwYNHBbyVQKVGCEkgWpi53bLwWNRMB5G2nbgYV17, writable
+            4 account 1: entry 0 of table 2immgwYNHBbyVQKVGCEkgWpi53bLwWNRMB5G2nbgYV17
+            """);
+  }
+
+  @Test
+  void a_durable_nonce_and_a_multisig_are_seen() throws Exception {
+    assertThat(PayloadsTest.text(Payloads.decode(intent(LEGACY), KEY)))
+        .endsWith(
+            """
+            instruction 0: system program: advance nonce
+            0 nonce account: 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM, writable
+            0 recent blockhashes: SysvarRecentB1ockHashes11111111111111111111
+            0 authority: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
+            instruction 1: SPL token: transfer
+            1 amount: 18446744073709551615
+            1 from: 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM, writable
+            1 to: 5ZWj7a1f8tWkjBESHKgrLmXshuXxqeY9SYcfbshpAqPG, writable
+            1 authority: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
+            1 account 3: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99, signs
+            """);
+  }
+
+  /** Of one signer: the payer, Alice, the program; one instruction of it. */
+  private static String message(String program, String instruction) {
+    return "010001" + "03" + PAYER + ALICE + program + BLOCKHASH + "01" + instruction;
+  }
+
+  /** What is nearly one of the known instructions is not shown as one. */
+  @ParameterizedTest
+  @CsvSource({
+    "system, 02, 0001, 020000003100000000000000",
+    // More or fewer accounts than a transfer has
+    "system, 02, 00, 020000003100000000000000",
+    "system, 02, 000101, 020000003100000000000000",
+    // More or fewer bytes
+    "system, 02, 0001, 02000000310000000000000000",
+    "system, 02, 0001, 0200000031000000000000",
+    "system, 02, 0001, 020000013100000000000000",
+    "system, 02, 0001, 030000003100000000000000",
+    "token, 02, 0001, 033100000000000000",
+    "token, 02, 000101, 0c3100000000000000",
+    "token, 02, 000101, 093100000000000000",
+    "budget, 02, 00, 0240420f00",
+    "budget, 02, '', 0040420f00",
+    "memo, 02, '', ff",
+  })
+  void instructions_are_understood_exactly_or_not_at_all(
+      String program, String index, String accounts, String data) throws Exception {
+    String key =
+        switch (program) {
+          case "system" -> SYSTEM;
+          case "token" -> "06ddf6e1d765a193d9cbe146ceeb79ac1cb485ed5f5b37913a8cf5857eff00a9";
+          case "budget" -> "0306466fe5211732ffecadba72c39be7bc8ce5bbc5f7126b2c439b3a40000000";
+          default -> "054a535a992921064d24e87160da387c7c35b5ddbc92bb81e4251dec5ef4d08d";
+        };
+    ByteString message =
+        ByteString.fromHex(
+            message(
+                key,
+                index
+                    + "%02x".formatted(accounts.length() / 2)
+                    + accounts
+                    + "%02x".formatted(data.length() / 2)
+                    + data));
+    String text = PayloadsTest.text(Payloads.decode(intent(message), KEY));
+    if (message.equals(TRANSFER)) {
+      assertThat(text).contains("system program: transfer\n", "lamports: 49\n");
+    } else {
+      assertThat(text)
+          .contains(
+              "instruction 0: program "
+                  + SolanaAddress.of(ByteString.fromHex(key))
+                  + "\n0 data: "
+                  + data.length() / 2
+                  + " bytes, not understood\n");
+    }
+  }
+
+  @Test
+  void only_required_signers_sign() {
+    PayloadsTest.assertRefused(
+        IntentProblem.SOLANA_SIGNER_MISSING, intent(TRANSFER), ByteString.fromHex(ALICE));
+    PayloadsTest.assertRefused(
+        IntentProblem.SOLANA_SIGNER_MISSING, intent(TRANSFER), ByteString.EMPTY);
+    PayloadsTest.assertRefused(
+        IntentProblem.SOLANA_SIGNER_MISSING,
+        intent(VERSION_0),
+        // In the table, and the table itself
+        ByteString.fromHex("198f1f4c3a452263d413b2cd17ebcbc1a0e5887364e6261a12a81792ea165a3e"));
+  }
+
+  @Test
+  void other_versions_are_refused() {
+    for (String version : List.of("81", "82", "ff")) {
+      PayloadsTest.assertRefused(
+          IntentProblem.SOLANA_TRANSACTION_VERSION,
+          intent(ByteString.fromHex(version).concat(VERSION_0.substring(1))),
+          KEY);
+    }
+  }
+
+  @Test
+  void only_one_encoding_is_accepted() {
+    for (ByteString good : List.of(TRANSFER, VERSION_0, LEGACY)) {
+      for (int length = 0; length < good.size(); length++) {
+        assertRefused(good.substring(0, length));
+      }
+      assertRefused(good.concat(ByteString.fromHex("00")));
+      assertRefused(good.concat(good));
+    }
+    // With signatures
+    assertRefused(ByteString.fromHex("01" + SIGNATURE).concat(TRANSFER));
+    // Counts in more bytes than they need, or of more than 16 bits
+    String transfer =
+        "010001"
+            + "%s"
+            + PAYER
+            + ALICE
+            + SYSTEM
+            + BLOCKHASH
+            + "%s"
+            + "02%s0001%s020000003100000000000000";
+    assertThat(ByteString.fromHex(transfer.formatted("03", "01", "02", "0c"))).isEqualTo(TRANSFER);
+    assertRefused(transfer.formatted("8300", "01", "02", "0c"));
+    assertRefused(transfer.formatted("03", "8100", "02", "0c"));
+    assertRefused(transfer.formatted("03", "01", "828000", "0c"));
+    assertRefused(transfer.formatted("03", "01", "02", "8c8000"));
+    assertRefused(transfer.formatted("03", "01", "02", "8c8004"));
+    assertRefused(transfer.formatted("03", "01", "02", "8c808000"));
+    assertRefused(transfer.formatted("03", "ffff03", "02", "0c"));
+    assertRefused(transfer.formatted("ffff03", "01", "02", "0c"));
+  }
+
+  @Test
+  void what_the_chain_never_runs_is_refused() {
+    String body = "03" + PAYER + ALICE + SYSTEM + BLOCKHASH + "01";
+    String call = "020200010c020000003100000000000000";
+    // No signer; a payer who is only read; more accounts in the header than there are
+    assertRefused("000001" + body + call);
+    assertRefused("010101" + body + call);
+    assertRefused("010003" + body + call);
+    assertRefused("040000" + body + call);
+    assertRefused("7f0000" + body + call);
+    // The payer as program, a program that is not there, an account that is not there
+    assertRefused("010001" + body + "000200010c020000003100000000000000");
+    assertRefused("010001" + body + "030200010c020000003100000000000000");
+    assertRefused("010001" + body + "020200030c020000003100000000000000");
+    assertRefused("010001" + body + "ff0200010c020000003100000000000000");
+    // An account twice
+    assertRefused("010001" + "03" + PAYER + PAYER + SYSTEM + BLOCKHASH + "01" + call);
+    // Longer than a transaction can be
+    assertRefused(message(SYSTEM, "0200" + "8708" + "00".repeat(1031)));
+    assertThat(
+            SolanaTransaction.isTransaction(
+                ByteString.fromHex(message(SYSTEM, "0200" + "8608" + "00".repeat(1030)))))
+        .isTrue();
+    String table = "19".repeat(32);
+    String versioned = "80" + message(SYSTEM, "020103" + "00");
+    assertThat(
+            SolanaTransaction.isTransaction(
+                ByteString.fromHex(versioned + "01" + table + "0107" + "00")))
+        .isTrue();
+    // A table of which nothing is taken, an entry taken twice, a program out of a table
+    assertRefused("80" + message(SYSTEM, "020102" + "00") + "01" + table + "0000");
+    assertRefused(versioned + "01" + table + "0107" + "0107");
+    assertRefused(versioned + "01" + table + "020707" + "00");
+    assertRefused("80" + message(SYSTEM, "0300" + "00") + "01" + table + "0107" + "00");
+  }
+
+  /** 256 accounts can be named by a byte, and not one more. */
+  @Test
+  void as_many_accounts_as_a_byte_can_name() {
+    String indices = "";
+    for (int i = 0; i < 253; i++) {
+      indices += "%02x".formatted(i);
+    }
+    String most =
+        "80" + message(SYSTEM, "0201ff" + "00") + "01" + "19".repeat(32) + "fd01" + indices;
+    assertThat(SolanaTransaction.isTransaction(ByteString.fromHex(most + "00"))).isTrue();
+    assertRefused(most + "01fd");
+  }
+
+  @Test
+  void a_message_that_is_a_transaction_is_not_signed_as_a_message() throws Exception {
+    for (ByteString transaction : List.of(TRANSFER, VERSION_0, LEGACY)) {
+      SigningIntent message =
+          SigningIntent.newBuilder()
+              .setScheme(Scheme.SCHEME_ED25519)
+              .setMessage(transaction)
+              .build();
+      PayloadsTest.assertRefused(IntentProblem.MESSAGE_IS_TRANSACTION, message, KEY);
+      // Chains with other signatures have nothing to do with it.
+      assertThat(
+              Payloads.decode(
+                      message.toBuilder().setScheme(Scheme.SCHEME_BLS12381).build(),
+                      ByteString.EMPTY)
+                  .toSign())
+          .isEqualTo(transaction);
+    }
+    assertThat(
+            Payloads.decode(
+                    SigningIntent.newBuilder()
+                        .setScheme(Scheme.SCHEME_ED25519)
+                        .setMessage(TRANSFER.substring(1))
+                        .build(),
+                    KEY)
+                .toSign())
+        .isEqualTo(TRANSFER.substring(1));
+  }
+
+  @Test
+  void addresses() {
+    assertThat(SolanaAddress.of(KEY)).isEqualTo("2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1");
+    assertThat(SolanaAddress.of(ByteString.fromHex(SYSTEM))).isEqualTo("1".repeat(32));
+    assertThatThrownBy(() -> SolanaAddress.of(KEY.substring(1)))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+}
