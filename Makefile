@@ -9,7 +9,7 @@ SHELL := /bin/bash
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
 endif
-export KEEP QUICK SEED
+export KEEP QUICK SEED SHAPES
 MAVEN = $(MVN) -B -ntp -Dstyle.color=never
 STEP = .ci/step
 # One heap for the whole platform in one JVM; the flags are those of the services.

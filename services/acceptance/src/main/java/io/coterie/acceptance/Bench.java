@@ -1,5 +1,6 @@
 package io.coterie.acceptance;
 
+import com.google.common.base.Splitter;
 import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.SendMode;
@@ -27,15 +28,24 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.DoubleSupplier;
 import java.util.function.Function;
+import org.springframework.context.Lifecycle;
 
 /**
  * {@code make bench}: key generation and signing through the public API of a whole installation, in
  * each sending mode, first contact and subsequent, beside their floors. Prints a table and writes
- * {@code build/bench/results.csv}. {@code QUICK=1} in the environment does fewer runs.
+ * {@code build/bench/results.csv}. In the environment, {@code QUICK=1} does fewer runs, and {@code
+ * SHAPES="2/3 3/5"} takes only these shapes and leaves the load out.
  */
 public final class Bench {
   /** A key's shape: parties needed of parties that hold a share. */
   private record Shape(int threshold, int parties) {
+    static List<Shape> chosen() {
+      List<String> wanted = Splitter.on(' ').omitEmptyStrings().splitToList(environment("SHAPES"));
+      return SHAPES.stream()
+          .filter(s -> wanted.isEmpty() || wanted.contains(s.threshold + "/" + s.parties))
+          .toList();
+    }
+
     @Override
     public String toString() {
       return threshold + "-of-" + parties;
@@ -94,18 +104,21 @@ public final class Bench {
   private static final ByteString MESSAGE = ByteString.copyFromUtf8("withdrawal 4711: 1.25 ETH");
   private static final String ONE = "one_at_a_time";
   private static final String MANY = "in_flight_" + IN_FLIGHT;
+  private static final String NEIGHBOURS = "neighbours";
+  private static final int PARTIES = 12;
   private static final Shape LOADED = new Shape(2, 3);
 
   /** All services run in this process; only PostgreSQL does not. */
   private static final com.sun.management.OperatingSystemMXBean JVM =
       (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
-  private final boolean quick = !System.getenv().getOrDefault("QUICK", "").isBlank();
+  private final boolean quick = !environment("QUICK").isBlank();
+  private final List<Shape> shapes = Shape.chosen();
   private final int turns = quick ? 3 : 5;
-  private final int firstRuns = quick ? 1 : 3;
+  private final int firstRuns = quick ? 2 : 4;
   private final int keygenRuns = quick ? 2 : 4;
-  private final int signRuns = quick ? 10 : 30;
-  private final int warmUps = quick ? 5 : 10;
+  private final int signRuns = quick ? 40 : 100;
+  private final int warmUps = quick ? 10 : 30;
   private final Duration throughputTime = Duration.ofSeconds(quick ? 30 : 80);
 
   private final PrintStream out = System.out;
@@ -114,6 +127,10 @@ public final class Bench {
   private int keys;
 
   private Bench() {}
+
+  private static String environment(String name) {
+    return System.getenv().getOrDefault(name, "");
+  }
 
   public static void main(String[] args) throws Exception {
     try {
@@ -128,19 +145,21 @@ public final class Bench {
 
   private void run() throws Exception {
     coreFloor();
-    progress("starting an installation of ten parties");
+    progress("starting an installation of %d parties".formatted(PARTIES));
     try (Cluster cluster =
-        Cluster.of(10)
+        Cluster.of(PARTIES)
             .alsoEnrol("echo-1", "echo-2")
             .folder(Path.of("build", "bench", "cluster"))
             .start()) {
       warmUp(cluster);
       echoFloor(cluster);
       List<String> loaded = cluster.partyNames().subList(0, LOADED.parties());
-      for (Load load : List.of(bls(loaded), ecdsa(loaded))) {
-        load(cluster, load);
+      if (shapes.equals(SHAPES)) {
+        for (Load load : List.of(bls(loaded), ecdsa(loaded))) {
+          load(cluster, load);
+        }
       }
-      for (Shape shape : SHAPES) {
+      for (Shape shape : shapes) {
         measure(cluster, shape);
         writeCsv(); // What is measured is not lost if the rest is interrupted.
       }
@@ -208,8 +227,10 @@ public final class Bench {
   /** Lets the compiler see the code that is measured. */
   private void warmUp(Cluster cluster) {
     progress("warming up");
-    cluster.wallet().createKey("warm", 2, cluster.partyNames());
-    for (int i = 0; i < warmUps * 40; i++) {
+    List<String> names = cluster.partyNames();
+    cluster.wallet().createKey("warm", 2, names);
+    cluster.wallet().createKey(NEIGHBOURS, 2, names.subList(PARTIES - 2, PARTIES));
+    for (int i = 0; i < warmUps * 20; i++) {
       cluster.wallet().sign("warm", "warm " + i);
     }
   }
@@ -236,9 +257,13 @@ public final class Bench {
     String key = newKey(cluster, shape, parties);
     Map<SendMode, Samples> all = new EnumMap<>(SendMode.class);
     List<SendMode> modes = new ArrayList<>(List.of(SendMode.values()));
-    for (int turn = 0; turn < turns; turn++) {
+    // The first turn lets the compiler see each mode with this shape and does not count.
+    for (int turn = 0; turn <= turns; turn++) {
+      if (turn == 1) {
+        all.clear();
+      }
       for (SendMode mode : modes) {
-        progress("%s, turn %d of %d, %s".formatted(shape, turn + 1, turns, label(mode)));
+        progress("%s, turn %d of %d, %s".formatted(shape, turn, turns, label(mode)));
         Samples samples = all.computeIfAbsent(mode, _ -> new Samples());
         measure(cluster, mode, shape, parties, key, samples);
       }
@@ -265,10 +290,11 @@ public final class Bench {
       List<String> parties,
       String key,
       Samples samples) {
+    restart(cluster, parties, mode);
     for (int i = 0; i < firstRuns; i++) {
-      samples.contact.add(restartChannels(cluster, parties, mode));
+      samples.contact.add(reconnect(cluster, parties));
       samples.signFirst.add(time(() -> cluster.wallet().sign(key, "first")));
-      samples.contact.add(restartChannels(cluster, parties, mode));
+      samples.contact.add(reconnect(cluster, parties));
       samples.keygenFirst.add(time(() -> newKey(cluster, shape, parties)));
     }
 
@@ -300,13 +326,8 @@ public final class Bench {
     return key;
   }
 
-  /**
-   * Restarts the coordinator and the parties, so that nobody has a session or a sender key with
-   * anybody.
-   *
-   * @return milliseconds from the last start until all say that they have them again
-   */
-  private static double restartChannels(Cluster cluster, List<String> parties, SendMode mode) {
+  /** Starts the coordinator and the parties anew, with another sending mode. */
+  private static void restart(Cluster cluster, List<String> parties, SendMode mode) {
     List<Service> services = new ArrayList<>(List.of(cluster.coordinator()));
     parties.forEach(p -> services.add(cluster.signer(p)));
     services.forEach(Service::close);
@@ -315,17 +336,48 @@ public final class Bench {
             s.start(
                 "--coterie.%s.channel.send-mode=%s"
                     .formatted(s == cluster.coordinator() ? "coordinator" : "signer", mode)));
-    double reconnected = time(() -> services.forEach(s -> s.awaitReady(RESTART)));
+    services.forEach(s -> s.awaitReady(RESTART));
     // The client's own connection to the coordinator is not what is measured.
     cluster.wallet().keys().withWaitForReady().listKeys(ListKeysRequest.getDefaultInstance());
     settle();
+  }
+
+  /**
+   * Stops and starts what a party does, and leaves the service around it running, so that none of
+   * the parties has a session or a sender key with anybody, nor anybody with them.
+   *
+   * @return milliseconds from the last start until all say that they are ready again
+   */
+  private static double reconnect(Cluster cluster, List<String> parties) {
+    List<Service> services = parties.stream().map(cluster::signer).toList();
+    services.forEach(s -> ownLifecycles(s).forEach(Lifecycle::stop));
+    services.forEach(s -> ownLifecycles(s).forEach(Lifecycle::start));
+    double reconnected = time(() -> services.forEach(s -> s.awaitReady(RESTART)));
+    settle();
+    wake(cluster);
     return reconnected;
   }
 
   /**
-   * Collects what the closed services left behind and waits until the started ones have nothing
-   * more to do, as parties that were installed before anybody needs them: else a collection, or the
-   * compiler, costs the first session several times what its messages cost.
+   * Signs with parties that are not measured. A machine that has rested takes twice the time for
+   * its next signature, whoever makes it, which would hide what contact costs.
+   */
+  private static void wake(Cluster cluster) {
+    for (int i = 0; i < 5; i++) {
+      cluster.wallet().sign(NEIGHBOURS, "wake " + i);
+    }
+  }
+
+  private static List<Lifecycle> ownLifecycles(Service service) {
+    return service.context().getBeansOfType(Lifecycle.class).values().stream()
+        .filter(bean -> bean.getClass().getName().startsWith("io.coterie."))
+        .toList();
+  }
+
+  /**
+   * Collects what was left behind and waits until the services have nothing more to do, as parties
+   * that were installed before anybody needs them: else a collection, or the compiler, costs the
+   * first session several times what its messages cost.
    */
   private static void settle() {
     System.gc();
@@ -339,7 +391,7 @@ public final class Bench {
       }
       processor = now;
     }
-    throw new IllegalStateException("the restarted services are still busy after " + RESTART);
+    throw new IllegalStateException("the services are still busy after " + RESTART);
   }
 
   /** One signature scheme under load: how to make a key, and what to ask for. */
@@ -557,7 +609,7 @@ public final class Bench {
     out.printf(
         "  %-44s %8.2f ms%n",
         "echo through messaging", value("echo", "none", 0, 0, "none", SUBSEQUENT, "latency"));
-    for (Shape shape : SHAPES) {
+    for (Shape shape : shapes) {
       out.printf(
           "  core alone %-6s compute of the slowest party: keygen %8.2f ms, sign %6.2f ms%n",
           shape,
@@ -575,7 +627,7 @@ public final class Bench {
         out.printf(
             "  %-8s %14s %24s %24s%n",
             "", "group", "pairwise, in parallel", "pairwise, sequential");
-        for (Shape shape : SHAPES) {
+        for (Shape shape : shapes) {
           double group = value(scenario, shape, SendMode.GROUP, phase, "latency");
           double parallel = value(scenario, shape, SendMode.PAIRWISE_PARALLEL, phase, "latency");
           double sequential =
@@ -589,7 +641,7 @@ public final class Bench {
       out.printf(
           "  %-8s requests and bytes sent of one %s%n",
           "", scenario.equals("keygen") ? "key generation" : "signature");
-      for (Shape shape : SHAPES) {
+      for (Shape shape : shapes) {
         StringBuilder line = new StringBuilder("  %-8s".formatted(shape));
         for (SendMode mode :
             List.of(SendMode.GROUP, SendMode.PAIRWISE_PARALLEL, SendMode.PAIRWISE_SEQUENTIAL)) {
@@ -602,6 +654,12 @@ public final class Bench {
         out.println(line);
       }
     }
+    if (shapes.equals(SHAPES)) {
+      loadTable();
+    }
+  }
+
+  private void loadTable() {
     out.println();
     out.printf("Sign, %s, warm%n", LOADED);
     for (String scheme : List.of(BLS, ECDSA)) {
