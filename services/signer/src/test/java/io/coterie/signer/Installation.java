@@ -230,7 +230,11 @@ public final class Installation implements AutoCloseable {
                       "wallet",
                       new RequesterRule(
                           List.of(new Glob("keys/treasury-*"), new Glob("keys/main")),
-                          Set.of(Scheme.SCHEME_BLS12381, Scheme.SCHEME_ECDSA_SECP256K1),
+                          Set.of(
+                              Scheme.SCHEME_BLS12381,
+                              Scheme.SCHEME_ECDSA_SECP256K1,
+                              Scheme.SCHEME_ED25519,
+                              Scheme.SCHEME_BIP340_SECP256K1),
                           true,
                           true,
                           Set.of(PayloadKind.values()),
@@ -428,13 +432,14 @@ public final class Installation implements AutoCloseable {
 
   /** Creates an ECDSA key of all three parties and waits until it is active everywhere. */
   public void createEcdsaKey(String key, int threshold) {
-    SignedIntent intent =
-        signed(keyIntent(requestId(), key, threshold).setScheme(Scheme.SCHEME_ECDSA_SECP256K1));
+    createKey(key, Scheme.SCHEME_ECDSA_SECP256K1, ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN_1, threshold);
+  }
+
+  /** Creates a key of all three parties and waits until it is active everywhere. */
+  public void createKey(String key, Scheme scheme, ProtocolId protocol, int threshold) {
+    SignedIntent intent = signed(keyIntent(requestId(), key, threshold).setScheme(scheme));
     coordinator.give(
-        coordinator
-            .order(ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN_1, key, threshold, 1, 2, 3)
-            .setSignedIntent(intent)
-            .build());
+        coordinator.order(protocol, key, threshold, 1, 2, 3).setSignedIntent(intent).build());
     until(key + " is active", () -> parties.stream().allMatch(p -> p.hasActive(key)));
   }
 

@@ -79,12 +79,22 @@ final class NativeParties implements AutoCloseable {
    * @param config of the session, but for its id and its parties
    */
   static Done combine(Installation i, SessionId session, SessionConfig.Builder config, int... set) {
+    return combine(i, session, 1, config, set);
+  }
+
+  /**
+   * The same of a session whose every party sends several broadcasts.
+   *
+   * @param broadcasts how many
+   */
+  static Done combine(
+      Installation i, SessionId session, int broadcasts, SessionConfig.Builder config, int... set) {
     config.setSessionId(session.bytes());
     for (int id : set) {
       config.addParties(party(i, id));
     }
     Installation.until(
-        "partials of " + session, () -> i.coordinator.partials(session) == set.length);
+        "partials of " + session, () -> i.coordinator.partials(session) == broadcasts * set.length);
     try (MpcSession observer = NativeMpcCore.load().observe(config.build())) {
       for (var envelope : i.coordinator.envelopes) {
         if (envelope.session().equals(session.bytes())) {
