@@ -98,7 +98,7 @@ fn exported() -> BTreeSet<String> {
 #[test]
 fn header_declares_what_is_exported() {
     assert_eq!(declared(), exported());
-    assert_eq!(exported().len(), 11);
+    assert_eq!(exported().len(), 12);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Threshold ECDSA, the core alone on one thread: for each number of parties the computation of the busiest party, what the one that
-//! sends most sends, and rounds. `cargo bench -p protocols --bench ecdsa` prints the table; `-- 2/3 3/5` only these.
+//! sends most sends, and rounds. `cargo bench -p protocols --bench ecdsa` prints the table; `-- 2/3 3/5` only these, `-- scale` n of n for
+//! n = 2 to 20.
 
 #![allow(
     missing_docs,
@@ -26,11 +27,22 @@ fn print<T>(operation: &str, (t, n): (usize, usize), run: &Run<T>) {
     );
 }
 
+/// Whether an argument is "t/n"; the program's own path has a slash as well.
+fn shape(argument: &str) -> bool {
+    argument.split_once('/').is_some_and(|(t, n)| t.parse::<usize>().is_ok() && n.parse::<usize>().is_ok())
+}
+
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| argument.contains('/')).collect();
+    let arguments: Vec<String> = std::env::args().collect();
+    let wanted: Vec<&String> = arguments.iter().filter(|argument| shape(argument)).collect();
+    let table = if arguments.iter().any(|argument| argument == "scale") {
+        (2..=20).map(|n| (n, n)).collect()
+    } else {
+        TABLE.to_vec()
+    };
     let mut rng = seeded(1);
-    for (t, n) in TABLE {
-        if !wanted.is_empty() && !wanted.contains(&format!("{t}/{n}")) {
+    for (t, n) in table {
+        if !wanted.is_empty() && !wanted.contains(&&format!("{t}/{n}")) {
             continue;
         }
         let repeat = if n <= 5 { 21 } else { 3 };
