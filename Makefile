@@ -4,14 +4,15 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test demo bench sim fuzz fmt clean
+.PHONY: help bootstrap build test demo bench lab sim fuzz fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
 endif
-export KEEP QUICK SEED SHAPES
+export KEEP QUICK SEED SLOW_START_AFTER_IDLE SHAPES
 MAVEN = $(MVN) -B -ntp -Dstyle.color=never
 STEP = .ci/step
+LAB_PARTIES = $(if $(QUICK),6,20)
 # One heap for the whole platform in one JVM; the flags are those of the services.
 JAVA = $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow -XX:+UseSerialGC \
   -XX:TieredStopAtLevel=4 -Xmx1g -Djava.library.path=$(CURDIR)/build/native -cp "$$(ls services/acceptance/target/acceptance-*.jar):$$(cat build/classpath)"
@@ -58,6 +59,15 @@ bench: build ## measure key generation and signing against their floors; QUICK=1
 	@$(STEP) jmh-build $(MAVEN) -pl services/channel -am test-compile dependency:build-classpath -Dmdep.includeScope=test -Dmdep.outputFile=target/test-classpath
 	@STEP_SHOW='^(Benchmark|ChannelBenchmark[^:]*(:p0[.]50)?) ' $(STEP) jmh $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) io.coterie.channel.ChannelBenchmark
 	@$(JAVA) io.coterie.acceptance.Bench
+
+lab: build ## measure with real delays between the services (needs root); QUICK=1 for fewer cells
+	@$(STEP) delayer cargo build --release --locked --manifest-path loadtest/lab/delayer/Cargo.toml
+	@loadtest/lab/run $(LAB_PARTIES) $(JAVA) io.coterie.acceptance.Lab loadtest/lab/delayer/target/release/delayer $(LAB_PARTIES) $(if $(QUICK),quick,full) \
+	  || { status=$$?; [ $$status = 77 ] && exit 0 || exit $$status; } && $(MAKE) --no-print-directory build/lab/python && PYTHONPATH=build/lab/python loadtest/lab/plot build/lab
+
+build/lab/python: loadtest/lab/requirements.txt
+	@$(STEP) plot-library python3 -m pip install --no-deps --upgrade --target $@ -r $<
+	@touch $@
 
 sim: build/env.mk ## simulate the core under faults; SEED=n replays one run
 	@cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture

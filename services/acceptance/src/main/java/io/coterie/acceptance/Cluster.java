@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -58,7 +59,11 @@ public final class Cluster implements AutoCloseable {
   /** The requester whom every service allows only keys named {@code audit-*}, and no digests. */
   public static final String AUDITOR = "auditor";
 
+  /** Who calls the services: name of its site, which is that of this JVM and PostgreSQL too. */
+  static final String CLIENT = "client";
+
   private static final Duration START_TIMEOUT = Duration.ofSeconds(120);
+  static final String MESSAGING_NAME = "messaging";
   private static final List<String> REGIONS = List.of("eu-central", "us-east", "ap-south");
 
   private static final Service.Program MESSAGING =
@@ -93,7 +98,8 @@ public final class Cluster implements AutoCloseable {
     private int threshold;
     private Path folder = Path.of("target", "cluster");
     private SendMode sendMode = SendMode.GROUP;
-    private boolean processes;
+    private Service.Home home = Service.Home.CONTEXT;
+    private Function<String, Site> sites = service -> Site.HERE;
     private Consumer<String> progress = line -> {};
     private String secondCoordinator = "";
     private final List<String> strangers = new ArrayList<>();
@@ -123,7 +129,18 @@ public final class Cluster implements AutoCloseable {
 
     /** Each service as a process of its own; otherwise all are contexts of this JVM. */
     public Builder processes() {
-      this.processes = true;
+      this.home = Service.Home.PROCESS;
+      return this;
+    }
+
+    /**
+     * Each service as a process of its own that stays when the service is stopped.
+     *
+     * @param sites where each service runs, and {@link #CLIENT} and its PostgreSQL
+     */
+    Builder residents(Function<String, Site> sites) {
+      this.home = Service.Home.RESIDENT;
+      this.sites = sites;
       return this;
     }
 
@@ -176,7 +193,15 @@ public final class Cluster implements AutoCloseable {
     List<String> members = new ArrayList<>(partyNames());
     members.add(Settings.COORDINATOR);
     members.addAll(plan.strangers);
-    settings = new Settings(folder, ca, messagingPort, plan.sendMode, plan.processes, members);
+    settings =
+        new Settings(
+            folder,
+            ca,
+            messagingUri(),
+            plan.sendMode,
+            plan.home != Service.Home.CONTEXT,
+            plan.sites,
+            members);
     List<Settings.Requester> requesters =
         List.of(requester(WALLET, "*", true), requester(AUDITOR, "keys/audit-*", false));
     for (Settings.Requester requester : requesters) {
@@ -187,16 +212,17 @@ public final class Cluster implements AutoCloseable {
               keyFile(requester.name()),
               ca,
               ca.client(requester.name()),
-              apiPort));
+              endpoint()));
     }
-    database = Database.start(folder.resolve("database"), ports.get(2));
+    database =
+        Database.start(folder.resolve("database"), ports.get(2), plan.sites.apply(CLIENT).direct());
     database.create("messaging");
     database.create("coordinator");
 
     HttpClient http = httpClient();
     messaging =
         service(
-            "messaging",
+            MESSAGING_NAME,
             MESSAGING,
             settings.messaging(messagingPort, ports.get(3), database),
             ports.get(3),
@@ -221,21 +247,26 @@ public final class Cluster implements AutoCloseable {
       String name, Service.Program program, List<String> arguments, int port, HttpClient http) {
     List<String> all = new ArrayList<>(arguments);
     all.addAll(plan.more.getOrDefault(name, List.of()));
-    return new Service(name, program, all, folder.resolve(name), port, http, plan.processes);
+    return new Service(
+        name, program, all, folder.resolve(name), port, http, plan.home, plan.sites.apply(name));
   }
 
   private void startServices() {
     plan.progress.accept("PostgreSQL runs, fsync on");
     messaging.start();
     messaging.awaitReady(START_TIMEOUT);
-    plan.progress.accept("messaging is ready at https://localhost:" + messagingPort);
+    plan.progress.accept("messaging is ready at " + messagingUri());
     coordinator.start();
-    signers.values().forEach(Service::start);
+    if (plan.home == Service.Home.RESIDENT) {
+      signers.values().parallelStream().forEach(Service::start);
+    } else {
+      signers.values().forEach(Service::start);
+    }
     pinIdentities();
     for (Service service : services()) {
       service.awaitReady(START_TIMEOUT);
     }
-    plan.progress.accept("coordinator is ready at localhost:" + apiPort);
+    plan.progress.accept("coordinator is ready at " + endpoint());
     plan.progress.accept("signers are ready: " + String.join(", ", signers.keySet()));
   }
 
@@ -272,7 +303,7 @@ public final class Cluster implements AutoCloseable {
   ChannelAccount enrol(String stranger) {
     try {
       return Enrolment.enrol(
-          URI.create("https://localhost:" + messagingPort),
+          messagingUri(),
           Files.readString(ca.certificateFile()),
           settings.number(stranger),
           settings.token(stranger));
@@ -298,9 +329,7 @@ public final class Cluster implements AutoCloseable {
     try {
       return SignalChannel.open(
           ChannelConfig.of(
-              URI.create("https://localhost:" + messagingPort),
-              Files.readString(ca.certificateFile()),
-              settings.trustRoot()),
+              messagingUri(), Files.readString(ca.certificateFile()), settings.trustRoot()),
           account,
           own,
           new SimpleMeterRegistry());
@@ -337,7 +366,7 @@ public final class Cluster implements AutoCloseable {
     return names;
   }
 
-  private static String partyName(int party) {
+  static String partyName(int party) {
     return "party-" + party;
   }
 
@@ -394,6 +423,15 @@ public final class Cluster implements AutoCloseable {
     return folder;
   }
 
+  private String endpoint() {
+    return plan.sites.apply(Settings.COORDINATOR).address() + ":" + apiPort;
+  }
+
+  private URI messagingUri() {
+    return URI.create(
+        "https://" + plan.sites.apply(MESSAGING_NAME).address() + ":" + messagingPort);
+  }
+
   int apiPort() {
     return apiPort;
   }
@@ -424,7 +462,7 @@ public final class Cluster implements AutoCloseable {
       return Files.writeString(
           folder.resolve("profile.properties"),
           """
-          endpoint=localhost:%d
+          endpoint=%s
           management=%s
           ca=%s
           cert=%s
@@ -433,7 +471,7 @@ public final class Cluster implements AutoCloseable {
           requester-key=%s
           """
               .formatted(
-                  apiPort,
+                  endpoint(),
                   coordinator.management(),
                   ca.certificateFile(),
                   backend.certificate().certificate(),

@@ -20,27 +20,40 @@ import org.slf4j.LoggerFactory;
 final class Database implements AutoCloseable {
   private static final Duration START_TIMEOUT = Duration.ofSeconds(60);
   private static final String USER = "postgres";
+  private static final String LOOPBACK = "127.0.0.1";
 
   private final Path folder;
   private final int port;
+  private final String address;
   private EmbeddedPostgres server;
 
-  private Database(Path folder, int port) {
+  private Database(Path folder, int port, String address) {
     this.folder = folder;
     this.port = port;
-    this.server = launch(folder, port);
+    this.address = address;
+    this.server = launch();
   }
 
-  static Database start(Path folder, int port) {
-    return new Database(folder, port);
+  /**
+   * Starts a server.
+   *
+   * @param address where it listens beside loopback, trusting whoever comes; the services' view of
+   *     it
+   */
+  static Database start(Path folder, int port, String address) {
+    return new Database(folder, port, address);
   }
 
-  private static EmbeddedPostgres launch(Path folder, int port) {
+  private EmbeddedPostgres launch() {
     // Its progress is told by our own lines; a failure comes as an exception.
     ((Logger) LoggerFactory.getLogger(EmbeddedPostgres.class.getPackageName()))
         .setLevel(Level.WARN);
     try {
       Files.createDirectories(folder);
+      Path access =
+          Files.writeString(
+              folder.resolve("access"),
+              "local all all trust\nhost all all 127.0.0.1/32 trust\nhost all all samenet trust\n");
       return EmbeddedPostgres.builder()
           .setDataDirectory(folder.resolve("data").toFile())
           .setCleanDataDirectory(false)
@@ -48,7 +61,8 @@ final class Database implements AutoCloseable {
           .setServerConfig("fsync", "on")
           .setServerConfig("synchronous_commit", "on")
           .setServerConfig("full_page_writes", "on")
-          .setServerConfig("listen_addresses", "127.0.0.1")
+          .setServerConfig("listen_addresses", listenAddresses())
+          .setServerConfig("hba_file", access.toString())
           .setServerConfig("max_connections", "100")
           .setPGStartupWait(START_TIMEOUT)
           .setErrorRedirector(ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile()))
@@ -57,6 +71,10 @@ final class Database implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException("PostgreSQL did not start; see " + folder.resolve("log"), e);
     }
+  }
+
+  private String listenAddresses() {
+    return address.equals(Site.HERE.direct()) ? LOOPBACK : LOOPBACK + "," + address;
   }
 
   /** Makes an empty database. */
@@ -70,7 +88,7 @@ final class Database implements AutoCloseable {
   }
 
   String url(String name) {
-    return server.getJdbcUrl(USER, name);
+    return "jdbc:postgresql://%s:%d/%s?user=%s".formatted(address, port, name, USER);
   }
 
   String user() {
@@ -95,7 +113,7 @@ final class Database implements AutoCloseable {
 
   /** Starts the server again on the data it left. */
   void restart() {
-    server = launch(folder, port);
+    server = launch();
   }
 
   @Override

@@ -16,7 +16,9 @@ import java.security.cert.X509Certificate;
 import java.security.spec.ECGenParameterSpec;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Date;
+import java.util.List;
 import org.bouncycastle.asn1.x500.X500Name;
 import org.bouncycastle.asn1.x509.BasicConstraints;
 import org.bouncycastle.asn1.x509.ExtendedKeyUsage;
@@ -36,7 +38,7 @@ import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder;
 
 /**
  * The certificate authority of one installation: what clients and services pin. ECDSA P-256
- * throughout; leaves are for loopback addresses.
+ * throughout.
  */
 public final class InstallationCa {
   /** An installation made for a test or a demo does not live longer. */
@@ -90,17 +92,26 @@ public final class InstallationCa {
     return certificate;
   }
 
-  /** A certificate with which a service of that name listens on loopback. */
-  public Leaf server(String name) {
-    return issue(name, KeyPurposeId.id_kp_serverAuth);
+  /** A certificate with which a service of that name listens on loopback and at some addresses. */
+  public Leaf server(String name, String... addresses) {
+    List<GeneralName> names = new ArrayList<>();
+    names.add(new GeneralName(GeneralName.dNSName, "localhost"));
+    names.add(new GeneralName(GeneralName.iPAddress, "127.0.0.1"));
+    for (String address : addresses) {
+      if (!address.equals("localhost")) {
+        names.add(new GeneralName(GeneralName.iPAddress, address));
+      }
+    }
+    return issue(name, KeyPurposeId.id_kp_serverAuth, names);
   }
 
   /** A certificate with which a client of that name calls. */
   public Leaf client(String name) {
-    return issue(name, KeyPurposeId.id_kp_clientAuth);
+    return issue(
+        name, KeyPurposeId.id_kp_clientAuth, List.of(new GeneralName(GeneralName.dNSName, name)));
   }
 
-  private Leaf issue(String name, KeyPurposeId purpose) {
+  private Leaf issue(String name, KeyPurposeId purpose, List<GeneralName> names) {
     try {
       KeyPair leafKeys = newKeyPair();
       X509v3CertificateBuilder builder =
@@ -114,22 +125,11 @@ public final class InstallationCa {
               .addExtension(
                   Extension.authorityKeyIdentifier,
                   false,
-                  new JcaX509ExtensionUtils().createAuthorityKeyIdentifier(certificate));
-      if (purpose.equals(KeyPurposeId.id_kp_serverAuth)) {
-        builder.addExtension(
-            Extension.subjectAlternativeName,
-            false,
-            new GeneralNames(
-                new GeneralName[] {
-                  new GeneralName(GeneralName.dNSName, "localhost"),
-                  new GeneralName(GeneralName.iPAddress, "127.0.0.1")
-                }));
-      } else {
-        builder.addExtension(
-            Extension.subjectAlternativeName,
-            false,
-            new GeneralNames(new GeneralName(GeneralName.dNSName, name)));
-      }
+                  new JcaX509ExtensionUtils().createAuthorityKeyIdentifier(certificate))
+              .addExtension(
+                  Extension.subjectAlternativeName,
+                  false,
+                  new GeneralNames(names.toArray(GeneralName[]::new)));
       Leaf leaf = new Leaf(folder.resolve(name + ".pem"), folder.resolve(name + "-key.pem"));
       writePem(leaf.certificate(), sign(builder, keys.getPrivate()));
       Files.deleteIfExists(leaf.key());

@@ -1,5 +1,6 @@
 package io.coterie.acceptance;
 
+import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
@@ -18,7 +19,10 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.springframework.context.ConfigurableApplicationContext;
 
-/** One service of an installation: as a Spring context of this JVM, or as a process of its own. */
+/**
+ * One service of an installation: as a Spring context of this JVM, or as a process of its own,
+ * which may stay when the service is stopped.
+ */
 public final class Service implements AutoCloseable {
   private static final Duration POLL = Duration.ofMillis(25);
   private static final Duration REQUEST_TIMEOUT = Duration.ofSeconds(10);
@@ -34,13 +38,25 @@ public final class Service implements AutoCloseable {
   record Program(
       Function<String[], ConfigurableApplicationContext> inJvm, Class<?> main, String heap) {}
 
+  /** What a service lives in. */
+  enum Home {
+    /** This JVM, as a context. */
+    CONTEXT,
+    /** A process of its own. */
+    PROCESS,
+    /** A process of its own that outlives {@link #stop}: see {@link Resident}. */
+    RESIDENT
+  }
+
   private final String name;
   private final Program program;
   private final List<String> arguments;
   private final Path folder;
   private final int managementPort;
   private final HttpClient http;
-  private final boolean ownProcess;
+  private final Home home;
+  private final Site site;
+  private boolean residentRuns;
   private @Nullable ConfigurableApplicationContext context;
   private @Nullable Process process;
 
@@ -51,14 +67,16 @@ public final class Service implements AutoCloseable {
       Path folder,
       int managementPort,
       HttpClient http,
-      boolean ownProcess) {
+      Home home,
+      Site site) {
     this.name = name;
     this.program = program;
     this.arguments = List.copyOf(arguments);
     this.folder = folder;
     this.managementPort = managementPort;
     this.http = http;
-    this.ownProcess = ownProcess;
+    this.home = home;
+    this.site = site;
   }
 
   public String name() {
@@ -72,11 +90,11 @@ public final class Service implements AutoCloseable {
 
   /** What the service wrote to its log. In one JVM all services share the log. */
   public Path log() {
-    return ownProcess ? folder.resolve("log.json") : folder.resolveSibling("log.json");
+    return home == Home.CONTEXT ? folder.resolveSibling("log.json") : folder.resolve("log.json");
   }
 
   public URI management() {
-    return URI.create("https://localhost:" + managementPort);
+    return URI.create("https://" + site.direct() + ":" + managementPort);
   }
 
   /** The context of a service that runs in this JVM. */
@@ -100,18 +118,47 @@ public final class Service implements AutoCloseable {
     }
     try {
       Files.createDirectories(folder);
-      if (ownProcess) {
-        process = launch(all);
-      } else {
-        context = program.inJvm().apply(all.toArray(String[]::new));
+      switch (home) {
+        case CONTEXT -> context = program.inJvm().apply(all.toArray(String[]::new));
+        case PROCESS ->
+            process =
+                builder(program.main(), all)
+                    .redirectErrorStream(true)
+                    .redirectOutput(ProcessBuilder.Redirect.appendTo(log().toFile()))
+                    .start();
+        case RESIDENT -> {
+          if (process == null || !process.isAlive()) {
+            process =
+                builder(Resident.class, List.of(program.main().getName()))
+                    .redirectError(ProcessBuilder.Redirect.appendTo(log().toFile()))
+                    .start();
+          }
+          all.add("--logging.file.name=" + log());
+          all.add("--logging.structured.format.file=ecs");
+          all.add("--logging.threshold.console=OFF");
+          tell(process, Resident.START + "\t" + String.join("\t", all));
+          residentRuns = true;
+        }
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  private Process launch(List<String> all) throws IOException {
-    List<String> command = new ArrayList<>();
+  private void tell(Process resident, String line) throws IOException {
+    BufferedWriter orders = resident.outputWriter();
+    orders.write(line);
+    orders.newLine();
+    orders.flush();
+    String answer = resident.inputReader().readLine();
+    if (!Resident.DONE.equals(answer)) {
+      throw new IllegalStateException(
+          "%s: %s; the end of its log:%n%s".formatted(name, answer, logTail()));
+    }
+  }
+
+  private ProcessBuilder builder(Class<?> main, List<String> all) {
+    List<String> command = new ArrayList<>(site.launcher());
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
         .filter(a -> a.startsWith("-Djava.library.path=") || a.startsWith("-XX:AOTCache="))
@@ -124,12 +171,9 @@ public final class Service implements AutoCloseable {
             "-Xmx" + program.heap(),
             "-cp",
             classPath(),
-            program.main().getName()));
+            main.getName()));
     command.addAll(all);
-    return new ProcessBuilder(command)
-        .redirectErrorStream(true)
-        .redirectOutput(ProcessBuilder.Redirect.appendTo(log().toFile()))
-        .start();
+    return new ProcessBuilder(command);
   }
 
   /** Surefire hides the class path in a jar's manifest; it tells the real one separately. */
@@ -140,7 +184,8 @@ public final class Service implements AutoCloseable {
   }
 
   public synchronized boolean running() {
-    return (process != null && process.isAlive()) || (context != null && context.isActive());
+    return (process != null && process.isAlive() && (home == Home.PROCESS || residentRuns))
+        || (context != null && context.isActive());
   }
 
   /** Ends the service as {@code kill -9} does; in one JVM, as fast as a context can be closed. */
@@ -153,7 +198,44 @@ public final class Service implements AutoCloseable {
     closeContext();
   }
 
-  /** Stops the service in order and waits for its end. */
+  /** Stops the service in order and waits for its end; the process of a resident stays. */
+  synchronized void stop() {
+    Process resident = process;
+    if (home != Home.RESIDENT || resident == null) {
+      close();
+      return;
+    }
+    try {
+      tell(resident, Resident.STOP);
+      residentRuns = false;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Stops what a resident does; the service around it runs on. */
+  synchronized void leave() {
+    tell(Resident.LEAVE);
+  }
+
+  /** Starts again what {@link #leave} stopped. */
+  synchronized void join() {
+    tell(Resident.JOIN);
+  }
+
+  private void tell(String order) {
+    Process resident = process;
+    if (resident == null || !residentRuns) {
+      throw new IllegalStateException(name + " does not run in a resident");
+    }
+    try {
+      tell(resident, order);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Stops the service in order, with its process, and waits for its end. */
   @Override
   public synchronized void close() {
     if (process != null) {

@@ -5,6 +5,7 @@ import io.coterie.messaging.certificate.SenderCertificates;
 import io.coterie.messaging.certificate.SenderCertificates.CertificateFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,6 +18,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /**
  * What an operator would write for each service of an installation: a configuration file, and the
@@ -33,10 +35,11 @@ final class Settings {
 
   private final Path folder;
   private final InstallationCa ca;
-  private final String messagingUri;
+  private final URI messagingUri;
   private final SendMode sendMode;
   private final Path sharedLog;
-  private final boolean processes;
+  private final boolean ownLogs;
+  private final Function<String, Site> sites;
   private final CertificateFiles certificates;
 
   /** Account number of each member, and the one-time token it enrols with. */
@@ -55,15 +58,17 @@ final class Settings {
   Settings(
       Path folder,
       InstallationCa ca,
-      int messagingPort,
+      URI messagingUri,
       SendMode sendMode,
-      boolean processes,
+      boolean ownLogs,
+      Function<String, Site> sites,
       List<String> members) {
     this.folder = folder;
     this.ca = ca;
-    this.messagingUri = "https://localhost:" + messagingPort;
+    this.messagingUri = messagingUri;
     this.sendMode = sendMode;
-    this.processes = processes;
+    this.ownLogs = ownLogs;
+    this.sites = sites;
     this.sharedLog = folder.resolve("log.json");
     try {
       this.certificates =
@@ -79,7 +84,7 @@ final class Settings {
   }
 
   List<String> messaging(int port, int managementPort, Database database) {
-    InstallationCa.Leaf tls = ca.server("messaging");
+    InstallationCa.Leaf tls = certificate("messaging");
     StringBuilder text =
         new StringBuilder(
             """
@@ -124,7 +129,7 @@ final class Settings {
 
   List<String> coordinator(
       int port, int managementPort, Database database, List<Requester> requesters) {
-    InstallationCa.Leaf tls = ca.server(COORDINATOR);
+    InstallationCa.Leaf tls = certificate(COORDINATOR);
     StringBuilder text =
         new StringBuilder(
             """
@@ -191,7 +196,7 @@ final class Settings {
 
   List<String> signer(
       String name, int partyId, String region, int managementPort, List<Requester> requesters) {
-    InstallationCa.Leaf tls = ca.server(name);
+    InstallationCa.Leaf tls = certificate(name);
     StringBuilder text =
         new StringBuilder(
             """
@@ -229,7 +234,7 @@ final class Settings {
       text.append("        public-key-file: %s\n".formatted(requester.publicKey()));
       text.append("        keys: [\"%s\"]\n".formatted(requester.keys()));
       text.append("        may-create-keys: true\n");
-      text.append("        schemes: [bls12381, ecdsa-secp256k1]\n");
+      text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519]\n");
       if (requester.digests()) {
         text.append(
             "        payloads: [message, digest, ethereum-transaction, ethereum-message,"
@@ -252,6 +257,11 @@ final class Settings {
         """
             .formatted(tls.certificate(), tls.key(), managementPort));
     return arguments(name, text.toString());
+  }
+
+  private InstallationCa.Leaf certificate(String service) {
+    Site site = sites.apply(service);
+    return ca.server(service, site.address(), site.direct());
   }
 
   /** The account number of a member. */
@@ -283,7 +293,7 @@ final class Settings {
     List<String> arguments = new ArrayList<>();
     arguments.add("--spring.config.additional-location=file:" + file);
     arguments.add("--spring.main.banner-mode=off");
-    if (!processes) {
+    if (!ownLogs) {
       // One JVM has one logging system: everything goes to one file, nothing to the console.
       arguments.add("--logging.file.name=" + sharedLog);
       arguments.add("--logging.structured.format.file=ecs");

@@ -40,14 +40,18 @@ public final class WalletBackend implements AutoCloseable {
   private final ManagedChannel channel;
 
   WalletBackend(
-      String name, Path keyFile, InstallationCa ca, InstallationCa.Leaf certificate, int port) {
+      String name,
+      Path keyFile,
+      InstallationCa ca,
+      InstallationCa.Leaf certificate,
+      String endpoint) {
     this.name = name;
     this.certificate = certificate;
     this.intents = RequesterKeyFile.read(name, keyFile);
     try {
       this.channel =
           Grpc.newChannelBuilder(
-                  "localhost:" + port,
+                  endpoint,
                   TlsChannelCredentials.newBuilder()
                       .trustManager(ca.certificateFile().toFile())
                       .keyManager(certificate.certificate().toFile(), certificate.key().toFile())

@@ -20,7 +20,7 @@ class DatabaseTest {
     try (ServerSocket free = new ServerSocket(0)) {
       port = free.getLocalPort();
     }
-    try (Database database = Database.start(folder, port)) {
+    try (Database database = Database.start(folder, port, Site.HERE.direct())) {
       database.create("custody");
       try (Connection connection = DriverManager.getConnection(database.url("custody"));
           Statement statement = connection.createStatement()) {

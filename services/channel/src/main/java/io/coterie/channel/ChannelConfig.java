@@ -59,6 +59,18 @@ public record ChannelConfig(
   }
 
   /**
+   * With another {@link Timing#senderKeyAge}.
+   *
+   * @throws IllegalArgumentException below a second: a key must be handed out before it is used
+   */
+  public ChannelConfig withSenderKeyAge(Duration age) {
+    if (age.compareTo(Duration.ofSeconds(1)) < 0) {
+      throw new IllegalArgumentException("a sender key must live for a second, not " + age);
+    }
+    return withTiming(timing.withSenderKeyAge(age));
+  }
+
+  /**
    * Sizes are in bytes.
    *
    * @param maxBody largest body of {@code broadcast} and {@code send}
@@ -195,6 +207,27 @@ public record ChannelConfig(
             Duration.ofSeconds(2),
             Duration.ofMinutes(5),
             Duration.ofSeconds(5));
+
+    Timing withSenderKeyAge(Duration age) {
+      return new Timing(
+          connect,
+          request,
+          write,
+          establishWait,
+          reconnectMin,
+          reconnectMax,
+          displaced,
+          keepAlive,
+          helloMin,
+          helloMax,
+          reassembly,
+          held,
+          age,
+          rotation,
+          maxRetryAfter,
+          preKeyCheck,
+          heartbeat);
+    }
   }
 
   @Override

@@ -17,6 +17,7 @@ import picocli.CommandLine.ParameterException;
       VerifyCommand.class,
       IntentCommand.class,
       DoctorCommand.class,
+      PlanCommand.class,
       CommandLine.HelpCommand.class
     },
     exitCodeListHeading = "%nExit codes:%n",

@@ -231,7 +231,8 @@ class CoordinatorConfiguration {
             channel.tokenFile(),
             properties.dataFolder()),
         ChannelConfig.of(channel.messaging(), text(channel.ca()), text(channel.trustRoot()))
-            .withSendMode(channel.sendMode()),
+            .withSendMode(channel.sendMode())
+            .withSenderKeyAge(channel.senderKeyAge()),
         new JdbcAccountStore(durable),
         new AccountSealer(dataKey, random),
         registry,

@@ -66,6 +66,7 @@ public record CoordinatorProperties(
    * @param number under which this replica is registered
    * @param tokenFile one-time enrolment token; needed until the first start has succeeded
    * @param sendMode how broadcasts travel
+   * @param senderKeyAge how long a sender key is used before it is replaced
    */
   public record Channel(
       URI messaging,
@@ -73,7 +74,8 @@ public record CoordinatorProperties(
       Path trustRoot,
       String number,
       Path tokenFile,
-      @DefaultValue("group") SendMode sendMode) {}
+      @DefaultValue("group") SendMode sendMode,
+      @DefaultValue("6h") Duration senderKeyAge) {}
 
   /**
    * Unsealing.

@@ -66,7 +66,8 @@ final class SignalAccess implements ChannelAccess {
     ChannelConfig config =
         ChannelConfig.of(
                 settings.messaging(), Files.readString(settings.caFile()), settings.trustRoot())
-            .withSendMode(settings.sendMode());
+            .withSendMode(settings.sendMode())
+            .withSenderKeyAge(settings.senderKeyAge());
     SignalChannel channel = SignalChannel.open(config, account, roster, registry);
     return new Opened(channel, channel::connected);
   }

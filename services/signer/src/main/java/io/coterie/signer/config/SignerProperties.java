@@ -75,6 +75,7 @@ public record SignerProperties(
    * @param number account number to enrol with
    * @param tokenFile one-time token to enrol with; needed at the first start only
    * @param rosterFile the pinned members; {@code roster.json} in the data folder if not given
+   * @param senderKeyAge how long a sender key is used before it is replaced
    */
   public record Channel(
       URI messaging,
@@ -83,7 +84,8 @@ public record SignerProperties(
       String number,
       @Nullable Path tokenFile,
       @DefaultValue("GROUP") SendMode sendMode,
-      @Nullable Path rosterFile) {}
+      @Nullable Path rosterFile,
+      @DefaultValue("6h") Duration senderKeyAge) {}
 
   /**
    * Limits of sessions; see {@link SessionLimits}.

@@ -103,7 +103,8 @@ class PartyTest {
                     "+1",
                     null,
                     SendMode.GROUP,
-                    null),
+                    null,
+                    Duration.ofHours(6)),
                 new SignerProperties.Sessions(
                     8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
                 new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),

@@ -1,0 +1,65 @@
+package io.coterie.acceptance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.acceptance.Lab.Cell;
+import io.coterie.acceptance.Lab.Placement;
+import io.coterie.acceptance.Lab.Result;
+import io.coterie.acceptance.Lab.Setting;
+import io.coterie.acceptance.Lab.Shape;
+import io.coterie.channel.SendMode;
+import io.coterie.cli.Floor;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class LabReportTest {
+  private static final Setting FAR = Setting.uniform(75, Placement.THIRD_REGION);
+  private static final Shape ALL_OF_THREE = new Shape(3, 3);
+
+  private static Result result(String scenario, SendMode mode, String phase, double... latencies) {
+    Cell cell = new Cell(scenario, Lab.BLS, ALL_OF_THREE, mode, phase, FAR);
+    List<String> parties = List.of("party-1", "party-2", "party-3");
+    Floor.Operation operation =
+        scenario.equals("sign") ? Floor.Operation.SIGN : Floor.Operation.KEYGEN_BLS;
+    return new Result(cell, latencies, Lab.floor(cell, operation, parties));
+  }
+
+  @Test
+  void floorsFollowFromThePlacement() {
+    assertThat(result("sign", SendMode.GROUP, Lab.SUBSEQUENT, 1).floor()).isEqualTo(4 * 75);
+    assertThat(result("sign", SendMode.PAIRWISE_SEQUENTIAL, Lab.SUBSEQUENT, 1).floor())
+        .isEqualTo(12 * 75);
+    assertThat(result("keygen", SendMode.GROUP, Lab.SUBSEQUENT, 1).floor()).isEqualTo(12 * 75);
+  }
+
+  @Test
+  void theMiddleAndTheTailOfTheSamples() {
+    Result result = result("sign", SendMode.GROUP, Lab.SUBSEQUENT, 5, 1, 3, 2, 4);
+    assertThat(result.median()).isEqualTo(3);
+    assertThat(result.quantile(0.95)).isEqualTo(5);
+    assertThat(result.mean()).isEqualTo(3);
+    assertThat(result.csv())
+        .containsExactly(
+            "sign,bls12-381,3,3,group,subsequent,latency,ms,3.000,5.000,5,75,third_region",
+            "sign,bls12-381,3,3,group,subsequent,floor,ms,300.000,300.000,0,75,third_region");
+  }
+
+  @Test
+  void aBarThatIsMissedIsNamed() {
+    String report =
+        LabReport.of(
+            List.of(
+                result("sign", SendMode.GROUP, Lab.SUBSEQUENT, 310),
+                result("sign", SendMode.PAIRWISE_SEQUENTIAL, Lab.SUBSEQUENT, 930),
+                result("keygen", SendMode.GROUP, Lab.SUBSEQUENT, 1200),
+                result("sign", SendMode.GROUP, Lab.FIRST, 320),
+                result("sign", SendMode.PAIRWISE_SEQUENTIAL, Lab.FIRST, 900)),
+            20);
+    assertThat(report)
+        .contains("| sign, group, 75 and 150 ms: times floor | at most 1.15 | 1.033 (3-of-3")
+        .contains("| keygen, group, 75 and 150 ms: times floor | at most 1.25 | 1.333 (3-of-3")
+        .contains("at least 68.83 % | 66.67 % | **no** |")
+        .contains(
+            "| sign, first contact: group against one after another | at most 1 | 0.36 | yes |");
+  }
+}
