@@ -8,8 +8,8 @@ use engine::wire::Writer;
 use engine::{PartyId, SetupError, Threshold};
 use protocols::ecdsa::DerivationPath;
 use protocols::frost::{
-    KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh, SignInput, SignPayload,
-    Signature, Signing, Suite, Taproot, Target,
+    KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh, Reshare, ReshareTerms,
+    Reshared, SignInput, SignPayload, Signature, Signing, Suite, Taproot, Target,
 };
 
 use crate::inputs::{Inputs, SealedShare};
@@ -56,6 +56,37 @@ impl<S: Suite> Offered for Refresh<S> {
 
     fn done(share: KeyShare<S>, key: &mut Arc<DataKey>) -> proto::Done {
         share_done(&share, key)
+    }
+}
+
+impl<S: Suite> Offered for Reshare<S> {
+    /// Seals the share.
+    type Kept = Arc<DataKey>;
+
+    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
+        inputs.party_only()?;
+        let (dealers, receivers) = inputs.roles()?;
+        let base = key_public::<S>(&inputs.key_public()?)?;
+        let sealed_share = if inputs.is_one_of(&dealers) {
+            let mut share = inputs.sealed_share(S::FAMILY)?;
+            // The configuration has the new one.
+            share.label.threshold = base.threshold;
+            Some(share)
+        } else {
+            None
+        };
+        let mut settings = inputs.settings::<Self>(ReshareTerms { dealers, receivers, base }.encode())?;
+        let identity = Some(inputs.identity()?);
+        let input = sealed_share.as_ref().map(open::<S>).transpose()?;
+        settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
+        Ok(Prepared { settings, identity, input, kept: Arc::clone(&inputs.vault()?.key) })
+    }
+
+    fn done(Reshared { public, share }: Reshared<S>, key: &mut Arc<DataKey>) -> proto::Done {
+        match share {
+            Some(share) => share_done(&share, key),
+            None => proto::Done { key_public: Some(key_public_message(&public)), ..proto::Done::default() },
+        }
     }
 }
 

@@ -37,6 +37,8 @@ pub enum ProtocolId {
     Ed25519SignPresigned1 = 19,
     /// New shares for the same parties.
     Ed25519Refresh1 = 20,
+    /// New shares for other parties or another threshold.
+    Ed25519Reshare1 = 21,
     /// Key generation.
     Bip340Keygen1 = 24,
     /// Signing in two rounds.
@@ -47,6 +49,8 @@ pub enum ProtocolId {
     Bip340SignPresigned1 = 27,
     /// New shares for the same parties.
     Bip340Refresh1 = 28,
+    /// New shares for other parties or another threshold.
+    Bip340Reshare1 = 29,
 }
 
 /// `Party`.

@@ -77,11 +77,13 @@ const REGISTRY: &[(u16, Start)] = &[
     entry::<frost::Presigning<frost::Ed25519>>(),
     entry::<frost::PresignedSigning<frost::Ed25519>>(),
     entry::<frost::Refresh<frost::Ed25519>>(),
+    entry::<frost::Reshare<frost::Ed25519>>(),
     entry::<frost::Keygen<frost::Bip340>>(),
     entry::<frost::Signing<frost::Bip340>>(),
     entry::<frost::Presigning<frost::Bip340>>(),
     entry::<frost::PresignedSigning<frost::Bip340>>(),
     entry::<frost::Refresh<frost::Bip340>>(),
+    entry::<frost::Reshare<frost::Bip340>>(),
 ];
 
 const fn entry<P: Offered>() -> (u16, Start)

@@ -23,6 +23,7 @@ struct Scheme {
     presign: ProtocolId,
     sign_presigned: ProtocolId,
     refresh: ProtocolId,
+    reshare: ProtocolId,
     /// Bytes of the public key and of the chain code.
     public: (usize, usize),
     path: &'static [u32],
@@ -35,6 +36,7 @@ const ED25519: Scheme = Scheme {
     presign: ProtocolId::Ed25519Presign1,
     sign_presigned: ProtocolId::Ed25519SignPresigned1,
     refresh: ProtocolId::Ed25519Refresh1,
+    reshare: ProtocolId::Ed25519Reshare1,
     public: (32, 0),
     path: &[],
     root: None,
@@ -46,6 +48,7 @@ const BIP340: Scheme = Scheme {
     presign: ProtocolId::Bip340Presign1,
     sign_presigned: ProtocolId::Bip340SignPresigned1,
     refresh: ProtocolId::Bip340Refresh1,
+    reshare: ProtocolId::Bip340Reshare1,
     public: (33, 32),
     path: &[86, 1],
     root: Some(&[]),
@@ -154,6 +157,45 @@ fn keys_signatures_and_refresh() {
         let stale = SessionConfig { epoch: 2, ..scheme.signing(scheme.sign, 1, &signers) };
         let mismatch = refused("the share is of another protocol, key, party, epoch or threshold");
         assert_eq!(start(&parties[0], &stale, &keys[&1].sealed_share).err(), mismatch);
+    }
+}
+
+#[test]
+fn reshare_moves_the_key_to_other_parties() {
+    for scheme in [ED25519, BIP340] {
+        let parties = parties(4);
+        let all: Vec<&Party> = parties.iter().collect();
+        let old = scheme.keygen(&parties[..3]);
+        let before = old[&1].key_public.clone().unwrap();
+        // Party 1 leaves, party 2 deals and stays, 3 has lost its share, 4 joins.
+        let order = |own| SessionConfig {
+            dealers: vec![1, 2],
+            receivers: vec![2, 3, 4],
+            key_public: Some(before.clone()),
+            ..config(scheme.reshare, own, &all, 2)
+        };
+        let share_of = |own: u32| if own < 3 { old[&own].sealed_share.as_slice() } else { &[] };
+        let new = run(parties
+            .iter()
+            .map(|party| (party.id, start(party, &order(party.id), share_of(party.id)).unwrap()))
+            .collect());
+        let after = new[&1].key_public.clone().unwrap();
+        assert!(new.values().all(|done| done.key_public.as_ref() == Some(&after)));
+        assert_eq!(new.values().filter(|done| done.sealed_share.is_empty()).count(), 1);
+        assert!(new[&1].sealed_share.is_empty());
+        assert_eq!((&after.public_key, &after.chain_code), (&before.public_key, &before.chain_code));
+        assert_eq!((after.epoch, after.threshold, after.verification_shares.len()), (2, 2, 3));
+        same_signature(&scheme.sign(&[&parties[2], &parties[3]], &new, 2));
+
+        let mismatch = refused("the share is of another protocol, key, party, epoch or threshold");
+        assert_eq!(start(&parties[0], &order(1), &[]).err(), refused("sealed share is missing"));
+        assert_eq!(start(&parties[0], &order(1), share_of(2)).err(), mismatch);
+        assert_eq!(start(&parties[1], &order(2), &new[&2].sealed_share).err(), mismatch);
+        let unexpected = refused("an input was given that the protocol does not take");
+        assert_eq!(start(&parties[3], &order(4), share_of(1)).err(), unexpected);
+        let few = SessionConfig { dealers: vec![1], ..order(1) };
+        let roles = refused("dealers and receivers do not fit the parties and the old threshold");
+        assert_eq!(start(&parties[0], &few, share_of(1)).err(), roles);
     }
 }
 

@@ -5,4 +5,5 @@
 pub mod bls;
 pub mod ecdsa;
 pub mod frost;
+mod roles;
 pub mod tags;

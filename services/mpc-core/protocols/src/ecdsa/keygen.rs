@@ -25,8 +25,9 @@ use zeroize::Zeroizing;
 
 use super::key::{CHAIN_CODE_BYTES, KeyPublic, KeyShare, Pair, ZERO_SEED_BYTES};
 use super::proof::{PROOF_BYTES, Proof, read_point, read_scalar};
-use super::reshare::{ReshareTerms, Roles};
+use super::reshare::ReshareTerms;
 use super::tags;
+use crate::roles::Roles;
 
 /// Bytes of a commitment, and of a contribution to the joint randomness.
 const DIGEST_BYTES: usize = 32;

@@ -192,6 +192,17 @@ pub struct KeyShare<S: Suite> {
     pub(super) signing_share: SecretScalar<S>,
 }
 
+/// For tests: shares as a party that does not follow the rules would have them.
+#[cfg(feature = "forge")]
+impl<S: Suite> KeyShare<S> {
+    /// The share with its secret off by one, as a dealer would need it to deal something else than its part.
+    pub fn shifted(mut self) -> Self {
+        let one = super::suite::one::<S>();
+        *self.signing_share.expose_mut() = SigningShare::new(self.signing_share.expose().to_scalar() + one);
+        self
+    }
+}
+
 impl<S: Suite> KeyShare<S> {
     /// The public data of the key.
     pub fn public(&self) -> &KeyPublic<S> {

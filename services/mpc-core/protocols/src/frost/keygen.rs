@@ -1,5 +1,6 @@
 //! Key generation: Pedersen's with Feldman commitments, committed before opened. And refresh, which is the same with polynomials that
-//! are zero at zero, added to the shares there are.
+//! are zero at zero, added to the shares there are. And reshare, the same with polynomials whose constant terms are the dealers' parts
+//! of the key, for whoever is to have a share.
 //!
 //! Specification: `docs/protocols/frost.md`; steps are cited as [K1.2].
 
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::session::{History, echo_of, parse};
-use engine::wire::{Reader, Writer};
+use engine::wire::{Malformed, Reader, Writer};
 use engine::{
     AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, Inbox, MAX_PARTIES, Next, Outbox, PartyId,
     PrivateBody, Protocol, ProtocolId, RoundRule, Route, Secret, SessionContext, SetupError,
@@ -16,9 +17,11 @@ use frost_core::keys::SigningShare;
 use rand_core::CryptoRng;
 
 use crate::ecdsa::key::CHAIN_CODE_BYTES;
+use crate::roles::Roles;
 
 use super::key::{KeyPublic, KeyShare};
 use super::proof::{Proof, proof_bytes, read_point, read_scalar, write_point};
+use super::reshare::ReshareTerms;
 use super::suite::{
     HedgedRng, PointOf, SCALAR_BYTES, ScalarOf, SecretScalar, Suite, decode_point_of, encode_point,
     encode_scalar_of, evaluate_public, identifier, identity, zero,
@@ -39,22 +42,23 @@ pub struct Commitment {
 /// Round 2: what was committed to.
 pub struct Opening<S: Suite> {
     /// The sender's polynomial in the exponent, constant term first; `threshold` of them. In a refresh the first one is the
-    /// identity and does not travel.
+    /// identity and does not travel. Empty of a party that does not deal.
     points: Vec<PointOf<S>>,
-    /// Of the constant term. None in a refresh.
+    /// Of the constant term. None in a refresh, and of a party that does not deal.
     proof: Option<Proof<S>>,
     /// To the chain code and to everything that later rounds are bound to.
     contribution: [u8; DIGEST_BYTES],
 }
 
-/// Round 3: the sender's polynomial at the recipient's number.
+/// Round 3: the sender's polynomial at the recipient's number. Nothing from who does not deal, or to who gets no share.
 pub struct Share<S: Suite> {
-    value: SecretScalar<S>,
+    value: Option<SecretScalar<S>>,
 }
 
-/// Round 4: the sender knows the signing share that the commitments say it has.
+/// Round 4: the sender knows the signing share that the commitments say it has. Without proof, of a party that gets none: it has seen
+/// the same broadcasts.
 pub struct Confirmation<S: Suite> {
-    proof: Proof<S>,
+    proof: Option<Proof<S>>,
 }
 
 impl Body for Commitment {
@@ -86,15 +90,17 @@ impl<S: Suite> Body for Opening<S> {
         writer.bytes(&self.contribution);
     }
 
-    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, _: Route) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause> {
         let constant = is_refresh::<S>(ctx).then_some(identity::<S>());
-        let travelling = ctx.threshold().get() - usize::from(constant.is_some());
+        let deals = roles_of::<S>(ctx)?.deals(route.sender);
+        let degree_and_one = if deals { ctx.threshold().get() } else { 0 };
+        let travelling = degree_and_one - usize::from(constant.is_some());
         if usize::from(reader.u8()?) != travelling {
             return Err(AbortCause::WrongDegree);
         }
         let travelled = (0..travelling).map(|_| read_point::<S>(reader));
         let points = constant.into_iter().map(Ok).chain(travelled).collect::<Result<_, _>>()?;
-        let proof = if constant.is_none() { Some(Proof::decode(reader)?) } else { None };
+        let proof = if deals && constant.is_none() { Some(Proof::decode(reader)?) } else { None };
         Ok(Self { points, proof, contribution: *reader.array()? })
     }
 }
@@ -105,11 +111,18 @@ impl<S: Suite> Body for Share<S> {
     const ROUND: u8 = 3;
 
     fn encode(&self, writer: &mut Writer) {
-        writer.bytes(&encode_scalar_of::<S>(&self.value.expose().to_scalar()));
+        if let Some(value) = &self.value {
+            writer.bytes(&encode_scalar_of::<S>(&value.expose().to_scalar()));
+        }
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
-        read_scalar::<S>(reader).map(|value| Self { value: Secret::new(SigningShare::new(value)) })
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause> {
+        let roles = roles_of::<S>(ctx)?;
+        let recipient = route.recipient.ok_or(AbortCause::MalformedBody)?;
+        if !roles.deals(route.sender) || !roles.receives(recipient) {
+            return Ok(Self { value: None });
+        }
+        read_scalar::<S>(reader).map(|value| Self { value: Some(Secret::new(SigningShare::new(value))) })
     }
 }
 
@@ -119,11 +132,15 @@ impl<S: Suite> Body for Confirmation<S> {
     const ROUND: u8 = 4;
 
     fn encode(&self, writer: &mut Writer) {
-        self.proof.encode(writer);
+        if let Some(proof) = &self.proof {
+            proof.encode(writer);
+        }
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext, _: Route) -> Result<Self, AbortCause> {
-        Proof::decode(reader).map(|proof| Self { proof })
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause> {
+        let receives = roles_of::<S>(ctx)?.receives(route.sender);
+        let proof = if receives { Some(Proof::decode(reader)?) } else { None };
+        Ok(Self { proof })
     }
 }
 
@@ -143,6 +160,19 @@ fn is_refresh<S: Suite>(ctx: &SessionContext) -> bool {
     ctx.protocol() == S::REFRESH
 }
 
+fn is_reshare<S: Suite>(ctx: &SessionContext) -> bool {
+    ctx.protocol() == S::RESHARE
+}
+
+/// Who deals and who receives. The payload was checked when the session started.
+fn roles_of<S: Suite>(ctx: &SessionContext) -> Result<Roles, AbortCause> {
+    if is_reshare::<S>(ctx) {
+        Roles::decode(&mut Reader::new(ctx.payload())).map_err(|Malformed| AbortCause::Internal)
+    } else {
+        Ok(Roles::everybody(ctx))
+    }
+}
+
 /// Makes a key.
 pub struct Keygen<S: Suite>(Dealing<S>);
 
@@ -150,7 +180,19 @@ pub struct Keygen<S: Suite>(Dealing<S>);
 /// the session is the encoding of the key's public data as it was.
 pub struct Refresh<S: Suite>(Dealing<S>);
 
-/// Where a party is in either of them.
+/// Makes new shares of a key for other parties, or with another threshold. Also repairs a share that was lost: its party only receives.
+/// The payload of the session is the encoding of [`ReshareTerms`].
+pub struct Reshare<S: Suite>(Dealing<S>);
+
+/// What a party of a reshare ends with.
+pub struct Reshared<S: Suite> {
+    /// The key's public data as they are now.
+    pub public: KeyPublic<S>,
+    /// The new share; none of a party that only dealt.
+    pub share: Option<KeyShare<S>>,
+}
+
+/// Where a party is in any of them.
 enum Dealing<S: Suite> {
     /// Waiting for commitments.
     Committed(Committed<S>),
@@ -162,16 +204,29 @@ enum Dealing<S: Suite> {
     Confirmed(Confirmed<S>),
 }
 
-/// Where a step of either leads.
+/// Where a step leads.
 enum Turn<S: Suite> {
     Round(Dealing<S>, Outbox),
-    Done(KeyShare<S>),
+    Done(Reshared<S>),
+}
+
+impl<S: Suite> Turn<S> {
+    fn lead_to<P: Protocol>(
+        self,
+        protocol: impl FnOnce(Dealing<S>) -> P,
+        output: impl FnOnce(Reshared<S>) -> Option<P::Output>,
+    ) -> Result<Next<P>, Fault> {
+        match self {
+            Turn::Round(state, outbox) => Ok(Next::Round(protocol(state), outbox)),
+            Turn::Done(reshared) => output(reshared).map(Next::Done).ok_or_else(Fault::internal),
+        }
+    }
 }
 
 /// State of round 1.
 struct Committed<S: Suite> {
     me: PartyId,
-    /// The share so far; zero in key generation.
+    /// To which the new share is added: the old one in a refresh, else zero.
     base: SecretScalar<S>,
     polynomial: Vec<SecretScalar<S>>,
     opening: Opening<S>,
@@ -186,8 +241,9 @@ struct Opened<S: Suite> {
 /// State of round 3.
 struct Dealt<S: Suite> {
     me: PartyId,
+    roles: Roles,
     joint: Joint<S>,
-    /// The share so far, and the value of our own polynomial at our own number.
+    /// The share so far, and the value of our own polynomial at our own number; zero if we get none.
     own_share: SecretScalar<S>,
     /// Everyone's points, to check the shares against.
     points: BTreeMap<PartyId, Vec<PointOf<S>>>,
@@ -196,6 +252,7 @@ struct Dealt<S: Suite> {
 /// State of round 4.
 struct Confirmed<S: Suite> {
     me: PartyId,
+    roles: Roles,
     joint: Joint<S>,
     signing_share: SecretScalar<S>,
 }
@@ -227,7 +284,8 @@ impl<S: Suite> Protocol for Keygen<S> {
         if !ctx.payload().is_empty() {
             return Err(SetupError::PayloadLength);
         }
-        let (state, outbox) = deal::<S>(ctx, me, Secret::new(SigningShare::new(zero::<S>())), rng)?;
+        let none = Secret::new(SigningShare::new(zero::<S>()));
+        let (state, outbox) = deal::<S>(ctx, me, none, Constant::Random, rng)?;
         Ok((Self(state), outbox))
     }
 
@@ -238,10 +296,7 @@ impl<S: Suite> Protocol for Keygen<S> {
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Next<Self>, Fault> {
-        Ok(match self.0.step(ctx, &inbox, history, rng)? {
-            Turn::Round(state, outbox) => Next::Round(Self(state), outbox),
-            Turn::Done(share) => Next::Done(share),
-        })
+        self.0.step(ctx, &inbox, history, rng)?.lead_to(Self, share_of)
     }
 
     fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
@@ -275,7 +330,8 @@ impl<S: Suite> Protocol for Refresh<S> {
         if base_of::<S>(ctx).as_ref() != Some(&public) {
             return Err(SetupError::PayloadInvalid);
         }
-        let (state, outbox) = deal::<S>(ctx, me, signing_share, rng)?;
+        let zero = Constant::Fixed(Secret::new(SigningShare::new(zero::<S>())));
+        let (state, outbox) = deal::<S>(ctx, me, signing_share, zero, rng)?;
         Ok((Self(state), outbox))
     }
 
@@ -286,10 +342,7 @@ impl<S: Suite> Protocol for Refresh<S> {
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Next<Self>, Fault> {
-        Ok(match self.0.step(ctx, &inbox, history, rng)? {
-            Turn::Round(state, outbox) => Next::Round(Self(state), outbox),
-            Turn::Done(share) => Next::Done(share),
-        })
+        self.0.step(ctx, &inbox, history, rng)?.lead_to(Self, share_of)
     }
 
     fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
@@ -297,11 +350,78 @@ impl<S: Suite> Protocol for Refresh<S> {
     }
 }
 
-/// In a refresh, the key as it was: all parties agreed on it as the payload.
+impl<S: Suite> Protocol for Reshare<S> {
+    const ID: ProtocolId = S::RESHARE;
+    const SIGNED: bool = true;
+    const ROUNDS: &'static [RoundRule] = &rounds::<S>();
+    /// The old share, of a dealer.
+    type Input = Option<KeyShare<S>>;
+    type Output = Reshared<S>;
+
+    fn start(
+        ctx: &SessionContext,
+        share: Option<KeyShare<S>>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Self, Outbox), SetupError> {
+        let me = ctx.me().ok_or(SetupError::ObserverNotAllowed)?;
+        let terms = ReshareTerms::<S>::of(ctx).ok_or(SetupError::PayloadInvalid)?;
+        // [H1] what is agreed fits together, and is what the own share says.
+        terms.check(ctx)?;
+        let constant = match share {
+            Some(_) if !terms.dealers.contains(me) => return Err(SetupError::InputUnexpected),
+            None if terms.dealers.contains(me) => return Err(SetupError::ShareMissing),
+            Some(share) if share.party != me || share.public != terms.base => {
+                return Err(SetupError::ShareMismatch);
+            }
+            Some(KeyShare { signing_share, .. }) => {
+                let weight: ScalarOf<S> = terms.weight(me).ok_or(SetupError::SigningSetNotOfKey)?;
+                let part = SigningShare::new(weight * signing_share.expose().to_scalar());
+                Constant::Fixed(Secret::new(part))
+            }
+            None => Constant::None,
+        };
+        let none = Secret::new(SigningShare::new(zero::<S>()));
+        let (state, outbox) = deal::<S>(ctx, me, none, constant, rng)?;
+        Ok((Self(state), outbox))
+    }
+
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: Inbox,
+        history: &History<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Self>, Fault> {
+        self.0.step(ctx, &inbox, history, rng)?.lead_to(Self, Some)
+    }
+
+    fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
+        judge::<S>(ctx, cause, accused, evidence)
+    }
+}
+
+fn share_of<S: Suite>(reshared: Reshared<S>) -> Option<KeyShare<S>> {
+    reshared.share
+}
+
+/// In a refresh or reshare, the key as it was: all parties agreed on it as the payload or a part of it.
 fn base_of<S: Suite>(ctx: &SessionContext) -> Option<KeyPublic<S>> {
+    if is_reshare::<S>(ctx) {
+        return ReshareTerms::<S>::of(ctx).map(|terms| terms.base);
+    }
     let mut reader = Reader::new(ctx.payload());
     let public = KeyPublic::decode(&mut reader).ok()?;
     reader.finish().ok().map(|()| public)
+}
+
+/// Which constant term a party's polynomial has.
+enum Constant<S: Suite> {
+    /// A random one: its part of a new key.
+    Random,
+    /// This one.
+    Fixed(SecretScalar<S>),
+    /// It has no polynomial.
+    None,
 }
 
 /// [K1] draw a polynomial, commit to it.
@@ -309,26 +429,33 @@ fn deal<S: Suite>(
     ctx: &SessionContext,
     me: PartyId,
     base: SecretScalar<S>,
+    constant: Constant<S>,
     rng: &mut dyn CryptoRng,
 ) -> Result<(Dealing<S>, Outbox), SetupError> {
-    // [K1.1] a random polynomial, and its points. In a refresh it is zero at zero.
-    let secret = encode_scalar_of::<S>(&base.expose().to_scalar());
-    let mut random = HedgedRng::new(ctx, tags::COEFFICIENT, &secret, rng);
-    let mut polynomial: Vec<SecretScalar<S>> =
-        (0..ctx.threshold().get()).map(|_| random.scalar::<S>()).collect();
-    let constant = polynomial.first_mut().ok_or(SetupError::ThresholdRange)?;
-    let refresh = is_refresh::<S>(ctx);
-    if refresh {
-        *constant.expose_mut() = SigningShare::new(zero::<S>());
+    // [K1.1] a random polynomial with this constant term, and its points.
+    let known = match &constant {
+        Constant::Fixed(part) => part.expose().to_scalar() + base.expose().to_scalar(),
+        Constant::Random | Constant::None => base.expose().to_scalar(),
+    };
+    let mut random = HedgedRng::new(ctx, tags::COEFFICIENT, &encode_scalar_of::<S>(&known), rng);
+    let mut polynomial: Vec<SecretScalar<S>> = match constant {
+        Constant::None => Vec::new(),
+        Constant::Random | Constant::Fixed(_) => {
+            (0..ctx.threshold().get()).map(|_| random.scalar::<S>()).collect()
+        }
+    };
+    if let (Constant::Fixed(part), Some(first)) = (constant, polynomial.first_mut()) {
+        *first = part;
     }
-    let constant = constant.expose().to_scalar();
     let points: Vec<PointOf<S>> =
         polynomial.iter().map(|coefficient| S::mul_generator(&coefficient.expose().to_scalar())).collect();
     // [K1.2] proof of knowledge of the constant term, contribution to the randomness.
     let statement = statement_of::<S>(&points);
-    let point = points.first().copied().unwrap_or(identity::<S>());
-    let proof = (!refresh)
-        .then(|| Proof::new(ctx, (tags::COEFFICIENT_PROOF, me), &statement, (&constant, &point), rng));
+    let proof =
+        polynomial.first().zip(points.first()).filter(|_| !is_refresh::<S>(ctx)).map(|(constant, point)| {
+            let pair = (&constant.expose().to_scalar(), point);
+            Proof::new(ctx, (tags::COEFFICIENT_PROOF, me), &statement, pair, rng)
+        });
     let mut contribution = [0u8; DIGEST_BYTES];
     rng.fill_bytes(&mut contribution);
     let opening = Opening { points, proof, contribution };
@@ -386,6 +513,10 @@ impl<S: Suite> Opened<S> {
         history: &History<'_>,
     ) -> Result<(Dealt<S>, Outbox), Fault> {
         let Self { of: Committed { me, base, polynomial, opening }, commitments } = self;
+        let roles = roles_of::<S>(ctx).map_err(Fault::nobody)?;
+        let terms = is_reshare::<S>(ctx)
+            .then(|| ReshareTerms::<S>::of(ctx).ok_or_else(Fault::internal))
+            .transpose()?;
         let mut openings = BTreeMap::from([(me, opening)]);
         for envelope in inbox.iter() {
             let sender = envelope.sender();
@@ -400,6 +531,10 @@ impl<S: Suite> Opened<S> {
             if !proves_coefficient(ctx, sender, &opening) {
                 return Err(Fault::proven(AbortCause::WrongProof, sender, vec![Arc::clone(envelope)]));
             }
+            // [H2] in a reshare, the constant term is its maker's part of the key.
+            if terms.as_ref().is_some_and(|terms| !deals_its_part(terms, sender, &opening)) {
+                return Err(Fault::proven(AbortCause::WrongOpening, sender, vec![Arc::clone(envelope)]));
+            }
             openings.insert(sender, opening);
         }
         // [K3.3] the joint key and every verification share; none may be the identity.
@@ -407,12 +542,17 @@ impl<S: Suite> Opened<S> {
         // [K3.4] a share for each peer.
         let mut outbox = Outbox::new();
         for peer in ctx.peers().iter() {
-            outbox.private(peer, &Share::<S> { value: evaluate::<S>(&polynomial, peer)? });
+            let deals = roles.deals(me) && roles.receives(peer);
+            let value = deals.then(|| evaluate::<S>(&polynomial, peer)).transpose()?;
+            outbox.private(peer, &Share::<S> { value });
         }
-        let own_value = evaluate::<S>(&polynomial, me)?;
-        let own_share = sum::<S>(&base, &own_value);
+        let own_share = if roles.receives(me) {
+            sum::<S>(&base, &evaluate::<S>(&polynomial, me)?)
+        } else {
+            Secret::new(SigningShare::new(zero::<S>()))
+        };
         let points = openings.into_iter().map(|(party, opening)| (party, opening.points)).collect();
-        Ok((Dealt { me, joint, own_share, points }, outbox))
+        Ok((Dealt { me, roles, joint, own_share, points }, outbox))
     }
 }
 
@@ -425,27 +565,29 @@ impl<S: Suite> Dealt<S> {
         history: &History<'_>,
         rng: &mut dyn CryptoRng,
     ) -> Result<(Confirmed<S>, Outbox), Fault> {
-        let Self { me, joint, own_share, points } = self;
+        let Self { me, roles, joint, own_share, points } = self;
         let mut signing_share = own_share;
         for envelope in inbox.iter() {
             let sender = envelope.sender();
             let share: Share<S> = read(ctx, envelope)?;
+            let Some(value) = &share.value else { continue };
             // [K4.1] the share is on the committed polynomial.
             let points = points.get(&sender).ok_or_else(Fault::internal)?;
-            if !on_polynomial::<S>(&share, points, me) {
+            if !on_polynomial::<S>(value, points, me) {
                 let opening = history.broadcast(Opening::<S>::ROUND, sender).ok_or_else(Fault::internal)?;
                 let evidence = vec![opening, Arc::clone(envelope)];
                 return Err(Fault::proven(AbortCause::WrongShare, sender, evidence));
             }
-            signing_share = sum::<S>(&signing_share, &share.value);
+            signing_share = sum::<S>(&signing_share, value);
         }
         // [K4.2] proof of knowledge of the signing share, bound to all openings.
-        let point = joint.verification_share(me).ok_or_else(Fault::internal)?;
-        let secret = signing_share.expose().to_scalar();
-        let proof = Proof::new(ctx, (tags::SHARE_PROOF, me), &joint.digest, (&secret, point), rng);
+        let proof = joint.verification_share(me).map(|point| {
+            let pair = (&signing_share.expose().to_scalar(), point);
+            Proof::new(ctx, (tags::SHARE_PROOF, me), &joint.digest, pair, rng)
+        });
         let mut outbox = Outbox::new();
         outbox.broadcast(&Confirmation::<S> { proof });
-        Ok((Confirmed { me, joint, signing_share }, outbox))
+        Ok((Confirmed { me, roles, joint, signing_share }, outbox))
     }
 }
 
@@ -456,8 +598,8 @@ impl<S: Suite> Confirmed<S> {
         ctx: &SessionContext,
         inbox: &Inbox,
         history: &History<'_>,
-    ) -> Result<KeyShare<S>, Fault> {
-        let Self { me, joint, signing_share } = self;
+    ) -> Result<Reshared<S>, Fault> {
+        let Self { me, roles, joint, signing_share } = self;
         for envelope in inbox.iter() {
             let confirmation: Confirmation<S> = read(ctx, envelope)?;
             if !joint.proves_share(ctx, envelope.sender(), &confirmation) {
@@ -481,7 +623,8 @@ impl<S: Suite> Confirmed<S> {
             verification_shares,
             suite: core::marker::PhantomData,
         };
-        Ok(KeyShare { public, party: me, signing_share })
+        let share = roles.receives(me).then(|| KeyShare { public: public.clone(), party: me, signing_share });
+        Ok(Reshared { public, share })
     }
 }
 
@@ -500,15 +643,24 @@ impl<S: Suite> Joint<S> {
         }
         let digest = transcript.digest();
         let mut public_key = points.first().copied().unwrap_or(identity::<S>());
+        let roles = roles_of::<S>(ctx)?;
+        let receivers = ctx.parties().iter().filter(|party| roles.receives(*party));
         let mut verification_shares: Vec<(PartyId, PointOf<S>)> =
-            ctx.parties().iter().map(|party| (party, evaluate_public::<S>(&points, party))).collect();
+            receivers.map(|party| (party, evaluate_public::<S>(&points, party))).collect();
         let mut chain_code = chain_code_of::<S>(ctx, &digest);
-        if is_refresh::<S>(ctx) {
+        if is_refresh::<S>(ctx) || is_reshare::<S>(ctx) {
             let base = base_of::<S>(ctx).ok_or(AbortCause::Internal)?;
-            public_key = public_key + decode_point_of::<S>(&base.public_key).ok_or(AbortCause::Internal)?;
+            let old_key = decode_point_of::<S>(&base.public_key).ok_or(AbortCause::Internal)?;
             chain_code = base.chain_code;
-            for (party, point) in &mut verification_shares {
-                *point = *point + base.verification_point(*party).ok_or(AbortCause::Internal)?;
+            if is_refresh::<S>(ctx) {
+                public_key = public_key + old_key;
+                for (party, point) in &mut verification_shares {
+                    *point = *point + base.verification_point(*party).ok_or(AbortCause::Internal)?;
+                }
+            }
+            // [H3] whatever the openings were, the key is the same.
+            if public_key != old_key {
+                return Err(AbortCause::Internal);
             }
         }
         let degenerate = verification_shares.iter().any(|(_, point)| *point == identity::<S>());
@@ -523,9 +675,13 @@ impl<S: Suite> Joint<S> {
     }
 
     fn proves_share(&self, ctx: &SessionContext, party: PartyId, confirmation: &Confirmation<S>) -> bool {
-        self.verification_share(party).is_some_and(|point| {
-            confirmation.proof.verifies(ctx, (tags::SHARE_PROOF, party), &self.digest, point)
-        })
+        match (self.verification_share(party), &confirmation.proof) {
+            (Some(point), Some(proof)) => {
+                proof.verifies(ctx, (tags::SHARE_PROOF, party), &self.digest, point)
+            }
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
     }
 }
 
@@ -555,8 +711,8 @@ fn sum<S: Suite>(one: &SecretScalar<S>, other: &SecretScalar<S>) -> SecretScalar
     Secret::new(SigningShare::new(one.expose().to_scalar() + other.expose().to_scalar()))
 }
 
-fn on_polynomial<S: Suite>(share: &Share<S>, points: &[PointOf<S>], recipient: PartyId) -> bool {
-    S::mul_generator(&share.value.expose().to_scalar()) == evaluate_public::<S>(points, recipient)
+fn on_polynomial<S: Suite>(value: &SecretScalar<S>, points: &[PointOf<S>], recipient: PartyId) -> bool {
+    S::mul_generator(&value.expose().to_scalar()) == evaluate_public::<S>(points, recipient)
 }
 
 /// All points of a polynomial, one after another.
@@ -584,10 +740,16 @@ fn proves_coefficient<S: Suite>(ctx: &SessionContext, sender: PartyId, opening: 
         (Some(proof), Some(point)) => {
             proof.verifies(ctx, (tags::COEFFICIENT_PROOF, sender), &statement, point)
         }
-        // Zero is known to everybody.
-        (None, _) => is_refresh::<S>(ctx),
+        // Zero is known to everybody; without polynomial there is nothing to know.
+        (None, point) => is_refresh::<S>(ctx) || point.is_none(),
         (Some(_), None) => false,
     }
+}
+
+/// Whether a dealer's constant term is its part of the key, and another party deals nothing.
+fn deals_its_part<S: Suite>(terms: &ReshareTerms<S>, sender: PartyId, opening: &Opening<S>) -> bool {
+    let expected = terms.dealers.contains(sender).then(|| terms.constant_point(sender)).flatten();
+    opening.points.first() == expected.as_ref()
 }
 
 // Blame: what an honest party shows, and what everybody checks.
@@ -602,6 +764,7 @@ fn judge<S: Suite>(
         (AbortCause::WrongOpening, [commitment, opening]) => {
             opening_differs::<S>(ctx, accused, commitment, opening)
         }
+        (AbortCause::WrongOpening, [opening]) => part_differs::<S>(ctx, accused, opening),
         (AbortCause::WrongShare, [opening, share]) => share_differs::<S>(ctx, accused, opening, share),
         (AbortCause::WrongProof, [opening]) => coefficient_unproven::<S>(ctx, accused, opening),
         (AbortCause::WrongProof, [earlier @ .., confirmation]) => {
@@ -643,6 +806,16 @@ fn opening_differs<S: Suite>(
     }
 }
 
+/// Whether the opening of a reshare has a constant term that is not its maker's.
+fn part_differs<S: Suite>(ctx: &SessionContext, accused: PartyId, opening: &Envelope) -> bool {
+    is_reshare::<S>(ctx)
+        && opening.sender() == accused
+        && match (ReshareTerms::<S>::of(ctx), parse::<Opening<S>>(ctx, opening)) {
+            (Some(terms), Ok(opening)) => !deals_its_part(&terms, accused, &opening),
+            (None, _) | (_, Err(_)) => false,
+        }
+}
+
 fn share_differs<S: Suite>(
     ctx: &SessionContext,
     accused: PartyId,
@@ -655,7 +828,9 @@ fn share_differs<S: Suite>(
         return false;
     };
     match (parse::<Opening<S>>(ctx, opening), parse::<Share<S>>(ctx, share)) {
-        (Ok(opening), Ok(share)) => !on_polynomial::<S>(&share, &opening.points, recipient),
+        (Ok(opening), Ok(share)) => {
+            share.value.is_some_and(|value| !on_polynomial::<S>(&value, &opening.points, recipient))
+        }
         (Err(_), _) | (_, Err(_)) => false,
     }
 }

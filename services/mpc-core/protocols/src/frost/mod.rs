@@ -1,7 +1,7 @@
 //! Threshold Schnorr signatures by FROST (RFC 9591): Ed25519, and BIP-340 over secp256k1 with Taproot's key-path tweak.
 //!
 //! The signing formulas are those of the crates `frost-ed25519` and `frost-secp256k1-tr`. What they leave open is here: key generation
-//! bound to a session, agreement on broadcasts, refresh, presignatures that are used once.
+//! bound to a session, agreement on broadcasts, refresh and reshare, presignatures that are used once.
 //!
 //! Specification with numbered steps: `docs/protocols/frost.md`.
 
@@ -9,6 +9,7 @@ pub mod key;
 pub mod keygen;
 pub mod presign;
 mod proof;
+pub mod reshare;
 pub mod sign;
 mod signing;
 pub mod suite;
@@ -17,8 +18,9 @@ pub mod target;
 
 pub use crate::bls::OpenShareError;
 pub use key::{KeyPublic, KeyShare};
-pub use keygen::{Keygen, Refresh};
+pub use keygen::{Keygen, Refresh, Reshare, Reshared};
 pub use presign::{Presignature, Presigning};
+pub use reshare::ReshareTerms;
 pub use sign::{PresignedSigning, SignInput, SignPayload, Signing};
 pub use signing::{SIGNATURE_BYTES, Signature};
 pub use suite::{Bip340, Ed25519, Suite};

@@ -1,7 +1,7 @@
 //! The two signature schemes: what differs between them, and the arithmetic that key generation needs beside the crates' own.
 
 use curve25519_dalek_for_frost as dalek;
-use engine::{PartyId, ProtocolId, Secret, SessionContext, hedged};
+use engine::{PartyId, PartySet, ProtocolId, Secret, SessionContext, hedged};
 use frost_core::keys::{KeyPackage, PublicKeyPackage, SigningShare};
 use frost_core::{Ciphersuite, Element, Field, Group, Identifier, Scalar, VerifyingKey};
 use frost_ed25519::Ed25519Sha512;
@@ -49,6 +49,8 @@ pub trait Suite: Sized + Send + Sync + 'static {
     const SIGN_PRESIGNED: ProtocolId;
     /// New shares for the same parties.
     const REFRESH: ProtocolId;
+    /// New shares for other parties, or with another threshold.
+    const RESHARE: ProtocolId;
 
     /// Whether `point` begins as the one encoding of a point does that is accepted here.
     fn canonical(point: &[u8]) -> bool;
@@ -108,6 +110,7 @@ impl Suite for Ed25519 {
     const PRESIGN: ProtocolId = ProtocolId { number: 18, name: "ed25519/presign/1" };
     const SIGN_PRESIGNED: ProtocolId = ProtocolId { number: 19, name: "ed25519/sign-presigned/1" };
     const REFRESH: ProtocolId = ProtocolId { number: 20, name: "ed25519/refresh/1" };
+    const RESHARE: ProtocolId = ProtocolId { number: 21, name: "ed25519/reshare/1" };
 
     /// The crate refuses every encoding but one.
     fn canonical(_: &[u8]) -> bool {
@@ -169,6 +172,7 @@ impl Suite for Bip340 {
     const PRESIGN: ProtocolId = ProtocolId { number: 26, name: "bip340/presign/1" };
     const SIGN_PRESIGNED: ProtocolId = ProtocolId { number: 27, name: "bip340/sign-presigned/1" };
     const REFRESH: ProtocolId = ProtocolId { number: 28, name: "bip340/refresh/1" };
+    const RESHARE: ProtocolId = ProtocolId { number: 29, name: "bip340/reshare/1" };
 
     /// The crate also takes the "compact" form, a second encoding of half the points.
     fn canonical(point: &[u8]) -> bool {
@@ -249,6 +253,12 @@ pub(super) fn zero<S: Suite>() -> ScalarOf<S> {
     FieldOf::<S>::zero()
 }
 
+/// One.
+#[cfg(feature = "forge")]
+pub(super) fn one<S: Suite>() -> ScalarOf<S> {
+    FieldOf::<S>::one()
+}
+
 /// Compressed. `None` for the identity, which no decoder accepts.
 pub fn encode_point<S: Suite>(point: &PointOf<S>) -> Option<Vec<u8>> {
     GroupOf::<S>::serialize(point).ok().map(|bytes| bytes.as_ref().to_vec())
@@ -276,6 +286,18 @@ pub(super) fn decode_scalar<S: Suite>(bytes: &[u8]) -> Option<ScalarOf<S>> {
 /// The point at which a party's share is the value of the polynomial; also its name within the crates.
 pub(super) fn identifier<S: Suite>(party: PartyId) -> Option<Identifier<S::Cipher>> {
     Identifier::try_from(party.get()).ok()
+}
+
+/// The coefficient with which `party`'s share enters the secret when `dealers` deal: Π x_j / (x_j − x_i).
+pub(super) fn lagrange<S: Suite>(dealers: &PartySet, party: PartyId) -> Option<ScalarOf<S>> {
+    let own = identifier::<S>(party)?.to_scalar();
+    let (mut numerator, mut denominator) = (FieldOf::<S>::one(), FieldOf::<S>::one());
+    for other in dealers.iter().filter(|other| *other != party) {
+        let other = identifier::<S>(other)?.to_scalar();
+        numerator = numerator * other;
+        denominator = denominator * (other - own);
+    }
+    FieldOf::<S>::invert(&denominator).ok().map(|inverse| numerator * inverse)
 }
 
 /// Points of a polynomial at a party's number, by Horner's rule with doublings and additions. For public values only.

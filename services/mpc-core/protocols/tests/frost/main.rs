@@ -10,6 +10,7 @@ mod malicious;
 mod matrix;
 mod network;
 mod refresh;
+mod reshare;
 mod stored;
 mod vectors;
 

@@ -1,0 +1,67 @@
+//! What the parties of a reshare agree on.
+
+use engine::wire::{Reader, Writer};
+use engine::{PartyId, PartySet, SessionContext, SetupError};
+
+use crate::roles::Roles;
+
+use super::key::KeyPublic;
+use super::suite::{PointOf, ScalarOf, Suite, decode_point_of, identity, lagrange};
+
+/// What the parties of a reshare agree on before its first message. Its encoding is the payload of the session, whose threshold and
+/// epoch are the new ones.
+#[derive(Debug)]
+pub struct ReshareTerms<S: Suite> {
+    /// Parties of the key that deal with their old shares: at least the old threshold.
+    pub dealers: PartySet,
+    /// Parties that get a share: at least the new threshold.
+    pub receivers: PartySet,
+    /// The key's public data as it was.
+    pub base: KeyPublic<S>,
+}
+
+impl<S: Suite> ReshareTerms<S> {
+    /// Dealers and receivers as a count and numbers, then the public data.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        Roles::encode(&self.dealers, &self.receivers, &mut writer);
+        self.base.encode(&mut writer);
+        writer.finish()
+    }
+
+    /// What [`ReshareTerms::encode`] wrote, not checked against a session.
+    pub(super) fn of(ctx: &SessionContext) -> Option<Self> {
+        let mut reader = Reader::new(ctx.payload());
+        let (dealers, receivers) = Roles::decode(&mut reader).ok()?.into_sets();
+        let base = KeyPublic::decode(&mut reader).ok()?;
+        reader.finish().ok().map(|()| Self { dealers, receivers, base })
+    }
+
+    /// Whether these are terms for the session: roles, thresholds, epoch, and old shares that are shares of the key.
+    pub(super) fn check(&self, ctx: &SessionContext) -> Result<(), SetupError> {
+        let Self { dealers, receivers, base } = self;
+        Roles::check(ctx, (dealers, receivers), &base.parties(), base.threshold)?;
+        if base.epoch.checked_add(1) != Some(ctx.epoch()) {
+            return Err(SetupError::EpochRange);
+        }
+        let constants = dealers.iter().map(|dealer| self.constant_point(dealer));
+        let joint = constants
+            .collect::<Option<Vec<_>>>()
+            .map(|points| points.into_iter().fold(identity::<S>(), |sum, point| sum + point));
+        let key = decode_point_of::<S>(&base.public_key);
+        if base.key_id != ctx.key_id() || key.is_none() || joint != key {
+            return Err(SetupError::KeyPublicInvalid);
+        }
+        Ok(())
+    }
+
+    /// With which factor a dealer's old share enters the key.
+    pub(super) fn weight(&self, dealer: PartyId) -> Option<ScalarOf<S>> {
+        lagrange::<S>(&self.dealers, dealer)
+    }
+
+    /// The constant term of a dealer's polynomial, as a point: known to everybody beforehand.
+    pub(super) fn constant_point(&self, dealer: PartyId) -> Option<PointOf<S>> {
+        Some(self.base.verification_point(dealer)? * self.weight(dealer)?)
+    }
+}
