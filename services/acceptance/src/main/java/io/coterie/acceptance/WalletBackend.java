@@ -11,6 +11,8 @@ import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.RefreshKeyRequest;
+import io.coterie.proto.custody.v1.ReshareIntent;
+import io.coterie.proto.custody.v1.ReshareKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -119,6 +121,15 @@ public final class WalletBackend implements AutoCloseable {
                 .build());
   }
 
+  /** Gives shares of an ECDSA key to these parties and waits until all have them. */
+  public Key reshareKey(Key key, int threshold, List<String> parties) {
+    return keys()
+        .reshareKey(
+            ReshareKeyRequest.newBuilder()
+                .setSignedIntent(intents.sign(reshareIntent(key, threshold, parties).build()))
+                .build());
+  }
+
   /** Signs what an intent says and waits for the signature. */
   public Signing sign(SigningIntent.Builder intent) {
     return signings().sign(signRequest(intents.sign(intent.build())));
@@ -171,6 +182,20 @@ public final class WalletBackend implements AutoCloseable {
         .setKey("keys/" + key)
         .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
         .setEpoch(epoch)
+        .setPurpose("acceptance")
+        .setNotAfter(notAfter());
+  }
+
+  /** An intent to give shares of an ECDSA key to these parties, with a fresh request id. */
+  public static ReshareIntent.Builder reshareIntent(Key key, int threshold, List<String> parties) {
+    return ReshareIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey(key.getName())
+        .setScheme(key.getScheme())
+        .setEpoch(key.getEpoch())
+        .setThreshold(threshold)
+        .addAllParties(parties)
+        .setPublicKey(key.getPublicKey())
         .setPurpose("acceptance")
         .setNotAfter(notAfter());
   }

@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.payload.BitcoinAddress;
 import io.coterie.platform.payload.EthereumAddress;
+import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
@@ -15,6 +16,8 @@ import io.coterie.proto.custody.v1.ListKeysRequest;
 import io.coterie.proto.custody.v1.ListKeysResponse;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.RefreshKeyRequest;
+import io.coterie.proto.custody.v1.ReshareIntent;
+import io.coterie.proto.custody.v1.ReshareKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.io.PrintWriter;
@@ -36,6 +39,9 @@ import picocli.CommandLine.Spec;
     synopsisSubcommandLabel = "COMMAND",
     description = "Create and look up keys, give them new shares.")
 final class KeysCommand {
+  private static final String EPOCH =
+      "The epoch to replace, when a request id is repeated; else the present.";
+
   @Spec @Nullable CommandSpec spec;
 
   @Command(
@@ -160,11 +166,7 @@ final class KeysCommand {
       @Mixin Output output,
       @Mixin IntentOptions common,
       @Parameters(paramLabel = "KEY") String key,
-      @Option(
-              names = "--epoch",
-              description =
-                  "The epoch to replace, when a request id is repeated; else the present.")
-          @Nullable Integer epoch) {
+      @Option(names = "--epoch", description = EPOCH) @Nullable Integer epoch) {
     try (Profile.Connection connection = profile.connect()) {
       Key present = get(profile, connection, key);
       RefreshIntent intent =
@@ -182,6 +184,83 @@ final class KeysCommand {
           out(),
           keys(profile, connection)
               .refreshKey(RefreshKeyRequest.newBuilder().setSignedIntent(signed).build()));
+      return 0;
+    }
+  }
+
+  @Command(
+      name = "reshare",
+      mixinStandardHelpOptions = true,
+      description =
+          "Give shares of the same key to these parties; who is not named loses its share, and the"
+              + " old shares are worthless then. With the parties as they are: repairs a lost"
+              + " share.")
+  int reshare(
+      @Mixin Profile profile,
+      @Mixin Output output,
+      @Mixin IntentOptions common,
+      @Parameters(paramLabel = "KEY") String key,
+      @Option(
+              names = "--threshold",
+              required = true,
+              description = "Parties needed to sign from then on.")
+          int threshold,
+      @Option(
+              names = "--parties",
+              required = true,
+              split = ",",
+              paramLabel = "NAME",
+              description = "Parties that will hold a share, in the roster's spelling.")
+          List<String> parties,
+      @Option(names = "--epoch", description = EPOCH) @Nullable Integer epoch) {
+    try (Profile.Connection connection = profile.connect()) {
+      Key present = get(profile, connection, key);
+      ReshareIntent intent =
+          ReshareIntent.newBuilder()
+              .setRequestId(common.requestId())
+              .setKey(present.getName())
+              .setScheme(present.getScheme())
+              .setEpoch(epoch == null ? present.getEpoch() : epoch)
+              .setThreshold(threshold)
+              .addAllParties(parties)
+              .setPublicKey(present.getPublicKey())
+              .setPurpose(common.purpose)
+              .setNotAfter(common.notAfter())
+              .build();
+      SignedIntent signed = profile.requesterKey().sign(intent);
+      err().println("request id " + intent.getRequestId() + ", epoch " + intent.getEpoch());
+      output.key(
+          out(),
+          keys(profile, connection)
+              .reshareKey(ReshareKeyRequest.newBuilder().setSignedIntent(signed).build()));
+      return 0;
+    }
+  }
+
+  @Command(
+      name = "cancel",
+      mixinStandardHelpOptions = true,
+      description =
+          "End a refresh or reshare that is running, unless the parties use the new shares already.")
+  int cancel(
+      @Mixin Profile profile,
+      @Mixin Output output,
+      @Parameters(paramLabel = "KEY") String key,
+      @Option(
+              names = "--request-id",
+              required = true,
+              paramLabel = "UUID",
+              description = "Of the refresh or reshare.")
+          String requestId) {
+    try (Profile.Connection connection = profile.connect()) {
+      output.key(
+          out(),
+          keys(profile, connection)
+              .cancelKeyOperation(
+                  CancelKeyOperationRequest.newBuilder()
+                      .setName(IntentOptions.keyName(key))
+                      .setRequestId(requestId)
+                      .build()));
       return 0;
     }
   }

@@ -185,7 +185,7 @@ class RefreshTest {
         ErrorReason.INTENT_MALFORMED,
         () ->
             keys(client).createKey(createKey(installation.wallet.sign(refreshIntent(1).build()))));
-    assertThat(installation.query("select count(*) from key_refreshes")).isEqualTo("0");
+    assertThat(installation.query("select count(*) from key_renewals")).isEqualTo("0");
     assertThat(refreshOrders()).isZero();
 
     RefreshIntent used = refreshIntent(1).build();
@@ -218,7 +218,7 @@ class RefreshTest {
         assertThat(answer.get().getEpoch()).isEqualTo(2);
       }
     }
-    assertThat(installation.query("select count(*) from key_refreshes where state = 2"))
+    assertThat(installation.query("select count(*) from key_renewals where state = 2"))
         .isEqualTo("1");
     signs(1);
   }
@@ -279,7 +279,7 @@ class RefreshTest {
       installation.parties.behave();
       if (reason == ErrorReason.FORBIDDEN) {
         fails(reason, () -> refresh(intent));
-        assertThat(installation.query("select count(*) from key_refreshes where state = 3"))
+        assertThat(installation.query("select count(*) from key_renewals where state = 3"))
             .isEqualTo("1");
       }
       signs(1);
@@ -325,7 +325,7 @@ class RefreshTest {
         () ->
             installation
                 .query(
-                    "select not_after + interval '2 seconds' < now() from key_refreshes"
+                    "select not_after + interval '2 seconds' < now() from key_renewals"
                         + " where from_epoch = 2")
                 .equals("t"));
     installation.parties.deaf = false;
@@ -353,6 +353,6 @@ class RefreshTest {
 
     assertThat(get().getEpoch()).isEqualTo(2);
     assertThat(refresh(intent).getEpoch()).isEqualTo(2);
-    assertThat(installation.query("select count(*) from key_refreshes")).isEqualTo("1");
+    assertThat(installation.query("select count(*) from key_renewals")).isEqualTo("1");
   }
 }

@@ -11,6 +11,7 @@ import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.VerificationShare;
+import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Completed;
@@ -238,9 +239,8 @@ final class ScriptedParties implements AutoCloseable {
         epochs.put(share, 1);
         completed(channel, coordinator, session, key.keyPublic());
       }
-      case PROTOCOL_ID_ECDSA_REFRESH_1 -> {
-        refresh(channel, coordinator, session, order, lie);
-      }
+      case PROTOCOL_ID_ECDSA_REFRESH_1, PROTOCOL_ID_ECDSA_RESHARE_1 ->
+          renew(channel, coordinator, session, order, lie);
       case PROTOCOL_ID_ECDSA_PRESIGN_1 -> {
         if (!epochs.get(share).equals(order.getEpoch())) {
           refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
@@ -288,8 +288,9 @@ final class ScriptedParties implements AutoCloseable {
   }
 
   /** One after another, so that the last one of a session sees that all others have theirs. */
-  private synchronized void refresh(
-      SecureChannel channel, Member coordinator, ByteString id, Order order, boolean lie) {
+  private synchronized void renew(
+      SecureChannel channel, Member coordinator, ByteString id, Order order, boolean lie)
+      throws InvalidProtocolBufferException {
     String self = channel.self().name();
     String request = " " + order.getSignedIntent().getPayload().hashCode();
     SessionReport stored = refreshed.get(self + request);
@@ -303,13 +304,25 @@ final class ScriptedParties implements AutoCloseable {
       refuse(channel, coordinator, id, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED);
       return;
     }
-    if (!epochs.get(self + " " + order.getKey()).equals(order.getEpoch())) {
+    List<Integer> receivers = order.getSigningSetList();
+    List<Integer> dealers = order.getSigningSetList();
+    if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1) {
+      dealers = order.getDealersList();
+      receivers =
+          ReshareIntent.parseFrom(order.getSignedIntent().getPayload()).getPartiesList().stream()
+              .map(name -> Integer.valueOf(name.substring(1)))
+              .sorted()
+              .toList();
+    }
+    if (dealers.contains(channel.self().partyId())
+        && !epochs.getOrDefault(self + " " + order.getKey(), 0).equals(order.getEpoch())) {
       refuse(channel, coordinator, id, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
       return;
     }
     // The run that all take part in, whichever order it was for.
     ByteString session = runs.computeIfAbsent(request, r -> id);
-    KeyPublic keyPublic = newShares(order.getKey(), order.getEpoch(), session);
+    KeyPublic keyPublic =
+        newShares(order.getKey(), order.getEpoch(), order.getThreshold(), receivers, session);
     if (lie) {
       keyPublic = keyPublic.toBuilder().setChainCode(session).build();
     }
@@ -324,9 +337,11 @@ final class ScriptedParties implements AutoCloseable {
     }
   }
 
-  private KeyPublic newShares(String key, int epoch, ByteString session) {
+  private KeyPublic newShares(
+      String key, int epoch, int threshold, List<Integer> receivers, ByteString session) {
     Map<Integer, TestEcdsa.Dealt> epochsOfKey = ecdsaKeys.get(key);
-    TestEcdsa.Dealt next = TestEcdsa.refresh(epochsOfKey.get(epoch), session.hashCode());
+    TestEcdsa.Dealt next =
+        TestEcdsa.reshare(epochsOfKey.get(epoch), threshold, receivers, session.hashCode());
     epochsOfKey.put(epoch + 1, next);
     return next.keyPublic();
   }
@@ -347,9 +362,10 @@ final class ScriptedParties implements AutoCloseable {
   /** All parties have the new shares of that request, and use them. */
   synchronized void completeRefresh(SignedIntent intent, String key, int epoch) {
     ByteString session = ByteString.copyFrom(new byte[32]);
-    KeyPublic keyPublic = newShares(key, epoch, session);
+    KeyPublic old = ecdsaKeys.get(key).get(epoch).keyPublic();
     List<Integer> parties =
-        keyPublic.getVerificationSharesList().stream().map(VerificationShare::getParty).toList();
+        old.getVerificationSharesList().stream().map(VerificationShare::getParty).toList();
+    KeyPublic keyPublic = newShares(key, epoch, old.getThreshold(), parties, session);
     for (int party : parties) {
       store("p" + party + " " + intent.getPayload().hashCode(), session, keyPublic);
     }

@@ -63,12 +63,18 @@ public final class TestEcdsa {
 
   /** New shares of the same key. */
   public static Dealt refresh(Dealt old, long seed) {
+    return reshare(old, old.keyPublic().getThreshold(), old.shares().keySet(), seed);
+  }
+
+  /** New shares of the same key, for other parties or another number of them. */
+  public static Dealt reshare(Dealt old, int threshold, Collection<Integer> parties, long seed) {
     KeyPublic next =
         old.keyPublic().toBuilder()
             .setEpoch(old.keyPublic().getEpoch() + 1)
+            .setThreshold(threshold)
             .clearVerificationShares()
             .build();
-    return deal(next, secret(old.shares()), old.shares().keySet(), new Random(seed));
+    return deal(next, secret(old.shares()), parties, new Random(seed));
   }
 
   private static Dealt deal(

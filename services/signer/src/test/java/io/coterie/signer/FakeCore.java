@@ -64,7 +64,8 @@ public final class FakeCore implements ProtocolCore {
           ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, new Shape(3, Set.of(1, 2)),
           ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, new Shape(2, Set.of(1, 2)),
           ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1, new Shape(1, Set.of()),
-          ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, new Shape(6, Set.of(3, 4, 5)));
+          ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, new Shape(6, Set.of(3, 4, 5)),
+          ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1, new Shape(6, Set.of(3, 4, 5)));
 
   /** Presignatures that exist: party and id. Used and given up ones are gone. */
   public final Set<String> presignatures = ConcurrentHashMap.newKeySet();
@@ -190,6 +191,15 @@ public final class FakeCore implements ProtocolCore {
         case PROTOCOL_ID_ECDSA_REFRESH_1 -> {
           requireShare();
           yield key(ECDSA_KEY, config.getEpoch() + 1);
+        }
+        case PROTOCOL_ID_ECDSA_RESHARE_1 -> {
+          if (config.getDealersList().contains(config.getSelf()) == share.isEmpty()) {
+            throw new IllegalStateException("who deals has a share, who does not has none");
+          }
+          Done done = key(ECDSA_KEY, config.getEpoch() + 1);
+          yield config.getReceiversList().contains(config.getSelf())
+              ? done
+              : done.toBuilder().clearSealedShare().build();
         }
         case PROTOCOL_ID_ECDSA_PRESIGN_1 -> {
           requireShare();

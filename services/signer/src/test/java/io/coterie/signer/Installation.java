@@ -14,6 +14,7 @@ import io.coterie.platform.intent.RequesterDirectory;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -35,6 +36,9 @@ import io.coterie.signer.session.WorkPool;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
@@ -56,9 +60,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 
-/** Three signers and a coordinator over a network in memory, and a requester called wallet. */
+/**
+ * Three signers, two more in the roster that do not run by themselves, and a coordinator over a
+ * network in memory, and a requester called wallet.
+ */
 public final class Installation implements AutoCloseable {
+  /** Of all parties in the roster, ids 1 to 5. */
+  public static final List<String> NAMES = List.of("alpha", "bravo", "charlie", "delta", "echo");
+
   public static final Duration PATIENCE = Duration.ofSeconds(20);
   public static final PresignatureLimits POOL =
       new PresignatureLimits(64, 100, 16, Duration.ofHours(1));
@@ -101,9 +112,9 @@ public final class Installation implements AutoCloseable {
     this.cores = cores;
     List<Member> members = new ArrayList<>();
     int id = 0;
-    for (String name : List.of("alpha", "bravo", "charlie")) {
+    for (String name : NAMES) {
       id++;
-      members.add(member(name, Member.Role.PARTY, id, evidence.get(name)));
+      members.add(member(name, Member.Role.PARTY, id, evidence.getOrDefault(name, new byte[32])));
     }
     members.add(member("coordinator", Member.Role.COORDINATOR, 0, new byte[0]));
     members.add(member("coordinator-2", Member.Role.COORDINATOR, 0, new byte[0]));
@@ -118,17 +129,17 @@ public final class Installation implements AutoCloseable {
 
   /** With one fake core for all. */
   public static Installation with(Path folder, FakeCore core) {
-    return new Installation(
-        folder,
-        Map.of("alpha", new byte[32], "bravo", new byte[32], "charlie", new byte[32]),
-        _ -> core);
+    return new Installation(folder, Map.of(), _ -> core);
   }
 
   public Installation start() {
-    for (String name : List.of("alpha", "bravo", "charlie")) {
-      parties.add(startParty(name));
-    }
+    NAMES.subList(0, 3).forEach(this::join);
     return this;
+  }
+
+  /** Starts one more of the roster's parties. */
+  public void join(String name) {
+    parties.add(startParty(name));
   }
 
   public Party startParty(String name) {
@@ -137,6 +148,20 @@ public final class Installation implements AutoCloseable {
 
   public Party party(String name) {
     return parties.stream().filter(p -> p.name.equals(name)).findFirst().orElseThrow();
+  }
+
+  /** Kills a party and starts it again with nothing, as after the loss of its disk. */
+  public Party lose(String name) {
+    party(name).kill();
+    Path data = folder.resolve(name);
+    try (Stream<Path> files = Files.list(data)) {
+      for (Path file : files.toList()) {
+        Files.delete(file);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return restart(name);
   }
 
   /** Kills a party and starts it again on what it had stored. */
@@ -235,6 +260,7 @@ public final class Installation implements AutoCloseable {
                               Scheme.SCHEME_ECDSA_SECP256K1,
                               Scheme.SCHEME_ED25519,
                               Scheme.SCHEME_BIP340_SECP256K1),
+                          true,
                           true,
                           true,
                           Set.of(PayloadKind.values()),
@@ -427,6 +453,10 @@ public final class Installation implements AutoCloseable {
   }
 
   public SignedIntent signed(RefreshIntent.Builder intent) {
+    return new IntentSigner("wallet", wallet.getPrivate()).sign(intent.build());
+  }
+
+  public SignedIntent signed(ReshareIntent.Builder intent) {
     return new IntentSigner("wallet", wallet.getPrivate()).sign(intent.build());
   }
 

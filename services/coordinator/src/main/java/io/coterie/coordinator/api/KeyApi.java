@@ -4,12 +4,13 @@ import com.google.rpc.Status;
 import io.coterie.coordinator.custody.IntentCheck;
 import io.coterie.coordinator.custody.KeyRecord;
 import io.coterie.coordinator.custody.Keys;
-import io.coterie.coordinator.custody.Refreshes;
+import io.coterie.coordinator.custody.Renewals;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
@@ -17,6 +18,8 @@ import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.ListKeysRequest;
 import io.coterie.proto.custody.v1.ListKeysResponse;
 import io.coterie.proto.custody.v1.RefreshKeyRequest;
+import io.coterie.proto.custody.v1.ReshareKeyRequest;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.grpc.BindableService;
 import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
@@ -31,12 +34,12 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
   private static final int MAX_PAGE = 1000;
 
   private final Keys keys;
-  private final Refreshes refreshes;
+  private final Renewals renewals;
   private final IntentCheck intents;
 
-  public KeyApi(Keys keys, Refreshes refreshes, IntentCheck intents) {
+  public KeyApi(Keys keys, Renewals renewals, IntentCheck intents) {
     this.keys = keys;
-    this.refreshes = refreshes;
+    this.renewals = renewals;
     this.intents = intents;
   }
 
@@ -73,17 +76,51 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
 
   @Override
   public void refreshKey(RefreshKeyRequest request, StreamObserver<Key> answer) {
+    renew(request.getSignedIntent(), VerifiedIntent.KeyRefresh.class, answer);
+  }
+
+  @Override
+  public void reshareKey(ReshareKeyRequest request, StreamObserver<Key> answer) {
+    renew(request.getSignedIntent(), VerifiedIntent.KeyReshare.class, answer);
+  }
+
+  private void renew(
+      SignedIntent signed,
+      Class<? extends VerifiedIntent.NextEpoch> kind,
+      StreamObserver<Key> answer) {
     Call call = Call.current();
-    if (!(intents.check(request.getSignedIntent()) instanceof VerifiedIntent.KeyRefresh intent)) {
+    VerifiedIntent verified = intents.check(signed);
+    if (!kind.isInstance(verified)) {
       throw new CustodyException(
           ErrorReason.INTENT_MALFORMED,
           Map.of(StatusErrors.PROBLEM, IntentProblem.PAYLOAD_TYPE_UNKNOWN.name()));
     }
-    call.about(intent);
-    call.client().requireMaySubmitFor(intent.requester());
+    call.about(verified);
+    call.client().requireMaySubmitFor(verified.requester());
+    answer(answer, () -> renewals.renew(kind.cast(verified), call.caller()));
+  }
+
+  @Override
+  public void cancelKeyOperation(CancelKeyOperationRequest request, StreamObserver<Key> answer) {
+    Call call = Call.current();
+    String name = Resources.keyName(request.getName());
+    answer(
+        answer,
+        () ->
+            renewals.cancel(
+                name, request.getRequestId(), call.client()::requireMaySubmitFor, call.caller()));
+  }
+
+  /** Something to wait for. */
+  @FunctionalInterface
+  private interface Work {
+    KeyRecord await() throws InterruptedException;
+  }
+
+  private static void answer(StreamObserver<Key> answer, Work work) {
     KeyRecord record;
     try {
-      record = refreshes.refresh(intent, call.caller());
+      record = work.await();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new CustodyException(ErrorReason.DRAINING);

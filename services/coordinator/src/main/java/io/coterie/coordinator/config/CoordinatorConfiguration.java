@@ -17,7 +17,7 @@ import io.coterie.coordinator.custody.IntentCheck;
 import io.coterie.coordinator.custody.Keys;
 import io.coterie.coordinator.custody.PresignatureMaker;
 import io.coterie.coordinator.custody.PresignaturePool;
-import io.coterie.coordinator.custody.Refreshes;
+import io.coterie.coordinator.custody.Renewals;
 import io.coterie.coordinator.custody.RunLimits;
 import io.coterie.coordinator.custody.ShareMaking;
 import io.coterie.coordinator.custody.Signings;
@@ -29,7 +29,7 @@ import io.coterie.coordinator.session.Sessions;
 import io.coterie.coordinator.storage.JdbcAccountStore;
 import io.coterie.coordinator.storage.JdbcAuditStore;
 import io.coterie.coordinator.storage.JdbcKeyStore;
-import io.coterie.coordinator.storage.JdbcRefreshStore;
+import io.coterie.coordinator.storage.JdbcRenewalStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
 import io.coterie.coordinator.telemetry.CoordinatorAudit;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
@@ -349,19 +349,21 @@ class CoordinatorConfiguration {
   }
 
   @Bean
-  Refreshes refreshes(
+  Renewals renewals(
       DataSource durable,
       Keys keys,
       ShareMaking making,
+      ChannelConnector link,
       IntentCheck intents,
       ExecutorService requestThreads,
       CoordinatorMetrics metrics,
       Clock clock,
       SecureRandom random) {
-    return new Refreshes(
-        new JdbcRefreshStore(durable),
+    return new Renewals(
+        new JdbcRenewalStore(durable),
         keys,
         making,
+        link,
         intents,
         requestThreads,
         metrics,
@@ -373,7 +375,7 @@ class CoordinatorConfiguration {
   Signings signings(
       JdbcSigningStore store,
       Keys keys,
-      Refreshes refreshes,
+      Renewals renewals,
       PresignaturePool presignatures,
       Sessions sessions,
       QuorumChooser chooser,
@@ -389,7 +391,7 @@ class CoordinatorConfiguration {
     return new Signings(
         store,
         keys,
-        refreshes,
+        renewals,
         presignatures,
         sessions,
         chooser,
@@ -408,12 +410,12 @@ class CoordinatorConfiguration {
       ChannelConnector connector,
       Sessions sessions,
       Keys keys,
-      Refreshes refreshes,
+      Renewals renewals,
       Signings signings,
       PresignatureMaker maker,
       CoordinatorMetrics metrics) {
-    metrics.watchRuns(() -> keys.running() + refreshes.running() + signings.running());
-    return new CoordinatorLifecycle(connector, sessions, keys, refreshes, signings, maker);
+    metrics.watchRuns(() -> keys.running() + renewals.running() + signings.running());
+    return new CoordinatorLifecycle(connector, sessions, keys, renewals, signings, maker);
   }
 
   /** Ready when there is a channel and a party at its other end. */
@@ -433,8 +435,8 @@ class CoordinatorConfiguration {
   // API
 
   @Bean
-  KeyApi keyApi(Keys keys, Refreshes refreshes, IntentCheck intents) {
-    return new KeyApi(keys, refreshes, intents);
+  KeyApi keyApi(Keys keys, Renewals renewals, IntentCheck intents) {
+    return new KeyApi(keys, renewals, intents);
   }
 
   @Bean

@@ -3,7 +3,7 @@ package io.coterie.coordinator.config;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.custody.Keys;
 import io.coterie.coordinator.custody.PresignatureMaker;
-import io.coterie.coordinator.custody.Refreshes;
+import io.coterie.coordinator.custody.Renewals;
 import io.coterie.coordinator.custody.Signings;
 import io.coterie.coordinator.session.Sessions;
 import org.springframework.context.ApplicationListener;
@@ -22,7 +22,7 @@ final class CoordinatorLifecycle
   private final ChannelConnector connector;
   private final Sessions sessions;
   private final Keys keys;
-  private final Refreshes refreshes;
+  private final Renewals renewals;
   private final Signings signings;
   private final PresignatureMaker maker;
   private volatile boolean running;
@@ -31,13 +31,13 @@ final class CoordinatorLifecycle
       ChannelConnector connector,
       Sessions sessions,
       Keys keys,
-      Refreshes refreshes,
+      Renewals renewals,
       Signings signings,
       PresignatureMaker maker) {
     this.connector = connector;
     this.sessions = sessions;
     this.keys = keys;
-    this.refreshes = refreshes;
+    this.renewals = renewals;
     this.signings = signings;
     this.maker = maker;
   }
@@ -49,7 +49,7 @@ final class CoordinatorLifecycle
         sessions::receive,
         () -> {
           keys.resume();
-          refreshes.resume();
+          renewals.resume();
           signings.resume();
           maker.start();
         });

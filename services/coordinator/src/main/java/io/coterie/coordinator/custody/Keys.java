@@ -7,7 +7,6 @@ import io.coterie.coordinator.custody.ShareMaking.End;
 import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.Protocol;
 import io.coterie.coordinator.session.SessionId;
-import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
@@ -154,7 +153,7 @@ public final class Keys {
             intent.envelope(),
             intent.scheme(),
             intent.threshold(),
-            holders(intent, channel.get().roster()),
+            holders(intent.key(), intent.parties(), channel.get().roster()),
             Key.State.CREATING,
             0,
             intent.notAfter(),
@@ -186,9 +185,14 @@ public final class Keys {
     }
   }
 
-  private static List<KeyRecord.Holder> holders(VerifiedIntent.KeyCreation intent, Roster roster) {
+  /**
+   * The parties of a key.
+   *
+   * @throws CustodyException naming the one that is not in the roster
+   */
+  static List<KeyRecord.Holder> holders(String key, List<String> names, Roster roster) {
     List<KeyRecord.Holder> holders = new ArrayList<>();
-    for (String name : intent.parties()) {
+    for (String name : names) {
       Member member =
           roster
               .byName(name)
@@ -196,11 +200,7 @@ public final class Keys {
               .orElseThrow(
                   () ->
                       Trouble.parties(
-                              ErrorReason.PARTY_UNKNOWN,
-                              intent.key(),
-                              List.of(name),
-                              0,
-                              "not_in_roster")
+                              ErrorReason.PARTY_UNKNOWN, key, List.of(name), 0, "not_in_roster")
                           .toException());
       holders.add(new KeyRecord.Holder(member.partyId(), name));
     }
@@ -316,13 +316,15 @@ public final class Keys {
         new ShareMaking.Task(
             record.name(),
             intent.scheme(),
-            new SessionPlan.Work.Keygen(),
+            null,
+            List.of(),
             FIRST_EPOCH,
             intent.threshold(),
             intent.envelope(),
             intent.notAfter(),
             record.parties(),
             ErrorReason.KEY_CREATION_FAILED,
+            () -> {},
             false,
             false);
     switch (making.drive(task, run, record.sessions())) {

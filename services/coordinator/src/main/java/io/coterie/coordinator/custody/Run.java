@@ -41,6 +41,7 @@ final class Run<R> {
   private final AtomicLong latestDeadline;
   private volatile @Nullable Trouble trouble;
   private volatile @Nullable Session session;
+  private volatile boolean cancelled;
 
   /** Work for a caller; a resumed request has none and gives a deadline that has passed. */
   Run(String resource, Caller first) {
@@ -80,7 +81,7 @@ final class Run<R> {
   }
 
   /** Another caller waits for the same. */
-  private void join(Caller caller) {
+  void join(Caller caller) {
     latestDeadline.accumulateAndGet(caller.deadlineNanos(), (a, b) -> a - b >= 0 ? a : b);
   }
 
@@ -91,6 +92,22 @@ final class Run<R> {
 
   void trying(Session current) {
     session = current;
+    if (cancelled) {
+      current.cancel();
+    }
+  }
+
+  /** Nobody wants the result any more, if it can be kept from coming about. */
+  void cancel() {
+    cancelled = true;
+    Session current = session;
+    if (current != null) {
+      current.cancel();
+    }
+  }
+
+  boolean isCancelled() {
+    return cancelled;
   }
 
   void troubled(Trouble last) {

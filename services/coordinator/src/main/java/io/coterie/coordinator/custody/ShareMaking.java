@@ -22,11 +22,16 @@ import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,10 +46,12 @@ public final class ShareMaking {
   /**
    * What is wanted.
    *
-   * @param work key generation or refresh
+   * @param from the key's public data of the epoch that is replaced; null for a new key
+   * @param dealers a reshare: the parties of that epoch, in ascending order of party id; else empty
    * @param epoch in the order
-   * @param parties of the key, in ascending order of party id
+   * @param parties that will hold a share, in ascending order of party id
    * @param failure the reason when no session can succeed
+   * @param ordering done before the first order of all
    * @param asking only ask for what the parties hold already, and start nothing: they have no time
    *     left by the order
    * @param inDoubt whether a request that ran out of time, or of sessions, is still asked about
@@ -53,15 +60,35 @@ public final class ShareMaking {
   record Task(
       String key,
       Scheme scheme,
-      SessionPlan.Work work,
+      @Nullable KeyPublic from,
+      List<KeyRecord.Holder> dealers,
       int epoch,
       int threshold,
       SignedIntent intent,
       Instant notAfter,
       List<KeyRecord.Holder> parties,
       ErrorReason failure,
+      Runnable ordering,
       boolean asking,
-      boolean inDoubt) {}
+      boolean inDoubt) {
+    Task {
+      dealers = List.copyOf(dealers);
+      parties = List.copyOf(parties);
+    }
+
+    /** What the session is to do, with those of the dealers that can. */
+    SessionPlan.Work work(Collection<Member> able) {
+      if (from == null) {
+        return new SessionPlan.Work.Keygen();
+      }
+      return dealers.isEmpty()
+          ? new SessionPlan.Work.Refresh(from)
+          : new SessionPlan.Work.Reshare(
+              from,
+              able.stream().map(Member::partyId).toList(),
+              parties.stream().map(KeyRecord.Holder::partyId).toList());
+    }
+  }
 
   /** How it ended; {@code sessions} counts those of earlier processes too. */
   sealed interface End {
@@ -122,18 +149,28 @@ public final class ShareMaking {
     private int tried;
     private int attempt;
 
-    /** Whether a party has shown in the last session that it holds no share of this request. */
+    /**
+     * Whether nobody can have all shares of this request: nobody was asked yet, or a party has
+     * shown in the last session that it holds none.
+     */
     private boolean unmade;
+
+    /** Dealers that have said that they have no share to deal with. */
+    private final Set<Integer> shareless = new HashSet<>();
 
     Drive(Task task, Run<?> run, int tried) {
       this.task = task;
       this.run = run;
       this.tried = tried;
+      this.unmade = tried == 0;
     }
 
     End drive() throws InterruptedException {
       while (!stopping.isDone()) {
         if (unmade || !task.inDoubt()) {
+          if (run.isCancelled()) {
+            return failed(Trouble.of(ErrorReason.OPERATION_CANCELLED, run.resource));
+          }
           if (clock.instant().isAfter(task.notAfter())) {
             return failed(lastTrouble().as(ErrorReason.INTENT_EXPIRED));
           }
@@ -149,10 +186,7 @@ public final class ShareMaking {
           pace.pause();
           continue;
         }
-        List<Member> members = new ArrayList<>();
-        for (KeyRecord.Holder holder : task.parties()) {
-          channel.get().roster().byPartyId(holder.partyId()).ifPresent(members::add);
-        }
+        List<Member> members = members(channel.get(), task.parties());
         // All of them: a key has a share for each.
         switch (chooser.choose(
             task.parties().size(), members, channel.get().reachable(), new HashMap<>())) {
@@ -173,10 +207,20 @@ public final class ShareMaking {
             pace.pauseUntilReachable(channel.get(), o.unreachable());
           }
           case Choice.Chosen chosen -> {
+            List<Member> dealers = members(channel.get(), task.dealers());
+            dealers.removeIf(m -> shareless.contains(m.partyId()));
+            Set<Member> away = new HashSet<>(dealers);
+            away.removeAll(channel.get().reachable());
+            dealers.removeAll(away);
+            if (dealers.size() < dealersNeeded()) {
+              run.troubled(Trouble.outOfReach(run.resource, Trouble.names(away)));
+              pace.pauseUntilReachable(channel.get(), away);
+              continue;
+            }
             if (attempt > 0) {
               pace.pause();
             }
-            End end = tryWith(channel.get(), chosen.parties());
+            End end = tryWith(channel.get(), chosen.parties(), dealers);
             if (end != null) {
               return end;
             }
@@ -186,16 +230,36 @@ public final class ShareMaking {
       return new End.Stopped();
     }
 
+    private int dealersNeeded() {
+      return task.from() == null || task.dealers().isEmpty() ? 0 : task.from().getThreshold();
+    }
+
+    private List<Member> members(SecureChannel channel, List<KeyRecord.Holder> holders) {
+      List<Member> members = new ArrayList<>();
+      for (KeyRecord.Holder holder : holders) {
+        channel.roster().byPartyId(holder.partyId()).ifPresent(members::add);
+      }
+      return members;
+    }
+
     /** One session; null if another one is to be tried. */
-    private @Nullable End tryWith(SecureChannel channel, List<Member> parties)
+    private @Nullable End tryWith(SecureChannel channel, List<Member> holders, List<Member> dealers)
         throws InterruptedException {
+      List<Member> parties =
+          Stream.concat(holders.stream(), dealers.stream())
+              .distinct()
+              .sorted(Comparator.comparingInt(Member::partyId))
+              .toList();
+      if (tried == 0) {
+        task.ordering().run();
+      }
       Instant now = clock.instant();
       Duration time = timeout.next(attempt);
       Session session =
           sessions.start(
               channel,
               new SessionPlan(
-                  task.work(),
+                  task.work(dealers),
                   task.scheme(),
                   task.key(),
                   task.epoch(),
@@ -222,6 +286,9 @@ public final class ShareMaking {
       try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
         log.warn("no new shares: {} {}", trouble.reason(), trouble.metadata());
       }
+      if (unmade && run.isCancelled()) {
+        return null;
+      }
       Trouble end = lasting(session, outcome, trouble);
       if (end != null) {
         return failed(end);
@@ -233,7 +300,7 @@ public final class ShareMaking {
     }
 
     private boolean isPast(Instant now) {
-      return task.asking() || now.isAfter(task.notAfter());
+      return task.asking() || run.isCancelled() || now.isAfter(task.notAfter());
     }
 
     private Instant deadline(Instant now, Duration time) {
@@ -272,7 +339,9 @@ public final class ShareMaking {
         case SessionOutcome.Refused refused -> {
           for (Map.Entry<Integer, RefusalReason> e : refused.by().entrySet()) {
             RefusalScope scope = RefusalScope.of(e.getValue());
-            if (scope != RefusalScope.PARTY) {
+            if (dealsNoMore(e.getKey(), e.getValue())) {
+              shareless.add(e.getKey());
+            } else if (scope != RefusalScope.PARTY) {
               yield Trouble.parties(
                   scope == RefusalScope.EPOCH
                       ? ErrorReason.EPOCH_MISMATCH
@@ -300,6 +369,22 @@ public final class ShareMaking {
         case SessionOutcome.Presigned p ->
             throw new IllegalStateException("a key generation session made a presignature");
       };
+    }
+
+    /**
+     * Whether a party that cannot deal may be left out as a dealer: it has lost its share, or
+     * missed what became of it.
+     */
+    private boolean dealsNoMore(int party, RefusalReason reason) {
+      long left =
+          task.dealers().stream()
+              .filter(h -> h.partyId() != party && !shareless.contains(h.partyId()))
+              .count();
+      return (reason == RefusalReason.REFUSAL_REASON_UNKNOWN_KEY
+              || reason == RefusalReason.REFUSAL_REASON_WRONG_EPOCH)
+          && dealersNeeded() > 0
+          && !shareless.contains(party)
+          && left >= dealersNeeded();
     }
 
     private Trouble lastTrouble() {

@@ -68,7 +68,7 @@ public final class Signings {
   private final Changes changes = new Changes();
   private final SigningStore store;
   private final Keys keys;
-  private final Refreshes refreshes;
+  private final Renewals renewals;
   private final PresignaturePool presignatures;
   private final Sessions sessions;
   private final QuorumChooser chooser;
@@ -89,7 +89,7 @@ public final class Signings {
   public Signings(
       SigningStore store,
       Keys keys,
-      Refreshes refreshes,
+      Renewals renewals,
       PresignaturePool presignatures,
       Sessions sessions,
       QuorumChooser chooser,
@@ -103,7 +103,7 @@ public final class Signings {
       SecureRandom random) {
     this.store = store;
     this.keys = keys;
-    this.refreshes = refreshes;
+    this.renewals = renewals;
     this.presignatures = presignatures;
     this.sessions = sessions;
     this.chooser = chooser;
@@ -354,7 +354,9 @@ public final class Signings {
     private KeyPublic keyPublic;
     private int tried;
     private int attempt;
-    private boolean otherEpoch;
+
+    /** Parties that said in the last session that their shares are of another epoch. */
+    private final Set<Integer> otherEpoch = new HashSet<>();
 
     Work(Run.Key key, Run<SigningRecord> run, SigningRecord record, VerifiedIntent.Signing intent) {
       this.key = key;
@@ -506,7 +508,7 @@ public final class Signings {
                               .filter(m -> m.partyId() != party)
                               .forEach(m -> failed(m.partyId()));
                         }
-                        case EPOCH -> otherEpoch = true;
+                        case EPOCH -> otherEpoch.add(party);
                         case PRESIGNATURE -> presignatures.forgotten(party);
                       }
                     });
@@ -543,12 +545,17 @@ public final class Signings {
       if (outcome instanceof SessionOutcome.Unsent) {
         pace.pause();
       }
-      if (otherEpoch) {
-        otherEpoch = false;
-        // A refresh is under way here or in another replica: the parties switch one by one.
+      if (!otherEpoch.isEmpty()) {
+        // A renewal is under way here or in another replica: the parties switch one by one.
         pace.pause();
-        signingKey = refreshes.learn(intent.key(), keyPublic.getEpoch());
+        int epoch = keyPublic.getEpoch();
+        signingKey = renewals.learn(intent.key(), epoch);
         keyPublic = Objects.requireNonNull(signingKey.keyPublic());
+        if (keyPublic.getEpoch() == epoch) {
+          // Or it is these parties that are at an epoch of their own: others are asked first.
+          otherEpoch.forEach(this::failed);
+        }
+        otherEpoch.clear();
         excluded = new HashSet<>(keys.excluded(intent.key()));
       }
       return false;

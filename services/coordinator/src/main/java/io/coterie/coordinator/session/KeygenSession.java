@@ -24,9 +24,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A session that makes shares of a key: key generation or refresh. The coordinator takes no part in
- * it; it collects what every party says about the end. The key exists when all parties name the
- * same session and the same public data.
+ * A session that makes shares of a key: key generation, refresh or reshare. The coordinator takes
+ * no part in it; it collects what every party says about the end. The key exists when all parties
+ * name the same session and the same public data; who deals in a reshare and gets no share says by
+ * that that it will destroy its old one.
  *
  * <p>A party that holds a share from an earlier session of the same request answers with that
  * session's report instead of running again, so reports are told apart by the session they name.
@@ -136,13 +137,15 @@ public final class KeygenSession extends Session {
   }
 
   /**
-   * What at least threshold parties say they use. One of them is honest, so all parties have stored
+   * What at least threshold holders say they use. One of them is honest, so all parties have stored
    * their share of it, whatever the others tell: a party cannot keep from the coordinator what it
    * has told its peers.
    */
   private Optional<KeyPublic> used() {
     Map<Completion, Integer> users = new HashMap<>();
-    active.forEach(party -> users.merge(completed.get(party), 1, Integer::sum));
+    active.stream()
+        .filter(plan.holders()::contains)
+        .forEach(party -> users.merge(completed.get(party), 1, Integer::sum));
     return users.entrySet().stream()
         .filter(e -> e.getValue() >= plan.threshold())
         .map(e -> e.getKey().keyPublic())
@@ -200,10 +203,9 @@ public final class KeygenSession extends Session {
   }
 
   /**
-   * Who kept the others waiting: those not heard from at all; else whom at least threshold parties
-   * name, as one of those is honest; else whom the parties name that got least far. A party that
-   * did not get a message of round r keeps the others waiting in round r + 1 through no fault of
-   * its own.
+   * Who kept the others waiting: those not heard from at all; else whom so many parties name that
+   * one of those is honest; else whom the parties name that got least far. A party that did not get
+   * a message of round r keeps the others waiting in round r + 1 through no fault of its own.
    */
   private SessionOutcome silence() {
     List<TimedOut> waited =
@@ -216,7 +218,7 @@ public final class KeygenSession extends Session {
     if (missing.isEmpty()) {
       Map<Integer, Integer> accusers = new HashMap<>();
       waited.forEach(w -> w.getMissingList().forEach(p -> accusers.merge(p, 1, Integer::sum)));
-      accusers.values().removeIf(count -> count < plan.threshold());
+      accusers.values().removeIf(count -> count < plan.oneIsHonest());
       missing.addAll(accusers.keySet());
     }
     if (missing.isEmpty()) {
@@ -236,10 +238,8 @@ public final class KeygenSession extends Session {
   private boolean fits(KeyPublic key) {
     boolean asOrdered =
         switch (plan.work()) {
-          case Work.Refresh refresh ->
-              key.getEpoch() == plan.epoch() + 1
-                  && key.getPublicKey().equals(refresh.current().getPublicKey())
-                  && key.getChainCode().equals(refresh.current().getChainCode());
+          case Work.Refresh refresh -> isNext(key, refresh.current());
+          case Work.Reshare reshare -> isNext(key, reshare.current());
           default -> key.getEpoch() == plan.epoch();
         };
     return asOrdered
@@ -248,7 +248,13 @@ public final class KeygenSession extends Session {
         && key.getVerificationSharesList().stream()
             .map(VerificationShare::getParty)
             .toList()
-            .equals(plan.parties().stream().map(Member::partyId).toList());
+            .equals(plan.holders());
+  }
+
+  private boolean isNext(KeyPublic key, KeyPublic current) {
+    return key.getEpoch() == plan.epoch() + 1
+        && key.getPublicKey().equals(current.getPublicKey())
+        && key.getChainCode().equals(current.getChainCode());
   }
 
   @Override

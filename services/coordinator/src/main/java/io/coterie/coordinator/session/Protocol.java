@@ -21,6 +21,8 @@ public enum Protocol {
       Operation.SIGN_PRESIGNED),
   ECDSA_REFRESH(
       ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.REFRESH),
+  ECDSA_RESHARE(
+      ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.RESHARE),
   ED25519_KEYGEN(ProtocolId.PROTOCOL_ID_ED25519_KEYGEN_1, Scheme.SCHEME_ED25519, Operation.KEYGEN),
   ED25519_SIGN(ProtocolId.PROTOCOL_ID_ED25519_SIGN_1, Scheme.SCHEME_ED25519, Operation.SIGN),
   ED25519_PRESIGN(
@@ -31,6 +33,8 @@ public enum Protocol {
       Operation.SIGN_PRESIGNED),
   ED25519_REFRESH(
       ProtocolId.PROTOCOL_ID_ED25519_REFRESH_1, Scheme.SCHEME_ED25519, Operation.REFRESH),
+  ED25519_RESHARE(
+      ProtocolId.PROTOCOL_ID_ED25519_RESHARE_1, Scheme.SCHEME_ED25519, Operation.RESHARE),
   BIP340_KEYGEN(
       ProtocolId.PROTOCOL_ID_BIP340_KEYGEN_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.KEYGEN),
   BIP340_SIGN(ProtocolId.PROTOCOL_ID_BIP340_SIGN_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.SIGN),
@@ -41,7 +45,9 @@ public enum Protocol {
       Scheme.SCHEME_BIP340_SECP256K1,
       Operation.SIGN_PRESIGNED),
   BIP340_REFRESH(
-      ProtocolId.PROTOCOL_ID_BIP340_REFRESH_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.REFRESH);
+      ProtocolId.PROTOCOL_ID_BIP340_REFRESH_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.REFRESH),
+  BIP340_RESHARE(
+      ProtocolId.PROTOCOL_ID_BIP340_RESHARE_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.RESHARE);
 
   /** What a protocol is for. */
   public enum Operation {
@@ -52,7 +58,9 @@ public enum Protocol {
     /** Signs with a presignature. */
     SIGN_PRESIGNED,
     /** Gives the parties of a key new shares of it. */
-    REFRESH
+    REFRESH,
+    /** Gives shares of the key to other parties, or of another threshold. */
+    RESHARE
   }
 
   private final ProtocolId id;

@@ -219,7 +219,7 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
   /**
    * Tells the parties that nobody waits for this session any more. They also notice by themselves.
    */
-  private void cancel() {
+  public void cancel() {
     sessions.cancel(channel, id, plan.parties(), plan.trace().traceparent());
   }
 
@@ -229,8 +229,7 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
 
   /**
    * Notes that {@code accuser} blames {@code accused}, and says who is a culprit by now: a report
-   * is one party's word, so it takes at least threshold parties to be sure that one honest party is
-   * among them.
+   * is one party's word, so it takes enough of them to be sure that one honest party is among them.
    */
   final Accused accuse(Member accuser, List<Integer> accused) {
     synchronized (accusations) {
@@ -250,7 +249,7 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
       Set<Integer> suspects = new HashSet<>();
       accusations.forEach(
           (party, accusers) ->
-              (accusers.size() >= plan.threshold() ? culprits : suspects).add(party));
+              (accusers.size() >= plan.oneIsHonest() ? culprits : suspects).add(party));
       return new Accused(culprits, suspects);
     }
   }

@@ -83,9 +83,43 @@ public record SessionPlan(
         return Operation.REFRESH;
       }
     }
+
+    /**
+     * Give shares of the key to other parties, or with another threshold.
+     *
+     * @param current public data of the epoch that is replaced
+     * @param dealers ids of parties that use their old shares for it, ascending
+     * @param receivers ids of the parties that hold a share afterwards, ascending
+     */
+    record Reshare(KeyPublic current, List<Integer> dealers, List<Integer> receivers)
+        implements Work {
+      public Reshare {
+        dealers = List.copyOf(dealers);
+        receivers = List.copyOf(receivers);
+      }
+
+      @Override
+      public Operation operation() {
+        return Operation.RESHARE;
+      }
+    }
   }
 
   public SessionPlan {
     parties = List.copyOf(parties);
+  }
+
+  /** Ids of the parties that hold a share when it is done, ascending. */
+  List<Integer> holders() {
+    return work instanceof Work.Reshare reshare
+        ? reshare.receivers()
+        : parties.stream().map(Member::partyId).toList();
+  }
+
+  /** Among so many of the parties one is honest, as far as anything can be relied on here. */
+  int oneIsHonest() {
+    return work instanceof Work.Reshare reshare
+        ? threshold + reshare.current().getThreshold() - 1
+        : threshold;
   }
 }

@@ -34,8 +34,8 @@ public final class Sessions {
   private final ConcurrentHashMap<ByteString, Session> running = new ConcurrentHashMap<>();
 
   /**
-   * By key name, key generation and refresh: a party may answer with the report of an earlier
-   * session of the same request.
+   * By key name, key generation, refresh and reshare: a party may answer with the report of an
+   * earlier session of the same request.
    */
   private final ConcurrentHashMap<String, KeygenSession> keygens = new ConcurrentHashMap<>();
 
@@ -87,6 +87,7 @@ public final class Sessions {
           case Work.Presign presign -> new PresignSession(id, plan, protocol, this, channel);
           case Work.Keygen keygen -> new KeygenSession(id, plan, protocol, this, channel);
           case Work.Refresh refresh -> new KeygenSession(id, plan, protocol, this, channel);
+          case Work.Reshare reshare -> new KeygenSession(id, plan, protocol, this, channel);
         };
     // Before the order leaves, so that no answer finds nobody.
     running.put(id.bytes(), session);
@@ -130,6 +131,8 @@ public final class Sessions {
       case Work.Presign presign -> presign.target().into(order);
       case Work.Keygen keygen -> {}
       case Work.Refresh refresh -> {}
+      case Work.Reshare reshare ->
+          order.addAllDealers(reshare.dealers()).setKeyPublic(reshare.current());
     }
     return order.build().toByteString();
   }

@@ -10,7 +10,6 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -77,18 +76,7 @@ public final class JdbcKeyStore implements KeyStore {
               s.setBytes(5, attempt.intent().toByteArray());
               s.setInt(6, attempt.scheme().getNumber());
               s.setInt(7, attempt.threshold());
-              s.setArray(
-                  8,
-                  s.getConnection()
-                      .createArrayOf(
-                          "integer",
-                          attempt.parties().stream().map(KeyRecord.Holder::partyId).toArray()));
-              s.setArray(
-                  9,
-                  s.getConnection()
-                      .createArrayOf(
-                          "text",
-                          attempt.parties().stream().map(KeyRecord.Holder::name).toArray()));
+              Holders.bind(s, 8, attempt.parties());
               s.setObject(10, Sql.time(attempt.notAfter()));
               s.setObject(11, Sql.time(attempt.createdAt()));
             },
@@ -179,12 +167,6 @@ public final class JdbcKeyStore implements KeyStore {
   }
 
   private static KeyRecord read(ResultSet row) throws SQLException {
-    Integer[] ids = Sql.numbers(row, "party_ids");
-    String[] names = Sql.texts(row, "party_names");
-    List<KeyRecord.Holder> parties = new ArrayList<>();
-    for (int i = 0; i < ids.length; i++) {
-      parties.add(new KeyRecord.Holder(ids[i], names[i]));
-    }
     return new KeyRecord(
         row.getLong("id"),
         row.getString("name"),
@@ -194,7 +176,7 @@ public final class JdbcKeyStore implements KeyStore {
         Sql.message(row, "signed_intent", SignedIntent.parser()),
         Objects.requireNonNull(Scheme.forNumber(row.getInt("scheme"))),
         row.getInt("threshold"),
-        parties,
+        Holders.read(row),
         Objects.requireNonNull(Key.State.forNumber(row.getInt("state"))),
         row.getInt("sessions"),
         Sql.time(row, "not_after"),

@@ -18,7 +18,7 @@ public final class CoordinatorMetrics {
   public static final String KEY_CREATIONS = "coterie.key.creations";
 
   /** Counter {scheme, outcome}. */
-  public static final String KEY_REFRESHES = "coterie.key.refreshes";
+  public static final String KEY_RENEWALS = "coterie.key.renewals";
 
   /** Counter {cause}: messages of parties that were ignored. */
   public static final String DROPPED = "coterie.coordinator.dropped";
@@ -116,11 +116,21 @@ public final class CoordinatorMetrics {
         .increment(count);
   }
 
-  /** A refresh of a key ended with {@link #OK} or the name of an error reason. */
-  public void keyRefreshEnded(Scheme scheme, String outcome) {
+  /**
+   * A refresh or reshare of a key ended with {@link #OK} or the name of an error reason.
+   *
+   * @param operation {@code refresh} or {@code reshare}
+   */
+  public void keyRenewalEnded(Scheme scheme, String operation, String outcome) {
     registry
         .counter(
-            KEY_REFRESHES, "scheme", scheme(scheme), "outcome", outcome.toLowerCase(Locale.ROOT))
+            KEY_RENEWALS,
+            "scheme",
+            scheme(scheme),
+            "operation",
+            operation,
+            "outcome",
+            outcome.toLowerCase(Locale.ROOT))
         .increment();
   }
 

@@ -61,12 +61,28 @@ public enum ErrorReason {
           + " request id."),
   REFRESH_RUNNING(
       Status.Code.ABORTED,
-      "another refresh of the key is running",
-      "Wait until it has ended, or repeat the request that started it."),
+      "another refresh or reshare of the key is running",
+      "Wait until it has ended, repeat the request that started it, or cancel it."),
   REFRESH_FAILED(
       Status.Code.ABORTED,
       "the refresh ended without new shares",
       "The key is as it was. Look at the metadata, then try again with a new request id."),
+  RESHARE_FAILED(
+      Status.Code.ABORTED,
+      "the reshare ended without new shares",
+      "The key is as it was. Look at the metadata, then try again with a new request id."),
+  OPERATION_CANCELLED(
+      Status.Code.ABORTED,
+      "the refresh or reshare was cancelled",
+      "The key is as it was. Ask again with a new request id if it still needs new shares."),
+  OPERATION_NOT_RUNNING(
+      Status.Code.FAILED_PRECONDITION,
+      "no refresh or reshare of the key is running under that request id",
+      "Get the key: its epoch says whether it has new shares."),
+  OPERATION_DECIDED(
+      Status.Code.FAILED_PRECONDITION,
+      "the parties use the new shares already",
+      "Nothing can be cancelled any more. Another refresh or reshare may follow."),
   PAYLOAD_INVALID(
       Status.Code.INVALID_ARGUMENT,
       "the payload is not what it claims to be, or may not be signed with this key",

@@ -24,6 +24,9 @@ final class Dsse {
   /** {@code RefreshIntent}. */
   static final String REFRESH_TYPE = "application/vnd.coterie.refresh-intent.v1+protobuf";
 
+  /** {@code ReshareIntent}. */
+  static final String RESHARE_TYPE = "application/vnd.coterie.reshare-intent.v1+protobuf";
+
   private static final String ED25519 = "Ed25519";
   private static final String ECDSA = "SHA256withECDSA";
 

@@ -92,7 +92,9 @@ public enum IntentProblem {
       ErrorReason.THRESHOLD_INVALID, "threshold is not 1 to the number of parties"),
   PARTY_COUNT(ErrorReason.THRESHOLD_INVALID, "parties must have 1 to 20 elements"),
   PARTY_NAME_MALFORMED(ErrorReason.INTENT_MALFORMED, "a party's name is not 1 to 63 of [a-z0-9-]"),
-  PARTY_DUPLICATE(ErrorReason.INTENT_MALFORMED, "a party occurs twice");
+  PARTY_DUPLICATE(ErrorReason.INTENT_MALFORMED, "a party occurs twice"),
+  PUBLIC_KEY_LENGTH(ErrorReason.INTENT_MALFORMED, "public_key is not 1 to 96 bytes"),
+  PUBLIC_KEY_OTHER(ErrorReason.INTENT_MALFORMED, "public_key is not the key's");
 
   private final ErrorReason reason;
   private final String text;

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.security.GeneralSecurityException;
@@ -43,6 +44,11 @@ public final class IntentSigner {
   /** Signs "give this key new shares". */
   public SignedIntent sign(RefreshIntent intent) {
     return sign(Dsse.REFRESH_TYPE, intent.toByteString());
+  }
+
+  /** Signs "give shares of this key to these parties". */
+  public SignedIntent sign(ReshareIntent intent) {
+    return sign(Dsse.RESHARE_TYPE, intent.toByteString());
   }
 
   private SignedIntent sign(String payloadType, ByteString payload) {

@@ -8,6 +8,7 @@ import com.google.protobuf.Timestamp;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -15,6 +16,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.security.PublicKey;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
@@ -44,11 +46,14 @@ public final class IntentVerifier {
   /** Parties of a key. */
   public static final int MAX_PARTIES = 20;
 
+  /** Bytes of a public key of any scheme. */
+  public static final int MAX_PUBLIC_KEY = 96;
+
   /** 9999-12-31T23:59:59Z, the last second of a protobuf timestamp. */
   private static final long MAX_SECONDS = 253_402_300_799L;
 
   private static final Set<String> TYPES =
-      Set.of(Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE);
+      Set.of(Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE, Dsse.RESHARE_TYPE);
 
   private static final Pattern REQUEST_ID =
       Pattern.compile("[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
@@ -97,9 +102,12 @@ public final class IntentVerifier {
       case Dsse.KEY_TYPE ->
           new VerifiedIntent.KeyCreation(
               requester, digest, signed, check(decode(KeyIntent.parser(), payload)));
-      default ->
+      case Dsse.REFRESH_TYPE ->
           new VerifiedIntent.KeyRefresh(
               requester, digest, signed, check(decode(RefreshIntent.parser(), payload)));
+      default ->
+          new VerifiedIntent.KeyReshare(
+              requester, digest, signed, check(decode(ReshareIntent.parser(), payload)));
     };
   }
 
@@ -169,17 +177,18 @@ public final class IntentVerifier {
         intent.getPurpose(),
         intent.hasNotAfter(),
         intent.getNotAfter());
-    int parties = intent.getPartiesCount();
-    require(parties >= 1 && parties <= MAX_PARTIES, IntentProblem.PARTY_COUNT);
-    require(
-        intent.getThreshold() >= 1 && intent.getThreshold() <= parties,
-        IntentProblem.THRESHOLD_OUT_OF_RANGE);
+    checkHolders(intent.getThreshold(), intent.getPartiesList());
+    return intent;
+  }
+
+  private static void checkHolders(int threshold, List<String> parties) throws IntentException {
+    require(!parties.isEmpty() && parties.size() <= MAX_PARTIES, IntentProblem.PARTY_COUNT);
+    require(threshold >= 1 && threshold <= parties.size(), IntentProblem.THRESHOLD_OUT_OF_RANGE);
     Set<String> seen = new HashSet<>();
-    for (String party : intent.getPartiesList()) {
+    for (String party : parties) {
       require(PARTY_NAME.matcher(party).matches(), IntentProblem.PARTY_NAME_MALFORMED);
       require(seen.add(party), IntentProblem.PARTY_DUPLICATE);
     }
-    return intent;
   }
 
   private static RefreshIntent check(RefreshIntent intent) throws IntentException {
@@ -190,10 +199,28 @@ public final class IntentVerifier {
         intent.getPurpose(),
         intent.hasNotAfter(),
         intent.getNotAfter());
-    require(
-        intent.getEpoch() >= 1 && intent.getEpoch() < Integer.MAX_VALUE,
-        IntentProblem.EPOCH_OUT_OF_RANGE);
+    checkEpoch(intent.getEpoch());
     return intent;
+  }
+
+  private static ReshareIntent check(ReshareIntent intent) throws IntentException {
+    checkCommon(
+        intent.getRequestId(),
+        intent.getKey(),
+        intent.getScheme(),
+        intent.getPurpose(),
+        intent.hasNotAfter(),
+        intent.getNotAfter());
+    checkEpoch(intent.getEpoch());
+    checkHolders(intent.getThreshold(), intent.getPartiesList());
+    require(
+        !intent.getPublicKey().isEmpty() && intent.getPublicKey().size() <= MAX_PUBLIC_KEY,
+        IntentProblem.PUBLIC_KEY_LENGTH);
+    return intent;
+  }
+
+  private static void checkEpoch(int epoch) throws IntentException {
+    require(epoch >= 1 && epoch < Integer.MAX_VALUE, IntentProblem.EPOCH_OUT_OF_RANGE);
   }
 
   /** Whether keys of a scheme have children. */

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -155,10 +156,17 @@ public sealed interface VerifiedIntent {
     }
   }
 
+  /** New shares of a key that stays as it is. */
+  sealed interface NextEpoch extends VerifiedIntent {
+
+    /** The epoch to be replaced, at least 1; the new one is one more. */
+    int epoch();
+  }
+
   /** "Give this key new shares." */
   record KeyRefresh(
       String requester, ByteString digest, SignedIntent envelope, RefreshIntent intent)
-      implements VerifiedIntent {
+      implements NextEpoch {
 
     @Override
     public String requestId() {
@@ -185,7 +193,7 @@ public sealed interface VerifiedIntent {
       return instant(intent.getNotAfter());
     }
 
-    /** The epoch to be replaced, at least 1; the new one is one more. */
+    @Override
     public int epoch() {
       return intent.getEpoch();
     }
@@ -193,6 +201,62 @@ public sealed interface VerifiedIntent {
     @Override
     public String toString() {
       return "KeyRefresh[" + requester + ", " + requestId() + ", " + key() + "]";
+    }
+  }
+
+  /** "Give shares of this key to these parties, of whom so many sign." */
+  record KeyReshare(
+      String requester, ByteString digest, SignedIntent envelope, ReshareIntent intent)
+      implements NextEpoch {
+
+    @Override
+    public String requestId() {
+      return intent.getRequestId();
+    }
+
+    @Override
+    public String key() {
+      return intent.getKey();
+    }
+
+    @Override
+    public Scheme scheme() {
+      return intent.getScheme();
+    }
+
+    @Override
+    public String purpose() {
+      return intent.getPurpose();
+    }
+
+    @Override
+    public Instant notAfter() {
+      return instant(intent.getNotAfter());
+    }
+
+    @Override
+    public int epoch() {
+      return intent.getEpoch();
+    }
+
+    /** Parties needed to sign from then on, 1 to the number of parties. */
+    public int threshold() {
+      return intent.getThreshold();
+    }
+
+    /** Names of the parties that will hold a share, 1 to 20, distinct, in the requester's order. */
+    public List<String> parties() {
+      return intent.getPartiesList();
+    }
+
+    /** The key's public key, in the scheme's standard encoding. */
+    public ByteString publicKey() {
+      return intent.getPublicKey();
+    }
+
+    @Override
+    public String toString() {
+      return "KeyReshare[" + requester + ", " + requestId() + ", " + key() + "]";
     }
   }
 

@@ -12,6 +12,7 @@ import io.coterie.proto.custody.v1.BitcoinInput;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -594,6 +595,64 @@ class IntentVerifierTest {
             });
   }
 
+  private static ReshareIntent.Builder reshare() {
+    return ReshareIntent.newBuilder()
+        .setRequestId("0190c3e4-7b1a-4c3d-8a55-1f2e3d4c5b6a")
+        .setKey("keys/treasury-1")
+        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+        .setEpoch(3)
+        .setThreshold(2)
+        .addAllParties(List.of("alpha", "delta", "echo"))
+        .setPublicKey(ByteString.copyFrom(new byte[33]))
+        .setNotAfter(Timestamp.newBuilder().setSeconds(NOT_AFTER.getEpochSecond()));
+  }
+
+  @Test
+  void accepts_reshare_intent() throws Exception {
+    SignedIntent signed = WALLET_B.sign(reshare().build());
+    assertThat(signed.getPayloadType())
+        .isEqualTo("application/vnd.coterie.reshare-intent.v1+protobuf");
+    assertThat(IntentVerifier.verify(signed, REQUESTERS))
+        .isInstanceOfSatisfying(
+            VerifiedIntent.KeyReshare.class,
+            reshare -> {
+              assertThat(reshare.epoch()).isEqualTo(3);
+              assertThat(reshare.threshold()).isEqualTo(2);
+              assertThat(reshare.parties()).containsExactly("alpha", "delta", "echo");
+              assertThat(reshare.publicKey()).isEqualTo(ByteString.copyFrom(new byte[33]));
+            });
+  }
+
+  static Stream<Arguments> malformedReshareIntents() {
+    return Stream.of(
+        reshare("epoch 0", b -> b.setEpoch(0), IntentProblem.EPOCH_OUT_OF_RANGE),
+        reshare("no threshold", b -> b.clearThreshold(), IntentProblem.THRESHOLD_OUT_OF_RANGE),
+        reshare("threshold 4", b -> b.setThreshold(4), IntentProblem.THRESHOLD_OUT_OF_RANGE),
+        reshare("no parties", b -> b.clearParties(), IntentProblem.PARTY_COUNT),
+        reshare("a party twice", b -> b.addParties("alpha"), IntentProblem.PARTY_DUPLICATE),
+        reshare("bad party", b -> b.addParties("A"), IntentProblem.PARTY_NAME_MALFORMED),
+        reshare("no public key", b -> b.clearPublicKey(), IntentProblem.PUBLIC_KEY_LENGTH),
+        reshare(
+            "long public key",
+            b -> b.setPublicKey(ByteString.copyFrom(new byte[97])),
+            IntentProblem.PUBLIC_KEY_LENGTH),
+        reshare("no scheme", b -> b.clearScheme(), IntentProblem.SCHEME_UNSUPPORTED),
+        reshare("no expiry", b -> b.clearNotAfter(), IntentProblem.NOT_AFTER_MISSING));
+  }
+
+  private static Arguments reshare(
+      String name, Consumer<ReshareIntent.Builder> change, IntentProblem problem) {
+    ReshareIntent.Builder builder = reshare();
+    change.accept(builder);
+    return Arguments.of(name, builder.build(), problem);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("malformedReshareIntents")
+  void refuses_malformed_reshare_intent(String name, ReshareIntent intent, IntentProblem problem) {
+    assertRefused(WALLET_A.sign(intent), problem);
+  }
+
   static Stream<Arguments> malformedRefreshIntents() {
     return Stream.of(
         refresh("epoch 0", b -> b.setEpoch(0), IntentProblem.EPOCH_OUT_OF_RANGE),
@@ -635,9 +694,15 @@ class IntentVerifierTest {
             signing().build().toByteString(),
             ecdsa().build().toByteString(),
             keyCreation().build().toByteString(),
-            refresh().build().toByteString());
+            refresh().build().toByteString(),
+            reshare().build().toByteString());
     List<String> types =
-        List.of(Dsse.SIGNING_TYPE, Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE);
+        List.of(
+            Dsse.SIGNING_TYPE,
+            Dsse.SIGNING_TYPE,
+            Dsse.KEY_TYPE,
+            Dsse.REFRESH_TYPE,
+            Dsse.RESHARE_TYPE);
     for (int i = 0; i < payloads.size(); i++) {
       for (String type : types) {
         SignedIntent signed = requester.sign(type, payloads.get(i));
@@ -735,7 +800,8 @@ class IntentVerifierTest {
       random.nextBytes(payload);
       SignedIntent signed =
           requester.sign(
-              List.of(Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE).get(random.nextInt(3)),
+              List.of(Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE, Dsse.RESHARE_TYPE)
+                  .get(random.nextInt(4)),
               ByteString.copyFrom(payload));
       assertThatThrownBy(() -> IntentVerifier.verify(signed, REQUESTERS))
           .isInstanceOf(IntentException.class);

@@ -145,6 +145,7 @@ public record SignerProperties(
    * @param schemes {@code bls12381}, {@code ecdsa-secp256k1}, {@code ed25519}, {@code
    *     bip340-secp256k1}
    * @param mayRefreshKeys as {@code mayCreateKeys} if not given
+   * @param mayReshareKeys as {@code mayCreateKeys} if not given
    * @param payloads labels of {@link PayloadKind}; all but {@code digest} if not given, because
    *     nobody can see what a digest says
    * @param derivationPrefixes paths below a key that it may use: {@code m} for all
@@ -158,6 +159,7 @@ public record SignerProperties(
       @DefaultValue("bls12381") List<String> schemes,
       @DefaultValue("false") boolean mayCreateKeys,
       @Nullable Boolean mayRefreshKeys,
+      @Nullable Boolean mayReshareKeys,
       @DefaultValue({
             "message",
             "ethereum-transaction",
@@ -190,6 +192,7 @@ public record SignerProperties(
           schemes.stream().map(this::scheme).collect(Collectors.toSet()),
           mayCreateKeys,
           mayRefreshKeys == null ? mayCreateKeys : mayRefreshKeys,
+          mayReshareKeys == null ? mayCreateKeys : mayReshareKeys,
           payloads.stream().map(this::payloadKind).collect(Collectors.toSet()),
           derivationPrefixes.stream().map(PathPrefix::parse).toList(),
           purposes.stream().map(Glob::new).toList(),

@@ -78,7 +78,9 @@ public final class ConfiguredPolicy implements PolicyGate {
           THRESHOLD_OUT_OF_RANGE,
           PARTY_COUNT,
           PARTY_NAME_MALFORMED,
-          PARTY_DUPLICATE ->
+          PARTY_DUPLICATE,
+          PUBLIC_KEY_LENGTH,
+          PUBLIC_KEY_OTHER ->
           RefusalReason.REFUSAL_REASON_MALFORMED_ORDER;
       case ETHEREUM_TRANSACTION_MALFORMED,
           ETHEREUM_TRANSACTION_TYPE,

@@ -13,6 +13,7 @@ import java.util.Set;
  * @param keys names of keys, {@code keys/{key}}
  * @param mayCreateKeys whether it may create keys of those names, too
  * @param mayRefreshKeys whether it may have their shares replaced
+ * @param mayReshareKeys whether it may have others hold their shares, or fewer sign
  * @param payloads what it may have signed
  * @param derivationPrefixes where below a key; a scheme without derivation has only the empty path
  * @param purposes what an intent may say it is for
@@ -23,6 +24,7 @@ public record RequesterRule(
     Set<Scheme> schemes,
     boolean mayCreateKeys,
     boolean mayRefreshKeys,
+    boolean mayReshareKeys,
     Set<PayloadKind> payloads,
     List<PathPrefix> derivationPrefixes,
     List<Glob> purposes,
@@ -53,6 +55,8 @@ public record RequesterRule(
           mayCreateKeys ? Optional.empty() : Optional.of("the requester may not create keys");
       case VerifiedIntent.KeyRefresh _ ->
           mayRefreshKeys ? Optional.empty() : Optional.of("the requester may not refresh keys");
+      case VerifiedIntent.KeyReshare _ ->
+          mayReshareKeys ? Optional.empty() : Optional.of("the requester may not reshare keys");
     };
   }
 

@@ -77,9 +77,9 @@ final class Audit {
         Map.of("session_id", hex(session.bytes()), "cause", cause));
   }
 
-  /** A share became the active one. */
+  /** A share became the active one, or this party has none any more. */
   static AuditEvent keyActivated(KeyShare share) {
-    return key(share, "active");
+    return key(share, share.left() ? "left" : "active");
   }
 
   /** A refresh came to nothing: a party has no share of it. */

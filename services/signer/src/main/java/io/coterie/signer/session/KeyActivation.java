@@ -1,6 +1,7 @@
 package io.coterie.signer.session;
 
 import io.coterie.channel.Member;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Forsaken;
@@ -122,9 +123,7 @@ final class KeyActivation {
   void expect(SessionPlan plan) {
     lane.execute(
         () -> {
-          Set<Integer> parties = new HashSet<>();
-          plan.parties().forEach(m -> parties.add(m.partyId()));
-          candidates.put(plan.id(), new Candidate(plan.key(), parties));
+          candidates.put(plan.id(), new Candidate(plan.key(), Set.copyOf(plan.partyIds())));
         });
   }
 
@@ -253,7 +252,7 @@ final class KeyActivation {
   private void adopt(KeyShare share) {
     Candidate candidate =
         candidates.computeIfAbsent(
-            share.session(), _ -> new Candidate(share.key(), Set.copyOf(share.parties())));
+            share.session(), _ -> new Candidate(share.key(), Set.copyOf(share.members())));
     candidate.own = share;
     activateIfAgreed(share.session(), candidate);
   }
@@ -291,7 +290,7 @@ final class KeyActivation {
     }
     // It may be asking, because it has missed the own report.
     long now = System.nanoTime();
-    own.filter(s -> s.parties().contains(sender.partyId()))
+    own.filter(s -> s.members().contains(sender.partyId()))
         .filter(s -> toldLongAgo(s.session(), sender.partyId(), now, ANSWER_NANOS))
         .ifPresent(s -> tell(s, sender.partyId(), now));
     if (candidate == null && own.isEmpty()) {
@@ -300,18 +299,20 @@ final class KeyActivation {
   }
 
   /**
-   * A peer has a share of a refresh that has ended here without one, or never came here. As long as
+   * A peer has a share of a session that has ended here without one, or never came here. As long as
    * it waits for this party's, it cannot have another: it is told that there will be none, which is
    * durable before it is said.
    */
   private void forsake(Member peer, SessionId session, KeyPublic keyPublic, long nowNanos) {
     String key = keyPublic.getKeyId();
     boolean next =
-        shares
-            .find(key)
-            .filter(s -> s.parties().contains(peer.partyId()))
-            .filter(s -> s.epoch() + 1 == keyPublic.getEpoch())
-            .isPresent();
+        IntentVerifier.isKeyName(key)
+            && keyPublic.getEpoch()
+                > shares
+                    .find(key)
+                    .filter(s -> s.state() == KeyShare.State.ACTIVE)
+                    .map(KeyShare::epoch)
+                    .orElse(1);
     if (!next || !toldLongAgo(session, peer.partyId(), nowNanos, ANSWER_NANOS)) {
       return;
     }
@@ -418,7 +419,10 @@ final class KeyActivation {
     }
     candidates.remove(session);
     if (Boolean.TRUE.equals(done)) {
-      log.info("{} is active, epoch {}", own.key(), own.epoch());
+      log.info(
+          own.left() ? "{} is left to others, epoch {}" : "{} is active, epoch {}",
+          own.key(),
+          own.epoch());
       activated.accept(own);
       List<Waiter> woken = waiters.remove(own.key());
       if (woken != null) {
@@ -430,7 +434,7 @@ final class KeyActivation {
   private void announce(KeyShare share, Optional<Member> coordinator) {
     long now = System.nanoTime();
     List<Member> recipients = new ArrayList<>();
-    for (int party : share.parties()) {
+    for (int party : share.members()) {
       if (party != network.self().partyId()) {
         network.roster().byPartyId(party).ifPresent(recipients::add);
         toldNanos.put(new Told(share.session(), party), now);

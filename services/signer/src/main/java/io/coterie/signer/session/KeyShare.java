@@ -6,14 +6,17 @@ import io.coterie.proto.custody.v1.Scheme;
 import java.util.List;
 
 /**
- * This party's share of one key, as it is stored.
+ * This party's share of one key, as it is stored; or, after a reshare to others, that it has none.
  *
  * @param key resource name, {@code keys/{key}}
  * @param epoch generation of the shares
- * @param parties ids of all parties of the key, ascending
+ * @param parties ids of all parties of the key, ascending; this one is not among them if it has
+ *     left
+ * @param members ids of the parties of the session that made it, ascending: the key's, and those
+ *     that leave it
  * @param keyPublic what all parties must agree on
- * @param sealed opaque to everything but the core
- * @param session the key generation that made it
+ * @param sealed opaque to everything but the core; empty if this party has left
+ * @param session that made it
  * @param coordinator roster name of the coordinator that ordered it
  * @param requester whose request id it is
  * @param requestId the request that made it
@@ -25,6 +28,7 @@ public record KeyShare(
     Scheme scheme,
     State state,
     List<Integer> parties,
+    List<Integer> members,
     KeyPublic keyPublic,
     ByteString sealed,
     SessionId session,
@@ -41,6 +45,14 @@ public record KeyShare(
     ACTIVE
   }
 
+  /**
+   * Whether the key is shared by others from this epoch on. Provisional: this party's older share
+   * is destroyed as soon as all of them have stored theirs.
+   */
+  public boolean left() {
+    return sealed.isEmpty();
+  }
+
   public int threshold() {
     return keyPublic.getThreshold();
   }
@@ -53,6 +65,7 @@ public record KeyShare(
         scheme,
         State.ACTIVE,
         parties,
+        members,
         keyPublic,
         sealed,
         session,

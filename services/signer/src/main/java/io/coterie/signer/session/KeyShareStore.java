@@ -29,12 +29,15 @@ public interface KeyShareStore {
   CompletionStage<Boolean> storeProvisional(KeyShare share, AuditEvent completed);
 
   /**
-   * Stores a share of the next epoch as provisional, beside the active one that it is to replace.
+   * Stores a share of a later epoch as provisional, beside the active one that it is to replace, if
+   * there is one, and in place of a provisional one of an earlier epoch.
    *
-   * @return false, and nothing stored, if the key's active share is not of the epoch before, if it
-   *     has another provisional share, or if the session was forsaken
+   * @param dealt whether this party's share of the epoch before went into it
+   * @return false, and nothing stored, if the key has an active or provisional share of that epoch
+   *     or a later one, if the share that was dealt with is not the active one any more, or if the
+   *     session was forsaken
    */
-  CompletionStage<Boolean> storeRefreshed(KeyShare share, AuditEvent completed);
+  CompletionStage<Boolean> storeNext(KeyShare share, boolean dealt, AuditEvent completed);
 
   /**
    * Says for ever that this party stores no share of a session.
@@ -51,12 +54,12 @@ public interface KeyShareStore {
   CompletionStage<Boolean> giveUp(KeyShare share, AuditEvent givenUp);
 
   /**
-   * Makes a provisional share the active one of its key. In the same transaction the share of the
-   * epoch before is destroyed, and with it what was remembered of parties excluded from it; a key
+   * Makes a provisional share the active one of its key. In the same transaction the share of an
+   * earlier epoch is destroyed, and with it what was remembered of parties excluded from it; a key
    * that must not be used at all stays so.
    *
-   * @return false, and nothing changed, if the share is no longer there or the key's active share
-   *     is not of the epoch before
+   * @return false, and nothing changed, if the share is no longer there or the key has an active
+   *     share of that epoch or a later one
    */
   CompletionStage<Boolean> activate(KeyShare share, AuditEvent activated);
 

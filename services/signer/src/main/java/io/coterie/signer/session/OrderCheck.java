@@ -9,13 +9,15 @@ import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,6 +31,8 @@ final class OrderCheck {
 
   /** Bytes of {@code Order.presignature_id}. */
   static final int PRESIGNATURE_ID_BYTES = 32;
+
+  private static final String OTHER_PARTIES = "the order and the intent name different parties";
 
   /** 9999-12-31T23:59:59Z, the last second of a protobuf timestamp. */
   private static final long MAX_SECONDS = 253_402_300_799L;
@@ -87,15 +91,28 @@ final class OrderCheck {
     require(
         !set.isEmpty() && set.size() <= SessionLimits.MAX_PARTIES,
         "the signing set does not have 1 to 20 parties");
-    int before = 0;
-    for (int party : set) {
-      require(party > before, "the signing set is not in ascending order of party ids");
-      before = party;
-    }
+    require(isAscending(set), "the signing set is not in ascending order of party ids");
+    boolean resharing = operation == Protocol.Operation.RESHARE;
+    require(
+        resharing == order.hasKeyPublic() && resharing == (order.getDealersCount() > 0),
+        "dealers and public data are for a reshare, which needs them");
+    require(
+        isAscending(order.getDealersList()), "the dealers are not in ascending order of party ids");
     require(
         order.getThreshold() >= 1 && order.getThreshold() <= set.size(),
         "the threshold is not 1 to the size of the signing set");
     return order;
+  }
+
+  private static boolean isAscending(List<Integer> parties) {
+    int before = 0;
+    for (int party : parties) {
+      if (party <= before) {
+        return false;
+      }
+      before = party;
+    }
+    return true;
   }
 
   /**
@@ -109,6 +126,7 @@ final class OrderCheck {
     Protocol protocol = Protocol.of(order.getProtocol()).orElseThrow(() -> malformed("protocol"));
     List<Member> parties = members(order);
     KeyTarget target = KeyTarget.of(order);
+    SessionPlan.Terms terms = null;
     if (intent != null) {
       agree(order.getKey().equals(intent.key()), "the order and the intent name different keys");
       agree(
@@ -125,7 +143,7 @@ final class OrderCheck {
               protocol.operation() == Protocol.Operation.KEYGEN,
               "the intent asks for a key, the protocol makes none");
           agree(order.getThreshold() == creation.threshold(), "the thresholds differ");
-          agreeOnParties(parties, creation.parties());
+          agree(order.getSigningSetList().equals(ids(creation.parties())), OTHER_PARTIES);
           require(
               order.getEpoch() == 1,
               RefusalReason.REFUSAL_REASON_WRONG_EPOCH,
@@ -136,6 +154,14 @@ final class OrderCheck {
               protocol.operation() == Protocol.Operation.REFRESH,
               "the intent asks for new shares, the protocol makes none");
           agree(order.getEpoch() == refresh.epoch(), "the epochs differ");
+        }
+        case VerifiedIntent.KeyReshare reshare -> {
+          agree(
+              protocol.operation() == Protocol.Operation.RESHARE,
+              "the intent asks for shares for other parties, the protocol makes none");
+          agree(order.getEpoch() == reshare.epoch(), "the epochs differ");
+          agree(order.getThreshold() == reshare.threshold(), "the thresholds differ");
+          terms = terms(order, reshare);
         }
       }
     }
@@ -154,6 +180,7 @@ final class OrderCheck {
         intent == null ? null : SessionPlan.Request.of(intent),
         target,
         order.getPresignatureId(),
+        terms,
         end.isAfter(latest) ? latest : end);
   }
 
@@ -196,14 +223,44 @@ final class OrderCheck {
     return parties;
   }
 
+  /**
+   * The parties of a reshare. A party that joins knows the key by the public key in the intent;
+   * that the rest of the public data belongs to it the core checks, and every dealer.
+   */
+  private SessionPlan.Terms terms(Order order, VerifiedIntent.KeyReshare reshare)
+      throws RefusedException {
+    KeyPublic current = order.getKeyPublic();
+    agree(
+        current.getPublicKey().equals(reshare.publicKey()),
+        "the public key is not the one that the requester has signed");
+    agree(
+        current.getKeyId().equals(order.getKey()) && current.getEpoch() == order.getEpoch(),
+        "the public data are of another key or epoch");
+    List<Integer> dealers = order.getDealersList();
+    List<Integer> receivers = ids(reshare.parties());
+    Set<Integer> everybody = new TreeSet<>(dealers);
+    everybody.addAll(receivers);
+    agree(order.getSigningSetList().equals(List.copyOf(everybody)), OTHER_PARTIES);
+    return new SessionPlan.Terms(dealers, receivers, current);
+  }
+
   /** Compares a plan with the share of the key it names. */
   static void against(KeyShare share, SessionPlan plan) throws RefusedException {
     require(
         plan.epoch() == share.epoch(),
         RefusalReason.REFUSAL_REASON_WRONG_EPOCH,
         "the key's epoch here is " + share.epoch() + ", not " + plan.epoch());
-    agree(plan.threshold() == share.threshold(), "the key's threshold is another one");
+    require(
+        !share.left(),
+        RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
+        "this party has no share of the key since epoch " + share.epoch());
     agree(plan.protocol().scheme() == share.scheme(), "the key is for another scheme");
+    SessionPlan.Terms terms = plan.terms();
+    if (terms != null) {
+      agree(terms.current().equals(share.keyPublic()), "the key's public data are others");
+      return;
+    }
+    agree(plan.threshold() == share.threshold(), "the key's threshold is another one");
     for (Member party : plan.parties()) {
       agree(
           share.parties().contains(party.partyId()),
@@ -221,7 +278,7 @@ final class OrderCheck {
         !excluded.contains(KeyShareStore.EVERY_PARTY),
         RefusalReason.REFUSAL_REASON_FORBIDDEN,
         "the key is frozen here");
-    if (plan.protocol().operation() == Protocol.Operation.REFRESH) {
+    if (plan.protocol().operation().makesNextEpoch()) {
       // That sets up anew what the pair must not use any more.
       return;
     }
@@ -233,10 +290,11 @@ final class OrderCheck {
     }
   }
 
-  private void agreeOnParties(List<Member> parties, List<String> names) throws RefusedException {
-    Set<Integer> named = new HashSet<>();
+  /** The ids of parties that an intent names, ascending. */
+  private List<Integer> ids(List<String> names) throws RefusedException {
+    List<Integer> ids = new ArrayList<>();
     for (String name : names) {
-      Member member =
+      ids.add(
           roster
               .byName(name)
               .filter(m -> m.role() == Member.Role.PARTY)
@@ -244,13 +302,11 @@ final class OrderCheck {
                   () ->
                       new RefusedException(
                           RefusalReason.REFUSAL_REASON_UNKNOWN_PARTY,
-                          "the intent names a party that is not in the roster"));
-      named.add(member.partyId());
+                          "the intent names a party that is not in the roster"))
+              .partyId());
     }
-    agree(
-        named.size() == parties.size()
-            && parties.stream().allMatch(m -> named.contains(m.partyId())),
-        "the order and the intent name different parties");
+    Collections.sort(ids);
+    return ids;
   }
 
   private static boolean isValid(Timestamp timestamp) {

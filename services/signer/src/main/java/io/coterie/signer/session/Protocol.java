@@ -25,6 +25,8 @@ public enum Protocol {
       1),
   ECDSA_REFRESH(
       ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.REFRESH, 6),
+  ECDSA_RESHARE(
+      ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1, Scheme.SCHEME_ECDSA_SECP256K1, Operation.RESHARE, 6),
   ED25519_KEYGEN(
       ProtocolId.PROTOCOL_ID_ED25519_KEYGEN_1, Scheme.SCHEME_ED25519, Operation.KEYGEN, 4),
   ED25519_SIGN(ProtocolId.PROTOCOL_ID_ED25519_SIGN_1, Scheme.SCHEME_ED25519, Operation.SIGN, 2),
@@ -37,6 +39,8 @@ public enum Protocol {
       1),
   ED25519_REFRESH(
       ProtocolId.PROTOCOL_ID_ED25519_REFRESH_1, Scheme.SCHEME_ED25519, Operation.REFRESH, 4),
+  ED25519_RESHARE(
+      ProtocolId.PROTOCOL_ID_ED25519_RESHARE_1, Scheme.SCHEME_ED25519, Operation.RESHARE, 4),
   BIP340_KEYGEN(
       ProtocolId.PROTOCOL_ID_BIP340_KEYGEN_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.KEYGEN, 4),
   BIP340_SIGN(
@@ -55,6 +59,11 @@ public enum Protocol {
       ProtocolId.PROTOCOL_ID_BIP340_REFRESH_1,
       Scheme.SCHEME_BIP340_SECP256K1,
       Operation.REFRESH,
+      4),
+  BIP340_RESHARE(
+      ProtocolId.PROTOCOL_ID_BIP340_RESHARE_1,
+      Scheme.SCHEME_BIP340_SECP256K1,
+      Operation.RESHARE,
       4);
 
   /** What a protocol is for. */
@@ -68,7 +77,9 @@ public enum Protocol {
     /** Signs, from a presignature. */
     SIGN_PRESIGNED,
     /** Replaces a share by one of the next epoch, at all parties. */
-    REFRESH;
+    REFRESH,
+    /** The same for other parties, or with another threshold. */
+    RESHARE;
 
     /** Whether it ends with a signature. */
     boolean signs() {
@@ -77,7 +88,12 @@ public enum Protocol {
 
     /** Whether it ends with a share. */
     boolean makesShare() {
-      return this == KEYGEN || this == REFRESH;
+      return this == KEYGEN || makesNextEpoch();
+    }
+
+    /** Whether what it makes takes the place of older shares. */
+    boolean makesNextEpoch() {
+      return this == REFRESH || this == RESHARE;
     }
   }
 

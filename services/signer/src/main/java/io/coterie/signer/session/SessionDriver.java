@@ -276,7 +276,7 @@ public final class SessionDriver implements AutoCloseable {
         case SIGN, SIGN_PRESIGNED -> beginSigning(session);
         case PRESIGN -> beginPresigning(session);
         case KEYGEN -> beginKeygen(session);
-        case REFRESH -> beginRefresh(session);
+        case REFRESH, RESHARE -> beginNextEpoch(session);
       }
     } catch (RefusedException e) {
       refuse(session, e);
@@ -409,23 +409,37 @@ public final class SessionDriver implements AutoCloseable {
     claim(session, ByteString.EMPTY, null);
   }
 
-  private void beginRefresh(Session session) throws RefusedException {
+  /**
+   * From the shares of one epoch to those of the next. A party that deals needs its own; one that
+   * only receives has none, or has lost it, or has missed what became of it.
+   */
+  private void beginNextEpoch(Session session) throws RefusedException {
     SessionPlan plan = session.plan();
-    KeyShare share = heldShare(plan);
-    OrderCheck.against(share, plan);
-    if (share.state() != KeyShare.State.ACTIVE) {
-      throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
+    ByteString dealt = ByteString.EMPTY;
+    if (plan.usesShare(network.self().partyId())) {
+      KeyShare share = heldShare(plan);
+      OrderCheck.against(share, plan);
+      if (share.state() != KeyShare.State.ACTIVE) {
+        throw new RefusedException(
+            RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
+      }
+      dealt = share.sealed();
+    } else {
+      KeyShare held = shares.find(plan.key()).orElse(null);
+      if (held != null && held.state() == KeyShare.State.ACTIVE && held.epoch() > plan.epoch()) {
+        OrderCheck.against(held, plan);
+      }
     }
     KeyShare undecided = shares.pending(plan.key()).orElse(null);
-    if (undecided != null) {
+    if (undecided != null && undecided.epoch() > plan.epoch()) {
       activation.askAbout(undecided);
       throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_NOT_READY, "an earlier refresh of the key is not decided");
+          RefusalReason.REFUSAL_REASON_NOT_READY,
+          "an earlier refresh or reshare of the key is not decided");
     }
     supersede(session);
     activation.expect(plan);
-    claim(session, share.sealed(), null);
+    claim(session, dealt, null);
   }
 
   /** Reports a share that this very request has made, whatever the time is; false without one. */
@@ -530,6 +544,13 @@ public final class SessionDriver implements AutoCloseable {
           Party.newBuilder()
               .setId(party.partyId())
               .setEvidenceKey(ByteString.copyFrom(party.evidenceKey())));
+    }
+    SessionPlan.Terms terms = plan.terms();
+    if (terms != null) {
+      config
+          .addAllDealers(terms.dealers())
+          .addAllReceivers(terms.receivers())
+          .setKeyPublic(terms.current());
     }
     Presignature presignature = session.presignature;
     if (presignature != null) {
@@ -700,7 +721,7 @@ public final class SessionDriver implements AutoCloseable {
     switch (plan.protocol().operation()) {
       case SIGN, SIGN_PRESIGNED -> end(session, Event.SIGNED, NO_CAUSE, done.getSignature());
       case PRESIGN -> presigned(session, done);
-      case KEYGEN, REFRESH -> store(session, done);
+      case KEYGEN, REFRESH, RESHARE -> store(session, done);
     }
   }
 
@@ -742,9 +763,12 @@ public final class SessionDriver implements AutoCloseable {
 
   private void store(Session session, Done done) {
     SessionPlan plan = session.plan();
-    boolean refresh = plan.protocol().operation() == Protocol.Operation.REFRESH;
-    if (done.getKeyPublic().getEpoch() != plan.epoch() + (refresh ? 1 : 0)) {
+    boolean next = plan.protocol().operation().makesNextEpoch();
+    if (done.getKeyPublic().getEpoch() != plan.epoch() + (next ? 1 : 0)) {
       throw new IllegalStateException("the core made a share of another epoch than ordered");
+    }
+    if (done.getSealedShare().isEmpty() == plan.holders().contains(network.self().partyId())) {
+      throw new IllegalStateException("the core made a share for another party than ordered");
     }
     move(session, Event.SHARE_MADE);
     KeyShare share =
@@ -753,6 +777,7 @@ public final class SessionDriver implements AutoCloseable {
             done.getKeyPublic().getEpoch(),
             plan.protocol().scheme(),
             KeyShare.State.PROVISIONAL,
+            plan.holders(),
             plan.partyIds(),
             done.getKeyPublic(),
             done.getSealedShare(),
@@ -764,7 +789,9 @@ public final class SessionDriver implements AutoCloseable {
     AuditEvent completed =
         Audit.ended(
             plan, session.coordinator, "stored", NO_CAUSE, done.getKeyPublic().getPublicKey());
-    (refresh ? shares.storeRefreshed(share, completed) : shares.storeProvisional(share, completed))
+    (next
+            ? shares.storeNext(share, plan.usesShare(network.self().partyId()), completed)
+            : shares.storeProvisional(share, completed))
         .whenComplete(
             (stored, failure) -> run(session, () -> stored(session, share, stored, failure)));
   }
@@ -792,7 +819,7 @@ public final class SessionDriver implements AutoCloseable {
       refuse(
           session,
           RefusalReason.REFUSAL_REASON_NOT_READY,
-          "another refresh of the key is not decided, or this one was given up");
+          "another refresh or reshare of the key is not decided, or this one was given up");
     }
   }
 

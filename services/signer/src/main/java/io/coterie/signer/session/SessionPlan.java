@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.time.Instant;
 import java.util.List;
@@ -12,10 +13,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * An order after everything in it that can be checked without the key has been checked.
  *
- * @param parties the signing set, or all parties of the key, in ascending order of party id
+ * @param parties the signing set, or all parties of the key, or all that deal or receive, in
+ *     ascending order of party id
  * @param request who asked for it; absent for presigning, which nobody asks for
  * @param target which key signs, from the intent; for presigning from the order
  * @param presignatureId 32 bytes; empty unless a presignature is to be used
+ * @param terms of a reshare; absent otherwise
  * @param deadline when this party gives up
  */
 public record SessionPlan(
@@ -28,7 +31,22 @@ public record SessionPlan(
     @Nullable Request request,
     KeyTarget target,
     ByteString presignatureId,
+    @Nullable Terms terms,
     Instant deadline) {
+
+  /**
+   * Between whom a key is shared anew.
+   *
+   * @param dealers ids of parties of the key that deal with their old shares, ascending
+   * @param receivers ids of the parties that will hold a share, ascending
+   * @param current public data of the epoch to be replaced, as the coordinator has them
+   */
+  public record Terms(List<Integer> dealers, List<Integer> receivers, KeyPublic current) {
+    public Terms {
+      dealers = List.copyOf(dealers);
+      receivers = List.copyOf(receivers);
+    }
+  }
 
   /**
    * Whose request a session serves.
@@ -66,6 +84,16 @@ public record SessionPlan(
     return parties.stream().map(Member::partyId).toList();
   }
 
+  /** Ids of the parties that will hold a share when it is done, ascending. */
+  List<Integer> holders() {
+    return terms == null ? partyIds() : terms.receivers();
+  }
+
+  /** Whether a party needs its share of the key for this. */
+  boolean usesShare(int party) {
+    return terms == null || terms.dealers().contains(party);
+  }
+
   /** The same plan, once what is to be signed is with the core: many sessions only wait then. */
   SessionPlan withoutPayload() {
     if (request == null || request.toSign() == null) {
@@ -81,6 +109,7 @@ public record SessionPlan(
         new Request(request.requester(), request.requestId(), request.intentDigest(), null),
         target,
         presignatureId,
+        terms,
         deadline);
   }
 }

@@ -64,7 +64,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   private static final String NOBODY = "";
 
   private static final String SHARE_COLUMNS =
-      "session_id, key, epoch, scheme, state, parties, key_public, sealed, coordinator, requester,"
+      "session_id, key, epoch, scheme, state, parties, members, key_public, sealed, coordinator, requester,"
           + " request_id, intent_digest";
 
   private static final String COUNT_ACTIVE =
@@ -72,6 +72,9 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
 
   /** Sessions of one key and epoch that this party says it stores no share of. */
   private static final int MAX_FORSAKEN = 1000;
+
+  /** The same for all keys: a party may ask about keys that this one has never heard of. */
+  private static final int MAX_FORSAKEN_IN_ALL = 100_000;
 
   private static final JsonMapper JSON = JsonMapper.builder().build();
   private static final TypeReference<TreeMap<String, String>> FIELDS = new TypeReference<>() {};
@@ -355,12 +358,13 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
     db.update(
         "INSERT INTO key_share ("
             + SHARE_COLUMNS
-            + ", stored_at_ms) VALUES (?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?)",
+            + ", stored_at_ms) VALUES (?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         share.session().bytes().toByteArray(),
         share.key(),
         share.epoch(),
         share.scheme().getNumber(),
-        share.parties().stream().map(String::valueOf).collect(Collectors.joining(",")),
+        text(share.parties()),
+        text(share.members()),
         share.keyPublic().toByteArray(),
         share.sealed().toByteArray(),
         share.coordinator(),
@@ -370,19 +374,34 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
         clock.millis());
   }
 
+  private static String text(List<Integer> parties) {
+    return parties.stream().map(String::valueOf).collect(Collectors.joining(","));
+  }
+
+  private static List<Integer> ids(String text) {
+    return Arrays.stream(text.split(",", -1)).map(Integer::valueOf).toList();
+  }
+
   @Override
-  public CompletionStage<Boolean> storeRefreshed(KeyShare share, AuditEvent completed) {
+  public CompletionStage<Boolean> storeNext(KeyShare share, boolean dealt, AuditEvent completed) {
     return writer.submit(
         db -> {
           boolean wanted =
-              hasActive(db, share.key(), share.epoch() - 1)
-                  && count(
+              count(
                           db,
-                          "SELECT count(*) FROM key_share WHERE key = ? AND state = 'PROVISIONAL'",
-                          share.key())
+                          "SELECT count(*) FROM key_share WHERE key = ? AND epoch >= ? AND state IN"
+                              + " ('ACTIVE', 'PROVISIONAL')",
+                          share.key(),
+                          share.epoch())
                       == 0
+                  && (!dealt || hasActive(db, share.key(), share.epoch() - 1))
                   && !isForsaken(db, share.session());
           if (wanted) {
+            // Of an epoch that this party has missed the end of: it deals with its active share
+            // or with none.
+            db.update(
+                "UPDATE key_share SET state = 'SUPERSEDED' WHERE key = ? AND state = 'PROVISIONAL'",
+                share.key());
             insertProvisional(db, share);
             append(db, completed);
           }
@@ -400,7 +419,8 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
           }
           if (count(db, "SELECT count(*) FROM key_share WHERE session_id = ?", id) > 0
               || count(db, "SELECT count(*) FROM forsaken_session WHERE key = ?", key)
-                  >= MAX_FORSAKEN) {
+                  >= MAX_FORSAKEN
+              || count(db, "SELECT count(*) FROM forsaken_session") >= MAX_FORSAKEN_IN_ALL) {
             return false;
           }
           db.update(
@@ -442,12 +462,16 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                                   + " 'PROVISIONAL'",
                               session)
                           == 1
-                      && (share.epoch() == 1
-                          ? count(db, COUNT_ACTIVE, share.key()) == 0
-                          : hasActive(db, share.key(), share.epoch() - 1));
+                      && count(
+                              db,
+                              "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE'"
+                                  + " AND epoch >= ?",
+                              share.key(),
+                              share.epoch())
+                          == 0;
               if (wanted) {
-                // Every party has its share of the new epoch, and every party has given up the
-                // other provisional ones: nobody can ever need the older ones. A second active
+                // Every party of the new epoch has its share of it, and every party has given up
+                // the other provisional ones: nobody can ever need the older ones. A second active
                 // share is refused by the index.
                 db.update(
                     "DELETE FROM key_share WHERE key = ? AND state IN ('ACTIVE', 'SUPERSEDED')",
@@ -549,9 +573,8 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                 row.getInt("epoch"),
                 Scheme.forNumber(row.getInt("scheme")),
                 KeyShare.State.valueOf(row.getString("state")),
-                Arrays.stream(row.getString("parties").split(",", -1))
-                    .map(Integer::valueOf)
-                    .toList(),
+                ids(row.getString("parties")),
+                ids(row.getString("members")),
                 KeyPublic.parseFrom(row.getBytes("key_public")),
                 ByteString.copyFrom(row.getBytes("sealed")),
                 new SessionId(ByteString.copyFrom(row.getBytes("session_id"))),

@@ -206,7 +206,7 @@ class SessionDriverTest {
     }
 
     @Override
-    public CompletionStage<Boolean> storeRefreshed(KeyShare share, AuditEvent completed) {
+    public CompletionStage<Boolean> storeNext(KeyShare share, boolean dealt, AuditEvent completed) {
       if (pending.containsKey(share.key()) || forsaken.contains(share.session())) {
         return CompletableFuture.completedFuture(false);
       }
@@ -411,6 +411,7 @@ class SessionDriverTest {
             1,
             Scheme.SCHEME_BLS12381,
             state,
+            List.of(1, 2, 3),
             List.of(1, 2, 3),
             KeyPublic.newBuilder().setKeyId(KEY).setThreshold(1).setEpoch(1).build(),
             ByteString.copyFromUtf8("share"),
@@ -793,6 +794,7 @@ class SessionDriverTest {
             epoch,
             Scheme.SCHEME_ECDSA_SECP256K1,
             state,
+            List.of(1, 2, 3),
             List.of(1, 2, 3),
             KeyPublic.newBuilder()
                 .setKeyId(KEY)
@@ -1294,7 +1296,7 @@ class SessionDriverTest {
   }
 
   @Test
-  void party_forsakes_only_what_could_be_the_next_epoch_of_a_key_it_shares() {
+  void party_forsakes_only_what_could_be_a_later_epoch_of_a_key() {
     ecdsaKey();
     KeyPublic keyPublic = shares.find(KEY).orElseThrow().keyPublic();
     SessionId unknown =
@@ -1303,8 +1305,8 @@ class SessionDriverTest {
     for (KeyPublic other :
         List.of(
             keyPublic,
-            keyPublic.toBuilder().setEpoch(3).build(),
-            keyPublic.toBuilder().setEpoch(2).setKeyId("keys/other").build())) {
+            keyPublic.toBuilder().setKeyId("keys/other").build(),
+            keyPublic.toBuilder().setEpoch(2).setKeyId("no name of a key").build())) {
       byte[] id = unknown.bytes().toByteArray();
       id[0] = (byte) ++number;
       driver()

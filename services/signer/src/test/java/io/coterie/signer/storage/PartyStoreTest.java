@@ -86,6 +86,7 @@ class PartyStoreTest {
         Scheme.SCHEME_BLS12381,
         KeyShare.State.PROVISIONAL,
         List.of(1, 2, 300),
+        List.of(1, 2, 300),
         KeyPublic.newBuilder().setKeyId(key).setThreshold(2).setEpoch(1).build(),
         ByteString.copyFromUtf8("sealed " + session),
         new SessionId(bytes32(session)),
@@ -219,7 +220,7 @@ class PartyStoreTest {
                   statement.executeUpdate(
                       "INSERT INTO key_share SELECT randomblob(32), key, epoch, scheme, state,"
                           + " parties, key_public, sealed, coordinator, requester, request_id,"
-                          + " intent_digest, stored_at_ms FROM key_share"))
+                          + " intent_digest, stored_at_ms, members FROM key_share"))
           .hasMessageContaining("UNIQUE");
     }
     open();
@@ -235,6 +236,7 @@ class PartyStoreTest {
         first.scheme(),
         first.state(),
         first.parties(),
+        first.members(),
         first.keyPublic().toBuilder().setEpoch(epoch).build(),
         first.sealed(),
         first.session(),
@@ -251,7 +253,7 @@ class PartyStoreTest {
   }
 
   private boolean refreshed(int session, int epoch) {
-    return get(store.storeRefreshed(next(session, epoch), event("stored")));
+    return get(store.storeNext(next(session, epoch), true, event("stored")));
   }
 
   private boolean activated(int session, int epoch) {
@@ -402,7 +404,7 @@ class PartyStoreTest {
     open();
     active();
     assertThat(refreshed(2, 2)).isTrue();
-    assertThat(rows("PRAGMA user_version")).isEqualTo(2);
+    assertThat(rows("PRAGMA user_version")).isEqualTo(3);
   }
 
   private long rows(String sql) throws SQLException {
@@ -530,7 +532,7 @@ class PartyStoreTest {
     }
     assertThatThrownBy(this::open).hasMessageContaining("version 99");
     try (Connection connection = raw()) {
-      connection.createStatement().executeUpdate("PRAGMA user_version = 2");
+      connection.createStatement().executeUpdate("PRAGMA user_version = 3");
     }
     open();
   }

@@ -4,17 +4,21 @@ import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.time.Instant;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request to give a key new shares.
+ * One request to give a key new shares: a refresh or a reshare.
  *
  * @param id ascending in the order of requests; 0 before it is stored
  * @param key resource name
  * @param fromEpoch the epoch that it replaces
+ * @param threshold of the key afterwards
+ * @param parties that hold its shares afterwards, in ascending order of party id
+ * @param cancelled whether it is to come to nothing, if it still can
  * @param error set when FAILED
  */
-public record RefreshRecord(
+public record Renewal(
     long id,
     String key,
     String requester,
@@ -22,6 +26,9 @@ public record RefreshRecord(
     ByteString intentDigest,
     SignedIntent intent,
     int fromEpoch,
+    int threshold,
+    List<KeyRecord.Holder> parties,
+    boolean cancelled,
     State state,
     int sessions,
     Instant notAfter,
@@ -33,7 +40,7 @@ public record RefreshRecord(
     RUNNING(1),
     /** The key has the new epoch. */
     DONE(2),
-    /** The parties may hold its shares all the same: see {@link RefreshStore#reopen}. */
+    /** The parties may hold its shares all the same: see {@link RenewalStore#reopen}. */
     FAILED(3);
 
     private final int number;
@@ -57,15 +64,16 @@ public record RefreshRecord(
     }
   }
 
-  public RefreshRecord {
+  public Renewal {
+    parties = List.copyOf(parties);
     if ((state == State.FAILED) != (error != null)) {
-      throw new IllegalArgumentException("a refresh has its result and nothing else");
+      throw new IllegalArgumentException("a renewal has its result and nothing else");
     }
   }
 
   /** The same request as it is stored. */
-  public RefreshRecord withId(long storedId) {
-    return new RefreshRecord(
+  public Renewal withId(long storedId) {
+    return new Renewal(
         storedId,
         key,
         requester,
@@ -73,6 +81,9 @@ public record RefreshRecord(
         intentDigest,
         intent,
         fromEpoch,
+        threshold,
+        parties,
+        cancelled,
         state,
         sessions,
         notAfter,

@@ -1,13 +1,16 @@
 package io.coterie.coordinator.custody;
 
+import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.ShareMaking.End;
+import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.Protocol;
-import io.coterie.coordinator.session.SessionPlan;
+import io.coterie.coordinator.session.Protocol.Operation;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
@@ -16,31 +19,35 @@ import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Refreshes of keys: all parties get new shares, and the key its next epoch. One request id gives
- * one epoch.
+ * Renewals of keys: new shares, and the key its next epoch; for the same parties (refresh), or for
+ * others or with another threshold (reshare). One request id gives one epoch.
  *
  * <p>The parties switch when each of them knows that all have stored their new share, which may be
- * before this coordinator knows it, or while it is not running. So a refresh is not given up before
+ * before this coordinator knows it, or while it is not running. So a renewal is not given up before
  * a party has shown that it holds no share of it, and when parties turn out to be at another epoch,
- * they are asked about the refreshes that were given up.
+ * they are asked about the renewals that were given up.
  */
-public final class Refreshes {
-  private static final Logger log = LoggerFactory.getLogger(Refreshes.class);
+public final class Renewals {
+  private static final Logger log = LoggerFactory.getLogger(Renewals.class);
 
   private final ConcurrentHashMap<Run.Key, Run<KeyRecord>> runs = new ConcurrentHashMap<>();
-  private final RefreshStore store;
+  private final RenewalStore store;
   private final Keys keys;
   private final ShareMaking making;
+  private final PartyLink link;
   private final IntentCheck intents;
   private final Executor threads;
   private final CoordinatorMetrics metrics;
@@ -48,14 +55,15 @@ public final class Refreshes {
   private final SecureRandom random;
 
   /**
-   * The refreshes of one coordinator.
+   * The renewals of one coordinator.
    *
    * @param threads starts a thread for each request; they wait most of the time
    */
-  public Refreshes(
-      RefreshStore store,
+  public Renewals(
+      RenewalStore store,
       Keys keys,
       ShareMaking making,
+      PartyLink link,
       IntentCheck intents,
       Executor threads,
       CoordinatorMetrics metrics,
@@ -64,6 +72,7 @@ public final class Refreshes {
     this.store = store;
     this.keys = keys;
     this.making = making;
+    this.link = link;
     this.intents = intents;
     this.threads = threads;
     this.metrics = metrics;
@@ -72,13 +81,13 @@ public final class Refreshes {
   }
 
   /**
-   * Refreshes the key of an intent, unless that was done, or joins the work in progress.
+   * Renews the key of an intent, unless that was done, or joins the work in progress.
    *
    * @return the key as it is then
    * @throws CustodyException if the request is refused, with nothing stored; if it failed; or if
    *     the caller's time is up: the work goes on then
    */
-  public KeyRecord refresh(VerifiedIntent.KeyRefresh intent, Caller caller)
+  public KeyRecord renew(VerifiedIntent.NextEpoch intent, Caller caller)
       throws InterruptedException {
     Run.Key key = Run.Key.of(intent);
     Run<KeyRecord> fresh = new Run<>(intent.key(), caller);
@@ -88,20 +97,84 @@ public final class Refreshes {
         fresh,
         caller,
         () -> {
-          RefreshRecord stored = claim(intent);
+          Renewal stored = claim(intent);
           switch (stored.state()) {
             case DONE -> fresh.finish(current(stored.key()));
             case FAILED ->
                 fresh.fail(Trouble.of(Objects.requireNonNull(stored.error())).toException());
             case RUNNING -> begin(key, fresh, stored, () -> intent, false);
           }
-          return stored.state() == RefreshRecord.State.RUNNING;
+          return stored.state() == Renewal.State.RUNNING;
         });
   }
 
+  /**
+   * Ends a renewal that runs, unless its parties use the new shares already. It ends when a party
+   * has shown that it holds no share of it, so it needs one that answers, if any was asked.
+   *
+   * @param mayCancel throws if the caller may not do this for that requester
+   * @return the key as it is
+   * @throws CustodyException if there is no such renewal, it has ended, or the caller's time is up:
+   *     the end is waited for on
+   */
+  public KeyRecord cancel(String key, String requestId, Consumer<String> mayCancel, Caller caller)
+      throws InterruptedException {
+    Renewal record = isUuid(requestId) ? store.findOfKey(key, requestId).orElse(null) : null;
+    if (record == null) {
+      throw Trouble.of(ErrorReason.OPERATION_NOT_RUNNING, key).toException();
+    }
+    mayCancel.accept(record.requester());
+    if (!store.cancel(record.id())) {
+      return ended(store.findOfKey(key, requestId).orElse(record));
+    }
+    log.info("the {} of key {} is to come to nothing", operation(record), key);
+    Run.Key id = new Run.Key(record.requester(), record.requestId(), record.intentDigest());
+    if (!runs.containsKey(id)) {
+      resume(record, false);
+    }
+    Run<KeyRecord> run = runs.get(id);
+    if (run != null) {
+      run.cancel();
+      try {
+        run.join(caller);
+        run.await(caller);
+      } catch (CustodyException e) {
+        log.debug("cancelling a renewal of key {}: {}", key, e.reason());
+      }
+    }
+    Renewal end = store.findOfKey(key, requestId).orElse(record);
+    if (end.state() == Renewal.State.RUNNING) {
+      // The caller's time is up.
+      Trouble last = run == null ? null : run.trouble();
+      throw (last != null ? last : Trouble.of(ErrorReason.DEADLINE_TOO_SHORT, key)).toException();
+    }
+    return ended(end);
+  }
+
+  /** What to answer to who wanted a renewal cancelled that has ended. */
+  private KeyRecord ended(Renewal record) {
+    return switch (record.state()) {
+      case DONE -> throw Trouble.of(ErrorReason.OPERATION_DECIDED, record.key()).toException();
+      case FAILED, RUNNING -> {
+        if (!record.cancelled()) {
+          throw Trouble.of(ErrorReason.OPERATION_NOT_RUNNING, record.key()).toException();
+        }
+        yield current(record.key());
+      }
+    };
+  }
+
+  private static boolean isUuid(String text) {
+    try {
+      return UUID.fromString(text).toString().equals(text);
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
+  }
+
   /** Stores the request, or finds it stored. */
-  private RefreshRecord claim(VerifiedIntent.KeyRefresh intent) {
-    Optional<RefreshRecord> known = store.findRequest(intent.requester(), intent.requestId());
+  private Renewal claim(VerifiedIntent.NextEpoch intent) {
+    Optional<Renewal> known = store.findRequest(intent.requester(), intent.requestId());
     if (known.isPresent()) {
       return same(intent, known.get());
     }
@@ -114,9 +187,9 @@ public final class Refreshes {
     if (making.stopping().isDone()) {
       throw Trouble.of(ErrorReason.DRAINING, intent.key()).toException();
     }
-    requireRefreshable(intent);
-    RefreshRecord attempt =
-        new RefreshRecord(
+    KeyRecord key = requireRenewable(intent);
+    Renewal attempt =
+        new Renewal(
             0,
             intent.key(),
             intent.requester(),
@@ -124,15 +197,20 @@ public final class Refreshes {
             intent.digest(),
             intent.envelope(),
             intent.epoch(),
-            RefreshRecord.State.RUNNING,
+            intent instanceof VerifiedIntent.KeyReshare reshare
+                ? reshare.threshold()
+                : key.threshold(),
+            intent instanceof VerifiedIntent.KeyReshare reshare ? holders(reshare) : key.parties(),
+            false,
+            Renewal.State.RUNNING,
             0,
             intent.notAfter(),
             now,
             null);
     return switch (store.start(attempt)) {
-      case RefreshStore.Start.Stored s -> s.record();
-      case RefreshStore.Start.Known k -> same(intent, k.record());
-      case RefreshStore.Start.Refused r ->
+      case RenewalStore.Start.Stored s -> s.record();
+      case RenewalStore.Start.Known k -> same(intent, k.record());
+      case RenewalStore.Start.Refused r ->
           throw Trouble.of(
                   store.isRunning(intent.key())
                       ? ErrorReason.REFRESH_RUNNING
@@ -142,7 +220,7 @@ public final class Refreshes {
     };
   }
 
-  private static RefreshRecord same(VerifiedIntent intent, RefreshRecord stored) {
+  private static Renewal same(VerifiedIntent intent, Renewal stored) {
     if (!stored.intentDigest().equals(intent.digest())) {
       throw new CustodyException(
           ErrorReason.REQUEST_ID_REUSED, Map.of(StatusErrors.RESOURCE, stored.key()));
@@ -150,17 +228,41 @@ public final class Refreshes {
     return stored;
   }
 
-  private void requireRefreshable(VerifiedIntent.KeyRefresh intent) {
+  private List<KeyRecord.Holder> holders(VerifiedIntent.KeyReshare intent) {
+    // Without a roster, party names mean nothing.
+    SecureChannel channel =
+        link.channel()
+            .orElseThrow(() -> Trouble.outOfReach(intent.key(), intent.parties()).toException());
+    return Keys.holders(intent.key(), intent.parties(), channel.roster());
+  }
+
+  private static Operation operation(VerifiedIntent.NextEpoch intent) {
+    return switch (intent) {
+      case VerifiedIntent.KeyRefresh _ -> Operation.REFRESH;
+      case VerifiedIntent.KeyReshare _ -> Operation.RESHARE;
+    };
+  }
+
+  private KeyRecord requireRenewable(VerifiedIntent.NextEpoch intent) {
     KeyRecord key =
         keys.find(intent.key())
             .orElseThrow(() -> Trouble.of(ErrorReason.KEY_NOT_FOUND, intent.key()).toException());
     if (key.state() != Key.State.ACTIVE) {
       throw Trouble.of(ErrorReason.KEY_NOT_ACTIVE, intent.key()).toException();
     }
-    if (key.scheme() != intent.scheme()
-        || Protocol.of(key.scheme(), Protocol.Operation.REFRESH).isEmpty()) {
+    Optional<Protocol> protocol = Protocol.of(key.scheme(), operation(intent));
+    if (key.scheme() != intent.scheme() || protocol.isEmpty()) {
       throw Trouble.of(ErrorReason.UNSUPPORTED_SCHEME, intent.key()).toException();
     }
+    if (intent instanceof VerifiedIntent.KeyReshare reshare) {
+      if (reshare.threshold() < protocol.get().leastThreshold()) {
+        throw Trouble.of(ErrorReason.THRESHOLD_INVALID, intent.key()).toException();
+      }
+      if (!reshare.publicKey().equals(Objects.requireNonNull(key.keyPublic()).getPublicKey())) {
+        throw new IntentException(IntentProblem.PUBLIC_KEY_OTHER).toCustodyException();
+      }
+    }
+    return key;
   }
 
   private KeyRecord current(String key) {
@@ -190,38 +292,41 @@ public final class Refreshes {
 
   /** Takes up what was RUNNING when this replica, or the one before it, stopped. */
   public void resume() {
-    for (RefreshRecord record : store.running()) {
-      log.info("resuming the refresh of key {}", record.key());
+    for (Renewal record : store.running()) {
+      log.info("resuming the renewal of key {}", record.key());
       resume(record, false);
     }
   }
 
-  private void resume(RefreshRecord record, boolean asking) {
+  private void resume(Renewal record, boolean asking) {
     Run.Key key = new Run.Key(record.requester(), record.requestId(), record.intentDigest());
     Run<KeyRecord> run =
         new Run<>(record.key(), new Caller(System.nanoTime(), TraceContext.create(random)));
+    if (record.cancelled()) {
+      run.cancel();
+    }
     if (runs.putIfAbsent(key, run) == null) {
       begin(key, run, record, () -> recheck(record), asking);
     }
   }
 
-  private VerifiedIntent.KeyRefresh recheck(RefreshRecord record) {
-    if (intents.check(record.intent()) instanceof VerifiedIntent.KeyRefresh intent) {
+  private VerifiedIntent.NextEpoch recheck(Renewal record) {
+    if (intents.check(record.intent()) instanceof VerifiedIntent.NextEpoch intent) {
       return intent;
     }
-    throw new IllegalStateException("the stored intent of a refresh is another intent");
+    throw new IllegalStateException("the stored intent of a renewal is another intent");
   }
 
   private void begin(
       Run.Key key,
       Run<KeyRecord> run,
-      RefreshRecord record,
-      Supplier<VerifiedIntent.KeyRefresh> intent,
+      Renewal record,
+      Supplier<VerifiedIntent.NextEpoch> intent,
       boolean asking) {
     threads.execute(
         () -> {
           try (LogScope scope = LogScope.open().trace(run.trace).request(record.requestId())) {
-            VerifiedIntent.KeyRefresh verified;
+            VerifiedIntent.NextEpoch verified;
             try {
               verified = intent.get();
             } catch (CustodyException e) {
@@ -231,7 +336,7 @@ public final class Refreshes {
             }
             drive(run, record, verified, asking);
           } catch (RuntimeException e) {
-            log.error("work on a refresh failed", e);
+            log.error("work on a renewal failed", e);
             run.fail(e);
           } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -243,7 +348,7 @@ public final class Refreshes {
   }
 
   private void drive(
-      Run<KeyRecord> run, RefreshRecord record, VerifiedIntent.KeyRefresh intent, boolean asking)
+      Run<KeyRecord> run, Renewal record, VerifiedIntent.NextEpoch intent, boolean asking)
       throws InterruptedException {
     KeyRecord key = current(record.key());
     if (key.epoch() != record.fromEpoch()) {
@@ -251,17 +356,20 @@ public final class Refreshes {
       run.finish(key);
       return;
     }
+    boolean reshare = operation(intent) == Operation.RESHARE;
     ShareMaking.Task task =
         new ShareMaking.Task(
             key.name(),
             key.scheme(),
-            new SessionPlan.Work.Refresh(Objects.requireNonNull(key.keyPublic())),
+            Objects.requireNonNull(key.keyPublic()),
+            reshare ? key.parties() : List.of(),
             record.fromEpoch(),
-            key.threshold(),
+            record.threshold(),
             intent.envelope(),
             intent.notAfter(),
-            key.parties(),
-            ErrorReason.REFRESH_FAILED,
+            record.parties(),
+            reshare ? ErrorReason.RESHARE_FAILED : ErrorReason.REFRESH_FAILED,
+            () -> store.ordering(record.id()),
             asking,
             true);
     switch (making.drive(task, run, record.sessions())) {
@@ -270,7 +378,7 @@ public final class Refreshes {
             stored(() -> store.switchEpoch(record.id(), made.keyPublic(), made.sessions()));
         keys.renewed(record.key());
         if (switched) {
-          metrics.keyRefreshEnded(key.scheme(), CoordinatorMetrics.OK);
+          metrics.keyRenewalEnded(key.scheme(), operation(record), CoordinatorMetrics.OK);
           log.info("key {} has epoch {}", record.key(), made.keyPublic().getEpoch());
         }
         run.finish(current(record.key()));
@@ -281,10 +389,11 @@ public final class Refreshes {
     }
   }
 
-  private void fail(Run<KeyRecord> run, RefreshRecord record, Trouble trouble, int sessions)
+  private void fail(Run<KeyRecord> run, Renewal record, Trouble trouble, int sessions)
       throws InterruptedException {
     if (stored(() -> store.fail(record.id(), trouble.toStatus(), sessions))) {
-      metrics.keyRefreshEnded(current(record.key()).scheme(), trouble.reason().name());
+      metrics.keyRenewalEnded(
+          current(record.key()).scheme(), operation(record), trouble.reason().name());
     }
     run.fail(trouble.toException());
   }
@@ -299,10 +408,15 @@ public final class Refreshes {
         if (making.stopping().isDone()) {
           throw e;
         }
-        log.warn("cannot store the end of a refresh yet: {}", e.getMessage());
+        log.warn("cannot store the end of a renewal yet: {}", e.getMessage());
         pace.pause();
       }
     }
+  }
+
+  /** As in metrics and logs. */
+  private static String operation(Renewal record) {
+    return record.intent().getPayloadType().contains("reshare") ? "reshare" : "refresh";
   }
 
   /** How many requests are being worked on. */

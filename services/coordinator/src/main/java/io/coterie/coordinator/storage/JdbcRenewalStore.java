@@ -1,8 +1,8 @@
 package io.coterie.coordinator.storage;
 
 import com.google.rpc.Status;
-import io.coterie.coordinator.custody.RefreshRecord;
-import io.coterie.coordinator.custody.RefreshStore;
+import io.coterie.coordinator.custody.Renewal;
+import io.coterie.coordinator.custody.RenewalStore;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.sql.ResultSet;
@@ -12,58 +12,71 @@ import java.util.Optional;
 import java.util.UUID;
 import javax.sql.DataSource;
 
-/** Refreshes in PostgreSQL. */
-public final class JdbcRefreshStore implements RefreshStore {
+/** Refreshes and reshares in PostgreSQL. */
+public final class JdbcRenewalStore implements RenewalStore {
   private static final String COLUMNS =
-      "id, key_name, requester, request_id, intent_digest, signed_intent, from_epoch, state,"
-          + " sessions, not_after, created_at, error";
+      "id, key_name, requester, request_id, intent_digest, signed_intent, from_epoch,"
+          + " threshold, party_ids, party_names, cancelled, state, sessions, not_after, created_at,"
+          + " error";
 
   private static final String START =
-      "insert into key_refreshes (key_name, requester, request_id, intent_digest, signed_intent,"
-          + " from_epoch, state, not_after, created_at)"
-          + " select name, ?, ?, ?, ?, epoch, 1, ?, ? from keys"
+      "insert into key_renewals (key_name, requester, request_id, intent_digest, signed_intent,"
+          + " from_epoch, threshold, party_ids, party_names, state, not_after, created_at)"
+          + " select name, ?, ?, ?, ?, epoch, ?, ?, ?, 1, ?, ? from keys"
           + " where name = ? and state = 2 and epoch = ?"
           + " on conflict do nothing returning id";
 
   private static final String FIND_REQUEST =
-      "select " + COLUMNS + " from key_refreshes where requester = ? and request_id = ?";
+      "select " + COLUMNS + " from key_renewals where requester = ? and request_id = ?";
+
+  private static final String FIND_OF_KEY =
+      "select "
+          + COLUMNS
+          + " from key_renewals where key_name = ? and request_id = ? order by id desc limit 1";
+
+  private static final String ORDERING =
+      "update key_renewals set sessions = 1 where id = ? and state = 1 and sessions = 0";
+
+  private static final String CANCEL =
+      "update key_renewals set cancelled = true where id = ? and state = 1";
 
   private static final String IS_RUNNING =
-      "select 1 from key_refreshes where key_name = ? and state = 1";
+      "select 1 from key_renewals where key_name = ? and state = 1";
 
   /** One statement, so one transaction: both rows change, or none. */
   private static final String SWITCH =
-      "with running as (select id, key_name, from_epoch from key_refreshes"
+      "with running as (select * from key_renewals"
           + "   where id = ? and state = 1 for update),"
-          + " switched as (update keys k set key_public = ?, epoch = r.from_epoch + 1"
+          + " switched as (update keys k set key_public = ?, epoch = r.from_epoch + 1,"
+          + "     threshold = r.threshold, party_ids = r.party_ids, party_names = r.party_names"
           + "   from running r where k.name = r.key_name and k.state = 2 and k.epoch = r.from_epoch"
           + "   returning k.name),"
           + " lifted as (delete from key_exclusions e using switched s where e.key_name = s.name)"
-          + " update key_refreshes f set state = 2, sessions = ? from switched s, running r"
+          + " update key_renewals f set state = 2, sessions = ? from switched s, running r"
           + "   where f.id = r.id and s.name = r.key_name";
 
   private static final String FAIL =
-      "update key_refreshes set state = 3, error = ?, sessions = ? where id = ? and state = 1";
+      "update key_renewals set state = 3, error = ?, sessions = greatest(sessions, ?) where id = ? and state = 1";
 
   private static final String REOPEN =
-      "update key_refreshes set state = 1, error = null where id ="
-          + " (select id from key_refreshes where key_name = ? and from_epoch = ? and state = 3"
-          + "   and not exists (select 1 from key_refreshes where key_name = ? and state = 1)"
+      "update key_renewals set state = 1, error = null where id ="
+          + " (select id from key_renewals where key_name = ? and from_epoch = ? and state = 3"
+          + "   and not exists (select 1 from key_renewals where key_name = ? and state = 1)"
           + "   order by sessions, id desc limit 1 for update skip locked)"
           + " and state = 3 returning "
           + COLUMNS;
 
   private static final String RUNNING =
-      "select " + COLUMNS + " from key_refreshes where state = 1 order by id";
+      "select " + COLUMNS + " from key_renewals where state = 1 order by id";
 
   private final Sql sql;
 
-  public JdbcRefreshStore(DataSource durable) {
+  public JdbcRenewalStore(DataSource durable) {
     this.sql = new Sql(durable);
   }
 
   @Override
-  public Start start(RefreshRecord attempt) {
+  public Start start(Renewal attempt) {
     List<Long> id =
         sql.query(
             START,
@@ -72,10 +85,12 @@ public final class JdbcRefreshStore implements RefreshStore {
               s.setObject(2, UUID.fromString(attempt.requestId()));
               s.setBytes(3, attempt.intentDigest().toByteArray());
               s.setBytes(4, attempt.intent().toByteArray());
-              s.setObject(5, Sql.time(attempt.notAfter()));
-              s.setObject(6, Sql.time(attempt.createdAt()));
-              s.setString(7, attempt.key());
-              s.setInt(8, attempt.fromEpoch());
+              s.setInt(5, attempt.threshold());
+              Holders.bind(s, 6, attempt.parties());
+              s.setObject(8, Sql.time(attempt.notAfter()));
+              s.setObject(9, Sql.time(attempt.createdAt()));
+              s.setString(10, attempt.key());
+              s.setInt(11, attempt.fromEpoch());
             },
             row -> row.getLong(1));
     if (!id.isEmpty()) {
@@ -87,7 +102,7 @@ public final class JdbcRefreshStore implements RefreshStore {
   }
 
   @Override
-  public Optional<RefreshRecord> findRequest(String requester, String requestId) {
+  public Optional<Renewal> findRequest(String requester, String requestId) {
     return sql
         .query(
             FIND_REQUEST,
@@ -95,9 +110,33 @@ public final class JdbcRefreshStore implements RefreshStore {
               s.setString(1, requester);
               s.setObject(2, UUID.fromString(requestId));
             },
-            JdbcRefreshStore::read)
+            JdbcRenewalStore::read)
         .stream()
         .findFirst();
+  }
+
+  @Override
+  public Optional<Renewal> findOfKey(String key, String requestId) {
+    return sql
+        .query(
+            FIND_OF_KEY,
+            s -> {
+              s.setString(1, key);
+              s.setObject(2, UUID.fromString(requestId));
+            },
+            JdbcRenewalStore::read)
+        .stream()
+        .findFirst();
+  }
+
+  @Override
+  public void ordering(long id) {
+    sql.update(ORDERING, s -> s.setLong(1, id));
+  }
+
+  @Override
+  public boolean cancel(long id) {
+    return sql.update(CANCEL, s -> s.setLong(1, id)) == 1;
   }
 
   @Override
@@ -130,7 +169,7 @@ public final class JdbcRefreshStore implements RefreshStore {
   }
 
   @Override
-  public Optional<RefreshRecord> reopen(String key, int fromEpoch) {
+  public Optional<Renewal> reopen(String key, int fromEpoch) {
     return sql
         .query(
             REOPEN,
@@ -139,18 +178,18 @@ public final class JdbcRefreshStore implements RefreshStore {
               s.setInt(2, fromEpoch);
               s.setString(3, key);
             },
-            JdbcRefreshStore::read)
+            JdbcRenewalStore::read)
         .stream()
         .findFirst();
   }
 
   @Override
-  public List<RefreshRecord> running() {
-    return sql.query(RUNNING, s -> {}, JdbcRefreshStore::read);
+  public List<Renewal> running() {
+    return sql.query(RUNNING, s -> {}, JdbcRenewalStore::read);
   }
 
-  private static RefreshRecord read(ResultSet row) throws SQLException {
-    return new RefreshRecord(
+  private static Renewal read(ResultSet row) throws SQLException {
+    return new Renewal(
         row.getLong("id"),
         row.getString("key_name"),
         row.getString("requester"),
@@ -158,7 +197,10 @@ public final class JdbcRefreshStore implements RefreshStore {
         Sql.byteString(row, "intent_digest"),
         Sql.message(row, "signed_intent", SignedIntent.parser()),
         row.getInt("from_epoch"),
-        RefreshRecord.State.of(row.getInt("state")),
+        row.getInt("threshold"),
+        Holders.read(row),
+        row.getBoolean("cancelled"),
+        Renewal.State.of(row.getInt("state")),
         row.getInt("sessions"),
         Sql.time(row, "not_after"),
         Sql.time(row, "created_at"),

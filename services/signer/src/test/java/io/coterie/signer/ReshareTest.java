@@ -1,0 +1,333 @@
+package io.coterie.signer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.channel.Member;
+import io.coterie.platform.audit.AuditTrail;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.ReshareIntent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.SessionCancel;
+import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.signer.session.KeyShare;
+import io.coterie.signer.session.SessionId;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.BiPredicate;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A key goes to other parties, with parties killed at each step: at any time there is one epoch in
+ * which it signs, and in the end those who hold a share, and those who hold none, agree on it.
+ */
+class ReshareTest {
+  private static final String KEY = "keys/main";
+  private static final ByteString DIGEST = ByteString.copyFrom(new byte[32]);
+
+  /** Epoch 1: alpha, bravo, charlie. */
+  private static final List<Integer> FIRST = List.of(1, 2, 3);
+
+  @TempDir Path folder;
+  private Installation i;
+
+  @BeforeEach
+  void start() {
+    i = Installation.with(folder, new FakeCore());
+    i.limits = Installation.quick();
+    i.start();
+    i.createEcdsaKey(KEY, 2);
+    i.join("delta");
+    i.join("echo");
+  }
+
+  @AfterEach
+  void stop() {
+    i.close();
+  }
+
+  private ReshareIntent.Builder intent(int epoch, int threshold, List<Integer> receivers) {
+    return ReshareIntent.newBuilder()
+        .setRequestId(Installation.requestId())
+        .setKey(KEY)
+        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+        .setEpoch(epoch)
+        .setThreshold(threshold)
+        .addAllParties(receivers.stream().map(id -> Installation.NAMES.get(id - 1)).toList())
+        .setPublicKey(FakeCore.ECDSA_KEY)
+        .setNotAfter(Installation.in(Duration.ofMinutes(5)));
+  }
+
+  private KeyPublic current(int party) {
+    return share(party).keyPublic();
+  }
+
+  private KeyShare share(int party) {
+    return i.party(Installation.NAMES.get(party - 1)).store.find(KEY).orElseThrow();
+  }
+
+  private Order.Builder order(
+      SignedIntent intent, int threshold, List<Integer> dealers, List<Integer> receivers) {
+    KeyPublic current = current(dealers.getFirst());
+    Set<Integer> all = new TreeSet<>(dealers);
+    all.addAll(receivers);
+    return i.coordinator
+        .order(ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1, KEY, threshold)
+        .addAllSigningSet(all)
+        .addAllDealers(dealers)
+        .setKeyPublic(current)
+        .setEpoch(current.getEpoch())
+        .setSignedIntent(intent);
+  }
+
+  private SessionId reshare(int threshold, List<Integer> dealers, List<Integer> receivers) {
+    int epoch = current(dealers.getFirst()).getEpoch();
+    return i.coordinator.give(
+        order(i.signed(intent(epoch, threshold, receivers)), threshold, dealers, receivers)
+            .build());
+  }
+
+  /** Whether those parties hold an active share of that epoch, or know that they have none. */
+  private boolean areAt(int epoch, List<Integer> holders, List<Integer> left) {
+    return holders.stream().allMatch(p -> isAt(p, epoch) && !share(p).left())
+        && left.stream().allMatch(p -> isAt(p, epoch) && share(p).left());
+  }
+
+  private boolean isAt(int party, int epoch) {
+    var store = i.party(Installation.NAMES.get(party - 1)).store;
+    return store.pending(KEY).isEmpty()
+        && store.find(KEY).filter(s -> s.epoch() == epoch).isPresent();
+  }
+
+  private void awaitAt(int epoch, List<Integer> holders, List<Integer> left) {
+    Installation.until("epoch " + epoch, () -> areAt(epoch, holders, left));
+  }
+
+  private SessionId sign(int epoch, int threshold, int... set) {
+    return i.coordinator.give(
+        i.coordinator
+            .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, KEY, threshold, set)
+            .setEpoch(epoch)
+            .setSignedIntent(i.signed(i.digestIntent(KEY, DIGEST)))
+            .build());
+  }
+
+  private void signs(int epoch, int threshold, int... set) {
+    SessionId session = sign(epoch, threshold, set);
+    Installation.until("it is signed", () -> i.coordinator.partials(session) == set.length);
+  }
+
+  private RefusalReason refusal(String party, SessionId session) {
+    return i.coordinator.awaitFrom(party, session).report().getRefused().getReason();
+  }
+
+  private static SessionReport report(byte[] body) {
+    try {
+      return PartyMessage.parseFrom(body).getReport();
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private void loseReports(BiPredicate<Member, Member> from) {
+    i.network.tap(
+        (sender, to, body) ->
+            to.role() == Member.Role.PARTY && from.test(sender, to) && report(body).hasCompleted()
+                ? null
+                : body);
+  }
+
+  private void heal() {
+    i.network.tap((_, _, body) -> body);
+  }
+
+  @Test
+  void to_more_parties_and_on_to_others_and_back() {
+    reshare(3, FIRST, List.of(1, 2, 3, 4, 5));
+    awaitAt(2, List.of(1, 2, 3, 4, 5), List.of());
+    signs(2, 3, 1, 4, 5);
+    reshare(2, List.of(1, 2, 3, 4, 5), List.of(1, 4, 5));
+    awaitAt(3, List.of(1, 4, 5), List.of(2, 3));
+    signs(3, 2, 4, 5);
+    assertThat(share(2).sealed()).isEmpty();
+    assertThat(refusal("bravo", sign(2, 3, 1, 2, 3))).isEqualTo(REFUSED_EPOCH);
+    assertThat(refusal("alpha", sign(2, 3, 1, 2, 3))).isEqualTo(REFUSED_EPOCH);
+    assertThat(refusal("bravo", sign(3, 2, 1, 2)))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_UNKNOWN_KEY);
+    // Who has left can come back.
+    reshare(2, List.of(4, 5), List.of(2, 3, 4));
+    awaitAt(4, List.of(2, 3, 4), List.of(5));
+    signs(4, 2, 2, 3);
+    assertThat(i.parties)
+        .allSatisfy(
+            p ->
+                assertThat(p.store.verifyAudit())
+                    .isInstanceOf(AuditTrail.Verification.Intact.class));
+  }
+
+  private static final RefusalReason REFUSED_EPOCH = RefusalReason.REFUSAL_REASON_WRONG_EPOCH;
+
+  @Test
+  void all_killed_between_stored_and_used() {
+    loseReports((_, _) -> true);
+    reshare(2, FIRST, List.of(3, 4, 5));
+    Installation.until(
+        "all have stored",
+        () -> i.parties.stream().allMatch(p -> p.store.pending(KEY).isPresent()));
+    signs(1, 2, 1, 2);
+    Installation.NAMES.forEach(i::restart);
+    signs(1, 2, 1, 2);
+    heal();
+    awaitAt(2, List.of(3, 4, 5), List.of(1, 2));
+    signs(2, 2, 3, 4);
+  }
+
+  /** Those who leave hear nothing, are killed, and still are the last to keep an old share. */
+  @Test
+  void who_leaves_is_killed_before_it_knows() {
+    loseReports((_, to) -> to.partyId() <= 2);
+    reshare(2, FIRST, List.of(3, 4, 5));
+    Installation.until("the receivers are ahead", () -> areAt(2, List.of(3, 4, 5), List.of()));
+    assertThat(share(1).epoch()).isEqualTo(1);
+    i.restart("alpha");
+    i.restart("bravo");
+    heal();
+    awaitAt(2, List.of(3, 4, 5), List.of(1, 2));
+  }
+
+  /** echo has stored its share, delta never will: everybody goes back to where they were. */
+  @Test
+  void share_that_one_receiver_never_got_is_given_up_by_all() {
+    i.network.tap(
+        (_, to, body) ->
+            (to.name().equals("delta") && isOfRound(body, 6))
+                    || (to.role() == Member.Role.PARTY && report(body).hasCompleted())
+                ? null
+                : body);
+    SignedIntent intent = i.signed(intent(1, 2, List.of(3, 4, 5)));
+    SessionId session =
+        i.coordinator.give(
+            order(intent, 2, FIRST, List.of(3, 4, 5))
+                .setDeadline(Installation.in(Duration.ofSeconds(4)))
+                .build());
+    assertThat(i.coordinator.awaitFrom("delta", session).report().hasTimedOut()).isTrue();
+    assertThat(i.coordinator.awaitFrom("echo", session).report().hasCompleted()).isTrue();
+    assertThat(i.coordinator.awaitFrom("alpha", session).report().hasCompleted()).isTrue();
+    i.restart("delta");
+    signs(1, 2, 1, 3);
+    heal();
+    Installation.until(
+        "nobody waits for it",
+        () -> i.parties.stream().allMatch(p -> p.store.pending(KEY).isEmpty()));
+    assertThat(i.party("echo").store.find(KEY)).isEmpty();
+    assertThat(share(1).left()).isFalse();
+    signs(1, 2, 1, 2);
+    // The same request again.
+    i.coordinator.give(order(intent, 2, FIRST, List.of(3, 4, 5)).build());
+    awaitAt(2, List.of(3, 4, 5), List.of(1, 2));
+  }
+
+  private static boolean isOfRound(byte[] body, int round) {
+    try {
+      return PartyMessage.parseFrom(body)
+          .getEnvelope()
+          .getEnvelope()
+          .toStringUtf8()
+          .equals("round " + round);
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Test
+  void cancelled_while_it_runs_leaves_everything_as_it_was() {
+    i.network.tap(
+        (from, _, body) -> from.name().equals("echo") && CrashTest.isEnvelope(body) ? null : body);
+    SessionId session = reshare(2, FIRST, List.of(3, 4, 5));
+    Installation.until("delta runs", () -> i.party("delta").live() == 1);
+    i.coordinator.tell(
+        PartyMessage.newBuilder()
+            .setCancel(SessionCancel.newBuilder().setSessionId(session.bytes()))
+            .build(),
+        i.parties.stream().map(p -> i.network.roster().byName(p.name).orElseThrow()).toList());
+    Installation.until("nobody runs", () -> i.parties.stream().allMatch(p -> p.live() == 0));
+    assertThat(i.parties).allSatisfy(p -> assertThat(p.store.pending(KEY)).isEmpty());
+    heal();
+    signs(1, 2, 1, 2);
+  }
+
+  /** Share repair: who has lost everything receives, and deals with nothing. */
+  @Test
+  void lost_share_is_made_anew() {
+    i.lose("charlie");
+    assertThat(refusal("charlie", sign(1, 2, 1, 3)))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_UNKNOWN_KEY);
+    assertThat(refusal("charlie", reshare(2, FIRST, FIRST)))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_UNKNOWN_KEY);
+    // The newer order takes the place of the one that alpha and bravo still follow.
+    reshare(2, List.of(1, 2), FIRST);
+    awaitAt(2, FIRST, List.of());
+    signs(2, 2, 2, 3);
+  }
+
+  private RefusalReason answer(String party, UnaryOperator<Order.Builder> change) {
+    List<Integer> receivers = List.of(3, 4, 5);
+    SignedIntent intent = i.signed(intent(1, 2, receivers));
+    Order order = change.apply(order(intent, 2, FIRST, receivers)).build();
+    return refusal(
+        party,
+        i.coordinator.giveBytes(
+            order.toByteString(), List.of(i.network.roster().byName(party).orElseThrow())));
+  }
+
+  @Test
+  void order_that_is_not_what_the_requester_has_signed_is_refused() {
+    KeyPublic current = current(1);
+    RefusalReason mismatch = RefusalReason.REFUSAL_REASON_ORDER_MISMATCH;
+    RefusalReason malformed = RefusalReason.REFUSAL_REASON_MALFORMED_ORDER;
+    for (String party : List.of("alpha", "echo")) {
+      // Another key for those who join; another threshold, epoch, or party.
+      KeyPublic other = current.toBuilder().setPublicKey(ByteString.copyFrom(new byte[33])).build();
+      assertThat(answer(party, o -> o.setKeyPublic(other))).isEqualTo(mismatch);
+      assertThat(answer(party, o -> o.setThreshold(3))).isEqualTo(mismatch);
+      assertThat(answer(party, o -> o.setEpoch(2))).isEqualTo(mismatch);
+      assertThat(answer(party, o -> o.setKeyPublic(current.toBuilder().setEpoch(7))))
+          .isEqualTo(mismatch);
+      assertThat(answer(party, o -> o.clearSigningSet().addAllSigningSet(List.of(1, 2, 3, 5))))
+          .isEqualTo(mismatch);
+      assertThat(answer(party, o -> o.clearDealers())).isEqualTo(malformed);
+      assertThat(answer(party, o -> o.clearKeyPublic())).isEqualTo(malformed);
+      assertThat(answer(party, o -> o.clearDealers().addAllDealers(List.of(2, 1, 3))))
+          .isEqualTo(malformed);
+    }
+    // A dealer knows what the key's public data are.
+    assertThat(
+            answer(
+                "alpha", o -> o.setKeyPublic(current.toBuilder().setChainCode(ByteString.EMPTY))))
+        .isEqualTo(mismatch);
+    // And nobody else's order is a reshare.
+    SessionId signing =
+        i.coordinator.give(
+            i.coordinator
+                .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, KEY, 2, 1, 2)
+                .setSignedIntent(i.signed(i.digestIntent(KEY, DIGEST)))
+                .addDealers(1)
+                .build());
+    assertThat(refusal("alpha", signing)).isEqualTo(malformed);
+    assertThat(i.parties).allSatisfy(p -> assertThat(p.store.pending(KEY)).isEmpty());
+    signs(1, 2, 1, 2);
+  }
+}
