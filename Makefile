@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test demo bench lab sim fuzz fmt clean
+.PHONY: help bootstrap build test demo bench lab sim fuzz charts fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -49,6 +49,7 @@ test: build ## run every test of every language, linters included
 	@STEP_SHOW='^\[(INFO|ERROR|WARNING)\] Tests run:.*[0-9]$$' $(STEP) java-tests $(MAVEN) spotless:check verify
 	@$(STEP) proto .ci/proto
 	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) verifier-tests node --test services/acceptance/verifier/
+	@STEP_SHOW='^# (tests|pass|fail) |^helm is missing' $(STEP) charts-tests .ci/charts test
 
 demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1 stays up
 	@$(JAVA) io.coterie.acceptance.Demo
@@ -74,6 +75,9 @@ sim: build/env.mk ## simulate the core under faults; SEED=n replays one run
 
 fuzz: build/env.mk ## feed random and truncated bytes to the core's decoders
 	@.ci/rust fuzz
+
+charts: build ## package the helm charts into build/charts
+	@$(STEP) charts .ci/charts
 
 fmt: build/classpath ## format every language
 	@cargo fmt --all --manifest-path services/mpc-core/Cargo.toml

@@ -18,6 +18,7 @@ import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.grpc.Channel;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.GrpcSslContexts;
 import io.grpc.netty.NettyChannelBuilder;
@@ -259,7 +260,7 @@ final class TestInstallation implements AutoCloseable {
     return client("backend", new GeneralName(GeneralName.dNSName, "backend.example"));
   }
 
-  static KeyServiceGrpc.KeyServiceBlockingStub keys(ManagedChannel channel) {
+  static KeyServiceGrpc.KeyServiceBlockingStub keys(Channel channel) {
     return KeyServiceGrpc.newBlockingStub(channel).withDeadlineAfter(20, TimeUnit.SECONDS);
   }
 

@@ -8,7 +8,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.custody.v1.ListKeysRequest;
+import io.grpc.Channel;
+import io.grpc.ClientInterceptors;
 import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.health.v1.HealthCheckRequest;
@@ -19,11 +22,13 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.reflection.v1.ServerReflectionGrpc;
 import io.grpc.reflection.v1.ServerReflectionRequest;
 import io.grpc.reflection.v1.ServerReflectionResponse;
+import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
 import java.util.concurrent.CompletableFuture;
@@ -31,6 +36,7 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManagerFactory;
+import org.bouncycastle.asn1.x509.GeneralName;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -43,7 +49,8 @@ class TransportTest {
 
   @BeforeAll
   static void start() {
-    installation = new TestInstallation(folder, 2).start();
+    installation =
+        new TestInstallation(folder, 2, "--coterie.coordinator.edges[0]=dns:edge.example").start();
   }
 
   @AfterAll
@@ -81,6 +88,78 @@ class TransportTest {
     fails(
         ErrorReason.CLIENT_NOT_ALLOWED,
         () -> keys(installation.client("nobody")).listKeys(ListKeysRequest.getDefaultInstance()));
+  }
+
+  @Test
+  void an_edge_is_believed_when_it_says_who_calls() throws Exception {
+    ManagedChannel edge =
+        installation.client("edge", new GeneralName(GeneralName.dNSName, "edge.example"));
+    String backend =
+        certificate("forwarded", new GeneralName(GeneralName.dNSName, "backend.example"));
+    String element = "Hash=" + "ab".repeat(32) + ";Cert=\"" + encoded(backend) + "\"";
+    assertThat(
+            keys(forwarding(edge, element))
+                .listKeys(ListKeysRequest.getDefaultInstance())
+                .getNextPageToken())
+        .isEmpty();
+    // Of anybody else the header is noise, on both sides of what it would change.
+    keys(forwarding(installation.backend(), "Cert=\"x\""))
+        .listKeys(ListKeysRequest.getDefaultInstance());
+    notAllowed(forwarding(installation.client("nobody"), element));
+  }
+
+  @Test
+  void an_edge_that_does_not_say_who_calls_may_do_nothing() throws Exception {
+    ManagedChannel edge =
+        installation.client("edge", new GeneralName(GeneralName.dNSName, "edge.example"));
+    String backend =
+        encoded(certificate("b", new GeneralName(GeneralName.dNSName, "backend.example")));
+    String element = "Cert=\"" + backend + "\"";
+    notAllowed(edge);
+    for (String header :
+        new String[] {
+          "",
+          "Subject=\"CN=backend\";DNS=backend.example",
+          "Cert=\"" + encoded(certificate("nobody2")) + "\"",
+          "Cert=\"" + backend.substring(0, backend.length() / 2) + "\"",
+          "Cert=" + backend,
+          element + "," + element,
+          element + ";" + element,
+          "Xert=\"" + backend + "\"",
+          "Cert=\"%zz\"",
+        }) {
+      notAllowed(forwarding(edge, header));
+    }
+    notAllowed(forwarding(edge, element, element));
+  }
+
+  private static void notAllowed(Channel channel) {
+    fails(
+        ErrorReason.CLIENT_NOT_ALLOWED,
+        () -> keys(channel).listKeys(ListKeysRequest.getDefaultInstance()));
+  }
+
+  private static String certificate(String commonName, GeneralName... names) throws Exception {
+    return Files.readString(installation.pki.leaf(folder, commonName, names).certificate());
+  }
+
+  /** As Envoy encodes a certificate. */
+  private static String encoded(String pem) {
+    return pem.replace("\n", "%0A")
+        .replace(" ", "%20")
+        .replace("+", "%2B")
+        .replace("/", "%2F")
+        .replace("=", "%3D");
+  }
+
+  private static Channel forwarding(ManagedChannel channel, String... values) {
+    Metadata headers = new Metadata();
+    for (String value : values) {
+      headers.put(
+          Metadata.Key.of("x-forwarded-client-cert", Metadata.ASCII_STRING_MARSHALLER), value);
+    }
+    return ClientInterceptors.intercept(
+        channel, MetadataUtils.newAttachHeadersInterceptor(headers));
   }
 
   @Test

@@ -17,18 +17,26 @@ import io.grpc.StatusRuntimeException;
 import java.security.SecureRandom;
 import java.security.cert.X509Certificate;
 import java.time.Duration;
+import java.util.Iterator;
 import java.util.Optional;
 import java.util.Set;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import javax.net.ssl.SSLSession;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Who calls: found once a connection, from the certificate that TLS has verified. Calls of others
+ * Who calls: found once a connection, from the certificate that TLS has verified; on the connection
+ * of a trusted proxy once a call, from the certificate that the proxy has verified. Calls of others
  * end before a handler sees them; only the health service answers every certificate of the
  * installation.
  */
 public final class ClientAuthentication extends ServerTransportFilter implements ServerInterceptor {
   private static final Attributes.Key<Client> CLIENT = Attributes.Key.create("coterie-client");
+
+  private static final Attributes.Key<Boolean> EDGE = Attributes.Key.create("coterie-edge");
+
+  private static final Metadata.Key<String> FORWARDED_CERTIFICATE =
+      Metadata.Key.of(ForwardedCertificate.HEADER, Metadata.ASCII_STRING_MARSHALLER);
 
   private static final Metadata.Key<String> TRACEPARENT =
       Metadata.Key.of(TraceContext.HEADER, Metadata.ASCII_STRING_MARSHALLER);
@@ -56,21 +64,41 @@ public final class ClientAuthentication extends ServerTransportFilter implements
 
   @Override
   public Attributes transportReady(Attributes attributes) {
-    return identify(attributes.get(Grpc.TRANSPORT_ATTR_SSL_SESSION))
-        .map(client -> attributes.toBuilder().set(CLIENT, client).build())
-        .orElse(attributes);
+    Optional<X509Certificate> peer = peer(attributes.get(Grpc.TRANSPORT_ATTR_SSL_SESSION));
+    Attributes.Builder known = attributes.toBuilder();
+    if (peer.filter(clients::isEdge).isPresent()) {
+      known.set(EDGE, true);
+    } else {
+      peer.flatMap(clients::find).ifPresent(client -> known.set(CLIENT, client));
+    }
+    return known.build();
   }
 
-  private Optional<Client> identify(@org.jspecify.annotations.Nullable SSLSession session) {
+  private static Optional<X509Certificate> peer(@Nullable SSLSession session) {
     try {
       return session != null
               && session.getPeerCertificates().length > 0
               && session.getPeerCertificates()[0] instanceof X509Certificate certificate
-          ? clients.find(certificate)
+          ? Optional.of(certificate)
           : Optional.empty();
     } catch (SSLPeerUnverifiedException e) {
       return Optional.empty();
     }
+  }
+
+  private Optional<Client> caller(Attributes attributes, Metadata headers) {
+    if (attributes.get(EDGE) == null) {
+      return Optional.ofNullable(attributes.get(CLIENT));
+    }
+    Iterable<String> forwarded = headers.getAll(FORWARDED_CERTIFICATE);
+    if (forwarded == null) {
+      return Optional.empty();
+    }
+    Iterator<String> values = forwarded.iterator();
+    String value = values.next();
+    return values.hasNext()
+        ? Optional.empty()
+        : ForwardedCertificate.parse(value).flatMap(clients::find);
   }
 
   @Override
@@ -79,7 +107,7 @@ public final class ClientAuthentication extends ServerTransportFilter implements
     if (OPEN_SERVICES.contains(call.getMethodDescriptor().getServiceName())) {
       return next.startCall(call, headers);
     }
-    Client client = call.getAttributes().get(CLIENT);
+    Client client = caller(call.getAttributes(), headers).orElse(null);
     if (client == null) {
       StatusRuntimeException refused = StatusErrors.of(ErrorReason.CLIENT_NOT_ALLOWED);
       Metadata trailers = Status.trailersFromThrowable(refused);

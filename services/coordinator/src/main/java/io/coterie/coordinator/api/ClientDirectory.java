@@ -22,13 +22,16 @@ public final class ClientDirectory {
   private static final int SAN_URI = 6;
 
   private final Map<String, Client> byName = new HashMap<>();
+  private final Set<String> edges = new HashSet<>();
 
   /**
    * A directory.
    *
    * @param names of certificates, by client; no name may stand for two clients
+   * @param edges names of certificates of proxies that are believed when they say who calls; none
+   *     may stand for a client too
    */
-  public ClientDirectory(Map<Client, Set<String>> names) {
+  public ClientDirectory(Map<Client, Set<String>> names, Set<String> edges) {
     names.forEach(
         (client, certificateNames) -> {
           for (String name : certificateNames) {
@@ -38,6 +41,19 @@ public final class ClientDirectory {
             }
           }
         });
+    for (String edge : edges) {
+      String normal = normal(edge);
+      if (byName.containsKey(normal)) {
+        throw new IllegalArgumentException(
+            "a client and an edge have the certificate name " + edge);
+      }
+      this.edges.add(normal);
+    }
+  }
+
+  /** Whether a certificate whose chain TLS has verified is that of a trusted proxy. */
+  boolean isEdge(X509Certificate certificate) {
+    return names(certificate).stream().anyMatch(edges::contains);
   }
 
   private static String normal(String name) {

@@ -32,7 +32,6 @@ public final class SignalChannelOpener implements ChannelOpener {
   /** Between two looks at a roster that is not there yet. */
   private static final Duration LOOK = Duration.ofMillis(200);
 
-  private static final String ROSTER = "roster.json";
   private static final String ENTRY = "roster-entry.json";
 
   /**
@@ -41,9 +40,11 @@ public final class SignalChannelOpener implements ChannelOpener {
    * @param name in the roster
    * @param number to enrol with
    * @param tokenFile one-time token to enrol with; read at the first start only
-   * @param folder of {@code roster.json} and {@code roster-entry.json}
+   * @param folder for {@code roster-entry.json}
+   * @param rosterFile the pinned members
    */
-  public record Replica(String name, String region, String number, Path tokenFile, Path folder) {}
+  public record Replica(
+      String name, String region, String number, Path tokenFile, Path folder, Path rosterFile) {}
 
   private final Replica replica;
   private final ChannelConfig config;
@@ -106,7 +107,7 @@ public final class SignalChannelOpener implements ChannelOpener {
   }
 
   private Roster awaitRoster(Member self) throws InterruptedException {
-    Path file = replica.folder().resolve(ROSTER);
+    Path file = replica.rosterFile();
     String said = "";
     while (true) {
       String problem = "there is no " + file;

@@ -229,7 +229,8 @@ class CoordinatorConfiguration {
             properties.region(),
             channel.number(),
             channel.tokenFile(),
-            properties.dataFolder()),
+            properties.dataFolder(),
+            properties.rosterFile()),
         ChannelConfig.of(channel.messaging(), text(channel.ca()), text(channel.trustRoot()))
             .withSendMode(channel.sendMode())
             .withSenderKeyAge(channel.senderKeyAge()),
@@ -450,7 +451,7 @@ class CoordinatorConfiguration {
     for (CoordinatorProperties.Client c : properties.clients()) {
       clients.put(new Client(c.name(), c.submitFor(), c.readKeys()), c.certificates());
     }
-    return new ClientDirectory(clients);
+    return new ClientDirectory(clients, properties.edges());
   }
 
   @Bean

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
@@ -16,13 +17,14 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  *
  * @param replica name of this member in the roster
  * @param region where it runs, as it appears in metrics
- * @param dataFolder where {@code roster.json} is read from and {@code roster-entry.json} and the
- *     wrapped data key are written to
+ * @param dataFolder where {@code roster-entry.json} and the wrapped data key are written to
  * @param tls what the gRPC and the management port present, and whom they trust
  * @param channel the way to the parties
  * @param unseal what opens the channel account
  * @param requesters whose intents are accepted
  * @param clients whose certificates are accepted
+ * @param edges names of certificates, as {@link Client#certificates}, of the proxies that are
+ *     believed when they say in {@code x-forwarded-client-cert} who calls
  * @param limits bounds of the work
  * @param signing time for one session of a signature
  * @param keygen time for one session of a key generation or refresh
@@ -38,14 +40,20 @@ public record CoordinatorProperties(
     Unseal unseal,
     @DefaultValue List<Requester> requesters,
     @DefaultValue List<Client> clients,
+    @DefaultValue Set<String> edges,
     @DefaultValue Limits limits,
     @DefaultValue SigningTime signing,
     @DefaultValue KeygenTime keygen,
     @DefaultValue Presignatures presignatures) {
 
+  Path rosterFile() {
+    return channel.rosterFile() == null ? dataFolder.resolve("roster.json") : channel.rosterFile();
+  }
+
   public CoordinatorProperties {
     requesters = List.copyOf(requesters);
     clients = List.copyOf(clients);
+    edges = Set.copyOf(edges);
   }
 
   /**
@@ -67,6 +75,7 @@ public record CoordinatorProperties(
    * @param tokenFile one-time enrolment token; needed until the first start has succeeded
    * @param sendMode how broadcasts travel
    * @param senderKeyAge how long a sender key is used before it is replaced
+   * @param rosterFile the pinned members; {@code roster.json} in the data folder if not given
    */
   public record Channel(
       URI messaging,
@@ -75,7 +84,8 @@ public record CoordinatorProperties(
       String number,
       Path tokenFile,
       @DefaultValue("group") SendMode sendMode,
-      @DefaultValue("6h") Duration senderKeyAge) {}
+      @DefaultValue("6h") Duration senderKeyAge,
+      @Nullable Path rosterFile) {}
 
   /**
    * Unsealing.

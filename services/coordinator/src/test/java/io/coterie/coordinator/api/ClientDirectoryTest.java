@@ -19,9 +19,18 @@ class ClientDirectoryTest {
     assertThatThrownBy(
             () ->
                 new ClientDirectory(
-                    Map.of(one, Set.of("subject:CN=x, O=y"), two, Set.of("subject:CN=x,O=y"))))
+                    Map.of(one, Set.of("subject:CN=x, O=y"), two, Set.of("subject:CN=x,O=y")),
+                    Set.of()))
         .isInstanceOf(IllegalArgumentException.class);
-    assertThatThrownBy(() -> new ClientDirectory(Map.of(one, Set.of("x.example"))))
+    assertThatThrownBy(() -> new ClientDirectory(Map.of(one, Set.of("x.example")), Set.of()))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void a_certificate_name_stands_for_a_client_or_an_edge() {
+    Client one = new Client("one", Set.of(), Set.of());
+    assertThatThrownBy(
+            () -> new ClientDirectory(Map.of(one, Set.of("dns:edge")), Set.of("dns:edge")))
         .isInstanceOf(IllegalArgumentException.class);
   }
 

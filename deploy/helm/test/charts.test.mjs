@@ -1,0 +1,202 @@
+// The charts as they come out of helm, with no cluster: what must hold of every pod, and what is refused.
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { parse, parseAllDocuments } from "yaml";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../..");
+const charts = path.join(root, "build/charts");
+const helm = process.env.HELM || "helm";
+const pem = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n";
+const image = { tag: "0123456789ab" };
+const minimal = {
+  messaging: { image, database: { url: "jdbc:postgresql://db/messaging" } },
+  coordinator: {
+    image,
+    database: { url: "jdbc:postgresql://db/coordinator" },
+    channel: { number: "+15550000000", trustRoot: "AAAA" },
+    requesters: [{ name: "treasury", publicKey: pem }],
+    clients: [{ name: "backend", certificates: ["dns:backend"], submitFor: ["treasury"], readKeys: ["*"] }],
+  },
+  signer: {
+    image,
+    party: { name: "party-1", id: 1 },
+    channel: { messaging: "https://messaging.coterie.svc:8443", number: "+15550000001", trustRoot: "AAAA" },
+    requesters: [{ name: "treasury", publicKey: pem, keys: ["keys/*"], mayCreateKeys: true }],
+  },
+  edge: {},
+};
+
+function helmTemplate(name, values) {
+  const folder = mkdtempSync(path.join(tmpdir(), "charts-"));
+  try {
+    const file = path.join(folder, "values.json");
+    writeFileSync(file, JSON.stringify(values));
+    return spawnSync(helm, ["template", name, `${charts}/coterie-${name}-0.1.0.tgz`, "--namespace", "ns", "--values", file], { encoding: "utf8" });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function render(name, more = {}) {
+  const run = helmTemplate(name, { ...minimal[name], ...more });
+  assert.equal(run.status, 0, run.stderr);
+  return parseAllDocuments(run.stdout).map((document) => document.toJS()).filter(Boolean);
+}
+
+function refused(name, values, why) {
+  const run = helmTemplate(name, values);
+  assert.notEqual(run.status, 0, `${name} takes ${JSON.stringify(values)}`);
+  assert.match(run.stderr, why);
+}
+
+const one = (objects, kind) => {
+  const found = objects.filter((object) => object.kind === kind);
+  assert.equal(found.length, 1, `${found.length} of ${kind}`);
+  return found[0];
+};
+const workload = (objects) => objects.find((object) => ["Deployment", "StatefulSet"].includes(object.kind));
+const megabytes = (text) => Number(text.replace(/Mi$|m$/, ""));
+
+for (const name of Object.keys(minimal)) {
+  test(`${name}: pods are restricted, bounded, probed and spread`, () => {
+    const objects = render(name);
+    for (const pod of [workload(objects).spec.template.spec, ...objects.filter((o) => o.kind === "Pod").map((o) => o.spec)]) {
+      assert.equal(pod.automountServiceAccountToken, false);
+      assert.equal(pod.securityContext.runAsNonRoot, true);
+      assert.equal(pod.securityContext.seccompProfile.type, "RuntimeDefault");
+      assert.ok(!pod.hostNetwork && !pod.hostPID && !pod.hostIPC);
+      for (const container of pod.containers) {
+        assert.deepEqual(container.securityContext, {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"] },
+        });
+        assert.ok(container.resources.limits.memory && container.resources.requests.cpu);
+        assert.match(container.image, /:[^:]+$/);
+      }
+      for (const volume of pod.volumes) assert.ok(!volume.hostPath);
+    }
+    const spec = workload(objects).spec.template.spec;
+    for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"]) {
+      assert.equal(spec.containers[0][probe].httpGet.scheme, "HTTPS");
+    }
+    assert.equal(spec.topologySpreadConstraints.length, 2);
+    assert.equal(one(objects, "PodDisruptionBudget").spec.maxUnavailable, 1);
+  });
+
+  test(`${name}: one network policy denies what it does not name`, () => {
+    const objects = render(name);
+    const policy = one(objects, "NetworkPolicy").spec;
+    assert.deepEqual(policy.policyTypes, ["Ingress", "Egress"]);
+    assert.deepEqual(policy.podSelector.matchLabels, workload(objects).spec.selector.matchLabels);
+    for (const rule of policy.ingress) assert.ok(rule.from.length > 0 && rule.ports.length > 0);
+    for (const rule of policy.egress) assert.ok(rule.to.length > 0 && rule.ports.length > 0);
+  });
+
+  test(`${name}: secrets are existing ones, none is rendered`, () => {
+    const objects = render(name);
+    assert.equal(objects.filter((object) => object.kind === "Secret").length, 0);
+    const names = workload(objects).spec.template.spec.volumes.filter((volume) => volume.secret).map((volume) => volume.secret.secretName);
+    assert.ok(names.includes(`${name}-tls`), names.join());
+  });
+
+  test(`${name}: unknown and impossible values are refused`, () => {
+    refused(name, { ...minimal[name], nonsense: 1 }, /nonsense/);
+    refused(name, { ...minimal[name], metrics: { nonsense: 1 } }, /nonsense/);
+    refused(name, { ...minimal[name], networkPolicy: { enabled: "yes" } }, /enabled/);
+    refused(name, { ...minimal[name], image: { tag: "", digest: "" } }, /image/);
+    refused(name, { ...minimal[name], image: { tag: "x", digest: "sha256:1" } }, /digest/);
+  });
+
+  test(`${name}: a ServiceMonitor only when asked for`, () => {
+    assert.equal(render(name).filter((object) => object.kind === "ServiceMonitor").length, 0);
+    const monitor = one(render(name, { metrics: { serviceMonitor: { enabled: true, labels: { release: "prometheus" } } } }), "ServiceMonitor");
+    assert.equal(monitor.metadata.labels.release, "prometheus");
+    assert.equal(monitor.spec.endpoints[0].scheme, "https");
+    const ports = one(render(name), "Service").spec.ports.map((port) => port.name);
+    assert.ok(ports.includes(monitor.spec.endpoints[0].port));
+  });
+}
+
+for (const name of ["messaging", "coordinator", "signer"]) {
+  test(`${name}: the heap leaves room for the native core, and further settings do not replace the chart's`, () => {
+    const objects = render(name, { heap: "200m", config: { "name": "mallory", "replica": "mallory", "tls": { certificate: "x" }, limits: { a: 1 } } });
+    const container = workload(objects).spec.template.spec.containers[0];
+    const heap = container.env.find((variable) => variable.name === "JDK_JAVA_OPTIONS").value;
+    assert.match(heap, /-Xmx200m/);
+    assert.ok(megabytes(container.resources.limits.memory) >= 200 + 320);
+    const config = parse(one(objects, "ConfigMap").data["config.yaml"]).coterie[name];
+    assert.deepEqual(config.limits, { a: 1 });
+    if (name === "signer") assert.equal(config.name, "party-1");
+    if (name === "coordinator") assert.equal(config.replica, "coordinator");
+    if (name !== "signer") assert.equal(config.tls.certificate, "/etc/coterie/tls/tls.crt");
+  });
+}
+
+for (const name of ["coordinator", "signer"]) {
+  test(`${name}: a roster restarts it, and a pod that waits for one does not block the upgrade`, () => {
+    const annotation = (objects) => workload(objects).spec.template.metadata.annotations["coterie.io/config"];
+    const without = render(name);
+    const roster = '{"version":1,"members":[]}';
+    const pinned = render(name, { roster });
+    assert.notEqual(annotation(without), annotation(pinned));
+    assert.equal(annotation(without), annotation(render(name)));
+    assert.equal(one(pinned, "ConfigMap").data["roster.json"].trim(), roster);
+    assert.equal(one(without, "ConfigMap").data["roster.json"], undefined);
+    assert.equal(workload(pinned).spec.podManagementPolicy, "Parallel");
+    assert.equal(workload(pinned).spec.replicas, 1);
+  });
+}
+
+test("signer: it gets out to messaging and DNS only, and only metrics get in", () => {
+  const policy = one(render("signer", { networkPolicy: { messaging: { cidrs: ["203.0.113.0/28"], port: 443 } } }), "NetworkPolicy").spec;
+  assert.equal(policy.egress.length, 2);
+  assert.deepEqual(policy.egress[1], { to: [{ ipBlock: { cidr: "203.0.113.0/28" } }], ports: [{ port: 443, protocol: "TCP" }] });
+  assert.equal(policy.ingress.length, 1);
+  assert.deepEqual(policy.ingress[0].ports, [{ port: "management", protocol: "TCP" }]);
+});
+
+test("signer: sealed without its Secret, instead of not started", () => {
+  const volumes = workload(render("signer")).spec.template.spec.volumes;
+  assert.equal(volumes.find((volume) => volume.name === "unseal").secret.optional, true);
+});
+
+test("signer: what makes no sense is refused", () => {
+  const signer = minimal.signer;
+  refused("signer", { ...signer, party: { name: "Party", id: 1 } }, /name/);
+  refused("signer", { ...signer, party: { name: "p", id: 0 } }, /id/);
+  refused("signer", { ...signer, channel: { ...signer.channel, messaging: "http://messaging" } }, /messaging/);
+  refused("signer", { ...signer, channel: { ...signer.channel, number: "1" } }, /number/);
+  refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: pem }] }, /keys/);
+  refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: "x", keys: ["*"] }] }, /publicKey/);
+});
+
+test("edge: names and limits are those of the values, and Envoy takes the file", (context) => {
+  const objects = render("edge", { coordinator: { host: "coordinator.example" }, messaging: { host: "messaging.example" }, limits: { requestsPerSecond: 7, burst: 9 } });
+  const text = one(objects, "ConfigMap").data["envoy.yaml"];
+  assert.ok(!/coterie\.internal/.test(text.replace(/^ *#.*$/gm, "")));
+  assert.match(text, /address: coordinator\.example, port_value: 9090/);
+  assert.match(text, /max_tokens: 9, tokens_per_fill: 7/);
+  const envoy = path.join(root, "build/images/envoy/program/usr/local/bin/envoy");
+  if (!existsSync(envoy)) {
+    context.diagnostic("no Envoy here to validate the file with: make images");
+    return;
+  }
+  const folder = mkdtempSync(path.join(tmpdir(), "edge-"));
+  try {
+    const run = (command, args) => execFileSync(command, args, { stdio: "pipe" });
+    run("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=edge",
+      "-keyout", `${folder}/tls.key`, "-out", `${folder}/tls.crt`]);
+    writeFileSync(`${folder}/ca.crt`, readFileSync(`${folder}/tls.crt`));
+    writeFileSync(`${folder}/custody.protoset`, Buffer.from(one(objects, "ConfigMap").binaryData["custody.protoset"], "base64"));
+    writeFileSync(`${folder}/envoy.yaml`, text.replaceAll("/etc/envoy-tls/", `${folder}/`).replaceAll("/etc/envoy/", `${folder}/`));
+    run(envoy, ["--mode", "validate", "-c", `${folder}/envoy.yaml`, "--log-level", "error"]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
