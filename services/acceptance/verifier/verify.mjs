@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { argv } from 'node:process';
 import { webcrypto } from 'node:crypto';
 import { bls12_381 } from '@noble/curves/bls12-381';
-import { secp256k1 } from '@noble/curves/secp256k1';
+import { ed25519 } from '@noble/curves/ed25519';
+import { schnorr, secp256k1 } from '@noble/curves/secp256k1';
 import { address, getPublicKeyFromAddress } from '@solana/addresses';
 import { verifySignature } from '@solana/keys';
 import {
@@ -119,6 +120,15 @@ const tasks = {
   ecdsa: ({ publicKey, digest, signature }) => [
     NOBLE,
     isSignature(bytes(publicKey), bytes(digest), bytes(signature)),
+  ],
+  // As RFC 8032 says, and not as lax as ZIP-215: no second encodings.
+  ed25519: ({ publicKey, message, signature }) => [
+    NOBLE,
+    ed25519.verify(bytes(signature), bytes(message), bytes(publicKey), { zip215: false }),
+  ],
+  bip340: ({ publicKey, digest, signature }) => [
+    NOBLE,
+    schnorr.verify(bytes(signature), bytes(digest), bytes(publicKey)),
   ],
   // The Ethereum address of a descendant of an extended public key.
   'ethereum-address': ({ xpub, path }) => {

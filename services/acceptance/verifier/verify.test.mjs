@@ -63,6 +63,42 @@ test('verifies an ECDSA signature on a digest, with low s only', async () => {
   assert.equal((await perform({ ...good, signature: '00'.repeat(64) })).valid, false);
 });
 
+// A published vector, and what must not pass for it.
+async function onlyTheVector(task, good, message) {
+  assert.equal((await perform({ task, ...good })).valid, true);
+  for (const bad of [
+    { signature: good.signature.slice(0, -2) },
+    { signature: `${'0'.repeat(64)}${good.signature.slice(64)}` },
+    { signature: `${good.signature.slice(0, 64)}${'f'.repeat(64)}` },
+    { publicKey: good.publicKey.replace(/.$/, (last) => (last === '0' ? '1' : '0')) },
+    { [message]: `${good[message]}00` },
+  ]) {
+    assert.equal((await perform({ task, ...good, ...bad })).valid, false, JSON.stringify(bad));
+  }
+}
+
+test('verifies an Ed25519 signature', async () => {
+  // RFC 8032, 7.1, test 2.
+  const good = {
+    publicKey: '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c',
+    message: '72',
+    signature:
+      '92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00',
+  };
+  await onlyTheVector('ed25519', good, 'message');
+});
+
+test('verifies a BIP-340 signature', async () => {
+  // BIP-340, test vector 1.
+  const good = {
+    publicKey: 'dff1d77f2a671c5f36183726db2341be58feae1da2deced843240f7b502ba659',
+    digest: '243f6a8885a308d313198a2e03707344a4093822299f31d0082efa98ec4e6c89',
+    signature:
+      '6896bd60eeae296db48a229ff71dfe071bde413e6d43f917dc8dcf8c78de33418906d11ac976abccb20b091292bff4ea897efcb639ea871cfa95f6de339e4b0a',
+  };
+  await onlyTheVector('bip340', good, 'digest');
+});
+
 test('derives the address of a child', async () => {
   const xpub =
     'xpub661MyMwAqRbcFW31YEwpkMuc5THy2PSt5bDMsktWQcFF8syAmRUapSCGu8ED9W6oDMSgv6Zz8idoc4a6mr8BDzTJY47LJhkJ8UB7WEGuduB';

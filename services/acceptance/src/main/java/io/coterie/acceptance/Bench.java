@@ -5,9 +5,11 @@ import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.SendMode;
 import io.coterie.proto.custody.v1.ListKeysRequest;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TaprootOutput;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
@@ -101,7 +103,10 @@ public final class Bench {
   private static final int IN_FLIGHT = 32;
   private static final String BLS = "bls12-381";
   private static final String ECDSA = "ecdsa-secp256k1";
+  private static final String ED25519 = "ed25519";
+  private static final String BIP340 = "bip340-secp256k1";
   private static final ByteString MESSAGE = ByteString.copyFromUtf8("withdrawal 4711: 1.25 ETH");
+  private static final ByteString DIGEST = ByteString.fromHex("5a".repeat(32));
   private static final String ONE = "one_at_a_time";
   private static final String MANY = "in_flight_" + IN_FLIGHT;
   private static final String NEIGHBOURS = "neighbours";
@@ -155,13 +160,14 @@ public final class Bench {
       echoFloor(cluster);
       List<String> loaded = cluster.partyNames().subList(0, LOADED.parties());
       if (shapes.equals(SHAPES)) {
-        for (Load load : List.of(bls(loaded), ecdsa(loaded))) {
+        for (Load load : List.of(bls(loaded), ecdsa(loaded), ed25519(loaded), bip340(loaded))) {
           load(cluster, load);
+          writeCsv(); // What is measured is not lost if the rest is interrupted.
         }
       }
       for (Shape shape : shapes) {
         measure(cluster, shape);
-        writeCsv(); // What is measured is not lost if the rest is interrupted.
+        writeCsv();
       }
     }
     Path file = writeCsv();
@@ -416,6 +422,34 @@ public final class Bench {
         key -> WalletBackend.ecdsaIntent(shortName(key), 0, 7).setEthereumMessage(MESSAGE).build());
   }
 
+  private Load ed25519(List<String> parties) {
+    return new Load(
+        ED25519,
+        newKey(Scheme.SCHEME_ED25519, parties),
+        key ->
+            WalletBackend.signingIntent(shortName(key), Scheme.SCHEME_ED25519)
+                .setMessage(MESSAGE)
+                .build());
+  }
+
+  private Load bip340(List<String> parties) {
+    return new Load(
+        BIP340,
+        newKey(Scheme.SCHEME_BIP340_SECP256K1, parties),
+        key ->
+            WalletBackend.signingIntent(shortName(key), Scheme.SCHEME_BIP340_SECP256K1)
+                .setTaproot(TaprootOutput.getDefaultInstance())
+                .setDigest(DIGEST)
+                .build());
+  }
+
+  private static Function<WalletBackend, String> newKey(Scheme scheme, List<String> parties) {
+    return wallet ->
+        wallet
+            .createKey("load-" + scheme.getNumber(), scheme, LOADED.threshold(), parties)
+            .getName();
+  }
+
   private static String shortName(String key) {
     return key.substring(key.indexOf('/') + 1);
   }
@@ -662,7 +696,7 @@ public final class Bench {
   private void loadTable() {
     out.println();
     out.printf("Sign, %s, warm%n", LOADED);
-    for (String scheme : List.of(BLS, ECDSA)) {
+    for (String scheme : List.of(BLS, ECDSA, ED25519, BIP340)) {
       out.printf(
           "  %-16s one at a time: median %.1f ms, processor time %.1f ms, %.0f %% presigned%n",
           scheme,
@@ -670,7 +704,8 @@ public final class Bench {
           load(scheme, ONE, "processor_time"),
           load(scheme, ONE, "presigned"));
       out.printf(
-          "  %-16s %d in flight: %.0f a second, median %.0f ms, processor time %.1f ms, %.0f %% presigned, no errors%n",
+          "  %-16s %d in flight: %.0f a second, median %.0f ms, processor time %.1f ms, %.0f %%"
+              + " presigned, no errors%n",
           "",
           IN_FLIGHT,
           load(scheme, MANY, "rate"),

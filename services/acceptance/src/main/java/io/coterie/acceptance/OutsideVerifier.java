@@ -92,6 +92,22 @@ public final class OutsideVerifier implements AutoCloseable {
         "");
   }
 
+  /** Verifies an Ed25519 signature (RFC 8032, strictly). */
+  public Verdict ed25519(ByteString publicKey, ByteString message, ByteString signature) {
+    return ask(
+        "ed25519",
+        Map.of("publicKey", hex(publicKey), "message", hex(message), "signature", hex(signature)),
+        "");
+  }
+
+  /** Verifies a BIP-340 signature. */
+  public Verdict bip340(ByteString publicKey, ByteString digest, ByteString signature) {
+    return ask(
+        "bip340",
+        Map.of("publicKey", hex(publicKey), "digest", hex(digest), "signature", hex(signature)),
+        "");
+  }
+
   /** Computes the Ethereum address of a descendant of an extended public key. */
   public Verdict ethereumAddress(String xpub, List<Integer> path) {
     String steps = path.stream().map(Object::toString).collect(Collectors.joining("/"));

@@ -234,7 +234,7 @@ final class Settings {
       text.append("        public-key-file: %s\n".formatted(requester.publicKey()));
       text.append("        keys: [\"%s\"]\n".formatted(requester.keys()));
       text.append("        may-create-keys: true\n");
-      text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519]\n");
+      text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1]\n");
       if (requester.digests()) {
         text.append(
             "        payloads: [message, digest, ethereum-transaction, ethereum-message,"

@@ -103,21 +103,27 @@ public final class WalletBackend implements AutoCloseable {
 
   /** Creates an ECDSA key and waits for it. */
   public Key createEcdsaKey(String key, int threshold, List<String> parties) {
+    return createKey(key, Scheme.SCHEME_ECDSA_SECP256K1, threshold, parties);
+  }
+
+  /** Creates a key and waits for it. */
+  public Key createKey(String key, Scheme scheme, int threshold, List<String> parties) {
     return keys()
         .createKey(
-            request(
-                intents.sign(
-                    keyIntent(key, threshold, parties)
-                        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                        .build())));
+            request(intents.sign(keyIntent(key, threshold, parties).setScheme(scheme).build())));
   }
 
   /** Gives the parties of an ECDSA key new shares and waits until all have them. */
   public Key refreshKey(String key, int epoch) {
+    return refreshKey(key, Scheme.SCHEME_ECDSA_SECP256K1, epoch);
+  }
+
+  /** Gives the parties of a key new shares and waits until all have them. */
+  public Key refreshKey(String key, Scheme scheme, int epoch) {
     return keys()
         .refreshKey(
             RefreshKeyRequest.newBuilder()
-                .setSignedIntent(intents.sign(refreshIntent(key, epoch).build()))
+                .setSignedIntent(intents.sign(refreshIntent(key, epoch).setScheme(scheme).build()))
                 .build());
   }
 
@@ -166,7 +172,8 @@ public final class WalletBackend implements AutoCloseable {
     return signingIntent(key, Scheme.SCHEME_ECDSA_SECP256K1).addAllDerivationPath(List.of(path));
   }
 
-  private static SigningIntent.Builder signingIntent(String key, Scheme scheme) {
+  /** An intent to sign with {@code keys/key}, without what is to be signed. */
+  public static SigningIntent.Builder signingIntent(String key, Scheme scheme) {
     return SigningIntent.newBuilder()
         .setRequestId(UUID.randomUUID().toString())
         .setKey("keys/" + key)

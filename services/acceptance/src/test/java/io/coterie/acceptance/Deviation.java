@@ -38,7 +38,12 @@ record Deviation(Kind kind, int round) {
     /** Sends everything it has ever sent in the session again, with each message. */
     REPLAY,
     /** Signing: sends the partial signature of another message. */
-    WRONG_PARTIAL
+    WRONG_PARTIAL,
+    /**
+     * Ed25519 and BIP-340 signing: changes a bit of its partial signature, which ends the last body
+     * and is not signed. Runs once, so that presignatures can be used.
+     */
+    WRONG_SHARE
   }
 
   /** Length of an envelope's header, as engine/src/envelope.rs draws it. */
@@ -114,6 +119,9 @@ record Deviation(Kind kind, int round) {
       if (deviation.kind() == Kind.NONE) {
         return one;
       }
+      if (deviation.kind() == Kind.WRONG_SHARE) {
+        return config.getPayload().isEmpty() ? one : new WrongShare(config, one);
+      }
       SessionConfig other =
           deviation.kind() == Kind.WRONG_PARTIAL
               ? config.toBuilder()
@@ -133,6 +141,32 @@ record Deviation(Kind kind, int round) {
     @Override
     public void close() {
       vault.close();
+    }
+  }
+
+  private record WrongShare(SessionConfig config, MpcSession session) implements MpcSession {
+    @Override
+    public Step firstStep() {
+      return altered(session.firstStep());
+    }
+
+    @Override
+    public Step handle(int authenticatedSender, byte[] envelope) {
+      return altered(session.handle(authenticatedSender, envelope));
+    }
+
+    private Step altered(Step step) {
+      int last = config.getPresignatureId().isEmpty() ? 2 : 1;
+      Step.Builder result = step.toBuilder().clearOutgoing();
+      for (Outgoing honest : step.getOutgoingList()) {
+        result.addOutgoing(honest.getRound() == last ? TwoFaced.garbled(honest) : honest);
+      }
+      return result.build();
+    }
+
+    @Override
+    public void close() {
+      session.close();
     }
   }
 
@@ -178,7 +212,7 @@ record Deviation(Kind kind, int round) {
     private List<Outgoing> altered(Outgoing honest) {
       boolean now = honest.getRound() == deviation.round();
       return switch (deviation.kind()) {
-        case NONE, REPLAY -> List.of(honest);
+        case NONE, REPLAY, WRONG_SHARE -> List.of(honest);
         case SILENT -> honest.getRound() >= deviation.round() ? List.of() : List.of(honest);
         case OTHER_RUN -> now ? List.of(othersWord(honest)) : List.of(honest);
         case EQUIVOCATE -> now && honest.getRecipient() == 0 ? split(honest) : List.of(honest);
