@@ -241,7 +241,8 @@ final class KeysCommand {
       name = "cancel",
       mixinStandardHelpOptions = true,
       description =
-          "End a refresh or reshare that is running, unless the parties use the new shares already.")
+          "End a refresh or reshare that is running, unless the parties use the new shares"
+              + " already.")
   int cancel(
       @Mixin Profile profile,
       @Mixin Output output,
