@@ -70,6 +70,9 @@ public final class Lab {
   /** Tries of a run that may turn out to be of another kind. */
   private static final int ATTEMPTS = 50;
 
+  /** First contacts of a cell where not all runs are wanted: each takes several seconds. */
+  private static final int FEW_CONTACTS = 5;
+
   /** One way, of the short run. */
   private static final int CHECKED_MILLIS = 50;
 
@@ -248,9 +251,10 @@ public final class Lab {
         Cluster cluster = start(network, parties, folder)) {
       switch (extent) {
         case "full" -> new Lab(network, cluster, folder, 20).full();
+        case "paper" -> new Lab(network, cluster, folder, 20).paper();
         case "quick" -> new Lab(network, cluster, folder, 5).quick();
         case "check" -> new Lab(network, cluster, folder, 15).check();
-        default -> throw new IllegalArgumentException("full, quick or check, not " + extent);
+        default -> throw new IllegalArgumentException("full, paper, quick or check, not " + extent);
       }
     }
   }
@@ -303,11 +307,27 @@ public final class Lab {
       for (Setting setting : published()) {
         cells(mode, setting, List.of(TWO_OF_THREE, new Shape(3, 5)));
       }
-      firstContact(mode, Setting.uniform(75, Placement.THIRD_REGION), ALL_SIGN);
+      firstContact(mode, Setting.uniform(75, Placement.THIRD_REGION), ALL_SIGN, runs);
       write(); // What is measured is not lost if the rest is interrupted.
     }
     rotation(Setting.uniform(75, Placement.THIRD_REGION));
     presignable(List.of(75, 150));
+    write();
+  }
+
+  /** The paper's cells, 2-of-3, and what the other schemes take, at one distance. */
+  private void paper() throws IOException {
+    Setting setting = Setting.uniform(75, Placement.THIRD_REGION);
+    prepare(all(ALL_SIGN, SMALL.subList(1, 2)), 500);
+    waterfall();
+    for (SendMode mode : MODES) {
+      restart(cluster.partyNames(), mode);
+      cells(mode, setting, all(ALL_SIGN, SMALL.subList(1, 2)));
+      firstContact(mode, setting, ALL_SIGN, FEW_CONTACTS);
+      write();
+    }
+    rotation(setting);
+    presignable(List.of(75));
     write();
   }
 
@@ -317,7 +337,8 @@ public final class Lab {
     for (SendMode mode : MODES) {
       restart(cluster.partyNames(), mode);
       cells(mode, Setting.uniform(75, Placement.THIRD_REGION), SMALL);
-      firstContact(mode, Setting.uniform(75, Placement.THIRD_REGION), SMALL.subList(0, 1));
+      firstContact(
+          mode, Setting.uniform(75, Placement.THIRD_REGION), SMALL.subList(0, 1), FEW_CONTACTS);
     }
     rotation(Setting.uniform(75, Placement.THIRD_REGION));
     presignable(List.of(75));
@@ -457,7 +478,7 @@ public final class Lab {
    * The first session of parties that left and came back: none of them has a session or a sender
    * key with anybody, nor anybody with them, but what they made until they said to be ready.
    */
-  private void firstContact(SendMode mode, Setting setting, List<Shape> shapes) {
+  private void firstContact(SendMode mode, Setting setting, List<Shape> shapes, int contacts) {
     network.delays(setting.oneWayMillis());
     for (Shape shape : shapes) {
       List<String> parties = cluster.partyNames().subList(0, shape.parties());
@@ -465,10 +486,10 @@ public final class Lab {
       Cell keygen = new Cell("keygen", BLS, shape, mode, FIRST, setting);
       Cell reconnect = new Cell("reconnect", BLS, shape, mode, FIRST, setting);
       String key = key(sign);
-      double[] signing = new double[runs];
-      double[] making = new double[runs];
-      double[] connecting = new double[runs];
-      for (int run = 0; run < runs; run++) {
+      double[] signing = new double[contacts];
+      double[] making = new double[contacts];
+      double[] connecting = new double[contacts];
+      for (int run = 0; run < contacts; run++) {
         connecting[run] = reconnect(parties);
         signing[run] = time(() -> cluster.wallet().sign(key, MESSAGE));
         reconnect(parties);

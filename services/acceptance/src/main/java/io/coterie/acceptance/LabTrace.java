@@ -41,7 +41,7 @@ final class LabTrace {
    */
   record Span(String what, String kind, double begin, double end) {
     String csv() {
-      return String.format(Locale.ROOT, "%s,%s,%.3f,%.3f", what, kind, begin, end);
+      return String.format(Locale.ROOT, "\"%s\",%s,%.3f,%.3f", what, kind, begin, end);
     }
   }
 
