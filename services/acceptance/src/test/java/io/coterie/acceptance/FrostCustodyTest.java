@@ -62,6 +62,10 @@ class FrostCustodyTest {
   private static final String MALLORY = "mallory";
   private static final int POOL = 4;
   private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  /** A call that waits for a party to be started again, on a busy machine. */
+  private static final Duration RESTART = Duration.ofSeconds(240);
+
   private static final ByteString MESSAGE = ByteString.copyFromUtf8("withdrawal 4711");
   private static final ByteString DIGEST = ByteString.fromHex("5a".repeat(31) + "00");
 
@@ -314,6 +318,7 @@ class FrostCustodyTest {
                   intent,
                   wallet
                       .signingsAsync()
+                      .withDeadlineAfter(RESTART.toSeconds(), TimeUnit.SECONDS)
                       .sign(WalletBackend.signRequest(wallet.intents().sign(intent)))));
         }
       }
@@ -323,7 +328,7 @@ class FrostCustodyTest {
       cluster.restart(victim);
     }
     for (Work work : spoilt) {
-      Signing signing = work.answer().get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+      Signing signing = work.answer().get(RESTART.toSeconds(), TimeUnit.SECONDS);
       check(work.key(), work.intent(), signing);
       assertThat(signing.getSigningSetList()).containsExactly("party-1", victim);
       assertThat(signing.getSessions()).isGreaterThanOrEqualTo(2);
