@@ -35,6 +35,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
+import java.util.function.IntSupplier;
 import org.signal.libsignal.protocol.IdentityKeyPair;
 import org.signal.libsignal.protocol.ecc.ECKeyPair;
 import org.signal.libsignal.protocol.kem.KEMKeyPair;
@@ -50,11 +51,26 @@ public final class TestClient {
   public static final Duration PATIENCE = Duration.ofSeconds(20);
 
   private final TestService service;
+  private final IntSupplier port;
   private final HttpClient http;
 
   public TestClient(TestService service) {
+    this(service, service::port);
+  }
+
+  /** Speaks to a replica of the service that listens elsewhere. */
+  public TestClient(TestService service, IntSupplier port) {
     this.service = service;
+    this.port = port;
     this.http = HttpClient.newBuilder().sslContext(service.trust()).build();
+  }
+
+  URI uri(String path) {
+    return URI.create("https://localhost:" + port.getAsInt() + path);
+  }
+
+  URI socketUri() {
+    return URI.create("wss://localhost:" + port.getAsInt() + "/v1/websocket/");
   }
 
   /** An answer, by whichever transport. */
@@ -240,9 +256,7 @@ public final class TestClient {
       String authorization, Function<byte[], HttpRequest.BodyPublisher> publisher) {
     return (verb, path, body, headers) -> {
       HttpRequest.Builder request =
-          HttpRequest.newBuilder(service.uri(path))
-              .timeout(PATIENCE)
-              .method(verb, publisher.apply(body));
+          HttpRequest.newBuilder(uri(path)).timeout(PATIENCE).method(verb, publisher.apply(body));
       headers.forEach(request::header);
       if (authorization != null && !headers.containsKey("Authorization")) {
         request.header("Authorization", authorization);
@@ -297,8 +311,7 @@ public final class TestClient {
       if (authorization != null) {
         builder.header("Authorization", authorization);
       }
-      URI uri = service.socketUri();
-      this.socket = builder.buildAsync(uri, new Listener()).join();
+      this.socket = builder.buildAsync(socketUri(), new Listener()).join();
     }
 
     private final class Listener implements WebSocket.Listener {
@@ -440,7 +453,12 @@ public final class TestClient {
     }
 
     public Socket drained() {
-      queueEmpty.orTimeout(PATIENCE.toSeconds(), TimeUnit.SECONDS).join();
+      CompletableFuture.anyOf(queueEmpty, closed)
+          .orTimeout(PATIENCE.toSeconds(), TimeUnit.SECONDS)
+          .join();
+      if (!queueEmpty.isDone()) {
+        throw new AssertionError("closed with " + closed.join());
+      }
       return this;
     }
 

@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.math.BigInteger;
-import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyPair;
@@ -53,7 +52,7 @@ public final class TestService implements AutoCloseable {
   private final EmbeddedPostgres postgres;
   private final SSLContext trust;
   private final List<String> baseArguments = new ArrayList<>();
-  private final TestClock clock = new TestClock();
+  private final TestClock clock;
   private ConfigurableApplicationContext context;
 
   /** Time as the service sees it: the real time plus what a test has let pass. */
@@ -82,6 +81,7 @@ public final class TestService implements AutoCloseable {
 
   private TestService(Path folder, List<String> arguments) throws Exception {
     this.folder = folder;
+    this.clock = new TestClock();
     this.postgres = EmbeddedPostgres.builder().setServerConfig("max_connections", "50").start();
     this.trust = writeTls(folder);
     CertificateFiles files = SenderCertificates.generate(folder, 7);
@@ -99,6 +99,34 @@ public final class TestService implements AutoCloseable {
             "--coterie.messaging.certificates.server-private-key=" + files.serverPrivateKey()));
     baseArguments.addAll(arguments);
     run();
+  }
+
+  private TestService(TestService first) {
+    this.folder = first.folder;
+    this.postgres = first.postgres;
+    this.trust = first.trust;
+    this.clock = first.clock;
+    this.baseArguments.addAll(first.baseArguments);
+  }
+
+  /** Another replica of the service, with the same database, keys and clock. */
+  public TestService replica() {
+    TestService replica = new TestService(this);
+    replica.run();
+    return replica;
+  }
+
+  /** Another replica of the service, as a process that can be killed. */
+  public ProcessReplica processReplica() {
+    try {
+      return new ProcessReplica(this);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  List<String> arguments() {
+    return List.copyOf(baseArguments);
   }
 
   /** One service with default settings for all tests that do not disturb each other. */
@@ -184,12 +212,9 @@ public final class TestService implements AutoCloseable {
     return context.getEnvironment().getRequiredProperty("local.management.port", Integer.class);
   }
 
-  public URI uri(String path) {
-    return URI.create("https://localhost:" + port() + path);
-  }
-
-  public URI socketUri() {
-    return URI.create("wss://localhost:" + port() + "/v1/websocket/");
+  /** Stops this replica and leaves the others, and the database, running. */
+  public void closeReplica() {
+    context.close();
   }
 
   /** Makes a one-time token for a number known to the service. */

@@ -15,23 +15,48 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>An entry is dropped after each change of its account, whether or not the change is known to
  * have succeeded. A load that began before the change ends before the drop, because the cache
- * orders both by key; so no entry outlives the state it was read from. This holds for one replica:
- * several need the drop to reach all of them.
+ * orders both by key; so no entry outlives the state it was read from. Other replicas drop theirs
+ * when they hear of the change through {@link AccountChanges}, and after {@link #SHARED_CACHE_TIME}
+ * if they do not.
  */
 public final class Accounts {
   /** A device is noted as seen at most this often. */
   private static final Duration LAST_SEEN_RESOLUTION = Duration.ofDays(1);
 
+  /** How long an entry may be older than what another replica has written. */
+  private static final Duration SHARED_CACHE_TIME = Duration.ofSeconds(10);
+
   private final AccountStore store;
+  private final AccountChanges changes;
   private final Clock clock;
   private final LoadingCache<UUID, Optional<Account>> byAci;
   private final LoadingCache<UUID, Optional<UUID>> aciByPni;
 
-  public Accounts(AccountStore store, Clock clock, int maxCached) {
+  /**
+   * @param changes how other replicas hear of changes, and this one of theirs
+   */
+  public Accounts(AccountStore store, AccountChanges changes, Clock clock, int maxCached) {
     this.store = store;
+    this.changes = changes;
     this.clock = clock;
-    this.byAci = Caffeine.newBuilder().maximumSize(maxCached).build(store::find);
-    this.aciByPni = Caffeine.newBuilder().maximumSize(maxCached).build(store::findAciByPni);
+    this.byAci = cache(changes, maxCached).build(store::find);
+    this.aciByPni = cache(changes, maxCached).build(store::findAciByPni);
+    changes.onChanged(this::forget);
+  }
+
+  private static Caffeine<Object, Object> cache(AccountChanges changes, int maxCached) {
+    Caffeine<Object, Object> cache = Caffeine.newBuilder().maximumSize(maxCached);
+    return changes.shared() ? cache.expireAfterWrite(SHARED_CACHE_TIME) : cache;
+  }
+
+  private void forget(UUID id) {
+    byAci.invalidate(id);
+    aciByPni.invalidate(id);
+  }
+
+  private void changed(UUID id) {
+    forget(id);
+    changes.announce(id);
   }
 
   /** The account at that address. */
@@ -68,12 +93,20 @@ public final class Accounts {
         .flatMap(a -> a.device(address.deviceId()).map(d -> new Authenticated(a, d)));
   }
 
+  /** Like {@link #refresh}, whatever another replica has done the moment before. */
+  public Optional<Authenticated> reread(DeviceAddress address) {
+    if (changes.shared()) {
+      byAci.invalidate(address.aci());
+    }
+    return refresh(address);
+  }
+
   public AccountStore.RegistrationResult register(AccountStore.Registration registration) {
     AccountStore.RegistrationResult result = store.register(registration);
     switch (result) {
       case AccountStore.RegistrationResult.Registered(Account account, boolean replaced) -> {
-        byAci.invalidate(account.aci());
-        aciByPni.invalidate(account.pni());
+        changed(account.aci());
+        changed(account.pni());
       }
       case AccountStore.RegistrationResult.Repeated repeated -> {}
       case AccountStore.RegistrationResult.Refused refused -> {}
@@ -90,7 +123,7 @@ public final class Accounts {
       store.updateAttributes(
           address, changed, unidentifiedAccessKey, unrestrictedUnidentifiedAccess);
     } finally {
-      byAci.invalidate(address.aci());
+      changed(address.aci());
     }
   }
 
@@ -98,7 +131,7 @@ public final class Accounts {
     try {
       store.updateCapabilities(address, capabilities);
     } finally {
-      byAci.invalidate(address.aci());
+      changed(address.aci());
     }
   }
 
@@ -107,7 +140,7 @@ public final class Accounts {
     try {
       return store.removeDevice(address);
     } finally {
-      byAci.invalidate(address.aci());
+      changed(address.aci());
     }
   }
 
@@ -118,7 +151,7 @@ public final class Accounts {
       try {
         store.updateLastSeen(who.address(), now);
       } finally {
-        byAci.invalidate(who.account().aci());
+        changed(who.account().aci());
       }
     }
   }

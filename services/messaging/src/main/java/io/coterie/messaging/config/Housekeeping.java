@@ -21,6 +21,11 @@ public class Housekeeping {
   }
 
   @Scheduled(fixedDelay = 15_000)
+  void remindConnected() {
+    queue.remindConnected();
+  }
+
+  @Scheduled(fixedDelay = 15_000)
   void measureDepth() {
     storedDepth.set(queue.storedDepth());
   }

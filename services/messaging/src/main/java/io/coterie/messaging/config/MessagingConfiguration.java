@@ -1,6 +1,7 @@
 package io.coterie.messaging.config;
 
 import com.github.benmanes.caffeine.cache.Ticker;
+import io.coterie.messaging.account.AccountChanges;
 import io.coterie.messaging.account.AccountStore;
 import io.coterie.messaging.account.Accounts;
 import io.coterie.messaging.api.AccessCheck;
@@ -13,8 +14,14 @@ import io.coterie.messaging.certificate.SenderCertificates;
 import io.coterie.messaging.keys.PreKeyStore;
 import io.coterie.messaging.limit.RateConverter;
 import io.coterie.messaging.limit.RateLimits;
+import io.coterie.messaging.queue.LocalOnlineQueue;
 import io.coterie.messaging.queue.LocalPresence;
+import io.coterie.messaging.queue.OnlineMessages;
+import io.coterie.messaging.queue.OnlineQueue;
 import io.coterie.messaging.queue.Presence;
+import io.coterie.messaging.redis.RedisAccountChanges;
+import io.coterie.messaging.redis.RedisDevices;
+import io.coterie.messaging.redis.RedisLink;
 import io.coterie.messaging.socket.ApiServlet;
 import io.coterie.messaging.socket.Connections;
 import io.coterie.messaging.storage.PostgresAccountStore;
@@ -26,11 +33,17 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.config.MeterFilter;
 import java.security.SecureRandom;
 import java.time.Clock;
+import java.util.Objects;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.NoneNestedConditions;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.web.servlet.ServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.jdbc.core.simple.JdbcClient;
@@ -92,8 +105,9 @@ public class MessagingConfiguration {
   }
 
   @Bean
-  Accounts accounts(AccountStore store, Clock clock, MessagingProperties properties) {
-    return new Accounts(store, clock, properties.limits().cachedAccounts());
+  Accounts accounts(
+      AccountStore store, AccountChanges changes, Clock clock, MessagingProperties properties) {
+    return new Accounts(store, changes, clock, properties.limits().cachedAccounts());
   }
 
   @Bean
@@ -106,10 +120,78 @@ public class MessagingConfiguration {
         clock);
   }
 
+  /** One replica: everybody is connected to it. */
+  @Configuration(proxyBeanMethods = false)
+  @Conditional(OneReplica.WithoutRedis.class)
+  static class OneReplica {
+    static final class WithoutRedis extends NoneNestedConditions {
+      WithoutRedis() {
+        super(ConfigurationPhase.PARSE_CONFIGURATION);
+      }
+
+      @ConditionalOnProperty("coterie.messaging.redis.uri")
+      static class WithRedis {}
+    }
+
+    @Bean
+    AccountChanges accountChanges() {
+      return AccountChanges.NONE;
+    }
+
+    @Bean
+    LocalPresence presence() {
+      return new LocalPresence();
+    }
+
+    @Bean
+    LocalOnlineQueue onlineQueue(
+        LocalPresence presence, Clock clock, MessagingProperties properties) {
+      MessagingProperties.Limits limits = properties.limits();
+      return new LocalOnlineQueue(
+          new OnlineMessages(
+              clock,
+              limits.onlineTimeToLive(),
+              limits.onlineMessages(),
+              limits.onlineBytes().toBytes()),
+          presence);
+    }
+  }
+
+  /** Several replicas, which reach each other through Redis. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnProperty("coterie.messaging.redis.uri")
+  static class SeveralReplicas {
+    @Bean
+    RedisLink redisLink(MessagingProperties properties, MessagingMetrics metrics) {
+      MessagingProperties.Redis redis = Objects.requireNonNull(properties.redis());
+      return new RedisLink(
+          new RedisLink.Settings(
+              redis.uri(), redis.ca(), redis.username(), redis.passwordFile(), redis.timeout()),
+          metrics);
+    }
+
+    @Bean
+    RedisAccountChanges accountChanges(RedisLink link) {
+      return new RedisAccountChanges(link);
+    }
+
+    @Bean
+    RedisDevices devices(
+        RedisLink link, RedisAccountChanges changes, Clock clock, MessagingProperties properties) {
+      MessagingProperties.Limits limits = properties.limits();
+      return new RedisDevices(
+          link,
+          changes,
+          clock,
+          new RedisDevices.Limits(
+              limits.onlineTimeToLive(), limits.onlineMessages(), limits.onlineBytes().toBytes()));
+    }
+  }
+
+  /** Under the name {@code replicas}: whether devices of other replicas can be reached. */
   @Bean
-  @ConditionalOnMissingBean
-  Presence presence() {
-    return new LocalPresence();
+  HealthIndicator replicasHealthIndicator(Presence presence) {
+    return () -> (presence.available() ? Health.up() : Health.down()).build();
   }
 
   @Bean
@@ -117,6 +199,7 @@ public class MessagingConfiguration {
       JdbcClient jdbc,
       JdbcTemplate batch,
       PlatformTransactionManager transactions,
+      OnlineQueue online,
       Presence presence,
       Clock clock,
       MessagingMetrics metrics,
@@ -127,14 +210,10 @@ public class MessagingConfiguration {
             jdbc,
             batch,
             new TransactionTemplate(transactions),
+            online,
             presence,
             clock,
-            new PostgresMessageQueue.Limits(
-                limits.onlineTimeToLive(),
-                limits.onlineMessages(),
-                limits.onlineBytes().toBytes(),
-                limits.storedMessages(),
-                limits.storedTimeToLive()));
+            new PostgresMessageQueue.Limits(limits.storedMessages(), limits.storedTimeToLive()));
     metrics.queueDepth("online", queue::onlineDepth);
     return queue;
   }

@@ -2,6 +2,7 @@ package io.coterie.messaging.config;
 
 import io.coterie.messaging.account.ServiceNumber;
 import io.coterie.messaging.limit.RateLimit.Rate;
+import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HexFormat;
@@ -18,6 +19,8 @@ import org.springframework.util.unit.DataSize;
  * @param tls what the public and the management port present
  * @param certificates what sender certificates are signed with
  * @param enrolments one-time tokens with which numbers may register
+ * @param redis through which several replicas share online messages and presence; if it is missing,
+ *     there must be one replica
  * @param limits sizes and times
  * @param rates token buckets
  */
@@ -26,6 +29,7 @@ public record MessagingProperties(
     Tls tls,
     Certificates certificates,
     @DefaultValue List<Enrolment> enrolments,
+    @Nullable Redis redis,
     @DefaultValue Limits limits,
     @DefaultValue Rates rates) {
 
@@ -93,6 +97,35 @@ public record MessagingProperties(
 
     public byte[] tokenHash() {
       return HexFormat.of().parseHex(tokenSha256);
+    }
+  }
+
+  /**
+   * @param uri {@code rediss://host:port}, or {@code redis://} without TLS; credentials do not
+   *     belong in it
+   * @param ca PEM file with the authorities of Redis' certificate; the system's if missing
+   * @param username missing for Redis' default user
+   * @param passwordFile file whose first line is the password; missing if Redis asks for none
+   * @param timeout how long to wait for an answer
+   */
+  public record Redis(
+      URI uri,
+      @Nullable Path ca,
+      @Nullable String username,
+      @Nullable Path passwordFile,
+      @DefaultValue("2s") Duration timeout) {
+    public Redis {
+      requirePresent(uri, "redis.uri");
+      requirePositive(timeout, "redis.timeout");
+      if (!"redis".equals(uri.getScheme()) && !"rediss".equals(uri.getScheme())) {
+        throw new IllegalArgumentException(
+            "coterie.messaging.redis.uri must begin with rediss:// or redis://");
+      }
+      if (uri.getUserInfo() != null) {
+        throw new IllegalArgumentException(
+            "coterie.messaging.redis.uri must not hold credentials: use redis.username and"
+                + " redis.password-file");
+      }
     }
   }
 

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.proto.signal.Envelope;
 import java.util.List;
+import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,11 +21,22 @@ public record Delivery(
     List<Recipient> recipients,
     @Nullable String traceparent) {
 
+  /** What an online message is to one of its recipients. */
+  public QueuedMessage online(Recipient recipient) {
+    return new QueuedMessage(OptionalLong.empty(), recipient.complete(), traceparent);
+  }
+
   /**
    * @param envelope everything but the content
    * @param content what only this recipient can read
    * @param view where {@code content} is in the shared body; null exactly if there is none
    */
   public record Recipient(
-      DeviceAddress device, Envelope envelope, ByteString content, byte @Nullable [] view) {}
+      DeviceAddress device, Envelope envelope, ByteString content, byte @Nullable [] view) {
+
+    /** The envelope with its content. */
+    public Envelope complete() {
+      return envelope.toBuilder().setContent(content).build();
+    }
+  }
 }

@@ -2,6 +2,7 @@ package io.coterie.messaging.queue;
 
 import io.coterie.messaging.account.DeviceAddress;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -22,8 +23,8 @@ public final class LocalPresence implements Presence {
     subscribers.remove(device, subscriber);
   }
 
-  @Override
-  public void onlineAvailable(DeviceAddress device) {
+  /** Tells the device, if it is connected, that there are online messages. */
+  void onlineAvailable(DeviceAddress device) {
     Subscriber subscriber = subscribers.get(device);
     if (subscriber != null) {
       subscriber.onlineAvailable();
@@ -36,6 +37,16 @@ public final class LocalPresence implements Presence {
     if (subscriber != null) {
       subscriber.storedAvailable();
     }
+  }
+
+  @Override
+  public Set<DeviceAddress> connectedHere() {
+    return Set.copyOf(subscribers.keySet());
+  }
+
+  @Override
+  public boolean available() {
+    return true;
   }
 
   @Override

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 
-/** Messages that wait for devices. Online ones are kept in memory only and for a short time. */
+/** Messages that wait for devices. Online ones are in memory only, and for a short time. */
 public interface MessageQueue {
 
   /**

@@ -50,7 +50,12 @@ public final class OnlineMessages {
 
   /** Adds a message; if there is no room, the oldest go, because the newest have the most time. */
   public void add(DeviceAddress device, QueuedMessage message) {
-    Entry entry = new Entry(message, clock.instant().plus(timeToLive));
+    add(device, message, clock.instant().plus(timeToLive));
+  }
+
+  /** Like {@link #add(DeviceAddress, QueuedMessage)}, to be dropped at the deadline. */
+  public void add(DeviceAddress device, QueuedMessage message, Instant deadline) {
+    Entry entry = new Entry(message, deadline);
     byDevice.compute(
         device,
         (key, known) -> {

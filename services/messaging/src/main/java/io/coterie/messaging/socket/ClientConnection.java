@@ -47,6 +47,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.dao.DataAccessException;
 
 /**
  * One client's WebSocket. Calls that come in are dispatched and answered; if the client has proved
@@ -150,13 +151,19 @@ final class ClientConnection implements Presence.Subscriber {
       return;
     }
     if (who != null) {
-      services.presence().connect(who.address(), this);
+      try {
+        services.presence().connect(who.address(), this);
+      } catch (DataAccessException e) {
+        LOG.warn("the other replicas are out of reach, the client must connect again", e);
+        close(CloseCodes.TRY_AGAIN_LATER, "");
+        return;
+      }
       if (isClosing()) {
         services.presence().disconnect(who.address(), this);
         return;
       }
       // Credentials may have been revoked between the check and the line above.
-      if (services.accounts().refresh(who.address()).filter(this::hasSamePassword).isEmpty()) {
+      if (services.accounts().reread(who.address()).filter(this::hasSamePassword).isEmpty()) {
         revoked();
         return;
       }
@@ -282,6 +289,18 @@ final class ClientConnection implements Presence.Subscriber {
   @Override
   public void revoked() {
     close(REAUTHENTICATE, "reauthentication required");
+  }
+
+  @Override
+  public void credentialsChanged() {
+    if (who != null) {
+      background(
+          () -> {
+            if (services.accounts().reread(who.address()).filter(this::hasSamePassword).isEmpty()) {
+              revoked();
+            }
+          });
+    }
   }
 
   // ---- what comes in ----

@@ -5,7 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.queue.Delivery;
 import io.coterie.messaging.queue.MessageQueue;
-import io.coterie.messaging.queue.OnlineMessages;
+import io.coterie.messaging.queue.OnlineQueue;
 import io.coterie.messaging.queue.Presence;
 import io.coterie.messaging.queue.QueuedMessage;
 import io.coterie.proto.signal.Envelope;
@@ -36,8 +36,8 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /**
- * The queue of one replica: online messages in its memory, stored ones in PostgreSQL. Whoever is
- * connected is told through {@link Presence} as soon as there is something to fetch.
+ * Stored messages in PostgreSQL, which all replicas share; online messages wherever the {@link
+ * OnlineQueue} has them. Whoever is connected is told as soon as there is something to fetch.
  */
 public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PostgresMessageQueue.class);
@@ -54,7 +54,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   private final Presence presence;
   private final Clock clock;
   private final Limits limits;
-  private final OnlineMessages online;
+  private final OnlineQueue online;
 
   /** Acknowledged, and perhaps not deleted yet. */
   private final Set<Long> acknowledged = ConcurrentHashMap.newKeySet();
@@ -63,35 +63,26 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   private final Thread deleter;
 
   /**
-   * @param onlineTimeToLive how long an online message waits to be fetched
-   * @param onlineMessages most online messages that wait for one device
-   * @param onlineBytes most bytes of online messages that wait for one device
    * @param storedMessages most stored messages that wait for one device
    * @param storedTimeToLive how long a stored message waits to be fetched
    */
-  public record Limits(
-      Duration onlineTimeToLive,
-      int onlineMessages,
-      long onlineBytes,
-      int storedMessages,
-      Duration storedTimeToLive) {}
+  public record Limits(int storedMessages, Duration storedTimeToLive) {}
 
   public PostgresMessageQueue(
       JdbcClient jdbc,
       JdbcOperations batch,
       TransactionTemplate transaction,
+      OnlineQueue online,
       Presence presence,
       Clock clock,
       Limits limits) {
     this.jdbc = jdbc;
     this.batch = batch;
     this.transaction = transaction;
+    this.online = online;
     this.presence = presence;
     this.clock = clock;
     this.limits = limits;
-    this.online =
-        new OnlineMessages(
-            clock, limits.onlineTimeToLive(), limits.onlineMessages(), limits.onlineBytes());
     this.deleter =
         Thread.ofPlatform().name("messaging-acknowledged").start(this::deleteAcknowledged);
   }
@@ -99,15 +90,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   @Override
   public void enqueue(Delivery delivery) {
     if (delivery.online()) {
-      for (Delivery.Recipient recipient : delivery.recipients()) {
-        online.add(
-            recipient.device(),
-            new QueuedMessage(
-                OptionalLong.empty(),
-                recipient.envelope().toBuilder().setContent(recipient.content()).build(),
-                delivery.traceparent()));
-        presence.onlineAvailable(recipient.device());
-      }
+      online.add(delivery);
     } else {
       transaction.executeWithoutResult(status -> store(delivery));
       for (Delivery.Recipient recipient : delivery.recipients()) {
@@ -141,10 +124,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
         delivery.recipients(),
         delivery.recipients().size(),
         (statement, recipient) -> {
-          Envelope envelope =
-              bodyId == null
-                  ? recipient.envelope().toBuilder().setContent(recipient.content()).build()
-                  : recipient.envelope();
+          Envelope envelope = bodyId == null ? recipient.complete() : recipient.envelope();
           statement.setTimestamp(1, now);
           statement.setBytes(2, envelope.toByteArray());
           statement.setObject(3, bodyId, Types.BIGINT);
@@ -306,7 +286,25 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
         .update();
   }
 
-  /** Online messages that wait in memory. */
+  /**
+   * Tells devices that are connected here of stored messages that wait for them. They know already,
+   * unless whoever stored the message could not tell this replica.
+   */
+  public void remindConnected() {
+    Set<DeviceAddress> connected = presence.connectedHere();
+    if (connected.isEmpty()) {
+      return;
+    }
+    jdbc
+        .sql("SELECT DISTINCT aci, device_id FROM stored_message")
+        .query((row, n) -> new DeviceAddress(row.getObject(1, UUID.class), row.getInt(2)))
+        .list()
+        .stream()
+        .filter(connected::contains)
+        .forEach(presence::storedAvailable);
+  }
+
+  /** Online messages that wait in the memory of this replica. */
   public long onlineDepth() {
     return online.depth();
   }

@@ -67,6 +67,15 @@ public final class MessagingMetrics {
     registry.counter("coterie.messaging.closed", "reason", reason).increment();
   }
 
+  /** What one wait for Redis took. */
+  public void relay(String outcome, long nanos) {
+    Timer.builder("coterie.messaging.relay")
+        .description("Answers of Redis, through which replicas reach each other")
+        .tag("outcome", outcome)
+        .register(registry)
+        .record(nanos, TimeUnit.NANOSECONDS);
+  }
+
   /** Registers the depth of a queue. */
   public void queueDepth(String kind, Supplier<Number> depth) {
     Gauge.builder("coterie.messaging.queue.depth", depth)

@@ -68,7 +68,10 @@ class MessagingPropertiesTest {
     "rates.messages=1/Infinity, burst",
     "enrolments[0].number=+15550000000, token-sha256 is missing",
     "certificates.lifetime=0s, certificates.lifetime",
-    "certificates.trust-root=, trust-root"
+    "certificates.trust-root=, trust-root",
+    "redis.timeout=1s, redis.uri is missing",
+    "redis.uri=http://redis, rediss://",
+    "redis.uri=redis://user:secret@redis, must not hold credentials"
   })
   void refuses_what_it_does_not_know_or_what_makes_no_sense(String setting, String message) {
     minimal

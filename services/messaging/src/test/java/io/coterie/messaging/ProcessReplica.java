@@ -1,0 +1,80 @@
+package io.coterie.messaging;
+
+import java.io.File;
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.awaitility.Awaitility;
+
+/** A replica of the service in a JVM of its own, which ends without having a say in it. */
+public final class ProcessReplica implements AutoCloseable {
+  private final int port;
+  private final Path log;
+  private final Process process;
+  private final TestClient client;
+
+  ProcessReplica(TestService first) throws IOException {
+    this.port = freePort();
+    this.log = first.folder().resolve("replica-" + port + ".log");
+    String classPath =
+        Path.of("target", "classes").toAbsolutePath()
+            + File.pathSeparator
+            + Files.readString(Path.of("target", "runtime.classpath")).strip();
+    List<String> command =
+        new ArrayList<>(
+            List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                "-Xmx256m",
+                "-cp",
+                classPath,
+                MessagingApplication.class.getName()));
+    first.arguments().stream()
+        .filter(argument -> !argument.startsWith("--server.port="))
+        .forEach(command::add);
+    command.add("--server.port=" + port);
+    this.process =
+        new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+    this.client = new TestClient(first, () -> port);
+  }
+
+  private static int freePort() throws IOException {
+    try (ServerSocket socket = new ServerSocket(0)) {
+      return socket.getLocalPort();
+    }
+  }
+
+  /** A client of this replica, which answers. */
+  public TestClient awaitReady() {
+    Awaitility.await()
+        .atMost(java.time.Duration.ofMinutes(3))
+        .pollInterval(java.time.Duration.ofMillis(200))
+        .until(
+            () -> {
+              if (!process.isAlive()) {
+                throw new IllegalStateException("ended: " + Files.readString(log));
+              }
+              try {
+                return client.rest(null).call("GET", "/v1/keepalive").status() == 200;
+              } catch (AssertionError notYet) {
+                return false;
+              }
+            });
+    return client;
+  }
+
+  /** Ends the process as {@code kill -9} does. */
+  public void kill() {
+    process.destroyForcibly().onExit().join();
+  }
+
+  @Override
+  public void close() {
+    kill();
+  }
+}
