@@ -244,6 +244,7 @@ class TransportTest {
         .contains(
             "coterie_sessions_total{cause=\"none\",outcome=\"completed\",protocol=\"bls_sign_1\"} 1.0")
         .contains("coterie_coordinator_requests_seconds_count{method=\"Sign\"")
+        .contains("coterie_quorum_margin ", "coterie_coordinator_presignatures_wanted ")
         .contains("jvm_memory_used_bytes");
     for (String path : new String[] {"/", "/actuator/env", "/actuator/heapdump", "/error"}) {
       assertThat(get(path)).doesNotContain("Exception", "trace");

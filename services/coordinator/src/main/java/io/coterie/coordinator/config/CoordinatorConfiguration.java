@@ -17,6 +17,7 @@ import io.coterie.coordinator.custody.IntentCheck;
 import io.coterie.coordinator.custody.Keys;
 import io.coterie.coordinator.custody.PresignatureMaker;
 import io.coterie.coordinator.custody.PresignaturePool;
+import io.coterie.coordinator.custody.QuorumMargin;
 import io.coterie.coordinator.custody.Renewals;
 import io.coterie.coordinator.custody.RunLimits;
 import io.coterie.coordinator.custody.ShareMaking;
@@ -404,6 +405,13 @@ class CoordinatorConfiguration {
         metrics,
         clock,
         random);
+  }
+
+  @Bean
+  QuorumMargin quorumMargin(JdbcKeyStore store, ChannelConnector link, CoordinatorMetrics metrics) {
+    QuorumMargin margin = new QuorumMargin(store, link, System::nanoTime);
+    metrics.watchQuorumMargin(margin::parties);
+    return margin;
   }
 
   @Bean

@@ -53,6 +53,20 @@ public interface KeyStore {
    */
   List<KeyRecord> list(String afterName, Set<String> globs, int limit);
 
+  /**
+   * What keys need to sign.
+   *
+   * @param parties ids of those who hold a share and are not excluded
+   */
+  record Quorum(int threshold, Set<Integer> parties) {
+    public Quorum {
+      parties = Set.copyOf(parties);
+    }
+  }
+
+  /** What the ACTIVE keys need to sign, each different one once. */
+  List<Quorum> quorums();
+
   /** Attempts that are CREATING, oldest first. */
   List<KeyRecord> creating();
 

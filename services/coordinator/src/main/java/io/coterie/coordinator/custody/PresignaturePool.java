@@ -143,7 +143,7 @@ public final class PresignaturePool {
     this.limits = limits;
     this.metrics = metrics;
     this.nanoTime = nanoTime;
-    metrics.watchPresignatures(this::ready, this::making);
+    metrics.watchPresignatures(this::ready, this::making, this::wanted);
   }
 
   /**
@@ -404,5 +404,15 @@ public final class PresignaturePool {
   /** Presignatures being made. */
   public synchronized int making() {
     return making;
+  }
+
+  /** Presignatures that should be ready for what is in use. */
+  public synchronized int wanted() {
+    long now = nanoTime.getAsLong();
+    return shelves.values().stream()
+        .flatMap(sets -> sets.values().stream())
+        .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
+        .mapToInt(s -> s.wanted)
+        .sum();
   }
 }

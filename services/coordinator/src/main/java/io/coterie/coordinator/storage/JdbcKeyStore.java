@@ -51,6 +51,11 @@ public final class JdbcKeyStore implements KeyStore {
   private static final String CREATING =
       "select " + COLUMNS + " from keys where state = 1 order by id";
 
+  private static final String QUORUMS =
+      "select distinct threshold, array(select p from unnest(party_ids) as p except select party_id"
+          + " from key_exclusions where key_name = keys.name order by 1) as parties"
+          + " from keys where state = 2";
+
   private static final String EXCLUDE =
       "insert into key_exclusions (key_name, party_id, cause, session_id, excluded_at)"
           + " values (?, ?, ?, ?, ?) on conflict do nothing";
@@ -141,6 +146,14 @@ public final class JdbcKeyStore implements KeyStore {
 
   private static String pattern(String glob) {
     return glob.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace('*', '%');
+  }
+
+  @Override
+  public List<Quorum> quorums() {
+    return sql.query(
+        QUORUMS,
+        s -> {},
+        row -> new Quorum(row.getInt("threshold"), Set.of(Sql.numbers(row, "parties"))));
   }
 
   @Override

@@ -37,6 +37,15 @@ public final class CoordinatorMetrics {
   /** Gauge: presignatures being made. */
   public static final String PRESIGNATURES_MAKING = "coterie.coordinator.presignatures.making";
 
+  /** Gauge: presignatures that should be ready for the combinations in use. */
+  public static final String PRESIGNATURES_WANTED = "coterie.coordinator.presignatures.wanted";
+
+  /**
+   * Gauge: how many more parties can be lost before some key cannot sign; negative if one cannot
+   * now, not a number if there are no keys.
+   */
+  public static final String QUORUM_MARGIN = "coterie.quorum.margin";
+
   /** Counters: presignatures that were made, and that were taken for a signature. */
   public static final String PRESIGNATURES_MADE = "coterie.coordinator.presignatures.made";
 
@@ -92,9 +101,16 @@ public final class CoordinatorMetrics {
   }
 
   /** Watches the pool of presignatures. */
-  public void watchPresignatures(Supplier<Number> ready, Supplier<Number> making) {
+  public void watchPresignatures(
+      Supplier<Number> ready, Supplier<Number> making, Supplier<Number> wanted) {
     Gauge.builder(PRESIGNATURES_READY, ready).register(registry);
     Gauge.builder(PRESIGNATURES_MAKING, making).register(registry);
+    Gauge.builder(PRESIGNATURES_WANTED, wanted).register(registry);
+  }
+
+  /** Watches {@link #QUORUM_MARGIN}. */
+  public void watchQuorumMargin(Supplier<Number> margin) {
+    Gauge.builder(QUORUM_MARGIN, margin).register(registry);
   }
 
   public void presignatureMade() {
