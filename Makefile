@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test demo bench lab sim fuzz charts fmt clean
+.PHONY: help bootstrap build test demo bench lab load sim fuzz charts fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -49,6 +49,7 @@ test: build ## run every test of every language, linters included
 	@STEP_SHOW='^test result: ' $(STEP) rust-tests .ci/rust
 	@STEP_SHOW='^\[(INFO|ERROR|WARNING)\] Tests run:.*[0-9]$$' $(STEP) java-tests $(MAVEN) spotless:check verify
 	@$(STEP) proto .ci/proto
+	@STEP_SHOW='^(terraform: |Success! [0-9])' $(STEP) terraform .ci/terraform
 	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) verifier-tests node --test services/acceptance/verifier/
 	@STEP_SHOW='^# (tests|pass|fail) |^helm is missing' $(STEP) charts-tests .ci/charts test
 
@@ -70,6 +71,9 @@ lab: build ## measure with real delays between the services (needs root); PAPER=
 build/lab/python: loadtest/lab/requirements.txt
 	@$(STEP) plot-library python3 -m pip install --no-deps --upgrade --target $@ -r $<
 	@touch $@
+
+load: bin/coterie ## sign at a steady rate and verify every signature: KEY=name PROFILE=file RATE=10 DURATION=60
+	@bin/coterie load $(or $(KEY),demo) --rate $(or $(RATE),10) --seconds $(or $(DURATION),60) --profile $(or $(PROFILE),build/demo/profile.properties)
 
 sim: build/env.mk ## simulate the core under faults; SEED=n replays one run
 	@cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture

@@ -1,0 +1,23 @@
+variable "name" {
+  type = string
+}
+
+variable "cluster" {
+  type = string
+}
+
+variable "log_retention_days" {
+  type    = number
+  default = 90
+}
+
+variable "alert_topic_subscribers" {
+  description = "Addresses that alerts go to."
+  type        = list(string)
+  default     = []
+}
+
+variable "rules_file" {
+  description = "Recording rules and alerts, as the observability chart has them."
+  type        = string
+}

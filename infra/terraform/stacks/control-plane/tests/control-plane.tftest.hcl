@@ -1,0 +1,102 @@
+# The control plane, planned and applied against a provider that makes nothing.
+mock_provider "aws" {
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+  mock_data "aws_iam_policy_document" {
+    defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
+  }
+  mock_resource "aws_iam_role" {
+    defaults = { arn = "arn:aws:iam::444444444444:role/mock" }
+  }
+  mock_resource "aws_eks_cluster" {
+    defaults = { arn = "arn:aws:eks:eu-central-1:444444444444:cluster/mock" }
+  }
+  mock_resource "aws_cloudwatch_log_group" {
+    defaults = { arn = "arn:aws:logs:eu-central-1:444444444444:log-group:mock" }
+  }
+  mock_resource "aws_kms_key" {
+    defaults = { arn = "arn:aws:kms:eu-central-1:444444444444:key/00000000-0000-0000-0000-000000000000" }
+  }
+  mock_resource "aws_db_instance" {
+    defaults = {
+      endpoint           = "db.example:5432"
+      master_user_secret = [{ secret_arn = "arn:aws:secretsmanager:eu-central-1:444444444444:secret:mock" }]
+    }
+  }
+  mock_resource "aws_elasticache_replication_group" {
+    defaults = { primary_endpoint_address = "redis.example" }
+  }
+  mock_resource "aws_launch_template" {
+    defaults = { id = "lt-00000000000000000", latest_version = 1 }
+  }
+  mock_resource "aws_sns_topic" {
+    defaults = { arn = "arn:aws:sns:eu-central-1:444444444444:mock" }
+  }
+}
+
+variables {
+  name              = "control"
+  account_id        = "444444444444"
+  region            = "eu-central-1"
+  zones             = ["eu-central-1a", "eu-central-1b", "eu-central-1c"]
+  admin_role_arns   = ["arn:aws:iam::444444444444:role/platform-admin"]
+  party_account_ids = ["111111111111", "222222222222", "333333333333"]
+  party_cidrs       = ["198.51.100.1/32"]
+}
+
+run "feeds_the_charts" {
+  assert {
+    condition     = yamldecode(output.messaging_values).database.url == "jdbc:postgresql://db.example:5432/messaging?sslmode=verify-full"
+    error_message = "messaging's database"
+  }
+  assert {
+    condition     = yamldecode(output.messaging_values).config.redis.uri == "rediss://redis.example:6379"
+    error_message = "several replicas need Redis, with TLS"
+  }
+  assert {
+    condition     = yamldecode(output.coordinator_values).database.url == "jdbc:postgresql://db.example:5432/coordinator?sslmode=verify-full"
+    error_message = "the coordinator's database"
+  }
+}
+
+run "keeps_databases_and_tells_nobody" {
+  command = plan
+  module {
+    source = "../../modules/database"
+  }
+  variables {
+    name    = "coterie-control"
+    vpc_id  = "vpc-0"
+    subnets = ["subnet-0", "subnet-1"]
+    clients = "sg-0"
+  }
+  assert {
+    condition     = aws_db_instance.this.deletion_protection && aws_db_instance.this.storage_encrypted && aws_db_instance.this.multi_az && !aws_db_instance.this.publicly_accessible
+    error_message = "the database must be protected, encrypted, in two zones and private"
+  }
+  assert {
+    condition     = aws_db_instance.this.manage_master_user_password == true && aws_db_instance.this.password == null
+    error_message = "no password may be in the state"
+  }
+  assert {
+    condition     = aws_elasticache_replication_group.this.transit_encryption_enabled && aws_elasticache_replication_group.this.automatic_failover_enabled
+    error_message = "Redis speaks TLS and fails over"
+  }
+}
+
+run "refuses_a_party_in_its_own_account" {
+  command = plan
+  variables {
+    party_account_ids = ["111111111111", "444444444444"]
+  }
+  expect_failures = [var.party_account_ids]
+}
+
+run "refuses_two_parties_in_one_account" {
+  command = plan
+  variables {
+    party_account_ids = ["111111111111", "111111111111"]
+  }
+  expect_failures = [var.party_account_ids]
+}
