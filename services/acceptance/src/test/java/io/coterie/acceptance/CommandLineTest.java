@@ -77,6 +77,19 @@ class CommandLineTest {
   }
 
   @Test
+  void loadVerifiesEverySignature(Running shared) {
+    Run load =
+        coterie(
+            shared, "load", SharedCluster.KEY, "--rate", "5", "--seconds", "2", "--timeout", "120");
+    assertThat(load.exitCode()).as(load.out() + load.err()).isZero();
+    assertThat(load.out())
+        .contains("requests 10, signed and verified 10, failed 0", "latency ms: p50 ");
+    Run unknown = coterie(shared, "load", "nobody-made-this", "--rate", "5", "--seconds", "1");
+    assertThat(unknown.exitCode()).isEqualTo(3);
+    assertThat(coterie(shared, "load", SharedCluster.KEY, "--rate", "0").exitCode()).isEqualTo(2);
+  }
+
+  @Test
   void anEcdsaKeyIsMadeItsAddressesSpentFromAndItsSharesRenewed(Running shared) throws Exception {
     Run created =
         coterie(

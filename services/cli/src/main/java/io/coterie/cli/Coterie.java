@@ -18,6 +18,7 @@ import picocli.CommandLine.ParameterException;
       IntentCommand.class,
       DoctorCommand.class,
       PlanCommand.class,
+      LoadCommand.class,
       CommandLine.HelpCommand.class
     },
     exitCodeListHeading = "%nExit codes:%n",
