@@ -3,25 +3,45 @@ package io.coterie.acceptance;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import com.google.protobuf.ByteString;
+import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.yaml.snakeyaml.Yaml;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
 
-/** Rules fire when they should, and what is generated is up to date. */
+/** Rules and dashboards say something about the services as they are. */
+@ExtendWith(SharedCluster.class)
 @Timeout(300)
 class ObservabilityTest {
   private static final Path DEPLOY = ProjectRoot.PATH.resolve("deploy");
   private static final Path FILES = DEPLOY.resolve("helm/coterie-observability/files");
   private static final Path RULES = FILES.resolve("rules.yaml");
+  private static final Duration PATIENCE = Duration.ofSeconds(150);
+  private static final int SIGNATURES_BETWEEN_LOOKS = 10;
+
+  /** What only an installation with several messaging replicas has. */
+  private static final Set<String> NEEDS_REDIS = Set.of("coterie_messaging_relay_seconds_count");
+
+  private static final Pattern METRIC =
+      Pattern.compile("\\b(coterie[_:][a-z0-9_:]+|ssl_chain_expiry_seconds|up)\\b(?!\\s*=)");
 
   private record Rule(String name, boolean alert, String expression, String runbook) {}
 
@@ -43,14 +63,40 @@ class ObservabilityTest {
         .toList();
   }
 
-  /** A tool that {@code make bootstrap} fetches, or the system's; empty if there is neither. */
-  private static Optional<Path> tool(String name) {
-    return Stream.concat(
-            Stream.of(ProjectRoot.PATH.resolve("build/tools/bin")),
-            Stream.of(System.getenv("PATH").split(":")).map(Path::of))
-        .map(folder -> folder.resolve(name))
-        .filter(Files::isExecutable)
-        .findFirst();
+  /** Every query of every panel, by where it is, for the time range and variables of a person. */
+  private static Map<String, String> panelQueries() throws IOException {
+    Map<String, String> queries = new LinkedHashMap<>();
+    try (Stream<Path> boards = Files.list(FILES.resolve("dashboards"))) {
+      for (Path board : boards.sorted().toList()) {
+        JsonNode root = new JsonMapper().readTree(Files.readString(board));
+        for (JsonNode panel :
+            root.findValues("panels").stream().flatMap(JsonNode::valueStream).toList()) {
+          for (JsonNode target : panel.path("targets").values()) {
+            queries.put(
+                board.getFileName()
+                    + ", "
+                    + panel.get("title").asString()
+                    + ", "
+                    + target.get("refId").asString(),
+                target
+                    .get("expr")
+                    .asString()
+                    .replace("$__rate_interval", "1m")
+                    .replace("$protocol", ".*"));
+          }
+        }
+      }
+    }
+    return queries;
+  }
+
+  private static Set<String> metrics(String expression) {
+    Set<String> names = new TreeSet<>();
+    Matcher matcher = METRIC.matcher(expression);
+    while (matcher.find()) {
+      names.add(matcher.group(1));
+    }
+    return names;
   }
 
   private static String run(Map<String, String> environment, String... command) throws Exception {
@@ -66,7 +112,7 @@ class ObservabilityTest {
 
   @Test
   void alerts_fire_when_their_unit_tests_say_so() throws Exception {
-    Optional<Path> promtool = tool("promtool");
+    Optional<Path> promtool = Prometheus.tool("promtool");
     assumeTrue(promtool.isPresent(), "no promtool: make bootstrap says how to get it");
     run(Map.of(), promtool.get().toString(), "test", "rules", "rules_test.yaml");
     String tests = Files.readString(DEPLOY.resolve("observability/rules_test.yaml"));
@@ -90,5 +136,63 @@ class ObservabilityTest {
       assertThat(page).isRegularFile();
       assertThat(Files.readString(page)).contains(rule.name(), "## What to do");
     }
+  }
+
+  @Test
+  void every_query_returns_data_under_load(SharedCluster.Running running) throws Exception {
+    Optional<Path> binary = Prometheus.tool("prometheus");
+    assumeTrue(binary.isPresent(), "no Prometheus: make bootstrap says how to get it");
+    Map<String, String> missing = new LinkedHashMap<>(panelQueries());
+    assertThat(missing).hasSizeGreaterThan(40);
+    for (Rule rule : rules()) {
+      if (rule.alert()) {
+        // What an alert looks at must be there; that it shows nothing is as it should be.
+        for (String metric : metrics(rule.expression())) {
+          if (!NEEDS_REDIS.contains(metric)) {
+            missing.put(rule.name() + " looks at " + metric, metric);
+          }
+        }
+      } else {
+        missing.put("recorded " + rule.name(), rule.name());
+      }
+    }
+    missing.put("all keys can sign", "coterie_quorum_margin >= 0");
+    WalletBackend wallet = running.wallet();
+    wallet.createEcdsaKey("observed", 2, running.cluster().partyNames());
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    int signed = 0;
+    try (Prometheus prometheus =
+        Prometheus.start(
+            binary.get(),
+            Path.of("target", "prometheus").toAbsolutePath(),
+            RULES,
+            running.cluster())) {
+      while (!missing.isEmpty() && System.nanoTime() < end) {
+        for (int i = 0; i < SIGNATURES_BETWEEN_LOOKS; i++) {
+          signed += sign(wallet, signed);
+        }
+        missing.values().removeIf(query -> prometheus.series(query) > 0);
+      }
+      assertThat(missing).as("queries without data after %s signatures", signed).isEmpty();
+      assertThat(prometheus.ruleProblems()).isEmpty();
+    }
+  }
+
+  /** Makes a signature of each scheme; how many there were. A busy machine may answer too late. */
+  private static int sign(WalletBackend wallet, int number) {
+    try {
+      wallet.sign(SharedCluster.KEY, "observed " + number);
+      wallet.sign(WalletBackend.ecdsaIntent("observed").setDigest(digest(number)));
+      return 2;
+    } catch (StatusRuntimeException e) {
+      return 0;
+    }
+  }
+
+  private static ByteString digest(int number) {
+    byte[] digest = new byte[32];
+    digest[0] = (byte) number;
+    digest[1] = (byte) (number >> 8);
+    return ByteString.copyFrom(digest);
   }
 }
