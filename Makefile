@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test demo bench lab load sim fuzz charts fmt clean
+.PHONY: help bootstrap build test demo bench lab load sim fuzz images charts fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -80,6 +80,9 @@ sim: build/env.mk ## simulate the core under faults; SEED=n replays one run
 
 fuzz: build/env.mk ## feed random and truncated bytes to the core's decoders
 	@.ci/rust fuzz
+
+images: build ## container images of the services in build/images, without a container engine
+	@STEP_SHOW='^  [a-z/.:0-9-]*coterie-' $(STEP) images deploy/images/build
 
 charts: build ## package the helm charts into build/charts
 	@$(STEP) charts .ci/charts
