@@ -7,10 +7,15 @@ import io.coterie.platform.payload.BitcoinAddress;
 import io.coterie.platform.payload.BitcoinPsbt;
 import io.coterie.platform.payload.EthereumAddress;
 import io.coterie.platform.payload.EthereumTransaction;
+import io.coterie.platform.payload.SolanaAddress;
+import io.coterie.platform.payload.SolanaTransaction;
+import io.coterie.platform.scheme.TaprootKey;
 import io.coterie.proto.custody.v1.BitcoinInput;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.TaprootOutput;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -39,6 +44,10 @@ public final class Demo {
 
   /** The first address of the example of BIP-84. */
   private static final String COINS_RECIPIENT = "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu";
+
+  private static final String SOLANA_KEY = "demo-solana";
+  private static final String SOLANA_RECIPIENT = "J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99";
+  private static final String TAPROOT_KEY = "demo-taproot";
 
   private static final int WARM_SIGNATURES = 30;
   private static final String KEYGEN = "bls_keygen_1";
@@ -147,7 +156,9 @@ public final class Demo {
           verdict.valid()
               && refused
               && again.getSignature().equals(signing.getSignature())
-              && ecdsa(cluster, outside);
+              && ecdsa(cluster, outside)
+              && solana(cluster, outside)
+              && taproot(cluster, outside);
       if (good && keep) {
         stay(cluster);
       }
@@ -241,6 +252,85 @@ public final class Demo {
     return recovered.valid() && recovered.value().equals(sender) && finalised.valid();
   }
 
+  /** A transfer on Solana. */
+  private boolean solana(Cluster cluster, OutsideVerifier outside) {
+    title("Creating a 2-of-3 Ed25519 key, and signing a Solana transaction");
+    WalletBackend wallet = cluster.wallet();
+    long begin = System.nanoTime();
+    Key key =
+        wallet.createKey(
+            SOLANA_KEY, Scheme.SCHEME_ED25519, cluster.threshold(), cluster.partyNames());
+    row("key", key.getName() + ", " + key.getState() + ", Ed25519");
+    row("took", "%.0f ms, by FROST".formatted(millisSince(begin)));
+    String sender = SolanaAddress.of(key.getPublicKey());
+    row("Solana", sender);
+    ByteString draft = outside.solanaDraft("0", sender, SOLANA_RECIPIENT, 1_250_000_000);
+    begin = System.nanoTime();
+    Signing transfer =
+        wallet.sign(
+            WalletBackend.signingIntent(SOLANA_KEY, Scheme.SCHEME_ED25519)
+                .setSolanaTransaction(draft));
+    double transferMs = millisSince(begin);
+    fields(transfer);
+    OutsideVerifier.Verdict verdict;
+    try {
+      verdict =
+          outside.solanaTransaction(
+              SolanaTransaction.decode(draft).signed(key.getPublicKey(), transfer.getSignature()));
+    } catch (IntentException e) {
+      throw new IllegalStateException("the draft is refused: " + e.getMessage(), e);
+    }
+    boolean good = verdict.valid() && verdict.value().equals(sender);
+    row("transaction", good ? "valid, paid by its sender, says " + verdict.by() : "NOT VALID");
+    row("took", "%.0f ms".formatted(transferMs));
+    return good;
+  }
+
+  /** A spend from a Taproot address by its key path. */
+  private boolean taproot(Cluster cluster, OutsideVerifier outside) {
+    title("Creating a 2-of-3 BIP-340 key, and spending from a Taproot address");
+    WalletBackend wallet = cluster.wallet();
+    long begin = System.nanoTime();
+    Key key =
+        wallet.createKey(
+            TAPROOT_KEY, Scheme.SCHEME_BIP340_SECP256K1, cluster.threshold(), cluster.partyNames());
+    row("key", key.getName() + ", " + key.getState() + ", BIP-340 on secp256k1");
+    row("took", "%.0f ms, by FROST".formatted(millisSince(begin)));
+    List<Integer> path = List.of(BITCOIN_PATH);
+    ByteString outputKey =
+        TaprootKey.output(
+            TaprootKey.xOnly(ExtendedPublicKey.parse(key.getXpub()).derive(path).publicKey()),
+            ByteString.EMPTY);
+    row("Bitcoin m/1/0", BitcoinAddress.taproot(outputKey, BitcoinAddress.Network.MAINNET));
+    ByteString unsigned =
+        outside.taprootDraft(
+            key.getXpub(), path, ByteString.EMPTY, 1, 60_000, COINS_RECIPIENT, 500);
+    begin = System.nanoTime();
+    Signing spent;
+    OutsideVerifier.Verdict finalised;
+    try {
+      ByteString psbt = BitcoinPsbt.canonical(unsigned);
+      spent =
+          wallet.sign(
+              WalletBackend.signingIntent(TAPROOT_KEY, Scheme.SCHEME_BIP340_SECP256K1)
+                  .addAllDerivationPath(path)
+                  .setTaproot(TaprootOutput.getDefaultInstance())
+                  .setBitcoinInput(BitcoinInput.newBuilder().setPsbt(psbt)));
+      finalised =
+          outside.bitcoinPsbt(
+              BitcoinPsbt.decode(psbt).signedTaproot(0, outputKey, spent.getSignature()).encoded());
+    } catch (IntentException e) {
+      throw new IllegalStateException("bitcoinjs-lib's draft is refused: " + e.getMessage(), e);
+    }
+    double spentMs = millisSince(begin);
+    fields(spent);
+    row(
+        "final",
+        finalised.valid() ? finalised.value() + ", made by " + finalised.by() : "NOT VALID");
+    row("took", "%.0f ms".formatted(spentMs));
+    return finalised.valid();
+  }
+
   private static ByteString signedTransaction(ByteString draft, Signing signing) {
     try {
       return EthereumTransaction.decode(draft)
@@ -284,6 +374,9 @@ public final class Demo {
             + ECDSA_KEY
             + " --path m/0/0 --ethereum-message 'hello' "
             + profile);
+    out.println("    bin/coterie key show " + SOLANA_KEY + " --address solana " + profile);
+    out.println(
+        "    bin/coterie key show " + TAPROOT_KEY + " --address bitcoin --path m/1/0 " + profile);
     out.println();
     CountDownLatch interrupted = new CountDownLatch(1);
     Thread main = Thread.currentThread();

@@ -19,11 +19,15 @@ import java.util.stream.Collectors;
 
 /**
  * Verification by implementations that are not ours and share no code with it: {@code
- * verifier/verify.mjs}, on node with @noble/curves, ethers and bitcoinjs-lib.
+ * verifier/verify.mjs}, on node with @noble/curves, ethers, bitcoinjs-lib and Solana's own
+ * libraries.
  */
 public final class OutsideVerifier implements AutoCloseable {
   private static final Pattern ANSWER =
       Pattern.compile("\\{\"valid\":(true|false),\"by\":\"([^\"]+)\",\"value\":\"([^\"]*)\"}");
+
+  /** Of no block: nothing is sent to a chain. */
+  private static final String BLOCKHASH = "EETubP5AKHgjPAhzPAFcb8BAY1hMH639CWCFTqi3hq1k";
 
   private final Process process;
   private final Writer questions;
@@ -110,8 +114,7 @@ public final class OutsideVerifier implements AutoCloseable {
 
   /** Computes the Ethereum address of a descendant of an extended public key. */
   public Verdict ethereumAddress(String xpub, List<Integer> path) {
-    String steps = path.stream().map(Object::toString).collect(Collectors.joining("/"));
-    return ask("ethereum-address", Map.of("xpub", xpub, "path", steps), "");
+    return ask("ethereum-address", Map.of("xpub", xpub, "path", steps(path)), "");
   }
 
   /** Recovers the sender of a raw Ethereum transaction. */
@@ -177,6 +180,66 @@ public final class OutsideVerifier implements AutoCloseable {
             "amount", Long.toString(amount),
             "to", to,
             "fee", Long.toString(fee)));
+  }
+
+  /** Verifies every signature of a Solana transaction; tells who pays for it. */
+  public Verdict solanaTransaction(ByteString transaction) {
+    return ask("solana-transaction", Map.of("transaction", hex(transaction)), "");
+  }
+
+  /**
+   * Has a wallet's library write the message of a transfer on Solana.
+   *
+   * @param version {@code legacy} or {@code 0}
+   * @param from address of who pays and signs
+   * @param to address
+   */
+  public ByteString solanaDraft(String version, String from, String to, long lamports) {
+    return draft(
+        "solana-draft",
+        Map.of(
+            "version", version,
+            "from", from,
+            "to", to,
+            "lamports", Long.toString(lamports),
+            "blockhash", BLOCKHASH));
+  }
+
+  /** Computes the Taproot address, without scripts, of a descendant of an extended public key. */
+  public Verdict taprootAddress(String xpub, List<Integer> path) {
+    return ask("taproot-address", Map.of("xpub", xpub, "path", steps(path)), "");
+  }
+
+  /**
+   * Has a wallet's library write a PSBT that spends Taproot outputs by key path.
+   *
+   * @param script the only one of the output's script tree; empty for none
+   * @param inputs how many outputs it spends
+   * @param amount of each, in satoshi
+   * @param to an address of the main net, which gets all but the fee
+   */
+  public ByteString taprootDraft(
+      String xpub,
+      List<Integer> path,
+      ByteString script,
+      int inputs,
+      long amount,
+      String to,
+      long fee) {
+    return draft(
+        "taproot-draft",
+        Map.of(
+            "xpub", xpub,
+            "path", steps(path),
+            "script", hex(script),
+            "inputs", Integer.toString(inputs),
+            "amount", Long.toString(amount),
+            "to", to,
+            "fee", Long.toString(fee)));
+  }
+
+  private static String steps(List<Integer> path) {
+    return path.stream().map(Object::toString).collect(Collectors.joining("/"));
   }
 
   private ByteString draft(String task, Map<String, String> question) {

@@ -238,7 +238,7 @@ final class Settings {
       if (requester.digests()) {
         text.append(
             "        payloads: [message, digest, ethereum-transaction, ethereum-message,"
-                + " ethereum-typed-data, bitcoin-input]\n");
+                + " ethereum-typed-data, bitcoin-input, solana-transaction]\n");
       }
     }
     text.append(

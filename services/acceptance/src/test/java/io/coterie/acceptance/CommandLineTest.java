@@ -23,6 +23,8 @@ import picocli.CommandLine;
 /** {@code coterie} against a real installation. */
 @ExtendWith(SharedCluster.class)
 class CommandLineTest {
+  private static final String SOMEONE_ON_SOLANA = "J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99";
+
   @TempDir Path folder;
 
   private record Run(int exitCode, String out, String err) {
@@ -170,6 +172,125 @@ class CommandLineTest {
         coterie(shared, "sign", "by-hand-ecdsa", "--digest", "ab".repeat(32), "--output", "json");
     assertThat(digest.exitCode()).as(digest.err()).isZero();
     assertThat(digest.out()).contains("\"derSignature\"", "\"kind\": \"digest\"");
+  }
+
+  private static Run create(Running shared, String key, String scheme) {
+    Run created =
+        coterie(
+            shared,
+            "key",
+            "create",
+            key,
+            "--scheme",
+            scheme,
+            "--threshold",
+            "2",
+            "--parties",
+            "party-1,party-2,party-3");
+    assertThat(created.exitCode()).as(created.err()).isZero();
+    return created;
+  }
+
+  private Path base64(String name, ByteString content) throws Exception {
+    return Files.writeString(
+        folder.resolve(name), Base64.getEncoder().encodeToString(content.toByteArray()));
+  }
+
+  private static ByteString result(Run run) {
+    assertThat(run.exitCode()).as(run.err()).isZero();
+    return ByteString.copyFrom(Base64.getDecoder().decode(run.value("result")));
+  }
+
+  @Test
+  void aSolanaTransferIsSignedAndNothingElseIsTakenForOne(Running shared) throws Exception {
+    String key = "by-hand-solana";
+    assertThat(create(shared, key, "ed25519").value("scheme")).isEqualTo("ed25519");
+    String sender = coterie(shared, "key", "show", key, "--address", "solana").out().strip();
+    for (String version : List.of("legacy", "0")) {
+      ByteString draft = shared.outside().solanaDraft(version, sender, SOMEONE_ON_SOLANA, 5_000);
+      Path transaction = base64("solana-" + version, draft);
+      Run sent = coterie(shared, "sign", key, "--solana-transaction", "" + transaction);
+      OutsideVerifier.Verdict verdict = shared.outside().solanaTransaction(result(sent));
+      assertThat(verdict.valid()).as("%s", verdict).isTrue();
+      assertThat(verdict.value()).isEqualTo(sender);
+      assertThat(sent.out())
+          .contains("instruction 0: system program: transfer", "0 lamports: 5000")
+          .contains("0 to: " + SOMEONE_ON_SOLANA);
+      String[] verify = {
+        "verify",
+        key,
+        "--solana-transaction",
+        "" + transaction,
+        "--signature",
+        sent.value("signature")
+      };
+      assertThat(coterie(shared, verify).exitCode()).isZero();
+    }
+
+    ByteString others = shared.outside().solanaDraft("0", SOMEONE_ON_SOLANA, sender, 5_000);
+    Run stranger =
+        coterie(shared, "sign", key, "--solana-transaction", "" + base64("others", others));
+    assertThat(stranger.exitCode()).isEqualTo(3);
+    assertThat(stranger.err()).contains("SOLANA_SIGNER_MISSING");
+
+    Run text = coterie(shared, "sign", key, "-m", "hello", "--scheme", "ed25519");
+    assertThat(text.exitCode()).as(text.err()).isZero();
+    String[] verify = {
+      "verify", key, "-m", "hello", "--scheme", "ed25519", "--signature", text.value("signature")
+    };
+    assertThat(coterie(shared, verify).exitCode()).isZero();
+    verify[3] = "hallo";
+    assertThat(coterie(shared, verify).exitCode()).isEqualTo(1);
+
+    for (String chain : List.of("bitcoin", "ethereum")) {
+      Run none = coterie(shared, "key", "show", key, "--address", chain);
+      assertThat(none.exitCode()).isEqualTo(5);
+      assertThat(none.err()).hasLineCount(1).contains("has no " + chain + " addresses");
+    }
+  }
+
+  @Test
+  void aTaprootAddressIsSpentFrom(Running shared) throws Exception {
+    String key = "by-hand-taproot";
+    String xpub = create(shared, key, "bip340").value("xpub");
+    String[] show = {"key", "show", key, "--address", "bitcoin", "--path", "m/86/1"};
+    String address = coterie(shared, show).out().strip();
+    assertThat(address)
+        .startsWith("bc1p")
+        .isEqualTo(shared.outside().taprootAddress(xpub, List.of(86, 1)).value());
+
+    // Without scripts, and with one that could spend too
+    for (ByteString script : List.of(ByteString.EMPTY, ByteString.fromHex("51"))) {
+      ByteString psbt =
+          shared.outside().taprootDraft(xpub, List.of(86, 1), script, 2, 40_000, address, 700);
+      for (String input : List.of("0", "1")) {
+        Run spent =
+            coterie(
+                shared,
+                "sign",
+                key,
+                "--path",
+                "m/86/1",
+                "--psbt",
+                "" + base64("taproot-" + script.size() + "-" + input, psbt),
+                "--input",
+                input);
+        psbt = result(spent);
+        assertThat(spent.out()).contains("fee: 700", "79300 to " + address);
+      }
+      OutsideVerifier.Verdict finalised = shared.outside().bitcoinPsbt(psbt);
+      assertThat(finalised.valid()).as("%s", finalised).isTrue();
+      assertThat(finalised.value()).startsWith("02000000000102");
+    }
+
+    ByteString draft =
+        shared
+            .outside()
+            .taprootDraft(xpub, List.of(86, 1), ByteString.EMPTY, 1, 40_000, address, 700);
+    Run stranger =
+        coterie(shared, "sign", key, "--path", "m/86/2", "--psbt", "" + base64("stranger", draft));
+    assertThat(stranger.exitCode()).isEqualTo(3);
+    assertThat(stranger.err()).contains("PSBT_UTXO_NOT_OF_KEY");
   }
 
   private static String address(Running shared, String chain, String path) {

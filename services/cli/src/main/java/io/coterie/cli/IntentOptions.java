@@ -67,11 +67,15 @@ final class IntentOptions {
     return key.startsWith("keys/") ? key : "keys/" + key;
   }
 
-  /** {@code ecdsa-secp256k1}, in either spelling of the dash. */
+  /** {@code ecdsa-secp256k1}, in either spelling of the dash, or without its curve. */
   static Scheme parseScheme(String scheme) {
-    String name = "SCHEME_" + scheme.toUpperCase(Locale.ROOT).replace('-', '_');
+    String name = scheme.toLowerCase(Locale.ROOT).replace('_', '-');
     return schemes()
-        .filter(known -> known.name().equals(name))
+        .filter(
+            known -> {
+              String whole = Output.scheme(known.name());
+              return name.equals(whole) || name.equals(whole.replaceFirst("-.*", ""));
+            })
         .findFirst()
         .orElseThrow(
             () ->

@@ -4,8 +4,12 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.BitcoinAddress;
 import io.coterie.platform.payload.EthereumAddress;
+import io.coterie.platform.payload.SolanaAddress;
+import io.coterie.platform.scheme.SchemeKeys;
+import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.GetKeyRequest;
@@ -23,6 +27,8 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import java.io.PrintWriter;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -92,7 +98,8 @@ final class KeysCommand {
   /** Chains whose addresses are known. */
   enum Chain {
     ETHEREUM,
-    BITCOIN
+    BITCOIN,
+    SOLANA
   }
 
   @Command(
@@ -107,7 +114,9 @@ final class KeysCommand {
       @Option(
               names = "--address",
               paramLabel = "CHAIN",
-              description = "Show only the address: ethereum, or bitcoin (P2WPKH).")
+              description =
+                  "Show only the address: ethereum, bitcoin (ECDSA: P2WPKH; BIP-340: Taproot without"
+                      + " scripts, BIP-86), or solana.")
           @Nullable Chain chain,
       @Option(
               names = "--path",
@@ -129,31 +138,66 @@ final class KeysCommand {
       output.key(out(), found);
       return 0;
     }
-    ByteString publicKey = child(found, numbers);
+    KeyTarget target = KeyTarget.at(numbers);
     out()
         .println(
-            switch (chain) {
-              case ETHEREUM -> EthereumAddress.of(publicKey);
-              case BITCOIN -> BitcoinAddress.of(publicKey, network);
-              case null -> HexFormat.of().formatHex(publicKey.toByteArray());
-            });
+            chain == null
+                ? HexFormat.of().formatHex(signer(found, target).toByteArray())
+                : address(found, target, chain, network));
     return 0;
   }
 
-  /** The public key at a path; the key's own for an empty one. */
-  static ByteString child(Key key, List<Integer> path) {
-    if (key.getScheme() == Scheme.SCHEME_BLS12381 && path.isEmpty()) {
-      return key.getPublicKey();
-    }
-    if (key.getXpub().isEmpty()) {
+  private static String address(
+      Key key, KeyTarget target, Chain chain, BitcoinAddress.Network network) {
+    boolean schnorr = key.getScheme() == Scheme.SCHEME_BIP340_SECP256K1;
+    boolean known =
+        switch (chain) {
+          case ETHEREUM -> key.getScheme() == Scheme.SCHEME_ECDSA_SECP256K1;
+          case BITCOIN -> schnorr || key.getScheme() == Scheme.SCHEME_ECDSA_SECP256K1;
+          case SOLANA -> key.getScheme() == Scheme.SCHEME_ED25519;
+        };
+    if (!known) {
       throw CliException.local(
           key.getName()
-              + " has no children and no addresses: its scheme is "
-              + Output.scheme(key.getScheme().name())
-              + ", its state "
-              + key.getState());
+              + " has no "
+              + chain.name().toLowerCase(Locale.ROOT)
+              + " addresses: its scheme is "
+              + Output.scheme(key.getScheme().name()));
     }
-    return ExtendedPublicKey.parse(key.getXpub()).derive(path).publicKey();
+    return switch (chain) {
+      case ETHEREUM -> EthereumAddress.of(signer(key, target));
+      case SOLANA -> SolanaAddress.of(signer(key, target));
+      case BITCOIN ->
+          schnorr
+              ? BitcoinAddress.taproot(
+                  signer(key, new KeyTarget(target.path(), Optional.of(ByteString.EMPTY))), network)
+              : BitcoinAddress.of(signer(key, target), network);
+    };
+  }
+
+  /**
+   * The public key that signatures for a target verify under.
+   *
+   * @throws CliException if keys of its scheme have no such target, or it is not made yet
+   */
+  static ByteString signer(Key key, KeyTarget target) {
+    KeyPublic.Builder publicKey = KeyPublic.newBuilder().setPublicKey(key.getPublicKey());
+    if (!key.getXpub().isEmpty()) {
+      ExtendedPublicKey root = ExtendedPublicKey.parse(key.getXpub());
+      publicKey.setPublicKey(root.publicKey()).setChainCode(root.chainCode());
+    }
+    if (publicKey.getPublicKey().isEmpty()) {
+      throw CliException.local(
+          key.getName() + " has no public key: its state is " + key.getState());
+    }
+    try {
+      return SchemeKeys.of(key.getScheme()).verifyingKey(publicKey.build(), target);
+    } catch (IllegalArgumentException e) {
+      throw CliException.local(
+          key.getName()
+              + " has no such child: its scheme is "
+              + Output.scheme(key.getScheme().name()));
+    }
   }
 
   @Command(

@@ -2,11 +2,11 @@ package io.coterie.cli;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentException;
-import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.payload.BitcoinPsbt;
 import io.coterie.proto.custody.v1.BitcoinInput;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TaprootOutput;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -27,6 +27,7 @@ final class PayloadOptions {
   private static final int MAX_FILE = 256 * 1024;
 
   private static final Pattern HEX = Pattern.compile("(0x)?[0-9a-fA-F\\s]+");
+  private static final Pattern BASE64 = Pattern.compile("[0-9a-zA-Z+/\\s]+=?\\s*=?");
 
   @ArgGroup @Nullable Kind given;
 
@@ -39,30 +40,45 @@ final class PayloadOptions {
 
   @Option(
       names = "--scheme",
-      description = "Signature scheme; by default the one that signs this kind of payload.")
+      description =
+          "Signature scheme; by default the one that signs this kind of payload,"
+              + " for messages bls12381, for digests ecdsa-secp256k1.")
   @Nullable String scheme;
+
+  @Option(
+      names = "--taproot",
+      arity = "0..1",
+      fallbackValue = "",
+      paramLabel = "ROOT",
+      description =
+          "BIP-340: the Taproot output key signs; with the root of its script tree, as hex,"
+              + " if it has one. With --psbt by itself.")
+  @Nullable String taproot;
 
   /** Exactly one form. */
   static final class Kind {
     @Option(
         names = {"-m", "--message"},
         paramLabel = "TEXT",
-        description = "BLS: the message, as UTF-8.")
+        description = "BLS, Ed25519: the message, as UTF-8.")
     @Nullable String text;
 
-    @Option(names = "--message-hex", paramLabel = "HEX", description = "BLS: the message, as hex.")
+    @Option(
+        names = "--message-hex",
+        paramLabel = "HEX",
+        description = "BLS, Ed25519: the message, as hex.")
     @Nullable String hex;
 
     @Option(
         names = {"-f", "--message-file"},
         paramLabel = "FILE",
-        description = "BLS: the message, at most 64 KiB.")
+        description = "BLS, Ed25519: the message, at most 64 KiB.")
     @Nullable Path file;
 
     @Option(
         names = "--digest",
         paramLabel = "HEX",
-        description = "ECDSA: 32 bytes; the signers must allow it to this requester.")
+        description = "ECDSA, BIP-340: 32 bytes; the signers must allow it to this requester.")
     @Nullable String digest;
 
     @Option(
@@ -83,6 +99,12 @@ final class PayloadOptions {
         description = "ECDSA: the JSON of eth_signTypedData_v4 (EIP-712).")
     @Nullable Path typedData;
 
+    @Option(
+        names = "--solana-transaction",
+        paramLabel = "FILE",
+        description = "Ed25519: a transaction's message, as base64, as hex or in binary.")
+    @Nullable Path solanaTransaction;
+
     @ArgGroup(exclusive = false)
     @Nullable PsbtInput psbt;
   }
@@ -93,7 +115,8 @@ final class PayloadOptions {
         names = "--psbt",
         required = true,
         paramLabel = "FILE",
-        description = "ECDSA: a Bitcoin PSBT, as base64 or in binary.")
+        description =
+            "ECDSA, and BIP-340 if the input spends Taproot: a Bitcoin PSBT, as base64 or in binary.")
     Path file = Path.of("");
 
     @Option(
@@ -138,19 +161,46 @@ final class PayloadOptions {
       intent.setEthereumMessage(ByteString.copyFromUtf8(kind.ethereumMessage));
     } else if (kind.typedData != null) {
       intent.setEthereumTypedData(utf8(kind.typedData));
+    } else if (kind.solanaTransaction != null) {
+      intent.setScheme(Scheme.SCHEME_ED25519).setSolanaTransaction(solana(kind.solanaTransaction));
     } else if (kind.psbt != null) {
-      intent.setBitcoinInput(
-          BitcoinInput.newBuilder().setPsbt(psbt(kind.psbt.file)).setInput(kind.psbt.input));
+      bitcoin(intent, kind.psbt);
     }
-    return intent.setScheme(scheme(intent)).addAllDerivationPath(derivationPath());
+    if (taproot != null) {
+      intent.setTaproot(TaprootOutput.newBuilder().setMerkleRoot(hex("--taproot", taproot)));
+    }
+    if (scheme != null) {
+      intent.setScheme(IntentOptions.parseScheme(scheme));
+    } else if (intent.getScheme() == Scheme.SCHEME_UNSPECIFIED) {
+      intent.setScheme(
+          kind.text != null || kind.hex != null || kind.file != null
+              ? Scheme.SCHEME_BLS12381
+              : Scheme.SCHEME_ECDSA_SECP256K1);
+    }
+    return intent.addAllDerivationPath(derivationPath());
   }
 
-  private Scheme scheme(SigningIntent.Builder intent) {
-    return scheme != null
-        ? IntentOptions.parseScheme(scheme)
-        : PayloadKind.of(intent.buildPartial()).filter(PayloadKind.MESSAGE::equals).isPresent()
-            ? Scheme.SCHEME_BLS12381
-            : Scheme.SCHEME_ECDSA_SECP256K1;
+  /** With the scheme that its input asks for, and the tweak that it names. */
+  private static void bitcoin(SigningIntent.Builder intent, PsbtInput given) {
+    ByteString canonical = psbt(given.file);
+    intent.setBitcoinInput(BitcoinInput.newBuilder().setPsbt(canonical).setInput(given.input));
+    try {
+      BitcoinPsbt psbt = BitcoinPsbt.decode(canonical);
+      if (psbt.isTaproot(given.input)) {
+        intent
+            .setScheme(Scheme.SCHEME_BIP340_SECP256K1)
+            .setTaproot(
+                TaprootOutput.newBuilder().setMerkleRoot(psbt.taprootMerkleRoot(given.input)));
+      }
+    } catch (IntentException e) {
+      throw CliException.local(given.file + ": " + e.problem().text());
+    }
+  }
+
+  private static ByteString solana(Path file) {
+    ByteString content = hexOrBinary(read(file));
+    String text = content.toString(StandardCharsets.ISO_8859_1).strip();
+    return BASE64.matcher(text).matches() ? base64(file, text) : content;
   }
 
   private static ByteString hex(String what, String hex) {
@@ -184,17 +234,19 @@ final class PayloadOptions {
     return content.toStringUtf8();
   }
 
+  private static ByteString base64(Path file, String text) {
+    try {
+      return ByteString.copyFrom(Base64.getMimeDecoder().decode(text));
+    } catch (IllegalArgumentException e) {
+      throw CliException.local(file + " is neither in binary nor base64");
+    }
+  }
+
   /** In the order of entries that the signers ask for. */
   private static ByteString psbt(Path file) {
     ByteString content = read(file);
     if (!content.startsWith(ByteString.copyFromUtf8("psbt"))) {
-      try {
-        content =
-            ByteString.copyFrom(
-                Base64.getMimeDecoder().decode(content.toString(StandardCharsets.ISO_8859_1)));
-      } catch (IllegalArgumentException e) {
-        throw CliException.local(file + " is neither a PSBT nor base64 of one");
-      }
+      content = base64(file, content.toString(StandardCharsets.ISO_8859_1));
     }
     try {
       return BitcoinPsbt.canonical(content);

@@ -3,10 +3,12 @@ package io.coterie.cli;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.payload.BitcoinPsbt;
 import io.coterie.platform.payload.EthereumTransaction;
 import io.coterie.platform.payload.Payloads;
+import io.coterie.platform.payload.SolanaTransaction;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -35,10 +37,32 @@ final class SignedPayload {
     if (kind == PayloadKind.DIGEST && intent.getDigest().size() != IntentVerifier.DIGEST_BYTES) {
       throw CliException.local("the digest is not " + IntentVerifier.DIGEST_BYTES + " bytes");
     }
-    // An input of a PSBT is looked at when the key is known.
-    if (kind != PayloadKind.BITCOIN_INPUT) {
-      toSign(intent, ByteString.EMPTY);
+    if (intent.hasTaproot() && intent.getScheme() != Scheme.SCHEME_BIP340_SECP256K1) {
+      throw CliException.local("only keys of scheme bip340-secp256k1 have Taproot output keys");
     }
+    if (intent.getScheme() == Scheme.SCHEME_ED25519 && intent.getDerivationPathCount() > 0) {
+      throw CliException.local("keys of scheme ed25519 have no children");
+    }
+    if (!KeyTarget.of(intent).isWellFormed()) {
+      throw CliException.local("the root of a script tree is 32 bytes");
+    }
+    switch (kind) {
+      // Looked at when the key is known.
+      case BITCOIN_INPUT -> {}
+      case SOLANA_TRANSACTION -> {
+        try {
+          SolanaTransaction.decode(intent.getSolanaTransaction());
+        } catch (IntentException e) {
+          throw refused(e);
+        }
+      }
+      case MESSAGE, DIGEST, ETHEREUM_TRANSACTION, ETHEREUM_MESSAGE, ETHEREUM_TYPED_DATA ->
+          toSign(intent, ByteString.EMPTY);
+    }
+  }
+
+  private static CliException refused(IntentException e) {
+    return CliException.local("the payload is refused: " + e.problem().text());
   }
 
   /**
@@ -51,26 +75,33 @@ final class SignedPayload {
     try {
       return Payloads.decode(intent, publicKey).toSign();
     } catch (IntentException e) {
-      throw CliException.local("the payload is refused: " + e.problem().text());
+      throw refused(e);
     }
   }
 
   /** Verifies a signature of a payload; false for anything that is none. */
   static boolean verify(SigningIntent intent, ByteString publicKey, ByteString signature) {
     ByteString toSign = toSign(intent, publicKey);
-    return intent.getScheme() == Scheme.SCHEME_BLS12381
-        ? BlsVerifier.verify(publicKey.toByteArray(), toSign.toByteArray(), signature.toByteArray())
-        : EcdsaVerifier.verify(publicKey, toSign, signature);
+    return switch (intent.getScheme()) {
+      case SCHEME_BLS12381 ->
+          BlsVerifier.verify(
+              publicKey.toByteArray(), toSign.toByteArray(), signature.toByteArray());
+      case SCHEME_ECDSA_SECP256K1 -> EcdsaVerifier.verify(publicKey, toSign, signature);
+      case SCHEME_ED25519 -> SchnorrVerifier.ed25519(publicKey, toSign, signature);
+      case SCHEME_BIP340_SECP256K1 -> SchnorrVerifier.bip340(publicKey, toSign, signature);
+      case SCHEME_UNSPECIFIED, UNRECOGNIZED -> false;
+    };
   }
 
   /**
    * The payload with its signature in it, as the chain's other tools take it: a raw Ethereum
-   * transaction in hexadecimal, or a PSBT in base64. Empty for other kinds.
+   * transaction in hexadecimal, a PSBT or a Solana transaction in base64. Empty for other kinds.
    *
    * @throws CliException if the signature is not one of the payload
    */
   static Optional<String> signed(SigningIntent intent, Signing signing) {
-    if (intent.getScheme() == Scheme.SCHEME_ECDSA_SECP256K1
+    // With BLS the API does not say under which key.
+    if (intent.getScheme() != Scheme.SCHEME_BLS12381
         && !verify(intent, signing.getPublicKey(), signing.getSignature())) {
       throw new CliException(
           Coterie.REFUSED, "the installation's signature does not verify: do not use it");
@@ -85,22 +116,30 @@ final class SignedPayload {
                             EthereumTransaction.decode(intent.getEthereumTransaction())
                                 .signed(signing.getSignature(), signing.getRecoveryId())
                                 .toByteArray()));
-        case BITCOIN_INPUT ->
+        case BITCOIN_INPUT -> Optional.of(base64(signedInput(intent, signing).encoded()));
+        case SOLANA_TRANSACTION ->
             Optional.of(
-                Base64.getEncoder()
-                    .encodeToString(
-                        BitcoinPsbt.decode(intent.getBitcoinInput().getPsbt())
-                            .signed(
-                                intent.getBitcoinInput().getInput(),
-                                signing.getPublicKey(),
-                                signing.getDerSignature())
-                            .encoded()
-                            .toByteArray()));
+                base64(
+                    SolanaTransaction.decode(intent.getSolanaTransaction())
+                        .signed(signing.getPublicKey(), signing.getSignature())));
         default -> Optional.empty();
       };
     } catch (IntentException | IllegalArgumentException e) {
       throw new CliException(
           Coterie.BUG, "the signature cannot be put into the payload: " + e.getMessage());
     }
+  }
+
+  private static BitcoinPsbt signedInput(SigningIntent intent, Signing signing)
+      throws IntentException {
+    BitcoinPsbt psbt = BitcoinPsbt.decode(intent.getBitcoinInput().getPsbt());
+    int input = intent.getBitcoinInput().getInput();
+    return intent.getScheme() == Scheme.SCHEME_BIP340_SECP256K1
+        ? psbt.signedTaproot(input, signing.getPublicKey(), signing.getSignature())
+        : psbt.signed(input, signing.getPublicKey(), signing.getDerSignature());
+  }
+
+  private static String base64(ByteString bytes) {
+    return Base64.getEncoder().encodeToString(bytes.toByteArray());
   }
 }

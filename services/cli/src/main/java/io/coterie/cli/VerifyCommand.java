@@ -1,6 +1,7 @@
 package io.coterie.cli;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -32,7 +33,9 @@ final class VerifyCommand implements Callable<Integer> {
     @Option(
         names = "--public-key",
         paramLabel = "HEX",
-        description = "The public key: 48 bytes (BLS) or 33 (ECDSA, the child's own).")
+        description =
+            "The public key: 48 bytes (BLS), 33 (ECDSA, the child's own) or 32 (Ed25519; BIP-340, the"
+                + " child's own or its Taproot output key).")
     @Nullable String publicKey;
   }
 
@@ -42,7 +45,7 @@ final class VerifyCommand implements Callable<Integer> {
       names = "--signature",
       required = true,
       paramLabel = "HEX",
-      description = "96 bytes (BLS), or r and s in 64 bytes (ECDSA).")
+      description = "96 bytes (BLS), or 64 (the others; ECDSA: r and s).")
   String signature = "";
 
   @Override
@@ -55,9 +58,9 @@ final class VerifyCommand implements Callable<Integer> {
     } else {
       try (Profile.Connection connection = profile.connect()) {
         publicKey =
-            KeysCommand.child(
+            KeysCommand.signer(
                 KeysCommand.get(profile, connection, who.key == null ? "" : who.key),
-                payload.derivationPath());
+                KeyTarget.of(intent));
       }
     }
     boolean valid =

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -181,7 +182,12 @@ class EcdsaTest {
         "--scheme",
         "ecdsa-secp256k1");
     assertRefused(
-        Coterie.LOCAL, "there are: bls12381, ecdsa-secp256k1", "-m", "hello", "--scheme", "rsa");
+        Coterie.LOCAL,
+        "there are: bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1",
+        "-m",
+        "hello",
+        "--scheme",
+        "rsa");
     assertRefused(usage, "mutually exclusive", "-m", "hello", "--digest", "ab".repeat(32));
     assertRefused(usage, "--psbt", "--input", "1");
     assertRefused(usage, "Give what to sign", "--path", "m/0");
@@ -309,7 +315,7 @@ class EcdsaTest {
             .setXpub(
                 "xpub661MyMwAqRbcFW31YEwpkMuc5THy2PSt5bDMsktWQcFF8syAmRUapSCGu8ED9W6oDMSgv6Zz8idoc4a6mr8BDzTJY47LJhkJ8UB7WEGuduB")
             .build();
-    assertThat(KeysCommand.child(key, List.of(0)))
+    assertThat(KeysCommand.signer(key, KeyTarget.at(List.of(0))))
         .isEqualTo(
             ByteString.fromHex(
                 "02fc9e5af0ac8d9b3cecfe2a888e2117ba3d089d8585886c9c826b6b22a98d12ea"));
@@ -318,9 +324,9 @@ class EcdsaTest {
             .setScheme(Scheme.SCHEME_BLS12381)
             .setPublicKey(ByteString.fromHex("ab"))
             .build();
-    assertThat(KeysCommand.child(bls, List.of())).isEqualTo(ByteString.fromHex("ab"));
-    assertThatThrownBy(() -> KeysCommand.child(bls, List.of(0)))
+    assertThat(KeysCommand.signer(bls, KeyTarget.SELF)).isEqualTo(ByteString.fromHex("ab"));
+    assertThatThrownBy(() -> KeysCommand.signer(bls, KeyTarget.at(List.of(0))))
         .isInstanceOf(CliException.class)
-        .hasMessageContaining("no children");
+        .hasMessageContaining("no such child");
   }
 }

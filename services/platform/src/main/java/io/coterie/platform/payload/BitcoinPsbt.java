@@ -45,6 +45,10 @@ public final class BitcoinPsbt {
   /** Type of the entry with the root of the script tree (BIP-371). */
   private static final byte TAP_MERKLE_ROOT = 0x18;
 
+  /** How the script of a Taproot output begins; its key follows. */
+  private static final ByteString TAPROOT_SCRIPT =
+      ByteString.copyFrom(new byte[] {0x51, TaprootKey.X_ONLY_BYTES});
+
   private static final byte[] MAGIC = {0x70, 0x73, 0x62, 0x74, (byte) 0xff};
 
   private final Psbt psbt;
@@ -233,6 +237,18 @@ public final class BitcoinPsbt {
     return taprootMerkleRoot(psbt.inputs.get(index));
   }
 
+  /**
+   * Whether what an input spends pays by Taproot, as far as the PSBT says.
+   *
+   * @throws IntentException if there is no such input
+   */
+  public boolean isTaproot(int index) throws IntentException {
+    require(index >= 0 && index < psbt.inputs.size(), IntentProblem.PSBT_INPUT_UNKNOWN);
+    TxOut spent = psbt.inputs.get(index).getWitnessUtxo();
+    return spent != null
+        && isTaprootScript(ByteString.copyFrom(spent.publicKeyScript.toByteArray()));
+  }
+
   private static ByteString taprootMerkleRoot(Input input) throws IntentException {
     for (DataEntry entry : input.getUnknown()) {
       if (entry.key.size() > 0 && entry.key.get(0) == TAP_MERKLE_ROOT) {
@@ -262,9 +278,12 @@ public final class BitcoinPsbt {
 
   /** OP_1 and a push of the key (BIP-341). */
   private static byte[] taprootScript(ByteString outputKey) {
-    return ByteString.copyFrom(new byte[] {0x51, TaprootKey.X_ONLY_BYTES})
-        .concat(outputKey)
-        .toByteArray();
+    return TAPROOT_SCRIPT.concat(outputKey).toByteArray();
+  }
+
+  private static boolean isTaprootScript(ByteString script) {
+    return script.startsWith(TAPROOT_SCRIPT)
+        && script.size() == TAPROOT_SCRIPT.size() + TaprootKey.X_ONLY_BYTES;
   }
 
   private Input unsigned(int index) throws IntentException {

@@ -165,7 +165,8 @@ public record SignerProperties(
             "ethereum-transaction",
             "ethereum-message",
             "ethereum-typed-data",
-            "bitcoin-input"
+            "bitcoin-input",
+            "solana-transaction"
           })
           List<String> payloads,
       @DefaultValue("m") List<String> derivationPrefixes,
