@@ -7,6 +7,7 @@ import com.google.common.util.concurrent.Futures;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
@@ -135,7 +136,7 @@ final class LoadCommand implements Callable<Integer> {
     try (Profile.Connection connection = profile.connect();
         ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor()) {
       Key found = KeysCommand.get(profile, connection, key);
-      ByteString publicKey = KeysCommand.child(found, List.of());
+      ByteString publicKey = KeysCommand.signer(found, KeyTarget.SELF);
       var stub = SigningServiceGrpc.newFutureStub(connection.channel());
       long began = System.nanoTime();
       for (int i = 0; i < requests; i++) {
