@@ -93,10 +93,13 @@ fn signs<S: Tested>(public: &KeyPublic<S>, shares: &Shares<S>, signers: &[u32]) 
     }
 }
 
+/// The shares of before, who deals and receives, and quorums of the receivers that sign.
+type Case<'a, S> = (&'a Shares<S>, Change<'a>, &'a [&'a [u32]]);
+
 fn the_key_stays_and_the_parties_change<S: Tested>() {
     let of_three = keygen::<S>(&[1, 2, 3], 2, 1);
     let of_five = keygen::<S>(&[1, 3, 4, 7, 9], 3, 2);
-    let cases: [(&Shares<S>, Change<'_>, &[&[u32]]); 6] = [
+    let cases: [Case<'_, S>; 6] = [
         // Party 2 lost its share and gets one from the others.
         (
             &of_three,
