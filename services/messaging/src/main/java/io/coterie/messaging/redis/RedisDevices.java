@@ -89,6 +89,9 @@ public final class RedisDevices implements Presence, OnlineQueue {
     /** Of the claim; 0 until it has been made. */
     private long number;
 
+    /** Whether the first claim is under way. */
+    private boolean claiming;
+
     /** The highest claim heard of another connection. */
     private long newestOther;
 
@@ -103,10 +106,21 @@ public final class RedisDevices implements Presence, OnlineQueue {
       return number;
     }
 
-    synchronized void gather() {
+    /**
+     * Whether to claim now, or to confirm the claim. Two connections of a device to this replica
+     * subscribe twice, and both answers find the newer one: claiming twice, it would get two
+     * numbers, and take the device away from another replica with the second while it keeps the
+     * first, so that nobody had it.
+     */
+    synchronized boolean beginClaim() {
+      if (claiming) {
+        return false;
+      }
+      claiming = number == 0;
       if (early == null) {
         early = new ArrayList<>();
       }
+      return true;
     }
 
     /** Whether the message was put aside. */
@@ -128,6 +142,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
 
     /** Whether the connection is still the one of its device. */
     synchronized boolean claimed(long newest) {
+      claiming = false;
       if (number == 0) {
         number = newest;
       }
@@ -324,10 +339,9 @@ public final class RedisDevices implements Presence, OnlineQueue {
               }
               return present;
             });
-    if (holder == null) {
+    if (holder == null || !holder.beginClaim()) {
       return;
     }
-    holder.gather();
     CompletionStage<List<byte[]>> answer =
         link.run(
             Script.CLAIM,
