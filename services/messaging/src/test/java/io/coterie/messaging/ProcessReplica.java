@@ -50,7 +50,7 @@ public final class ProcessReplica implements AutoCloseable {
   }
 
   /** A client of this replica, which answers. */
-  public TestClient awaitReady() {
+  public TestClient awaitReady(String authorization) {
     Awaitility.await()
         .atMost(java.time.Duration.ofMinutes(3))
         .pollInterval(java.time.Duration.ofMillis(200))
@@ -60,7 +60,7 @@ public final class ProcessReplica implements AutoCloseable {
                 throw new IllegalStateException("ended: " + Files.readString(log));
               }
               try {
-                return client.rest(null).call("GET", "/v1/keepalive").status() == 200;
+                return client.rest(authorization).call("GET", "/v1/accounts/whoami").status() == 200;
               } catch (AssertionError notYet) {
                 return false;
               }

@@ -216,7 +216,7 @@ class ReplicasTest {
     int count = 120;
     Set<String> seen = new LinkedHashSet<>();
     try (ProcessReplica doomed = first.processReplica()) {
-      TestClient atDoomed = doomed.awaitReady();
+      TestClient atDoomed = doomed.awaitReady(recipient.authorization());
       Socket socket = silent(atDoomed, recipient);
       for (int i = 0; i < count; i++) {
         send(i % 2 == 0 ? atDoomed : atFirst, false, "m" + i);
