@@ -36,7 +36,6 @@ final class PreKeys {
   private final ProtocolStore store;
   private final Messaging messaging;
   private final int batch;
-  private final int first;
   private final ArrayDeque<Generation> generations = new ArrayDeque<>();
   private final ArrayDeque<Signed> signed = new ArrayDeque<>();
   private int nextId = 1 + new SecureRandom().nextInt(ID_LIMIT - 1);
@@ -49,22 +48,15 @@ final class PreKeys {
 
   private record Signed(int ec, int kyber) {}
 
-  /**
-   * @param batch one-time keys of each kind that are uploaded at a time
-   * @param peers who will fetch one each when this process starts. The first upload has no more,
-   *     since all wait for it and 100 keys, 230 KB, take four round trips more on a fresh
-   *     connection; the rest follows when it is found to be little.
-   */
-  PreKeys(ProtocolStore store, Messaging messaging, int batch, int peers) {
+  PreKeys(ProtocolStore store, Messaging messaging, int batch) {
     this.store = store;
     this.messaging = messaging;
     this.batch = batch;
-    this.first = Math.clamp(peers, 1, batch);
   }
 
   /**
-   * Sees to it that the service has keys of this process, and enough of them: uploads one for each
-   * peer the first time, and a full set when few are left.
+   * Sees to it that the service has keys of this process, and enough of them: uploads a full set
+   * the first time, and later what is missing.
    */
   CompletableFuture<Void> replenish() {
     synchronized (this) {
@@ -101,13 +93,12 @@ final class PreKeys {
   private CompletableFuture<Void> upload(boolean withSigned) {
     SignedPreKeyRecord signedKey = null;
     KyberPreKeyRecord lastResort = null;
-    List<PreKeyRecord> ec = new ArrayList<>();
-    List<KyberPreKeyRecord> kyber = new ArrayList<>();
+    List<PreKeyRecord> ec = new ArrayList<>(batch);
+    List<KyberPreKeyRecord> kyber = new ArrayList<>(batch);
     synchronized (this) {
       if (uploading) {
         return CompletableFuture.completedFuture(null);
       }
-      int count = current ? batch : first;
       uploading = true;
       ECPrivateKey identity = store.getIdentityKeyPair().getPrivateKey();
       if (withSigned) {
@@ -122,7 +113,7 @@ final class PreKeys {
           store.removeKyberPreKey(old.kyber);
         }
       }
-      for (int i = 0; i < count; i++) {
+      for (int i = 0; i < batch; i++) {
         PreKeyRecord key = new PreKeyRecord(nextId(), ECKeyPair.generate());
         store.storePreKey(key.getId(), key);
         ec.add(key);

@@ -126,7 +126,7 @@ public final class SignalChannel implements SecureChannel {
     this.anonymous = new Link(name + "-out", config, tls, null, new Outgoing(), pool, metrics);
     Messaging messaging = new Messaging(authenticated, anonymous, config, pool);
     this.certificates = new Certificates(self, config.trustRoot(), messaging);
-    this.preKeys = new PreKeys(store, messaging, config.limits().preKeyBatch(), peers.size());
+    this.preKeys = new PreKeys(store, messaging, config.limits().preKeyBatch());
     this.outbox = new Outbox(store, messaging, certificates, self, pool);
     this.exchange =
         new KeyExchange(config, store, outbox, certificates, metrics, pool, self, peers.values());
