@@ -319,8 +319,7 @@ class NativeSessionTest {
   @Test
   void running_sessions_does_not_grow() {
     NativeHeap.assertDoesNotGrow(
-        100,
-        i -> {
+        () -> {
           SessionConfig config = parties.sign(key, MESSAGE, List.of(1, 2));
           try (MpcSession one =
                   parties.start(1, config, shares.get(1).getSealedShare().toByteArray());
