@@ -153,6 +153,51 @@ for (const name of ["coordinator", "signer"]) {
   });
 }
 
+test("messaging: several replicas need Redis, whose password and authority are files and to which a way out is open", () => {
+  const { messaging } = minimal;
+  refused("messaging", { ...messaging, replicas: 2 }, /redis/);
+  refused("messaging", { ...messaging, redis: { uri: "rediss://user:secret@redis:6379" } }, /redis/);
+  const networkPolicy = { redis: { namespace: "data", pods: { app: "redis" }, port: 6380 } };
+  const redis = { uri: "rediss://redis.data.svc:6380", username: "coterie", secret: "redis-password", caSecret: "redis-ca" };
+  const objects = render("messaging", { replicas: 2, redis, networkPolicy });
+  assert.deepEqual(parse(one(objects, "ConfigMap").data["config.yaml"]).coterie.messaging.redis, {
+    uri: redis.uri,
+    username: "coterie",
+    "password-file": "/etc/coterie/redis/password",
+    ca: "/etc/coterie/redis-ca/ca.crt",
+  });
+  const pod = workload(objects).spec.template.spec;
+  for (const [volume, secret, folder] of [["redis", "redis-password", "/etc/coterie/redis"], ["redis-ca", "redis-ca", "/etc/coterie/redis-ca"]]) {
+    assert.equal(pod.volumes.find((each) => each.name === volume).secret.secretName, secret);
+    assert.equal(pod.containers[0].volumeMounts.find((each) => each.name === volume).mountPath, folder);
+  }
+  assert.deepEqual(one(objects, "NetworkPolicy").spec.egress.at(-1), {
+    to: [{ podSelector: { matchLabels: { app: "redis" } }, namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "data" } } }],
+    ports: [{ port: 6380, protocol: "TCP" }],
+  });
+  const alone = render("messaging");
+  assert.equal(parse(one(alone, "ConfigMap").data["config.yaml"]).coterie.messaging.redis, undefined);
+  assert.equal(one(alone, "NetworkPolicy").spec.egress.length, 2);
+});
+
+test("observability: rules, one ConfigMap for each dashboard, and only what is asked for", () => {
+  const objects = render("observability", { rulesConfigMap: { enabled: true }, networkPolicy: { enabled: true } });
+  const rules = one(objects, "PrometheusRule").spec;
+  assert.ok(rules.groups.length > 0);
+  const maps = objects.filter((object) => object.kind === "ConfigMap");
+  const dashboards = maps.filter((object) => object.metadata.labels.grafana_dashboard === "1");
+  assert.equal(dashboards.length, 4);
+  for (const dashboard of dashboards) {
+    for (const text of Object.values(dashboard.data)) assert.ok(JSON.parse(text).panels.length > 0);
+  }
+  assert.deepEqual(parse(maps.find((object) => object.data["rules.yaml"]).data["rules.yaml"]), rules);
+  assert.deepEqual(one(objects, "NetworkPolicy").spec.policyTypes, ["Ingress"]);
+  const bare = render("observability", { prometheusRule: { enabled: false }, dashboards: { enabled: false } });
+  assert.deepEqual(bare, []);
+  refused("observability", { nonsense: 1 }, /nonsense/);
+  refused("observability", { dashboards: { enabled: "yes" } }, /enabled/);
+});
+
 test("signer: it gets out to messaging and DNS only, and only metrics get in", () => {
   const policy = one(render("signer", { networkPolicy: { messaging: { cidrs: ["203.0.113.0/28"], port: 443 } } }), "NetworkPolicy").spec;
   assert.equal(policy.egress.length, 2);
