@@ -75,10 +75,10 @@ build/lab/python: loadtest/lab/requirements.txt
 load: bin/coterie ## sign at a steady rate and verify every signature: KEY=name PROFILE=file RATE=10 DURATION=60
 	@bin/coterie load $(or $(KEY),demo) --rate $(or $(RATE),10) --seconds $(or $(DURATION),60) --profile $(or $(PROFILE),build/demo/profile.properties)
 
-sim: build/env.mk ## simulate the core under faults; SEED=n replays one run
+sim: build/env.mk ## simulate the core under faults; RUNS=10000 schedules, SEED=n replays one
 	@cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture
 
-fuzz: build/env.mk ## feed random and truncated bytes to the core's decoders
+fuzz: build/env.mk ## feed the core's decoders what libFuzzer chooses; TARGET=frost_body SECONDS_EACH=60 KEEP=1
 	@.ci/rust fuzz
 
 images: build ## container images of the services in build/images, without a container engine

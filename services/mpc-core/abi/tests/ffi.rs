@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "../../protocols/tests/common/corpus.rs"]
+mod corpus;
 
 use std::collections::BTreeMap;
 use std::ptr::{null, null_mut};
@@ -380,4 +382,14 @@ fn random_calls_never_panic_and_never_hurt() {
             },
         )
         .unwrap();
+}
+
+#[test]
+fn what_the_fuzzer_kept() {
+    let vault = Vault::new(1);
+    corpus::replay("session_config", |data| {
+        if let Err((code, _)) = Session::start(Some(&vault), data, data, data) {
+            assert_ne!(code, MPC_INTERNAL);
+        }
+    });
 }

@@ -1,5 +1,7 @@
 #![no_main]
 
+#[path = "../../protocols/tests/common/accusation.rs"]
+mod accusation;
 #[path = "../../protocols/tests/common/mod.rs"]
 mod common;
 #[path = "../../protocols/tests/common/hostile.rs"]

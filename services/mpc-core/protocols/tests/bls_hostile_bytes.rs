@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "common/accusation.rs"]
+mod accusation;
 mod common;
+#[path = "common/corpus.rs"]
+mod corpus;
 #[path = "common/hostile.rs"]
 mod hostile_code;
 
@@ -26,6 +30,11 @@ proptest! {
     }
 
     #[test]
+    fn accusations(data in bytes(60)) {
+        hostile_code::keygen_notice(&data);
+    }
+
+    #[test]
     fn partial_signatures(data in bytes(100)) {
         hostile_code::partial_signature(&data);
     }
@@ -39,4 +48,14 @@ proptest! {
     fn sealed_shares(data in bytes(600)) {
         hostile_code::sealed_share(&data);
     }
+}
+
+#[test]
+fn what_the_fuzzer_kept() {
+    corpus::replay("envelope", hostile_code::envelope);
+    corpus::replay("keygen_body", hostile_code::keygen_body);
+    corpus::replay("keygen_message", hostile_code::keygen_message);
+    corpus::replay("keygen_notice", hostile_code::keygen_notice);
+    corpus::replay("partial_signature", hostile_code::partial_signature);
+    corpus::replay("sealed_share", hostile_code::sealed_share);
 }

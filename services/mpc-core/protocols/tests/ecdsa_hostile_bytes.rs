@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "common/accusation.rs"]
+mod accusation;
 mod common;
+#[path = "common/corpus.rs"]
+mod corpus;
 mod ecdsa_common;
 #[path = "common/ecdsa_hostile.rs"]
 mod hostile_code;
@@ -22,6 +26,11 @@ proptest! {
     }
 
     #[test]
+    fn accusations(data in bytes(60)) {
+        hostile_code::notice(&data);
+    }
+
+    #[test]
     fn sealed_blobs(data in bytes(600)) {
         hostile_code::sealed(&data);
     }
@@ -35,10 +44,18 @@ proptest! {
 /// A few changed bytes anywhere in a genuine body, in every round of every protocol.
 #[test]
 fn nearly_genuine_bodies() {
-    for choice in 0..18u8 {
+    for choice in 0..24u8 {
         for at in [0u16, 1, 33, 70, 0xfffe] {
             let [high, low] = at.to_be_bytes();
             hostile_code::body(&[choice, 1, high, low, 0x80, 0, 0x01]);
         }
     }
+}
+
+#[test]
+fn what_the_fuzzer_kept() {
+    corpus::replay("ecdsa_agreed", hostile_code::agreed);
+    corpus::replay("ecdsa_body", hostile_code::body);
+    corpus::replay("ecdsa_notice", hostile_code::notice);
+    corpus::replay("ecdsa_sealed", hostile_code::sealed);
 }

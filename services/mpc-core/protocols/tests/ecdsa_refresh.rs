@@ -5,41 +5,18 @@
 mod common;
 mod ecdsa_common;
 
-use std::collections::BTreeMap;
-
 use common::{evidence_key, party, rng, settings};
-use ecdsa_common::{Shares, by_number, keygen, payload, reopen, sign_with, verify_outside};
+use ecdsa_common::{
+    by_number, keygen, payload, refresh_settings, refresh_with, reopen, sign_with, verify_outside,
+};
 use engine::forge::Forged;
 use engine::session::Session;
-use engine::wire::Writer;
 use engine::{AbortCause, SessionSettings, SetupError};
 use protocols::ecdsa::{KeyPublic, KeyShare, Refresh};
-use sim::{Address, Faults, Outcome, Packet, World};
+use sim::{Faults, Packet, World};
 
 const PARTIES: [u32; 3] = [1, 2, 3];
 const DIGEST: [u8; 32] = [0x5a; 32];
-
-fn refresh_settings(me: u32, public: &KeyPublic) -> SessionSettings {
-    let mut payload = Writer::default();
-    public.encode(&mut payload);
-    let mut settings = settings(Some(party(me)), &PARTIES, 2, 77, &payload.finish());
-    settings.epoch = public.epoch + 1;
-    settings
-}
-
-fn refresh_with(shares: &Shares, faults: Faults<'_>) -> BTreeMap<Address, Outcome<KeyShare>> {
-    let started: Vec<_> = shares
-        .iter()
-        .map(|(number, share)| {
-            let settings = refresh_settings(*number, share.public());
-            let key = evidence_key(party(*number));
-            let session =
-                Session::<Refresh>::start(settings, Some(key), reopen(share), &mut rng(u64::from(*number)));
-            (Some(party(*number)), session.unwrap())
-        })
-        .collect();
-    World::new(7, faults, started).run()
-}
 
 #[test]
 fn refreshed_shares_sign_for_the_same_key() {

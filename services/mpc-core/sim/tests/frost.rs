@@ -17,36 +17,15 @@ mod schedules;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::sync::LazyLock;
 
 use engine::PartyId;
 use engine::forge::Forged;
-use harness::{Shares, Tested, data_key, keygen, payload, reopen};
+use harness::{Keyed, Tested, data_key, payload, reopen};
 use protocols::frost::{
-    Bip340, Ed25519, KeyShare, Presignature, PresignedSigning, Presigning, SignInput, SignPayload, Signature,
-    Signing, Target,
+    KeyShare, Presignature, PresignedSigning, Presigning, SignInput, SignPayload, Signature, Signing, Target,
 };
 use rand_chacha::ChaCha20Rng;
-use schedules::{Checker, Digest, Name, PARTIES, Scheme, T};
-
-/// A suite with a key.
-trait Keyed: Tested + 'static {
-    fn keyed() -> &'static Shares<Self>;
-}
-
-impl Keyed for Ed25519 {
-    fn keyed() -> &'static Shares<Self> {
-        static SHARES: LazyLock<Shares<Ed25519>> = LazyLock::new(|| keygen(&PARTIES, T, 1));
-        &SHARES
-    }
-}
-
-impl Keyed for Bip340 {
-    fn keyed() -> &'static Shares<Self> {
-        static SHARES: LazyLock<Shares<Bip340>> = LazyLock::new(|| keygen(&PARTIES, T, 1));
-        &SHARES
-    }
-}
+use schedules::{Checker, Digest, Name, Scheme};
 
 /// With BIP-340 a child's output key.
 fn target<S: Tested>() -> Target {

@@ -65,11 +65,12 @@ pub fn settings(
     }
 }
 
-/// Starts every party and delivers until all are done.
+/// Starts every party and delivers until all are done. What a party has before a session begins is prepared outside of what is
+/// measured: the roster with the evidence keys in it, its own, and its share or presignature, opened.
 pub fn run<P: Protocol>(
     parties: &[PartyId],
     rng: &mut ChaCha20Rng,
-    mut start: impl FnMut(PartyId, [u8; 32], &mut ChaCha20Rng) -> (Session<P>, Step<P::Output>),
+    mut prepare: impl FnMut(PartyId, [u8; 32]) -> (SessionSettings, P::Input),
 ) -> Run<P::Output> {
     let mut sessions = Vec::new();
     let mut meters = vec![(Duration::ZERO, 0usize); parties.len()];
@@ -96,8 +97,10 @@ pub fn run<P: Protocol>(
     let mut session_id = [0u8; 32];
     rng.fill_bytes(&mut session_id);
     for (place, id) in parties.iter().enumerate() {
+        let (settings, input) = prepare(*id, session_id);
+        let key = evidence_key(*id);
         let begun = processor_time();
-        let (session, step) = start(*id, session_id, rng);
+        let (session, step) = Session::<P>::start(settings, Some(key), input, rng).unwrap();
         meters[place].0 += processor_time() - begun;
         sessions.push(session);
         settle(place, step, &mut meters, &mut queue);
@@ -119,10 +122,7 @@ pub fn run<P: Protocol>(
 
 pub fn keygen(t: usize, n: usize, rng: &mut ChaCha20Rng) -> Run<KeyShare> {
     let parties: Vec<PartyId> = (1..=n).map(party).collect();
-    run::<Keygen>(&parties, rng, |me, session, rng| {
-        let settings = settings(me, &parties, t, Vec::new(), session);
-        Session::start(settings, Some(evidence_key(me)), (), rng).unwrap()
-    })
+    run::<Keygen>(&parties, rng, |me, session| (settings(me, &parties, t, Vec::new(), session), ()))
 }
 
 /// Shares as a service keeps them; opening one is not part of what is measured.
@@ -167,10 +167,9 @@ fn payload(presignature: Option<[u8; 32]>) -> Vec<u8> {
 pub fn sign(store: &Store, rng: &mut ChaCha20Rng) -> Run<Signature> {
     let signers = store.signers();
     let mut shares: Vec<KeyShare> = signers.iter().rev().map(|id| store.open(*id)).collect();
-    run::<Signing>(&signers, rng, |me, session, rng| {
-        let settings = settings(me, &signers, store.t(), payload(None), session);
+    run::<Signing>(&signers, rng, |me, session| {
         let input = SignInput::Party(Box::new(shares.pop().unwrap()));
-        Session::start(settings, None, input, rng).unwrap()
+        (settings(me, &signers, store.t(), payload(None), session), input)
     })
 }
 
@@ -180,9 +179,8 @@ pub fn presign(store: &Store, rng: &mut ChaCha20Rng) -> Run<Presignature> {
     let mut path = Writer::default();
     DerivationPath::default().encode(&mut path);
     let path = path.finish();
-    run::<Presigning>(&signers, rng, |me, session, rng| {
-        let settings = settings(me, &signers, store.t(), path.clone(), session);
-        Session::start(settings, None, shares.pop().unwrap(), rng).unwrap()
+    run::<Presigning>(&signers, rng, |me, session| {
+        (settings(me, &signers, store.t(), path.clone(), session), shares.pop().unwrap())
     })
 }
 
@@ -193,11 +191,10 @@ pub fn sign_presigned(
 ) -> Run<Signature> {
     let signers = store.signers();
     let id = *presignatures.first().unwrap().id();
-    run::<PresignedSigning>(&signers, rng, |me, session, rng| {
-        let settings = settings(me, &signers, store.t(), payload(Some(id)), session);
+    run::<PresignedSigning>(&signers, rng, |me, session| {
         let place = presignatures.iter().position(|presignature| presignature.party() == me).unwrap();
         let input = SignInput::Party(Box::new(presignatures.swap_remove(place)));
-        Session::start(settings, None, input, rng).unwrap()
+        (settings(me, &signers, store.t(), payload(Some(id)), session), input)
     })
 }
 

@@ -15,7 +15,7 @@ use crate::ecdsa::key::CHAIN_CODE_BYTES;
 
 use super::suite::{
     PointOf, SCALAR_BYTES, ScalarOf, SecretScalar, Suite, VERIFIER_KEY_BYTES, decode_point_of, decode_scalar,
-    encode_point, encode_scalar_of, identity,
+    encode_point, encode_scalar_of, identity, zero,
 };
 use super::target::Target;
 
@@ -68,6 +68,8 @@ pub(super) struct TargetKey<S: Suite> {
     pub(super) child: PointOf<S>,
     /// The child's secret minus the joint secret. Public.
     pub(super) tweak: ScalarOf<S>,
+    /// The child minus the joint key.
+    pub(super) tweak_point: PointOf<S>,
 }
 
 impl<S: Suite> KeyPublic<S> {
@@ -79,7 +81,7 @@ impl<S: Suite> KeyPublic<S> {
     /// The key that signatures for `target` verify under, as outside verifiers take it: 32 bytes of RFC 8032, or the x coordinate
     /// of BIP-340; with Taproot's tweak the output key of BIP-341. `None` if the suite, or BIP-32, has no such key.
     pub fn verifier_key(&self, target: &Target) -> Option<[u8; VERIFIER_KEY_BYTES]> {
-        let key = self.target_key(target)?;
+        let key = self.target_key(target, decode_point_of::<S>)?;
         let public = frost_core::keys::PublicKeyPackage::new(
             std::collections::BTreeMap::new(),
             VerifyingKey::new(key.child),
@@ -92,14 +94,22 @@ impl<S: Suite> KeyPublic<S> {
         S::verifier_key(public.verifying_key())
     }
 
-    pub(super) fn target_key(&self, target: &Target) -> Option<TargetKey<S>> {
-        let public_key = decode_point_of::<S>(&self.public_key)?;
+    /// `decode` is how far the public data have to be checked: [`Suite::decode_own`] if they are out of this party's own sealed
+    /// share, else [`decode_point_of`].
+    pub(super) fn target_key(
+        &self,
+        target: &Target,
+        decode: fn(&[u8]) -> Option<PointOf<S>>,
+    ) -> Option<TargetKey<S>> {
+        let public_key = decode(&self.public_key)?;
         if target.path.steps().is_empty() {
-            return Some(TargetKey { child: public_key, tweak: super::suite::zero::<S>() });
+            let (tweak, tweak_point) = (zero::<S>(), identity::<S>());
+            return Some(TargetKey { child: public_key, tweak, tweak_point });
         }
         let tweak = S::derivation_tweak(&public_key, &self.chain_code, &target.path)?;
-        let child = public_key + S::mul_generator(&tweak);
-        (child != identity::<S>()).then_some(TargetKey { child, tweak })
+        let tweak_point = S::mul_generator(&tweak);
+        let child = public_key + tweak_point;
+        (child != identity::<S>()).then_some(TargetKey { child, tweak, tweak_point })
     }
 
     /// One party's verification share as it was made; `None` if there is none or it is not a valid one.
@@ -195,6 +205,11 @@ pub struct KeyShare<S: Suite> {
 /// For tests: shares as a party that does not follow the rules would have them.
 #[cfg(feature = "forge")]
 impl<S: Suite> KeyShare<S> {
+    /// The share under other public data, as a party would use that has kept a share of an older epoch.
+    pub fn posing_as(self, public: &KeyPublic<S>) -> Self {
+        Self { public: public.clone(), ..self }
+    }
+
     /// The share with its secret off by one, as a dealer would need it to deal something else than its part.
     pub fn shifted(mut self) -> Self {
         let one = super::suite::one::<S>();

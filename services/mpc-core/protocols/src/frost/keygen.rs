@@ -20,7 +20,7 @@ use crate::ecdsa::key::CHAIN_CODE_BYTES;
 use crate::roles::Roles;
 
 use super::key::{KeyPublic, KeyShare};
-use super::proof::{Proof, proof_bytes, read_point, read_scalar, write_point};
+use super::proof::{Proof, encoding, proof_bytes, read_scalar};
 use super::reshare::ReshareTerms;
 use super::suite::{
     HedgedRng, PointOf, SCALAR_BYTES, ScalarOf, SecretScalar, Suite, decode_point_of, encode_point,
@@ -44,6 +44,8 @@ pub struct Opening<S: Suite> {
     /// The sender's polynomial in the exponent, constant term first; `threshold` of them. In a refresh the first one is the
     /// identity and does not travel. Empty of a party that does not deal.
     points: Vec<PointOf<S>>,
+    /// All of them, one after another, as they are hashed; zeros for the identity.
+    encoded: Vec<u8>,
     /// Of the constant term. None in a refresh, and of a party that does not deal.
     proof: Option<Proof<S>>,
     /// To the chain code and to everything that later rounds are bound to.
@@ -79,11 +81,10 @@ impl<S: Suite> Body for Opening<S> {
     const ROUND: u8 = 2;
 
     fn encode(&self, writer: &mut Writer) {
-        let points = self.points.iter().skip(usize::from(self.proof.is_none()));
-        writer.u8(u8::try_from(points.len()).unwrap_or(u8::MAX));
-        for point in points {
-            write_point::<S>(point, writer);
-        }
+        let unsent = if self.proof.is_none() { S::POINT_BYTES } else { 0 };
+        let travelling = self.encoded.get(unsent..).unwrap_or_default();
+        writer.u8(u8::try_from(travelling.len() / S::POINT_BYTES).unwrap_or(u8::MAX));
+        writer.bytes(travelling);
         if let Some(proof) = &self.proof {
             proof.encode(writer);
         }
@@ -98,10 +99,15 @@ impl<S: Suite> Body for Opening<S> {
         if usize::from(reader.u8()?) != travelling {
             return Err(AbortCause::WrongDegree);
         }
-        let travelled = (0..travelling).map(|_| read_point::<S>(reader));
-        let points = constant.into_iter().map(Ok).chain(travelled).collect::<Result<_, _>>()?;
+        let travelled = reader.bytes(travelling * S::POINT_BYTES)?;
+        let mut encoded = constant.iter().flat_map(encoding::<S>).collect::<Vec<u8>>();
+        encoded.extend_from_slice(travelled);
+        let decoded = travelled
+            .chunks_exact(S::POINT_BYTES)
+            .map(|point| decode_point_of::<S>(point).ok_or(AbortCause::InvalidPoint));
+        let points = constant.into_iter().map(Ok).chain(decoded).collect::<Result<_, _>>()?;
         let proof = if deals && constant.is_none() { Some(Proof::decode(reader)?) } else { None };
-        Ok(Self { points, proof, contribution: *reader.array()? })
+        Ok(Self { points, encoded, proof, contribution: *reader.array()? })
     }
 }
 
@@ -259,8 +265,10 @@ struct Confirmed<S: Suite> {
 
 /// What follows from all openings together.
 struct Joint<S: Suite> {
-    public_key: PointOf<S>,
-    verification_shares: Vec<(PartyId, PointOf<S>)>,
+    /// Encoded.
+    public_key: Vec<u8>,
+    /// With their encodings.
+    verification_shares: Vec<(PartyId, PointOf<S>, Vec<u8>)>,
     chain_code: [u8; CHAIN_CODE_BYTES],
     /// Hash of all openings, contributions included.
     digest: [u8; DIGEST_BYTES],
@@ -450,15 +458,16 @@ fn deal<S: Suite>(
     let points: Vec<PointOf<S>> =
         polynomial.iter().map(|coefficient| S::mul_generator(&coefficient.expose().to_scalar())).collect();
     // [K1.2] proof of knowledge of the constant term, contribution to the randomness.
-    let statement = statement_of::<S>(&points);
+    let encoded: Vec<u8> = points.iter().flat_map(encoding::<S>).collect();
+    let constant_point = encoded.get(..S::POINT_BYTES);
     let proof =
-        polynomial.first().zip(points.first()).filter(|_| !is_refresh::<S>(ctx)).map(|(constant, point)| {
+        polynomial.first().zip(constant_point).filter(|_| !is_refresh::<S>(ctx)).map(|(constant, point)| {
             let pair = (&constant.expose().to_scalar(), point);
-            Proof::new(ctx, (tags::COEFFICIENT_PROOF, me), &statement, pair, rng)
+            Proof::new(ctx, (tags::COEFFICIENT_PROOF, me), &encoded, pair, rng)
         });
     let mut contribution = [0u8; DIGEST_BYTES];
     rng.fill_bytes(&mut contribution);
-    let opening = Opening { points, proof, contribution };
+    let opening = Opening { points, encoded, proof, contribution };
     // [K1.3] commitment to all of it.
     let mut outbox = Outbox::new();
     outbox.broadcast(&Commitment { digest: commitment_digest(ctx, me, &opening) });
@@ -581,8 +590,8 @@ impl<S: Suite> Dealt<S> {
             signing_share = sum::<S>(&signing_share, value);
         }
         // [K4.2] proof of knowledge of the signing share, bound to all openings.
-        let proof = joint.verification_share(me).map(|point| {
-            let pair = (&signing_share.expose().to_scalar(), point);
+        let proof = joint.verification_share(me).map(|(_, encoded)| {
+            let pair = (&signing_share.expose().to_scalar(), encoded);
             Proof::new(ctx, (tags::SHARE_PROOF, me), &joint.digest, pair, rng)
         });
         let mut outbox = Outbox::new();
@@ -608,19 +617,14 @@ impl<S: Suite> Confirmed<S> {
                 return Err(Fault::proven(AbortCause::WrongProof, envelope.sender(), evidence));
             }
         }
-        let encode = |point: &PointOf<S>| encode_point::<S>(point).ok_or_else(Fault::internal);
-        let verification_shares = joint
-            .verification_shares
-            .iter()
-            .map(|(party, point)| Ok((*party, encode(point)?)))
-            .collect::<Result<_, Fault>>()?;
+        let shares = joint.verification_shares.into_iter();
         let public = KeyPublic {
             key_id: ctx.key_id().to_owned(),
             epoch: ctx.epoch(),
             threshold: ctx.threshold(),
-            public_key: encode(&joint.public_key)?,
+            public_key: joint.public_key,
             chain_code: joint.chain_code,
-            verification_shares,
+            verification_shares: shares.map(|(party, _, encoded)| (party, encoded)).collect(),
             suite: core::marker::PhantomData,
         };
         let share = roles.receives(me).then(|| KeyShare { public: public.clone(), party: me, signing_share });
@@ -638,7 +642,7 @@ impl<S: Suite> Joint<S> {
                 *sum = *sum + *point;
             }
             transcript.append_u64("party", u64::from(party.get()));
-            transcript.append("points", &statement_of::<S>(&opening.points));
+            transcript.append("points", &opening.encoded);
             transcript.append("contribution", &opening.contribution);
         }
         let digest = transcript.digest();
@@ -663,21 +667,25 @@ impl<S: Suite> Joint<S> {
                 return Err(AbortCause::Internal);
             }
         }
-        let degenerate = verification_shares.iter().any(|(_, point)| *point == identity::<S>());
-        if degenerate || public_key == identity::<S>() {
-            return Err(AbortCause::DegenerateKey);
-        }
-        Ok(Self { public_key, verification_shares, chain_code, digest })
+        // The identity has no encoding.
+        let encode = |point: &PointOf<S>| encode_point::<S>(point).ok_or(AbortCause::DegenerateKey);
+        let verification_shares = verification_shares
+            .into_iter()
+            .map(|(party, point)| Ok((party, point, encode(&point)?)))
+            .collect::<Result<_, AbortCause>>()?;
+        Ok(Self { public_key: encode(&public_key)?, verification_shares, chain_code, digest })
     }
 
-    fn verification_share(&self, party: PartyId) -> Option<&PointOf<S>> {
-        self.verification_shares.iter().find(|(holder, _)| *holder == party).map(|(_, point)| point)
+    /// A party's verification share and its encoding.
+    fn verification_share(&self, party: PartyId) -> Option<(&PointOf<S>, &[u8])> {
+        let share = self.verification_shares.iter().find(|(holder, _, _)| *holder == party);
+        share.map(|(_, point, encoded)| (point, encoded.as_slice()))
     }
 
     fn proves_share(&self, ctx: &SessionContext, party: PartyId, confirmation: &Confirmation<S>) -> bool {
         match (self.verification_share(party), &confirmation.proof) {
-            (Some(point), Some(proof)) => {
-                proof.verifies(ctx, (tags::SHARE_PROOF, party), &self.digest, point)
+            (Some(share), Some(proof)) => {
+                proof.verifies(ctx, (tags::SHARE_PROOF, party), &self.digest, share)
             }
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
@@ -715,13 +723,6 @@ fn on_polynomial<S: Suite>(value: &SecretScalar<S>, points: &[PointOf<S>], recip
     S::mul_generator(&value.expose().to_scalar()) == evaluate_public::<S>(points, recipient)
 }
 
-/// All points of a polynomial, one after another.
-fn statement_of<S: Suite>(points: &[PointOf<S>]) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(points.len() * S::POINT_BYTES);
-    points.iter().for_each(|point| write_point::<S>(point, &mut writer));
-    writer.finish()
-}
-
 fn commitment_digest<S: Suite>(
     ctx: &SessionContext,
     sender: PartyId,
@@ -735,13 +736,13 @@ fn commitment_digest<S: Suite>(
 }
 
 fn proves_coefficient<S: Suite>(ctx: &SessionContext, sender: PartyId, opening: &Opening<S>) -> bool {
-    let statement = statement_of::<S>(&opening.points);
-    match (&opening.proof, opening.points.first()) {
-        (Some(proof), Some(point)) => {
-            proof.verifies(ctx, (tags::COEFFICIENT_PROOF, sender), &statement, point)
+    let constant = opening.points.first().zip(opening.encoded.get(..S::POINT_BYTES));
+    match (&opening.proof, constant) {
+        (Some(proof), Some(constant)) => {
+            proof.verifies(ctx, (tags::COEFFICIENT_PROOF, sender), &opening.encoded, constant)
         }
         // Zero is known to everybody; without polynomial there is nothing to know.
-        (None, point) => is_refresh::<S>(ctx) || point.is_none(),
+        (None, constant) => is_refresh::<S>(ctx) || constant.is_none(),
         (Some(_), None) => false,
     }
 }

@@ -128,7 +128,7 @@ impl<S: Suite> Presignature<S> {
                 let own = Commitments::of(&nonces).ok_or(Malformed)?;
                 (secret.bytes(Commitments::<S>::BYTES)? == own.bytes).then_some(own).ok_or(Malformed)?
             } else {
-                Commitments::read(&mut secret).map_err(|_| Malformed)?
+                Commitments::read_own(&mut secret).map_err(|_| Malformed)?
             };
             commitments.insert(signer, read);
         }
@@ -170,7 +170,7 @@ impl<S: Suite> Protocol for Presigning<S> {
             return Err(SetupError::ShareMismatch);
         }
         // Whether such a key can sign at all shows here and not when the presignature is used.
-        let Terms { public, target, .. } = Terms::new(ctx, share.public, target, Vec::new())?;
+        let Terms { public, target, .. } = Terms::of_party(ctx, share.public, target, Vec::new())?;
         let share = KeyShare { public, ..share };
         let nonces = draw_nonces(ctx, &share, rng);
         let sent = Commit(Commitments::<S>::of(&nonces).ok_or(SetupError::ShareInvalid)?);

@@ -1,17 +1,17 @@
 //! Proof of knowledge of a discrete logarithm (Schnorr), bound to the session, the prover and the purpose.
 
-use engine::wire::{Malformed, Reader, Writer};
+use engine::wire::{Reader, Writer};
 use engine::{AbortCause, PartyId, SessionContext, Tag};
 use rand_core::CryptoRng;
 
 use super::suite::{
-    HedgedRng, PointOf, SCALAR_BYTES, ScalarOf, Suite, decode_point_of, decode_scalar, encode_point,
-    encode_scalar_of, zero,
+    HedgedRng, PointOf, SCALAR_BYTES, ScalarOf, Suite, decode_scalar, encode_point, encode_scalar_of, zero,
 };
 
-/// A nonce point and a response.
+/// A nonce point and a response. The point stays encoded: who verifies computes the only one that fits and compares the encodings, so
+/// that there is nothing to decode, and no second encoding or point of another order to refuse.
 pub(super) struct Proof<S: Suite> {
-    nonce_point: PointOf<S>,
+    nonce_point: Vec<u8>,
     response: ScalarOf<S>,
 }
 
@@ -21,38 +21,41 @@ pub(super) const fn proof_bytes<S: Suite>() -> usize {
 }
 
 impl<S: Suite> Proof<S> {
-    /// Proves knowledge of `secret`, the logarithm of `point`. `statement` is whatever else the proof is about.
+    /// Proves knowledge of `secret`, the logarithm of the point encoded as `point`. `statement` is whatever else the proof is about.
     pub(super) fn new(
         ctx: &SessionContext,
         (tag, prover): (Tag, PartyId),
         statement: &[u8],
-        (secret, point): (&ScalarOf<S>, &PointOf<S>),
+        (secret, point): (&ScalarOf<S>, &[u8]),
         rng: &mut dyn CryptoRng,
     ) -> Self {
         let nonce = HedgedRng::new(ctx, tag, &encode_scalar_of::<S>(secret), rng).scalar::<S>();
-        let nonce_point = S::mul_generator(&nonce.expose().to_scalar());
+        let nonce_point = encoding::<S>(&S::mul_generator(&nonce.expose().to_scalar()));
         let challenge = challenge::<S>(ctx, (tag, prover), statement, point, &nonce_point);
         Self { nonce_point, response: nonce.expose().to_scalar() + challenge * *secret }
     }
 
+    /// `point` comes with its encoding.
     pub(super) fn verifies(
         &self,
         ctx: &SessionContext,
         (tag, prover): (Tag, PartyId),
         statement: &[u8],
-        point: &PointOf<S>,
+        (point, encoded): (&PointOf<S>, &[u8]),
     ) -> bool {
-        let challenge = challenge::<S>(ctx, (tag, prover), statement, point, &self.nonce_point);
-        S::combine_public(&self.response, &(zero::<S>() - challenge), point) == self.nonce_point
+        let challenge = challenge::<S>(ctx, (tag, prover), statement, encoded, &self.nonce_point);
+        let expected = S::combine_public(&self.response, &(zero::<S>() - challenge), point);
+        encode_point::<S>(&expected).is_some_and(|expected| expected == self.nonce_point)
     }
 
     pub(super) fn encode(&self, writer: &mut Writer) {
-        write_point::<S>(&self.nonce_point, writer);
+        writer.bytes(&self.nonce_point);
         writer.bytes(&encode_scalar_of::<S>(&self.response));
     }
 
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, AbortCause> {
-        Ok(Self { nonce_point: read_point::<S>(reader)?, response: read_scalar::<S>(reader)? })
+        let nonce_point = reader.bytes(S::POINT_BYTES)?.to_vec();
+        Ok(Self { nonce_point, response: read_scalar::<S>(reader)? })
     }
 }
 
@@ -60,30 +63,22 @@ fn challenge<S: Suite>(
     ctx: &SessionContext,
     (tag, prover): (Tag, PartyId),
     statement: &[u8],
-    point: &PointOf<S>,
-    nonce_point: &PointOf<S>,
+    point: &[u8],
+    nonce_point: &[u8],
 ) -> ScalarOf<S> {
     let mut transcript = ctx.transcript().fork(tag, prover);
     transcript.append("statement", statement);
-    // No identity is ever proved about: its encoding would be refused.
-    transcript.append("point", &encode_point::<S>(point).unwrap_or_default());
-    transcript.append("nonce_point", &encode_point::<S>(nonce_point).unwrap_or_default());
+    transcript.append("point", point);
+    transcript.append("nonce_point", nonce_point);
     S::reduce_wide(&transcript.wide())
 }
 
 /// Zeros in place of the identity, which is not sent by who follows the rules and not accepted by anybody.
-pub(super) fn write_point<S: Suite>(point: &PointOf<S>, writer: &mut Writer) {
-    writer.bytes(&encode_point::<S>(point).unwrap_or_else(|| vec![0; S::POINT_BYTES]));
-}
-
-/// A point that is not the identity, or the cause to abort for.
-pub(super) fn read_point<S: Suite>(reader: &mut Reader<'_>) -> Result<PointOf<S>, AbortCause> {
-    let bytes = reader.bytes(S::POINT_BYTES).map_err(|Malformed| AbortCause::MalformedBody)?;
-    decode_point_of::<S>(bytes).ok_or(AbortCause::InvalidPoint)
+pub(super) fn encoding<S: Suite>(point: &PointOf<S>) -> Vec<u8> {
+    encode_point::<S>(point).unwrap_or_else(|| vec![0; S::POINT_BYTES])
 }
 
 /// A scalar below the group order, or the cause to abort for.
 pub(super) fn read_scalar<S: Suite>(reader: &mut Reader<'_>) -> Result<ScalarOf<S>, AbortCause> {
-    let bytes = reader.bytes(SCALAR_BYTES).map_err(|Malformed| AbortCause::MalformedBody)?;
-    decode_scalar::<S>(bytes).ok_or(AbortCause::InvalidScalar)
+    decode_scalar::<S>(reader.bytes(SCALAR_BYTES)?).ok_or(AbortCause::InvalidScalar)
 }

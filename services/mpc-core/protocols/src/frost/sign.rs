@@ -166,7 +166,7 @@ impl<S: Suite> Protocol for Signing<S> {
                 if ctx.me() != Some(share.party) {
                     return Err(SetupError::ShareMismatch);
                 }
-                let terms = Terms::new(ctx, share.public.clone(), target, message)?;
+                let terms = Terms::of_party(ctx, share.public.clone(), target, message)?;
                 let nonces = draw_nonces(ctx, &share, rng);
                 let sent = Commit(Commitments::of(&nonces).ok_or(SetupError::ShareInvalid)?);
                 outbox.broadcast(&sent);
@@ -174,7 +174,7 @@ impl<S: Suite> Protocol for Signing<S> {
             }
             SignInput::Observer(_) if ctx.me().is_some() => return Err(SetupError::ShareMissing),
             SignInput::Observer(public) => {
-                Committed { terms: Terms::new(ctx, *public, target, message)?, own: None }
+                Committed { terms: Terms::of_observer(ctx, *public, target, message)?, own: None }
             }
         };
         Ok((Self::Committed(Box::new(state)), outbox))
@@ -284,7 +284,7 @@ impl<S: Suite> Protocol for PresignedSigning<S> {
                 if !bound_to_this {
                     return Err(SetupError::ShareMismatch);
                 }
-                let terms = Terms::new(ctx, share.public.clone(), target, payload.message)?;
+                let terms = Terms::of_party(ctx, share.public.clone(), target, payload.message)?;
                 let invalid = SetupError::ShareInvalid;
                 let package = terms.package(&commitments).ok_or(invalid.clone())?;
                 let value = terms.sign(&share, nonces, &package).map_err(|_| invalid.clone())?;
@@ -295,7 +295,7 @@ impl<S: Suite> Protocol for PresignedSigning<S> {
             }
             SignInput::Observer(_) if ctx.me().is_some() => Err(SetupError::ShareMissing),
             SignInput::Observer(public) => {
-                let terms = Terms::new(ctx, *public, payload.target, payload.message)?;
+                let terms = Terms::of_observer(ctx, *public, payload.target, payload.message)?;
                 Ok((Self { terms, id, own: None }, outbox))
             }
         }

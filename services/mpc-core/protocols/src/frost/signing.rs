@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use engine::session::parse;
-use engine::wire::{Malformed, Reader, Writer};
+use engine::wire::{Reader, Writer};
 use engine::{
     AbortCause, Body, BroadcastBody, Envelope, Fault, PartyId, Route, SessionContext, SetupError, Transcript,
 };
@@ -16,8 +16,10 @@ use frost_core::{CheaterDetection, Error, SigningPackage, VerifyingKey, aggregat
 use rand_core::CryptoRng;
 
 use super::key::{KeyPublic, KeyShare, TargetKey};
-use super::proof::{read_point, read_scalar};
-use super::suite::{HedgedRng, PointOf, Suite, encode_point, encode_scalar_of, identifier};
+use super::suite::{
+    HedgedRng, PointOf, SCALAR_BYTES, Suite, decode_point_of, encode_point, encode_scalar_of, identifier,
+    identity,
+};
 use super::tags;
 use super::target::Target;
 
@@ -46,13 +48,21 @@ impl<S: Suite> Commitments<S> {
         Some(Self { bytes, points })
     }
 
+    /// Those of a peer.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, AbortCause> {
-        let bytes = reader.bytes(Self::BYTES).map_err(|Malformed| AbortCause::MalformedBody)?.to_vec();
-        let mut points = Reader::new(&bytes);
-        let hiding: PointOf<S> = read_point::<S>(&mut points)?;
-        let binding: PointOf<S> = read_point::<S>(&mut points)?;
-        let points = SigningCommitments::new(NonceCommitment::new(hiding), NonceCommitment::new(binding));
-        Ok(Self { bytes, points })
+        Self::read_by(reader, decode_point_of::<S>)
+    }
+
+    /// What this party has once read and kept sealed.
+    pub(super) fn read_own(reader: &mut Reader<'_>) -> Result<Self, AbortCause> {
+        Self::read_by(reader, S::decode_own)
+    }
+
+    fn read_by(reader: &mut Reader<'_>, decode: fn(&[u8]) -> Option<PointOf<S>>) -> Result<Self, AbortCause> {
+        let bytes = reader.bytes(Self::BYTES)?;
+        let (hiding, binding) = bytes.split_at_checked(S::POINT_BYTES).ok_or(AbortCause::MalformedBody)?;
+        let read = |point| decode(point).map(NonceCommitment::new).ok_or(AbortCause::InvalidPoint);
+        Ok(Self { bytes: bytes.to_vec(), points: SigningCommitments::new(read(hiding)?, read(binding)?) })
     }
 }
 
@@ -117,8 +127,7 @@ pub(super) fn read<B: Body>(ctx: &SessionContext, envelope: &Envelope) -> Result
 pub(super) fn read_partial<S: Suite>(
     reader: &mut Reader<'_>,
 ) -> Result<SignatureShare<S::Cipher>, AbortCause> {
-    let scalar = read_scalar::<S>(reader)?;
-    SignatureShare::deserialize(&encode_scalar_of::<S>(&scalar)).map_err(|_| AbortCause::InvalidScalar)
+    SignatureShare::deserialize(reader.bytes(SCALAR_BYTES)?).map_err(|_| AbortCause::InvalidScalar)
 }
 
 /// What is signed, under which key, and whose word counts.
@@ -130,17 +139,37 @@ pub(super) struct Terms<S: Suite> {
 }
 
 impl<S: Suite> Terms<S> {
-    pub(super) fn new(
+    /// Of a party: `public` is out of its own sealed share.
+    pub(super) fn of_party(
         ctx: &SessionContext,
         public: KeyPublic<S>,
         target: Target,
         message: Vec<u8>,
     ) -> Result<Self, SetupError> {
+        Self::new(ctx, public, (target, message), S::decode_own)
+    }
+
+    /// Of an observer, who was told `public`.
+    pub(super) fn of_observer(
+        ctx: &SessionContext,
+        public: KeyPublic<S>,
+        target: Target,
+        message: Vec<u8>,
+    ) -> Result<Self, SetupError> {
+        Self::new(ctx, public, (target, message), decode_point_of::<S>)
+    }
+
+    fn new(
+        ctx: &SessionContext,
+        public: KeyPublic<S>,
+        (target, message): (Target, Vec<u8>),
+        decode: fn(&[u8]) -> Option<PointOf<S>>,
+    ) -> Result<Self, SetupError> {
         public.check(ctx)?;
         if target.taproot.is_some() && !S::DERIVES {
             return Err(SetupError::PayloadInvalid);
         }
-        let key = public.target_key(&target).ok_or(SetupError::PayloadInvalid)?;
+        let key = public.target_key(&target, decode).ok_or(SetupError::PayloadInvalid)?;
         Ok(Self { public, target, message, key })
     }
 
@@ -166,13 +195,14 @@ impl<S: Suite> Terms<S> {
         partial
     }
 
-    /// The share of the child key, after Taproot's tweak.
+    /// The share of the child key, after Taproot's tweak. The crate signs without looking at the verification share in it, which is
+    /// therefore not computed.
     fn key_package(&self, share: &KeyShare<S>) -> Option<KeyPackage<S::Cipher>> {
         let scalar = share.signing_share.expose().to_scalar() + self.key.tweak;
         let package = KeyPackage::new(
             identifier::<S>(share.party)?,
             SigningShare::new(scalar),
-            VerifyingShare::new(S::mul_generator(&scalar)),
+            VerifyingShare::new(identity::<S>()),
             VerifyingKey::new(self.key.child),
             u16::try_from(share.public.threshold.get()).ok()?,
         );
@@ -226,9 +256,8 @@ impl<S: Suite> Terms<S> {
     /// The key that the signature has to verify under; with the signers' verification shares only if they are `wanted`, because
     /// each costs a decoding.
     fn public_package(&self, ctx: &SessionContext, wanted: bool) -> Option<PublicKeyPackage<S::Cipher>> {
-        let tweak = S::mul_generator(&self.key.tweak);
         let share_of = |party: PartyId| {
-            let point = self.public.verification_point(party)? + tweak;
+            let point = self.public.verification_point(party)? + self.key.tweak_point;
             Some((identifier::<S>(party)?, VerifyingShare::new(point)))
         };
         let signers = ctx.parties().iter().filter(|_| wanted);
@@ -322,7 +351,7 @@ mod tests {
         };
         let ctx = SessionContext::for_test::<Signing<S>>(settings).unwrap();
         let message = bytes(&inputs["message"]);
-        let terms = Terms::new(&ctx, public.clone(), Target::default(), message).unwrap();
+        let terms = Terms::of_observer(&ctx, public.clone(), Target::default(), message).unwrap();
         let mut commitments = AllCommitments::<S>::new();
         let mut nonces = BTreeMap::new();
         for output in outputs("round_one_outputs") {

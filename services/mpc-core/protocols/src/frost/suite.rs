@@ -55,6 +55,9 @@ pub trait Suite: Sized + Send + Sync + 'static {
     /// Whether `point` begins as the one encoding of a point does that is accepted here.
     fn canonical(point: &[u8]) -> bool;
 
+    /// A point that this party encoded itself and kept sealed: the costly check that it is of prime order is left out.
+    fn decode_own(point: &[u8]) -> Option<Element<Self::Cipher>>;
+
     /// Whether a message of this length can be signed.
     fn message_fits(length: usize) -> bool;
 
@@ -117,6 +120,10 @@ impl Suite for Ed25519 {
         true
     }
 
+    fn decode_own(point: &[u8]) -> Option<dalek::EdwardsPoint> {
+        dalek::edwards::CompressedEdwardsY::from_slice(point).ok()?.decompress()
+    }
+
     fn message_fits(length: usize) -> bool {
         length <= MAX_MESSAGE_BYTES
     }
@@ -177,6 +184,11 @@ impl Suite for Bip340 {
     /// The crate also takes the "compact" form, a second encoding of half the points.
     fn canonical(point: &[u8]) -> bool {
         matches!(point, [2 | 3, ..])
+    }
+
+    /// All points of this curve are of prime order.
+    fn decode_own(point: &[u8]) -> Option<k256::ProjectivePoint> {
+        decode_point_of::<Self>(point)
     }
 
     fn message_fits(length: usize) -> bool {

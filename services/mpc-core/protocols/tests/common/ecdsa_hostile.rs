@@ -9,15 +9,17 @@ use engine::seal::{SealKind, ShareLabel};
 use engine::wire::{Reader, Writer};
 use engine::{Protocol, SessionSettings};
 use protocols::ecdsa::{
-    DerivationPath, KeyPublic, KeyShare, Presigning, Refresh, Reshare, SignInput, Signing, decode_point,
-    encode_point,
+    DerivationPath, KeyPublic, KeyShare, PresignedSigning, Presigning, Refresh, Reshare, SignInput, Signing,
+    decode_point, encode_point,
 };
 use sim::{Address, Faults, Outcome, Packet};
 
+use super::accusation::{accuse, recorded};
 use super::common::{evidence_key, party, rng, settings};
 use super::ecdsa_common::{
-    Change, Shares, data_key, keygen, keygen_with, payload, presign, presign_with, reopen, reshare_with,
-    sign_presigned, sign_with, verify_outside,
+    Change, Shares, data_key, keygen, keygen_with, payload, presign, presign_with, refresh_settings,
+    refresh_with, reopen, reshare_settings, reshare_with, sign_presigned, sign_with, start_keygen,
+    verify_outside,
 };
 
 const SIGNERS: [u32; 2] = [1, 2];
@@ -29,22 +31,29 @@ const CHANGE: Change<'static> = Change { dealers: &[1, 2], receivers: &[2, 3], t
 
 static SHARES: LazyLock<Shares> = LazyLock::new(|| keygen(&SIGNERS, 2, 1));
 
-/// Replaces the body in one round, or changes a part of it.
+/// `data` itself, or, if its first byte is odd, `genuine` with the rest laid over it from a place that the next two bytes say.
+fn bent(genuine: &[u8], data: &[u8]) -> Vec<u8> {
+    match data.split_first_chunk::<3>() {
+        Some(([mode, high, low], bytes)) if mode & 1 == 1 && !genuine.is_empty() => {
+            let at = usize::from(u16::from_be_bytes([*high, *low])) % genuine.len();
+            let mut bent = genuine.to_vec();
+            for (place, byte) in bent[at..].iter_mut().zip(bytes) {
+                *place ^= byte;
+            }
+            bent
+        }
+        _ => data.to_vec(),
+    }
+}
+
+/// Bends the attacker's body of one round.
 fn bend(round: u8, data: &[u8]) -> Faults<'_> {
     let tamper = move |packet: Packet| {
         let mut forged = Forged::open(&packet.bytes).unwrap();
         if packet.from != party(ATTACKER) || forged.round != round {
             return vec![packet];
         }
-        match data.split_first_chunk::<3>() {
-            Some(([mode, high, low], bytes)) if mode & 1 == 1 && !forged.body.is_empty() => {
-                let at = usize::from(u16::from_be_bytes([*high, *low])) % forged.body.len();
-                for (place, byte) in forged.body[at..].iter_mut().zip(bytes) {
-                    *place ^= byte;
-                }
-            }
-            _ => forged.body = data.to_vec(),
-        }
+        forged.body = bent(&forged.body, data);
         vec![Packet { bytes: forged.encode(&evidence_key(packet.from)), ..packet }]
     };
     Faults { tamper: Some(Box::new(tamper)), ..Faults::default() }
@@ -63,7 +72,7 @@ pub fn body(data: &[u8]) {
     let Some((choice, rest)) = data.split_first() else { return };
     let request = payload(DIGEST, &[3]);
     let child = || SHARES[&1].public().derive(&request.path).unwrap().public_key;
-    match choice % 18 {
+    match choice % 24 {
         place @ 0..6 => only_the_attacker_is_blamed(&keygen_with(&SIGNERS, 2, 2, bend(1 + place, rest))),
         place @ 6..12 => {
             let outcomes = reshare_with(&SHARES, &CHANGE, 3, bend(place - 5, rest));
@@ -82,6 +91,13 @@ pub fn body(data: &[u8]) {
         place @ 15..17 => {
             only_the_attacker_is_blamed(&presign_with(&SHARES, &SIGNERS, 5, &[3], bend(place - 14, rest)));
         }
+        place @ 17..23 => {
+            let outcomes = refresh_with(&SHARES, bend(place - 16, rest));
+            only_the_attacker_is_blamed(&outcomes);
+            for done in outcomes.values().filter_map(|outcome| outcome.done.as_ref()) {
+                assert_eq!(done.public().public_key, SHARES[&1].public().public_key);
+            }
+        }
         _ => {
             let made = presign(&SHARES, &SIGNERS, 6, &[3]);
             let request = protocols::ecdsa::SignPayload { presignature: Some(*made[&1].id()), ..request };
@@ -96,6 +112,17 @@ pub fn body(data: &[u8]) {
             }
         }
     }
+}
+
+/// Any accusation, with any evidence, in a key generation.
+pub fn notice(data: &[u8]) {
+    static PACKETS: LazyLock<Vec<Packet>> = LazyLock::new(|| {
+        recorded(|faults| {
+            keygen_with(&[1, 2, 3], 2, 1, faults);
+        })
+    });
+    let (session, _) = start_keygen(1, &[1, 2, 3], 2, 1, 1);
+    accuse(session, &PACKETS, data);
 }
 
 /// Any bytes as a sealed share or presignature, and as the contents of one.
@@ -121,28 +148,41 @@ pub fn sealed(data: &[u8]) {
     }
 }
 
-/// Starts a session of a party, or of an observer, with any bytes as its payload.
-fn start<P: Protocol>(me: Option<u32>, epoch: u32, data: &[u8], input: P::Input) {
-    let settings = SessionSettings { epoch, ..settings(me.map(party), &SIGNERS, 2, 1, data) };
-    let key = me.map(|me| evidence_key(party(me)));
-    let _ = engine::Session::<P>::start(settings, key, input, &mut rng(1));
+/// Starts a session with these settings and a payload bent like that.
+fn start<P: Protocol>(settings: SessionSettings, data: &[u8], input: P::Input) {
+    let key = settings.me.map(evidence_key);
+    let payload = bent(&settings.payload, data);
+    let _ = engine::Session::<P>::start(SessionSettings { payload, ..settings }, key, input, &mut rng(1));
 }
 
-/// Any bytes as what the parties of a session agreed on, and as public data.
+/// Any bytes, or genuine ones bent, as what the parties of a session agreed on, and as public data.
 pub fn agreed(data: &[u8]) {
     let own = || reopen(&SHARES[&1]);
-    start::<Signing>(Some(1), 1, data, SignInput::Party(Box::new(own())));
-    start::<Signing>(None, 1, data, SignInput::Observer(Box::new(SHARES[&1].public().clone())));
-    start::<Presigning>(Some(1), 1, data, own());
-    start::<Refresh>(Some(1), 2, data, own());
-    start::<Reshare>(Some(1), 2, data, Some(own()));
-    start::<Reshare>(Some(1), 2, data, None);
-    let mut reader = Reader::new(data);
-    if let Ok(public) = KeyPublic::decode(&mut reader) {
-        let mut writer = Writer::default();
-        public.encode(&mut writer);
-        let again = writer.finish();
-        assert_eq!(again, data[..again.len()]);
+    let public = SHARES[&1].public();
+    let signing = |me: Option<u32>, payload: &[u8]| settings(me.map(party), &SIGNERS, 2, 1, payload);
+    let mut request = payload(DIGEST, &[3]);
+    let mut path = Writer::default();
+    request.path.encode(&mut path);
+    let plain = request.encode();
+    request.presignature = Some([7; 32]);
+    start::<Signing>(signing(Some(1), &plain), data, SignInput::Party(Box::new(own())));
+    start::<Signing>(signing(None, &plain), data, SignInput::Observer(Box::new(public.clone())));
+    start::<PresignedSigning>(
+        signing(None, &request.encode()),
+        data,
+        SignInput::Observer(Box::new(public.clone())),
+    );
+    start::<Presigning>(signing(Some(1), &path.finish()), data, own());
+    start::<Refresh>(refresh_settings(1, public), data, own());
+    start::<Reshare>(reshare_settings(Some(1), public, &CHANGE, 1), data, Some(own()));
+    start::<Reshare>(reshare_settings(Some(3), public, &CHANGE, 1), data, None);
+    let mut encoded = Writer::default();
+    public.encode(&mut encoded);
+    let bytes = bent(&encoded.finish(), data);
+    if let Ok(public) = KeyPublic::decode(&mut Reader::new(&bytes)) {
+        let mut again = Writer::default();
+        public.encode(&mut again);
+        assert!(bytes.starts_with(&again.finish()));
         let _ = public.derive(&DerivationPath::default());
     }
     if let Some(point) = data.first_chunk().and_then(decode_point) {

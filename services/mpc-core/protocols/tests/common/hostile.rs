@@ -11,6 +11,7 @@ use engine::{Envelope, Secret};
 use protocols::bls::{KeyShare, SignInput, Signing};
 use sim::{Faults, Packet};
 
+use super::accusation::{accuse, recorded as recording};
 use super::common::{
     evidence_key, keygen, keygen_context, keygen_with, party, reopen, rng, settings, start_keygen,
 };
@@ -74,6 +75,18 @@ pub fn keygen_body(data: &[u8]) {
         // Whatever it was, nobody but its sender can be blamed for it.
         assert!(abort.culprits.iter().all(|culprit| *culprit == party(2)), "{abort}");
     }
+}
+
+/// Any accusation, with any evidence, in a key generation.
+pub fn keygen_notice(data: &[u8]) {
+    static PACKETS: OnceLock<Vec<Packet>> = OnceLock::new();
+    let packets = PACKETS.get_or_init(|| {
+        recording(|faults| {
+            keygen_with(&PARTIES, T, SEED, faults);
+        })
+    });
+    let (session, _) = start_keygen(1, &PARTIES, T, 1, SEED);
+    accuse(session, packets, data);
 }
 
 /// Any bytes as a partial signature.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::session::Session;
 use engine::{PartySet, Protocol, SessionSettings, SetupError};
 use protocols::ecdsa::{
-    DerivationPath, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Reshare,
-    ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing,
+    DerivationPath, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh,
+    Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing,
 };
 use sim::{Address, Faults, Outcome, World};
 
@@ -74,7 +74,8 @@ pub fn start_sign(
     payload: &SignPayload,
 ) -> Result<Started<Signing>, SetupError> {
     let me = share.party();
-    let settings = settings(Some(me), signers, threshold_of(share.public()), session, &payload.encode());
+    let mut settings = settings(Some(me), signers, threshold_of(share.public()), session, &payload.encode());
+    settings.epoch = share.public().epoch;
     let mut rng = rng(u64::from(session) << 32 | u64::from(me.get()));
     Session::start(settings, None, SignInput::Party(Box::new(share)), &mut rng)
 }
@@ -85,7 +86,8 @@ pub fn start_observer<P: Protocol<Input = SignInput<T>>, T>(
     session: u8,
     payload: &SignPayload,
 ) -> Result<Started<P>, SetupError> {
-    let settings = settings(None, signers, threshold_of(public), session, &payload.encode());
+    let mut settings = settings(None, signers, threshold_of(public), session, &payload.encode());
+    settings.epoch = public.epoch;
     Session::start(settings, None, SignInput::Observer(Box::new(public.clone())), &mut rng(2))
 }
 
@@ -172,6 +174,30 @@ pub fn sign_presigned(
         .collect();
     started.push((None, start_observer(public, &signers, session, payload).unwrap()));
     World::new(u64::from(session), faults, started).run()
+}
+
+/// A refresh of a key by all its parties.
+pub fn refresh_settings(me: u32, public: &KeyPublic) -> SessionSettings {
+    let mut payload = engine::wire::Writer::default();
+    public.encode(&mut payload);
+    let parties: Vec<u32> = public.parties().iter().map(|party| party.get().into()).collect();
+    let mut settings = settings(Some(party(me)), &parties, threshold_of(public), 77, &payload.finish());
+    settings.epoch = public.epoch + 1;
+    settings
+}
+
+pub fn refresh_with(shares: &Shares, faults: Faults<'_>) -> BTreeMap<Address, Outcome<KeyShare>> {
+    let started: Vec<_> = shares
+        .iter()
+        .map(|(number, share)| {
+            let settings = refresh_settings(*number, share.public());
+            let key = evidence_key(party(*number));
+            let session =
+                Session::<Refresh>::start(settings, Some(key), reopen(share), &mut rng(u64::from(*number)));
+            (Some(party(*number)), session.unwrap())
+        })
+        .collect();
+    World::new(7, faults, started).run()
 }
 
 /// Who deals, who receives, and the new threshold.

@@ -1,13 +1,15 @@
 //! Whole sessions in one call, and signatures verified by libraries that are not ours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use engine::session::Session;
-use engine::{Protocol, SetupError};
+use engine::wire::Writer;
+use engine::{PartySet, Protocol, SessionSettings, SetupError};
 use protocols::ecdsa::DerivationPath;
 use protocols::frost::{
-    Bip340, Ed25519, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, SignInput,
-    SignPayload, Signature, Signing, Suite, Taproot, Target,
+    Bip340, Ed25519, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh,
+    Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, Suite, Taproot, Target,
 };
 use sim::{Address, Faults, Outcome, World};
 
@@ -62,6 +64,25 @@ impl Tested for Bip340 {
             Target { path: path(&[86, 0, 4]), taproot: Some(Taproot::KeyOnly) },
             Target { path: path(&[9]), taproot: Some(Taproot::MerkleRoot([0xab; 32])) },
         ]
+    }
+}
+
+/// A suite with a key of three parties, two of whom sign, that is made once.
+pub trait Keyed: Tested + 'static {
+    fn keyed() -> &'static Shares<Self>;
+}
+
+impl Keyed for Ed25519 {
+    fn keyed() -> &'static Shares<Self> {
+        static SHARES: LazyLock<Shares<Ed25519>> = LazyLock::new(|| keygen(&[1, 2, 3], 2, 11));
+        &SHARES
+    }
+}
+
+impl Keyed for Bip340 {
+    fn keyed() -> &'static Shares<Self> {
+        static SHARES: LazyLock<Shares<Bip340>> = LazyLock::new(|| keygen(&[1, 2, 3], 2, 11));
+        &SHARES
     }
 }
 
@@ -240,6 +261,90 @@ pub fn sign_presigned<S: Suite>(
         })
         .collect();
     started.push((None, start_observer(public, &signers, session, payload).unwrap()));
+    World::new(u64::from(session), faults, started).run()
+}
+
+/// A refresh of a key by all its parties.
+pub fn refresh_settings<S: Suite>(me: u32, public: &KeyPublic<S>) -> SessionSettings {
+    let mut payload = Writer::default();
+    public.encode(&mut payload);
+    let parties: Vec<u32> = public.parties().iter().map(|party| party.get().into()).collect();
+    let mut settings = settings(Some(party(me)), &parties, threshold_of(public), 77, &payload.finish());
+    settings.epoch = public.epoch + 1;
+    settings
+}
+
+pub fn refresh_with<S: Suite>(
+    shares: &Shares<S>,
+    faults: Faults<'_>,
+) -> BTreeMap<Address, Outcome<KeyShare<S>>> {
+    let started: Vec<_> = shares
+        .iter()
+        .map(|(number, share)| {
+            let settings = refresh_settings(*number, share.public());
+            let key = evidence_key(party(*number));
+            let mut rng = rng(u64::from(*number));
+            let session = Session::<Refresh<S>>::start(settings, Some(key), reopen(share), &mut rng);
+            (Some(party(*number)), session.unwrap())
+        })
+        .collect();
+    World::new(7, faults, started).run()
+}
+
+/// From whom to whom.
+pub struct Change<'a> {
+    pub dealers: &'a [u32],
+    pub receivers: &'a [u32],
+    pub t: u32,
+}
+
+pub fn set(numbers: &[u32]) -> PartySet {
+    numbers.iter().map(|number| party(*number)).collect()
+}
+
+pub fn everybody(change: &Change<'_>) -> Vec<u32> {
+    let all: BTreeSet<u32> = change.dealers.iter().chain(change.receivers).copied().collect();
+    all.into_iter().collect()
+}
+
+pub fn reshare_settings<S: Suite>(
+    me: Option<u32>,
+    base: &KeyPublic<S>,
+    change: &Change<'_>,
+    session: u8,
+) -> SessionSettings {
+    let terms =
+        ReshareTerms { dealers: set(change.dealers), receivers: set(change.receivers), base: base.clone() };
+    let mut settings = settings(me.map(party), &everybody(change), change.t, session, &terms.encode());
+    settings.epoch = base.epoch + 1;
+    settings
+}
+
+pub fn start_reshare<S: Suite>(
+    me: u32,
+    share: Option<KeyShare<S>>,
+    base: &KeyPublic<S>,
+    change: &Change<'_>,
+    session: u8,
+) -> Result<Started<Reshare<S>>, SetupError> {
+    let settings = reshare_settings(Some(me), base, change, session);
+    Session::start(settings, Some(evidence_key(party(me))), share, &mut rng(u64::from(me)))
+}
+
+pub fn reshare_with<S: Suite>(
+    shares: &Shares<S>,
+    change: &Change<'_>,
+    session: u8,
+    faults: Faults<'_>,
+) -> BTreeMap<Address, Outcome<Reshared<S>>> {
+    let base = shares.values().next().unwrap().public();
+    let started: Vec<_> = everybody(change)
+        .into_iter()
+        .map(|me| {
+            let share = change.dealers.contains(&me).then(|| reopen(&shares[&me]));
+            (Some(party(me)), start_reshare(me, share, base, change, session).unwrap())
+        })
+        .collect();
     World::new(u64::from(session), faults, started).run()
 }
 

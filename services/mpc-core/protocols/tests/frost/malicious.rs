@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::forge::Forged;
-use engine::session::echo_of;
-use engine::{AbortCause, Advice, Envelope, PartyId, SessionContext};
-use protocols::frost::{KeyShare, Keygen, Suite, Target, tags};
-use sim::{Address, Faults, Outcome, Packet};
+use engine::session::{Session, echo_of};
+use engine::{AbortCause, Advice, Envelope, PartyId, Reject, SessionContext, SessionSettings, SetupError};
+use protocols::frost::{KeyShare, Keygen, Presignature, SignInput, Signing, Suite, Target, tags};
+use sim::{Address, Faults, Outcome, Packet, World};
 
 use crate::both_suites;
-use crate::common::{evidence_key, party, settings};
+use crate::common::{evidence_key, party, rng, roster, settings, threshold};
 use crate::harness::{
-    Tested, keygen, keygen_with, message, payload, presign, presign_with, sign_presigned, sign_with,
+    Tested, by_number, keygen, keygen_with, message, payload, presign, presign_with, refresh_with, reopen,
+    sign_presigned, sign_with, start_sign,
 };
 
 const PARTIES: [u32; 3] = [1, 2, 3];
@@ -81,12 +82,31 @@ fn expect<T>(name: &str, outcomes: &BTreeMap<Address, Outcome<T>>, cause: AbortC
     }
 }
 
+/// As [`in_round`], in what goes to one party only.
+fn for_one<'a>(victim: u32, round: u8, change: impl Fn(&mut Vec<u8>) + 'a) -> Change<'a> {
+    Box::new(move |forged, to| {
+        if forged.round == round && to == Some(party(victim)) {
+            change(&mut forged.body);
+        }
+    })
+}
+
 /// What party 2 broadcasts in a round of an honest key generation of this session.
 fn honest_body<S: Suite>(session: u8, of_round: u8) -> Vec<u8> {
+    honest::<S>(session, |forged| forged.round == of_round)
+}
+
+/// What party 2 sends one peer as its share in an honest key generation of this session.
+fn honest_share<S: Suite>(session: u8, peer: u32) -> Vec<u8> {
+    honest::<S>(session, |forged| forged.round == 3 && forged.recipient == Some(party(peer)))
+}
+
+/// A body of party 2 in an honest key generation of this session.
+fn honest<S: Suite>(session: u8, wanted: impl Fn(&Forged) -> bool) -> Vec<u8> {
     let mut found = None;
     let record = |packet: Packet| {
         let forged = Forged::open(&packet.bytes).unwrap();
-        if packet.from == party(CHEAT) && forged.round == of_round {
+        if packet.from == party(CHEAT) && wanted(&forged) {
             found = Some(forged.body);
         }
         vec![packet]
@@ -135,6 +155,7 @@ fn deviations_in_key_generation<S: Tested>() {
             in_round(1, |b| b.clone_from(&foreign_commitment)),
             C::WrongOpening,
         ),
+        ("empty opening", in_round(2, Vec::clear), C::MalformedBody),
         ("opening of another session", in_round(2, |b| b.clone_from(&foreign)), C::WrongOpening),
         ("other contribution", in_round(2, |b| *b.last_mut().unwrap() ^= 1), C::WrongOpening),
         ("long opening", in_round(2, |b| b.push(0)), C::MalformedBody),
@@ -143,6 +164,8 @@ fn deviations_in_key_generation<S: Tested>() {
         ("no points", in_round(2, |b| b[0] = 0), C::WrongDegree),
         ("no point", in_round(2, |b| b[1..=point].fill(0xff)), C::InvalidPoint),
         ("identity or small order", in_round(2, |b| b[1..=point].fill(0)), C::InvalidPoint),
+        ("no second point", in_round(2, |b| b[1 + point..][..point].fill(0xff)), C::InvalidPoint),
+        ("other point", in_round(2, |b| b[1..=2 * point].rotate_left(point)), C::WrongOpening),
         (
             "proof with a response that is no scalar",
             in_round(2, |b| {
@@ -152,6 +175,16 @@ fn deviations_in_key_generation<S: Tested>() {
             C::InvalidScalar,
         ),
         ("wrong proof, committed to", committed::<S>(|b| b[1 + 3 * point + low] ^= 1), C::WrongProof),
+        (
+            "proof without nonce point, committed to",
+            committed::<S>(|b| b[1 + 2 * point..][..point].fill(0xff)),
+            C::WrongProof,
+        ),
+        (
+            "proof with a nonce point of small order, committed to",
+            committed::<S>(|b| b[1 + 2 * point..][..point].fill(0)),
+            C::WrongProof,
+        ),
         (
             "points of another session, committed to",
             {
@@ -169,7 +202,39 @@ fn deviations_in_key_generation<S: Tested>() {
         ("wrong share", in_round(3, |b| b[low] ^= 1), C::WrongShare),
         ("share that is no scalar", in_round(3, |b| b.copy_from_slice(&S::NO_SCALAR)), C::InvalidScalar),
         ("short share", in_round(3, |b| b.truncate(31)), C::MalformedBody),
+        ("wrong share for one", for_one(3, 3, |b| b[low] ^= 1), C::WrongShare),
+        (
+            "share of another peer",
+            {
+                let body = honest_share::<S>(1, 3);
+                for_one(1, 3, move |b| b.clone_from(&body))
+            },
+            C::WrongShare,
+        ),
+        (
+            "share of another session",
+            {
+                let body = honest_share::<S>(2, 1);
+                for_one(1, 3, move |b| b.clone_from(&body))
+            },
+            C::WrongShare,
+        ),
         ("wrong confirmation", in_round(4, |b| b[point + low] ^= 1), C::WrongProof),
+        ("confirmation without nonce point", in_round(4, |b| b[..point].fill(0xff)), C::WrongProof),
+        (
+            "confirmation that is no scalar",
+            in_round(4, |b| b[point..].copy_from_slice(&S::NO_SCALAR)),
+            C::InvalidScalar,
+        ),
+        ("short confirmation", in_round(4, |b| b.truncate(point)), C::MalformedBody),
+        (
+            "confirmation of another session",
+            {
+                let body = honest_body::<S>(2, 4);
+                in_round(4, move |b| b.clone_from(&body))
+            },
+            C::WrongProof,
+        ),
         (
             "proof from key generation as confirmation",
             {
@@ -204,13 +269,13 @@ fn equivocation_in_key_generation<S: Tested>() {
     }
 }
 
-/// A confirmation copied from another party, which is sent as soon as that one is known.
-fn confirmation_of_another_party<S: Tested>() {
+/// A broadcast copied from another party, which is sent as soon as that one is known.
+fn copying<S: Tested>(round: u8) -> BTreeMap<Address, Outcome<KeyShare<S>>> {
     let mut stolen: Option<Vec<u8>> = None;
     let mut held = Vec::new();
     let tamper = |packet: Packet| {
         let forged = Forged::open(&packet.bytes).unwrap();
-        if forged.round != 4 {
+        if forged.round != round {
             return vec![packet];
         }
         let mut out = Vec::new();
@@ -232,8 +297,14 @@ fn confirmation_of_another_party<S: Tested>() {
         out
     };
     let faults = Faults { tamper: Some(Box::new(tamper)), ..Faults::default() };
-    let outcomes = keygen_with::<S>(&PARTIES, 2, (1, 6), faults);
-    expect("copied confirmation", &outcomes, AbortCause::WrongProof, &[CHEAT]);
+    keygen_with::<S>(&PARTIES, 2, (1, 6), faults)
+}
+
+fn broadcasts_of_another_party<S: Tested>() {
+    expect("copied confirmation", &copying::<S>(4), AbortCause::WrongProof, &[CHEAT]);
+    expect("copied opening", &copying::<S>(2), AbortCause::WrongOpening, &[CHEAT]);
+    // The cheat's later echo digests are of the commitment that it has made and not sent.
+    expect("copied commitment", &copying::<S>(1), AbortCause::Equivocation, &[CHEAT]);
 }
 
 fn deviations_in_signing<S: Tested>() {
@@ -244,6 +315,9 @@ fn deviations_in_signing<S: Tested>() {
         ("no point", in_round(1, |b| b[..point].fill(0xff)), C::InvalidPoint, &[CHEAT]),
         ("identity or small order", in_round(1, |b| b[point..].fill(0)), C::InvalidPoint, &[CHEAT]),
         ("short commitments", in_round(1, |b| b.truncate(point)), C::MalformedBody, &[CHEAT]),
+        ("no commitments", in_round(1, Vec::clear), C::MalformedBody, &[CHEAT]),
+        // Good points that are not its nonces: its own view is another one.
+        ("hiding for binding", in_round(1, |b| b.rotate_left(point)), C::BroadcastMismatch, &[]),
         ("wrong partial signature", in_round(2, |b| b[32 + low] ^= 1), C::WrongPartialSignature, &[CHEAT]),
         ("zero", in_round(2, |b| b[32..].fill(0)), C::WrongPartialSignature, &[CHEAT]),
         ("no scalar", in_round(2, |b| b[32..].copy_from_slice(&S::NO_SCALAR)), C::InvalidScalar, &[CHEAT]),
@@ -296,6 +370,179 @@ fn equivocation_in_signing_names_nobody_honest<S: Tested>() {
     }
 }
 
+/// Commitments of another session: its maker has no nonces for them any more, and its part names others.
+fn commitments_of_another_session<S: Tested>() {
+    let shares = keygen::<S>(&PARTIES, 2, 5);
+    let request = payload(message(1), &Target::default());
+    let mut recorded = None;
+    let record = |packet: Packet| {
+        let forged = Forged::open(&packet.bytes).unwrap();
+        if packet.from == party(CHEAT) && forged.round == 1 {
+            recorded = Some(forged.body);
+        }
+        vec![packet]
+    };
+    let faults = Faults { tamper: Some(Box::new(record)), ..Faults::default() };
+    sign_with(&shares, &PARTIES, 1, &request, faults);
+    let replay = in_round(1, move |b| b.clone_from(recorded.as_ref().unwrap()));
+    let outcomes = sign_with(&shares, &PARTIES, 2, &request, cheating(replay));
+    expect("commitments of another session", &outcomes, AbortCause::BroadcastMismatch, &[]);
+}
+
+/// Envelopes of another session are not even looked at.
+fn replayed_envelopes_are_dropped<S: Tested>() {
+    let shares = keygen::<S>(&PARTIES, 2, 8);
+    let request = payload(message(1), &Target::default());
+    let mut old: Vec<Packet> = Vec::new();
+    let record = |packet: Packet| {
+        old.push(packet.clone());
+        vec![packet]
+    };
+    let faults = Faults { tamper: Some(Box::new(record)), ..Faults::default() };
+    sign_with(&shares, &PARTIES, 1, &request, faults);
+    let replay = move |packet: Packet| {
+        let same_way = |other: &&Packet| other.to == packet.to;
+        let mut packets: Vec<Packet> = old.iter().filter(same_way).cloned().collect();
+        packets.push(packet);
+        packets
+    };
+    let faults = Faults { tamper: Some(Box::new(replay)), ..Faults::default() };
+    for outcome in sign_with(&shares, &PARTIES, 2, &request, faults).values() {
+        assert!(outcome.done.is_some() && outcome.aborts.is_empty());
+        assert!(!outcome.rejects.is_empty());
+        assert!(outcome.rejects.iter().all(|(_, reject)| *reject == Reject::Session));
+    }
+}
+
+/// Headers that do not say what the channel, the session and the round say: nobody is blamed for them, and nothing comes of them.
+fn wrong_headers_are_dropped<S: Tested>() {
+    let shares = keygen::<S>(&PARTIES, 2, 8);
+    let request = payload(message(1), &Target::default());
+    let table: [(Change<'_>, Reject); 6] = [
+        (Box::new(|forged, _| forged.sender = party(3)), Reject::Sender),
+        (Box::new(|forged, _| forged.sender = party(9)), Reject::Sender),
+        (Box::new(|forged, _| forged.protocol = S::PRESIGN.number), Reject::Protocol),
+        (Box::new(|forged, _| forged.session[0] ^= 1), Reject::Session),
+        (Box::new(|forged, _| forged.recipient = Some(party(1))), Reject::Delivery),
+        (Box::new(|forged, _| forged.round = 7), Reject::RoundFuture),
+    ];
+    for (change, expected) in table {
+        // Only to party 1, so that the envelope is one that it could have got.
+        let one = |forged: &mut Forged, to: Address| {
+            if to == Some(party(1)) && forged.round == 1 {
+                change(forged, to);
+            }
+        };
+        let outcomes = sign_with(&shares, &PARTIES, 2, &request, cheating(Box::new(one)));
+        let outcome = &outcomes[&Some(party(1))];
+        assert!(outcome.done.is_none() && outcome.aborts.is_empty(), "{expected:?}");
+        assert!(outcome.rejects.contains(&(party(CHEAT), expected)), "{expected:?}: {:?}", outcome.rejects);
+    }
+}
+
+fn shares_of_another_epoch_key_or_party_are_refused<S: Tested>() {
+    let shares = keygen::<S>(&PARTIES, 2, 10);
+    let request = payload(message(1), &Target::default());
+    let start = |change: &dyn Fn(&mut SessionSettings)| {
+        let mut settings = settings(Some(party(1)), &[1, 2], 2, 1, &request.encode());
+        change(&mut settings);
+        let input = SignInput::Party(Box::new(reopen(&shares[&1])));
+        Session::<Signing<S>>::start(settings, None, input, &mut rng(1)).err()
+    };
+    assert_eq!(start(&|_| ()), None);
+    assert_eq!(start(&|s| s.epoch = 2), Some(SetupError::ShareMismatch));
+    assert_eq!(start(&|s| s.key_id = "keys/other".to_owned()), Some(SetupError::ShareMismatch));
+    assert_eq!(start(&|s| s.me = Some(party(2))), Some(SetupError::ShareMismatch));
+    assert_eq!(start(&|s| s.threshold = threshold(3)), Some(SetupError::ShareMismatch));
+    assert_eq!(start(&|s| s.roster = roster(&[1])), Some(SetupError::SigningSetTooSmall));
+    assert_eq!(start(&|s| s.roster = roster(&[1, 9])), Some(SetupError::SigningSetNotOfKey));
+    assert_eq!(start(&|s| s.payload.truncate(32)), Some(SetupError::PayloadInvalid));
+    assert_eq!(start(&|s| s.payload.push(0)), Some(SetupError::PayloadInvalid));
+    // One hardened step.
+    let hardened = [&[1, 0x80, 0, 0, 0][..], &request.encode()[1..]].concat();
+    assert_eq!(start(&|s| s.payload.clone_from(&hardened)), Some(SetupError::PayloadInvalid));
+}
+
+/// A party that has kept its share of the epoch before, and says that it is the one of this epoch.
+fn an_old_share_in_a_new_epoch_is_named<S: Tested>() {
+    let old = keygen::<S>(&PARTIES, 2, 11);
+    let mut shares = by_number(refresh_with(&old, Faults::default()));
+    let public = shares[&1].public().clone();
+    let request = payload(message(1), &Target::default());
+    let sessions: Vec<_> = PARTIES
+        .iter()
+        .map(|number| {
+            let share = match *number {
+                CHEAT => reopen(&old[number]).posing_as(&public),
+                _ => shares.remove(number).unwrap(),
+            };
+            (Some(party(*number)), start_sign(share, &PARTIES, 1, &request).unwrap())
+        })
+        .collect();
+    let outcomes = World::new(1, Faults::default(), sessions).run();
+    expect("old share", &outcomes, AbortCause::WrongPartialSignature, &[CHEAT]);
+    assert!(outcomes.values().all(|outcome| outcome.done.is_none()));
+}
+
+fn deviations_in_presigning<S: Tested>() {
+    use AbortCause as C;
+    let point = S::POINT_BYTES;
+    let shares = keygen::<S>(&PARTIES, 2, 5);
+    let target = S::targets().pop().unwrap();
+    let table: Vec<(&str, Change<'_>, C)> = vec![
+        ("no hiding point", in_round(1, |b| b[..point].fill(0xff)), C::InvalidPoint),
+        ("no binding point", in_round(1, |b| b[point..].fill(0xff)), C::InvalidPoint),
+        ("identity or small order", in_round(1, |b| b[..point].fill(0)), C::InvalidPoint),
+        ("short", in_round(1, |b| b.truncate(2 * point - 1)), C::MalformedBody),
+        ("empty", in_round(1, Vec::clear), C::MalformedBody),
+    ];
+    for (name, change, cause) in table {
+        let outcomes = presign_with(&shares, &PARTIES, 1, &target, cheating(change));
+        expect(name, &outcomes, cause, &[CHEAT]);
+    }
+}
+
+/// What a party has of one presignature put under the name of another: all of it, and its partial signature alone.
+fn presignatures_do_not_mix<S: Tested>() {
+    let shares = keygen::<S>(&PARTIES, 2, 5);
+    let public = shares[&1].public();
+    let target = S::targets().pop().unwrap();
+    let request = |made: &BTreeMap<u32, Presignature<S>>| {
+        let mut request = payload(message(1), &target);
+        request.presignature = Some(*made[&1].id());
+        request
+    };
+    let mut recorded = None;
+    let record = |packet: Packet| {
+        if packet.from == party(CHEAT) {
+            recorded = Forged::open(&packet.bytes).map(|forged| forged.body);
+        }
+        vec![packet]
+    };
+    let other = presign(&shares, &[1, 2], 2, &target);
+    let faults = Faults { tamper: Some(Box::new(record)), ..Faults::default() };
+    let other_request = request(&other);
+    sign_presigned(public, other, 3, &other_request, faults);
+    let body = recorded.unwrap();
+    for (mixed_from, at_party, at_observer) in [
+        (0, (AbortCause::WrongOpening, vec![party(CHEAT)]), (AbortCause::BroadcastMismatch, Vec::new())),
+        (
+            2 * S::POINT_BYTES,
+            (AbortCause::WrongPartialSignature, vec![party(CHEAT)]),
+            (AbortCause::WrongPartialSignature, vec![party(CHEAT)]),
+        ),
+    ] {
+        let made = presign(&shares, &[1, 2], 1, &target);
+        let request = request(&made);
+        let change = in_round(1, |b| b[mixed_from..].copy_from_slice(&body[mixed_from..]));
+        let outcomes = sign_presigned(public, made, 4, &request, cheating(change));
+        for (address, expected) in [(Some(party(1)), at_party), (None, at_observer)] {
+            let abort = outcomes[&address].abort().unwrap();
+            assert_eq!((abort.cause, abort.culprits.clone()), expected, "from {mixed_from} at {address:?}");
+        }
+    }
+}
+
 /// A partial signature replayed from a session about another message, made with the same nonces.
 fn replay_between_sessions<S: Tested>() {
     let shares = keygen::<S>(&PARTIES, 2, 5);
@@ -332,7 +579,9 @@ fn deviations_with_a_presignature<S: Tested>() {
             in_round(1, move |b| b[2 * point..].copy_from_slice(&S::NO_SCALAR)),
             both(C::InvalidScalar),
         ),
+        row("zero", in_round(1, move |b| b[2 * point..].fill(0)), both(C::WrongPartialSignature)),
         row("short", in_round(1, |b| b.truncate(70)), both(C::MalformedBody)),
+        row("empty", in_round(1, Vec::clear), both(C::MalformedBody)),
         row(
             "other commitments",
             in_round(1, move |b| b[..2 * point].rotate_left(point)),
@@ -375,10 +624,17 @@ fn equivocation_in_presigning_splits_the_name<S: Tested>() {
 both_suites!(
     deviations_in_key_generation,
     equivocation_in_key_generation,
-    confirmation_of_another_party,
+    broadcasts_of_another_party,
     deviations_in_signing,
     commitments_that_are_not_the_nonces,
     equivocation_in_signing_names_nobody_honest,
+    commitments_of_another_session,
+    replayed_envelopes_are_dropped,
+    wrong_headers_are_dropped,
+    shares_of_another_epoch_key_or_party_are_refused,
+    an_old_share_in_a_new_epoch_is_named,
+    deviations_in_presigning,
+    presignatures_do_not_mix,
     replay_between_sessions,
     deviations_with_a_presignature,
     equivocation_in_presigning_splits_the_name,

@@ -1,44 +1,19 @@
 //! Refresh: new shares of the same key, old ones of no use.
 
-use std::collections::BTreeMap;
-
 use engine::forge::Forged;
 use engine::session::Session;
-use engine::wire::Writer;
 use engine::{AbortCause, SessionSettings, SetupError};
-use protocols::frost::{KeyPublic, KeyShare, Refresh, Suite, Target};
-use sim::{Address, Faults, Outcome, Packet, World};
+use protocols::frost::{KeyShare, Refresh, Target};
+use sim::{Faults, Packet, World};
 
 use crate::both_suites;
 use crate::common::{evidence_key, party, rng, settings, threshold};
 use crate::harness::{
-    Shares, Tested, by_number, check, keygen, message, payload, presign, reopen, sign_with, start_presigned,
-    start_sign,
+    Tested, by_number, check, keygen, message, payload, presign, refresh_settings, refresh_with, reopen,
+    sign_with, start_presigned, start_sign,
 };
 
 const PARTIES: [u32; 3] = [1, 2, 3];
-
-fn refresh_settings<S: Suite>(me: u32, public: &KeyPublic<S>) -> SessionSettings {
-    let mut payload = Writer::default();
-    public.encode(&mut payload);
-    let mut settings = settings(Some(party(me)), &PARTIES, 2, 77, &payload.finish());
-    settings.epoch = public.epoch + 1;
-    settings
-}
-
-fn refresh_with<S: Suite>(shares: &Shares<S>, faults: Faults<'_>) -> BTreeMap<Address, Outcome<KeyShare<S>>> {
-    let started: Vec<_> = shares
-        .iter()
-        .map(|(number, share)| {
-            let settings = refresh_settings(*number, share.public());
-            let key = evidence_key(party(*number));
-            let mut rng = rng(u64::from(*number));
-            let session = Session::<Refresh<S>>::start(settings, Some(key), reopen(share), &mut rng);
-            (Some(party(*number)), session.unwrap())
-        })
-        .collect();
-    World::new(7, faults, started).run()
-}
 
 fn refreshed_shares_sign_for_the_same_key<S: Tested>() {
     let old = keygen::<S>(&PARTIES, 2, 1);
@@ -120,7 +95,13 @@ fn refresh_refuses_other_keys_parties_epochs<S: Tested>() {
 fn deviations_in_refresh_name_the_party<S: Tested>() {
     let shares = keygen::<S>(&PARTIES, 2, 3);
     type Change = fn(&mut Vec<u8>, usize);
-    let cases: [(u8, Change, AbortCause); 3] = [
+    let cases: [(u8, Change, AbortCause); 8] = [
+        // It has signed the commitment that fits, too: its echo digests say so.
+        (1, |body, _| body[0] ^= 1, AbortCause::Equivocation),
+        (2, |body, _| *body.last_mut().unwrap() ^= 1, AbortCause::WrongOpening),
+        (2, |body, _| body[1..=S::POINT_BYTES].fill(0xff), AbortCause::InvalidPoint),
+        (2, |body, _| body.truncate(40), AbortCause::MalformedBody),
+        (3, |body, _| body.clear(), AbortCause::MalformedBody),
         // One point more, as if the polynomial had a constant term.
         (2, |body, _| body[0] += 1, AbortCause::WrongDegree),
         (3, |body, low| body[low] ^= 1, AbortCause::WrongShare),

@@ -6,73 +6,16 @@ use std::sync::Arc;
 
 use engine::forge::Forged;
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND, Session, echo_of};
-use engine::{AbortCause, Envelope, PartySet, SessionContext, SessionSettings, SetupError};
-use protocols::frost::{KeyPublic, KeyShare, Reshare, ReshareTerms, Reshared, Suite};
-use sim::{Address, Faults, Outcome, Packet, World};
+use engine::{AbortCause, Envelope, SessionContext, SessionSettings, SetupError};
+use protocols::frost::{KeyPublic, KeyShare, Reshare, Reshared, Suite};
+use sim::{Faults, Packet, World};
 
 use crate::both_suites;
-use crate::common::{Started, evidence_key, party, rng, roster, settings, threshold};
+use crate::common::{evidence_key, party, rng, roster, threshold};
 use crate::harness::{
-    Shares, Tested, by_number, check, keygen, message, payload, reopen, sign_with, start_sign,
+    Change, Shares, Tested, by_number, check, everybody, keygen, message, payload, reopen, reshare_settings,
+    reshare_with, set, sign_with, start_reshare, start_sign,
 };
-
-/// From whom to whom.
-struct Change<'a> {
-    dealers: &'a [u32],
-    receivers: &'a [u32],
-    t: u32,
-}
-
-fn set(numbers: &[u32]) -> PartySet {
-    numbers.iter().map(|number| party(*number)).collect()
-}
-
-fn everybody(change: &Change<'_>) -> Vec<u32> {
-    let all: std::collections::BTreeSet<u32> =
-        change.dealers.iter().chain(change.receivers).copied().collect();
-    all.into_iter().collect()
-}
-
-fn reshare_settings<S: Suite>(
-    me: Option<u32>,
-    base: &KeyPublic<S>,
-    change: &Change<'_>,
-    session: u8,
-) -> SessionSettings {
-    let terms =
-        ReshareTerms { dealers: set(change.dealers), receivers: set(change.receivers), base: base.clone() };
-    let mut settings = settings(me.map(party), &everybody(change), change.t, session, &terms.encode());
-    settings.epoch = base.epoch + 1;
-    settings
-}
-
-fn start_reshare<S: Suite>(
-    me: u32,
-    share: Option<KeyShare<S>>,
-    base: &KeyPublic<S>,
-    change: &Change<'_>,
-    session: u8,
-) -> Result<Started<Reshare<S>>, SetupError> {
-    let settings = reshare_settings(Some(me), base, change, session);
-    Session::start(settings, Some(evidence_key(party(me))), share, &mut rng(u64::from(me)))
-}
-
-fn reshare_with<S: Suite>(
-    shares: &Shares<S>,
-    change: &Change<'_>,
-    session: u8,
-    faults: Faults<'_>,
-) -> BTreeMap<Address, Outcome<Reshared<S>>> {
-    let base = shares.values().next().unwrap().public();
-    let started: Vec<_> = everybody(change)
-        .into_iter()
-        .map(|me| {
-            let share = change.dealers.contains(&me).then(|| reopen(&shares[&me]));
-            (Some(party(me)), start_reshare(me, share, base, change, session).unwrap())
-        })
-        .collect();
-    World::new(u64::from(session), faults, started).run()
-}
 
 fn reshare<S: Suite + core::fmt::Debug>(shares: &Shares<S>, change: &Change<'_>) -> Shares<S> {
     let reshared = by_number(reshare_with(shares, change, 9, Faults::default()));
@@ -270,12 +213,33 @@ fn deviations_name_the_party_and_leave_the_old_shares_as_they_were<S: Tested>() 
     type Bend = fn(u32, &mut Vec<u8>, usize);
     let old = keygen::<S>(&[1, 2, 3], 2, 7);
     let base = old[&1].public();
-    let cases: [(&str, u32, u8, Bend, AbortCause); 10] = [
+    let cases: [(&str, u32, u8, Bend, AbortCause); 15] = [
         // Threshold raising: one more coefficient would make a key that the agreed number of parties cannot use.
         ("raised", 1, 2, |_, body, _| body[0] += 1, AbortCause::WrongDegree),
         ("lowered", 1, 2, |_, body, _| body[0] -= 1, AbortCause::WrongDegree),
         ("receiver deals", 4, 2, |_, body, _| body[0] = 2, AbortCause::WrongDegree),
         ("other opening", 1, 2, |_, body, _| *body.last_mut().unwrap() ^= 1, AbortCause::WrongOpening),
+        ("other commitment", 1, 1, |_, body, _| body[0] ^= 1, AbortCause::WrongOpening),
+        ("other contribution", 4, 2, |_, body, _| *body.last_mut().unwrap() ^= 1, AbortCause::WrongOpening),
+        ("no point", 1, 2, |_, body, _| body[1..=S::POINT_BYTES].fill(0xff), AbortCause::InvalidPoint),
+        (
+            "share that is none",
+            2,
+            3,
+            |to, body, _| {
+                if to == 4 {
+                    body.copy_from_slice(&S::NO_SCALAR)
+                }
+            },
+            AbortCause::InvalidScalar,
+        ),
+        (
+            "confirmation without nonce point",
+            3,
+            4,
+            |_, body, _| body[..S::POINT_BYTES].fill(0xff),
+            AbortCause::WrongProof,
+        ),
         // Forget and forgive: a bad share for one receiver only, so that some would go on to the new epoch and some not.
         (
             "share for one",

@@ -7,6 +7,8 @@
 //!
 //! `make sim SEED=<number>` repeats one seed, `make sim RUNS=<count>` runs that many.
 
+mod seeds;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::forge::Forged;
@@ -639,14 +641,6 @@ impl<S: Scheme> World<S> {
     }
 }
 
-fn seeds(default_runs: u64) -> std::ops::Range<u64> {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    match number("SEED") {
-        Some(seed) => seed..seed + number("RUNS").unwrap_or(1),
-        None => 0..number("RUNS").unwrap_or(default_runs),
-    }
-}
-
 impl Counts {
     fn add(&mut self, other: &Counts) {
         self.presigned += other.presigned;
@@ -658,33 +652,18 @@ impl Counts {
     }
 }
 
-/// Runs schedules on every processor; the first that fails says its seed.
-fn run_all<S: Scheme>(seeds: &std::ops::Range<u64>) -> Counts {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-    let total = std::sync::Mutex::new(Counts::default());
-    std::thread::scope(|scope| {
-        for worker in 0..workers {
-            let (total, seeds) = (&total, seeds.clone());
-            scope.spawn(move || {
-                for seed in seeds.filter(|seed| seed % workers == worker) {
-                    if seed % 1000 == 0 {
-                        println!("seed {seed}");
-                    }
-                    let run = std::panic::catch_unwind(|| World::<S>::new(seed, false).run());
-                    let (checker, counts) = run.unwrap_or_else(|_| panic!("seed {seed}"));
-                    assert!(checker.violations.is_empty(), "seed {seed}: {:?}", checker.violations);
-                    total.lock().unwrap().add(&counts);
-                }
-            });
-        }
-    });
-    total.into_inner().unwrap()
-}
-
 /// The test of a scheme: as many schedules as `RUNS` says, or so many.
 pub fn nothing_is_used_twice_and_every_request_has_one_answer<S: Scheme>(default_runs: u64) {
-    let seeds = seeds(default_runs);
-    let counts = run_all::<S>(&seeds);
+    let seeds = seeds::wanted(default_runs);
+    let mut counts = Counts::default();
+    seeds::run_all(
+        &seeds,
+        |seed| World::<S>::new(seed, false).run(),
+        |checker, of_one| {
+            counts.add(of_one);
+            checker.violations.clone()
+        },
+    );
     println!("{} schedules: {counts:?}", seeds.end - seeds.start);
     if seeds.end - seeds.start >= 100 {
         let runs = (seeds.end - seeds.start) as usize;
