@@ -172,6 +172,42 @@ class CommandLineTest {
         coterie(shared, "sign", "by-hand-ecdsa", "--digest", "ab".repeat(32), "--output", "json");
     assertThat(digest.exitCode()).as(digest.err()).isZero();
     assertThat(digest.out()).contains("\"derSignature\"", "\"kind\": \"digest\"");
+
+    Run reshared =
+        coterie(
+            shared,
+            "key",
+            "reshare",
+            "by-hand-ecdsa",
+            "--threshold",
+            "2",
+            "--parties",
+            "party-1,party-2");
+    assertThat(reshared.exitCode()).as(reshared.err()).isZero();
+    assertThat(reshared.value("epoch")).isEqualTo("3");
+    assertThat(reshared.value("xpub")).isEqualTo(xpub);
+    assertThat(reshared.value("threshold")).isEqualTo("2 of 2: party-1, party-2");
+    assertThat(coterie(shared, "sign", "by-hand-ecdsa", "--digest", "ac".repeat(32)).exitCode())
+        .isZero();
+    Run late =
+        coterie(
+            shared,
+            "key",
+            "reshare",
+            "by-hand-ecdsa",
+            "--threshold",
+            "2",
+            "--parties",
+            "party-1,party-3",
+            "--epoch",
+            "2");
+    assertThat(late.exitCode()).isEqualTo(3);
+    assertThat(late.err()).contains("EPOCH_MISMATCH");
+    Matcher request = Pattern.compile("request id (\\S+),").matcher(reshared.err());
+    assertThat(request.find()).as(reshared.err()).isTrue();
+    Run ended = coterie(shared, "key", "cancel", "by-hand-ecdsa", "--request-id", request.group(1));
+    assertThat(ended.exitCode()).isEqualTo(3);
+    assertThat(ended.err()).contains("OPERATION_DECIDED");
   }
 
   private static Run create(Running shared, String key, String scheme) {

@@ -141,7 +141,7 @@ class FrostCustodyTest {
   void nothingIsUsedTwice() {
     Deviation.current = new Deviation(Kind.NONE, 0);
     assertThat(WireLog.signatures()).as("one signature for each request").isEqualTo(signed);
-    assertThat(WireLog.commitments()).isGreaterThanOrEqualTo(4 * signed);
+    assertThat(WireLog.points()).isGreaterThanOrEqualTo(4 * signed);
     assertThat(WireLog.shownTwice()).isEmpty();
   }
 

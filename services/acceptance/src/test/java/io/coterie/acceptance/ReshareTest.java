@@ -23,7 +23,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -173,13 +172,13 @@ class ReshareTest {
     Path data = cluster.signer("party-3").folder().resolve("data");
     Path copy = Files.createDirectories(cluster.folder().resolve("copy"));
     cluster.kill("party-3");
-    copy(data, copy);
+    PartyFiles.copy(data, copy);
     cluster.restart("party-3");
     Key refreshed = wallet.refreshKey("restored", 1);
     signs(refreshed);
 
     cluster.kill("party-3");
-    copy(copy, data);
+    PartyFiles.copy(copy, data);
     cluster.restart("party-3");
     double before = refusals("party-3", "wrong_epoch");
     // Without the first, the restored one would be needed.
@@ -205,21 +204,6 @@ class ReshareTest {
       assertThat(signs(repaired).getSigningSetList()).containsExactly("party-2", "party-3");
     } finally {
       cluster.restart("party-1");
-    }
-  }
-
-  private static void copy(Path from, Path to) throws IOException {
-    try (Stream<Path> old = Files.list(to)) {
-      for (Path file :
-          old.filter(f -> f.getFileName().toString().startsWith("party.db")).toList()) {
-        Files.delete(file);
-      }
-    }
-    try (Stream<Path> files = Files.list(from)) {
-      for (Path file :
-          files.filter(f -> f.getFileName().toString().startsWith("party.db")).toList()) {
-        Files.copy(file, to.resolve(file.getFileName()));
-      }
     }
   }
 }

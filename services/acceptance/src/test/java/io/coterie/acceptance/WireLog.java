@@ -16,8 +16,8 @@ import org.springframework.context.ApplicationContextInitializer;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /**
- * What signers of Schnorr signatures show of their nonces, as an observer sees it: every commitment
- * belongs to one party in one session, for ever. Thread-safe.
+ * What signers of randomised signatures show of their nonces, as an observer sees it: every point
+ * belongs to one session, and in FROST to one party of it, for ever. Thread-safe.
  */
 final class WireLog {
   /** Set for the coordinator whose observer is listened to. */
@@ -31,13 +31,24 @@ final class WireLog {
   private static final int RECIPIENT_AT = 39;
   private static final int BODY_AT = 46;
 
-  /** Bytes of a point, of the protocols whose first round begins with two nonce commitments. */
-  private static final Map<Integer, Integer> POINT_BYTES =
+  /**
+   * Where a protocol shows nonces.
+   *
+   * @param round whose broadcast begins with them
+   * @param points how many there are
+   * @param bytes of each
+   * @param joint all parties of a session show the same
+   */
+  private record Nonces(int round, int points, int bytes, boolean joint) {}
+
+  private static final Map<Integer, Nonces> NONCES =
       Map.of(
-          ProtocolId.PROTOCOL_ID_ED25519_SIGN_1_VALUE, 32,
-          ProtocolId.PROTOCOL_ID_ED25519_SIGN_PRESIGNED_1_VALUE, 32,
-          ProtocolId.PROTOCOL_ID_BIP340_SIGN_1_VALUE, 33,
-          ProtocolId.PROTOCOL_ID_BIP340_SIGN_PRESIGNED_1_VALUE, 33);
+          ProtocolId.PROTOCOL_ID_ED25519_SIGN_1_VALUE, new Nonces(1, 2, 32, false),
+          ProtocolId.PROTOCOL_ID_ED25519_SIGN_PRESIGNED_1_VALUE, new Nonces(1, 2, 32, false),
+          ProtocolId.PROTOCOL_ID_BIP340_SIGN_1_VALUE, new Nonces(1, 2, 33, false),
+          ProtocolId.PROTOCOL_ID_BIP340_SIGN_PRESIGNED_1_VALUE, new Nonces(1, 2, 33, false),
+          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1_VALUE, new Nonces(3, 1, 33, true),
+          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1_VALUE, new Nonces(1, 1, 33, true));
 
   private static final Map<ByteString, ByteString> shownBy = new HashMap<>();
   private static final Set<ByteString> shownTwice = new HashSet<>();
@@ -52,12 +63,12 @@ final class WireLog {
     signatures = 0;
   }
 
-  /** Nonce commitments seen. */
-  static synchronized int commitments() {
+  /** Different points seen. */
+  static synchronized int points() {
     return shownBy.size();
   }
 
-  /** Those that two parties, or two sessions, have shown. */
+  /** Those that two sessions, or two parties of FROST, have shown. */
   static synchronized Set<ByteString> shownTwice() {
     return Set.copyOf(shownTwice);
   }
@@ -69,20 +80,20 @@ final class WireLog {
 
   /** Takes note of an envelope that a party has sent. */
   static synchronized void saw(ByteString envelope) {
-    Integer point = POINT_BYTES.get(envelope.byteAt(PROTOCOL_AT) << 8 | envelope.byteAt(2));
-    if (point == null || envelope.byteAt(ROUND_AT) != 1) {
+    Nonces nonces = NONCES.get(envelope.byteAt(PROTOCOL_AT) << 8 | envelope.byteAt(2));
+    if (nonces == null || envelope.byteAt(ROUND_AT) != nonces.round()) {
       return;
     }
+    ByteString session = envelope.substring(SESSION_AT, ROUND_AT);
     ByteString owner =
-        envelope
-            .substring(SESSION_AT, ROUND_AT)
-            .concat(envelope.substring(SENDER_AT, RECIPIENT_AT));
-    for (int at = BODY_AT; at < BODY_AT + 2 * point; at += point) {
-      ByteString commitment = envelope.substring(at, at + point);
+        nonces.joint() ? session : session.concat(envelope.substring(SENDER_AT, RECIPIENT_AT));
+    for (int i = 0; i < nonces.points(); i++) {
+      int at = BODY_AT + i * nonces.bytes();
+      ByteString point = envelope.substring(at, at + nonces.bytes());
       // A repeated envelope shows what it has shown.
-      ByteString before = shownBy.putIfAbsent(commitment, owner.concat(byteOf(at)));
+      ByteString before = shownBy.putIfAbsent(point, owner.concat(byteOf(at)));
       if (before != null && !before.equals(owner.concat(byteOf(at)))) {
-        shownTwice.add(commitment);
+        shownTwice.add(point);
       }
     }
   }
@@ -123,7 +134,7 @@ final class WireLog {
     @Override
     public MpcSession observe(SessionConfig config) {
       MpcSession session = core.observe(config);
-      boolean schnorr = POINT_BYTES.containsKey(config.getProtocolValue());
+      boolean signing = NONCES.containsKey(config.getProtocolValue());
       return new MpcSession() {
         @Override
         public Step firstStep() {
@@ -134,7 +145,7 @@ final class WireLog {
         public Step handle(int authenticatedSender, byte[] envelope) {
           saw(ByteString.copyFrom(envelope));
           Step step = session.handle(authenticatedSender, envelope);
-          if (schnorr && step.hasDone()) {
+          if (signing && step.hasDone()) {
             combined();
           }
           return step;
