@@ -375,13 +375,13 @@ public final class Renewals {
     switch (making.drive(task, run, record.sessions())) {
       case End.Made made -> {
         boolean switched =
-            stored(() -> store.switchEpoch(record.id(), made.keyPublic(), made.sessions()));
+            persistently(() -> store.switchEpoch(record.id(), made.keyPublic(), made.sessions()));
         keys.renewed(record.key());
         if (switched) {
           metrics.keyRenewalEnded(key.scheme(), operation(record), CoordinatorMetrics.OK);
           log.info("key {} has epoch {}", record.key(), made.keyPublic().getEpoch());
         }
-        run.finish(current(record.key()));
+        run.finish(persistently(() -> current(record.key())));
       }
       case End.Failed failed -> fail(run, record, failed.trouble(), failed.sessions());
       case End.Stopped stopped ->
@@ -391,24 +391,24 @@ public final class Renewals {
 
   private void fail(Run<KeyRecord> run, Renewal record, Trouble trouble, int sessions)
       throws InterruptedException {
-    if (stored(() -> store.fail(record.id(), trouble.toStatus(), sessions))) {
-      metrics.keyRenewalEnded(
-          current(record.key()).scheme(), operation(record), trouble.reason().name());
+    if (persistently(() -> store.fail(record.id(), trouble.toStatus(), sessions))) {
+      KeyRecord key = persistently(() -> current(record.key()));
+      metrics.keyRenewalEnded(key.scheme(), operation(record), trouble.reason().name());
     }
     run.fail(trouble.toException());
   }
 
-  /** Stores the end, however long the database takes to come back: it must not be lost. */
-  private boolean stored(Supplier<Boolean> write) throws InterruptedException {
+  /** Stores or reads the end, however long the database takes to come back: it must not be lost. */
+  private <T> T persistently(Supplier<T> access) throws InterruptedException {
     Pace pace = new Pace(making.stopping());
     while (true) {
       try {
-        return write.get();
+        return access.get();
       } catch (StoreUnavailableException e) {
         if (making.stopping().isDone()) {
           throw e;
         }
-        log.warn("cannot store the end of a renewal yet: {}", e.getMessage());
+        log.warn("the end of a renewal waits for the database: {}", e.getMessage());
         pace.pause();
       }
     }

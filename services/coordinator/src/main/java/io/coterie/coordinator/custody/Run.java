@@ -133,6 +133,7 @@ final class Run<R> {
    *
    * @throws CustodyException if the request was refused, or naming party, round and cause if the
    *     caller's time is up first
+   * @throws StoreUnavailableException if the work stopped there; the same request goes on with it
    */
   R await(Caller caller) throws InterruptedException {
     try {
@@ -143,6 +144,9 @@ final class Run<R> {
     } catch (ExecutionException e) {
       if (e.getCause() instanceof CustodyException refused) {
         throw new CustodyException(refused.reason(), refused.metadata());
+      }
+      if (e.getCause() instanceof StoreUnavailableException unavailable) {
+        throw new StoreUnavailableException("a run stopped in its middle", unavailable);
       }
       throw new IllegalStateException("a run failed", e.getCause());
     }
