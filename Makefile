@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test demo bench lab load sim fuzz images charts fmt clean
+.PHONY: help bootstrap build test demo bench lab load sim fuzz images charts cluster-images cluster-test fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -21,7 +21,7 @@ NOT_SOURCE := -name target -o -name node_modules
 SOURCES := $(shell find pom.xml proto services -type d \( $(NOT_SOURCE) -o -path '*/src/test' \) -prune -o -type f -print)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 bootstrap: build/env.mk ## find or fetch the tools, say what is missing
 	@echo "  everything needed is there"
@@ -81,11 +81,26 @@ sim: build/env.mk ## simulate the core under faults; RUNS=10000 schedules, SEED=
 fuzz: build/env.mk ## feed the core's decoders what libFuzzer chooses; TARGET=frost_body SECONDS_EACH=60 KEEP=1
 	@.ci/rust fuzz
 
-images: build ## container images of the services in build/images, without a container engine
-	@STEP_SHOW='^  [a-z/.:0-9-]*coterie-' $(STEP) images deploy/images/build
+IMAGES = $(patsubst %,build/images/%.ref,messaging coordinator signer)
+CLUSTER_IMAGES = $(IMAGES) $(patsubst %,build/images/%.ref,envoy postgres)
+ifdef IMAGE_REGISTRY
+.PHONY: $(CLUSTER_IMAGES)
+endif
+export IMAGE_REGISTRY
+
+images: build $(IMAGES) ## container images of the services in build/images, without a container engine
+	@cat $(IMAGES)
+
+cluster-images: build $(CLUSTER_IMAGES)
+
+$(CLUSTER_IMAGES): build/images/%.ref: build/classpath deploy/images/build deploy/images/pack
+	@STEP_SHOW='^  [a-z/.:0-9-]*coterie-' $(STEP) image-$* deploy/images/build $*
 
 charts: build ## package the helm charts into build/charts
 	@$(STEP) charts .ci/charts
+
+cluster-test: cluster-images charts ## install and use everything on the Kubernetes of KUBECONFIG; KEEP=1 leaves it
+	@MAVEN='$(MAVEN)' STEP_SHOW='^progress: cluster' STEP_TAIL=80 $(STEP) cluster-test .ci/cluster-test
 
 fmt: build/classpath ## format every language
 	@cargo fmt --all --manifest-path services/mpc-core/Cargo.toml

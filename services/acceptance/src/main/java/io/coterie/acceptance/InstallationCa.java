@@ -19,6 +19,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Date;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.bouncycastle.asn1.x500.X500Name;
 import org.bouncycastle.asn1.x509.BasicConstraints;
 import org.bouncycastle.asn1.x509.ExtendedKeyUsage;
@@ -47,6 +48,7 @@ public final class InstallationCa {
   /** Certificates count from a little earlier, so that a clock that lags does not refuse them. */
   private static final Duration CLOCK_TOLERANCE = Duration.ofMinutes(5);
 
+  private static final Pattern IPV4_ADDRESS = Pattern.compile("[0-9]+(\\.[0-9]+){3}");
   private static final SecureRandom RANDOM = new SecureRandom();
 
   private final KeyPair keys;
@@ -102,16 +104,31 @@ public final class InstallationCa {
         names.add(new GeneralName(GeneralName.iPAddress, address));
       }
     }
-    return issue(name, KeyPurposeId.id_kp_serverAuth, names);
+    return issue(name, names, KeyPurposeId.id_kp_serverAuth);
   }
 
   /** A certificate with which a client of that name calls. */
   public Leaf client(String name) {
     return issue(
-        name, KeyPurposeId.id_kp_clientAuth, List.of(new GeneralName(GeneralName.dNSName, name)));
+        name, List.of(new GeneralName(GeneralName.dNSName, name)), KeyPurposeId.id_kp_clientAuth);
   }
 
-  private Leaf issue(String name, KeyPurposeId purpose, List<GeneralName> names) {
+  /**
+   * A certificate with which a service listens under some names, and calls others.
+   *
+   * @param file name of its files
+   * @param names DNS names and IPv4 addresses, the most important first
+   */
+  public Leaf service(String file, String... names) {
+    List<GeneralName> all = new ArrayList<>();
+    for (String name : names) {
+      boolean address = IPV4_ADDRESS.matcher(name).matches();
+      all.add(new GeneralName(address ? GeneralName.iPAddress : GeneralName.dNSName, name));
+    }
+    return issue(file, all, KeyPurposeId.id_kp_serverAuth, KeyPurposeId.id_kp_clientAuth);
+  }
+
+  private Leaf issue(String name, List<GeneralName> names, KeyPurposeId... purposes) {
     try {
       KeyPair leafKeys = newKeyPair();
       X509v3CertificateBuilder builder =
@@ -121,7 +138,7 @@ public final class InstallationCa {
                   leafKeys)
               .addExtension(Extension.basicConstraints, true, new BasicConstraints(false))
               .addExtension(Extension.keyUsage, true, new KeyUsage(KeyUsage.digitalSignature))
-              .addExtension(Extension.extendedKeyUsage, false, new ExtendedKeyUsage(purpose))
+              .addExtension(Extension.extendedKeyUsage, false, new ExtendedKeyUsage(purposes))
               .addExtension(
                   Extension.authorityKeyIdentifier,
                   false,

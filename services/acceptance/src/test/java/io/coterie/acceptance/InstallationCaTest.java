@@ -41,6 +41,8 @@ class InstallationCaTest {
             .start();
     try {
       check(running.getPort(), ours, ours.client("wallet"));
+      // A service that calls others has one certificate for both.
+      check(running.getPort(), ours, ours.service("coterie-edge", "edge", "10.0.0.1"));
       assertThatThrownBy(() -> check(running.getPort(), ours, strange.client("wallet")))
           .isInstanceOf(StatusRuntimeException.class);
       assertThatThrownBy(() -> check(running.getPort(), strange, ours.client("wallet-2")))

@@ -1,0 +1,176 @@
+package io.coterie.acceptance;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.Signing;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * So many signatures a second, whether or not earlier requests are answered. Each request is asked
+ * again, with the same request id, while the answer is "not now", until its deadline. What was
+ * asked and answered is kept, for whoever verifies it.
+ */
+final class SteadyLoad {
+  /** What a wallet backend waits for a signature in all. */
+  private static final Duration DEADLINE = Duration.ofSeconds(60);
+
+  /** For one attempt: what was lost on the way is asked again by then. */
+  private static final Duration ATTEMPT = Duration.ofSeconds(15);
+
+  private static final Duration FIRST_PAUSE = Duration.ofMillis(100);
+  private static final Duration LONGEST_PAUSE = Duration.ofSeconds(2);
+  private static final int DIGEST_BYTES = 32;
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  /** What a caller is told when something is down, and may answer by trying again. */
+  private static final Set<Status.Code> TRY_AGAIN =
+      EnumSet.of(
+          Status.Code.UNAVAILABLE,
+          Status.Code.ABORTED,
+          Status.Code.DEADLINE_EXCEEDED,
+          Status.Code.RESOURCE_EXHAUSTED);
+
+  private final WalletBackend wallet;
+  private final String key;
+  private final Duration interval;
+  private final Queue<Answered> answered = new ConcurrentLinkedQueue<>();
+  private final Queue<String> failed = new ConcurrentLinkedQueue<>();
+  private final Map<String, Integer> retries = new TreeMap<>();
+  private final AtomicInteger asked = new AtomicInteger();
+  private final AtomicBoolean ended = new AtomicBoolean();
+  private final ExecutorService requests = Executors.newVirtualThreadPerTaskExecutor();
+  private final Thread clock;
+
+  /** One request that has its signature, how often it was asked and how long it took. */
+  record Answered(
+      SignRequest request, ByteString digest, Signing signing, int attempts, Duration took) {}
+
+  private SteadyLoad(WalletBackend wallet, String key, int perSecond) {
+    this.wallet = wallet;
+    this.key = key;
+    this.interval = Duration.ofSeconds(1).dividedBy(perSecond);
+    this.clock = Thread.ofVirtual().name("load").unstarted(this::tick);
+  }
+
+  /** Starts asking for signatures of digests with an ECDSA key. */
+  static SteadyLoad start(WalletBackend wallet, String key, int perSecond) {
+    SteadyLoad load = new SteadyLoad(wallet, key, perSecond);
+    load.clock.start();
+    return load;
+  }
+
+  private void tick() {
+    long next = System.nanoTime();
+    while (!ended.get()) {
+      int number = asked.incrementAndGet();
+      requests.execute(() -> request(number));
+      next += interval.toNanos();
+      LockSupport.parkNanos(Math.max(0, next - System.nanoTime()));
+    }
+  }
+
+  private void request(int number) {
+    byte[] bytes = new byte[DIGEST_BYTES];
+    RANDOM.nextBytes(bytes);
+    ByteString digest = ByteString.copyFrom(bytes);
+    SignRequest request =
+        WalletBackend.signRequest(
+            wallet.intents().sign(WalletBackend.ecdsaIntent(key).setDigest(digest).build()));
+    long begin = System.nanoTime();
+    long deadline = begin + DEADLINE.toNanos();
+    Duration pause = FIRST_PAUSE;
+    for (int attempt = 1; ; attempt++) {
+      String why;
+      try {
+        long left = Math.min(deadline - System.nanoTime(), ATTEMPT.toNanos());
+        Signing signing =
+            wallet.signings().withDeadlineAfter(left, TimeUnit.NANOSECONDS).sign(request);
+        if (signing.getState() == Signing.State.SIGNED) {
+          Duration took = Duration.ofNanos(System.nanoTime() - begin);
+          answered.add(new Answered(request, digest, signing, attempt, took));
+          return;
+        }
+        why = signing.getState().name();
+      } catch (StatusRuntimeException e) {
+        Status status = e.getStatus();
+        why = status.getCode() + " " + status.getDescription();
+        if (!TRY_AGAIN.contains(status.getCode())) {
+          failed.add("request %d: %s".formatted(number, why));
+          return;
+        }
+      } catch (RuntimeException e) {
+        failed.add("request %d: %s".formatted(number, e));
+        return;
+      }
+      synchronized (retries) {
+        retries.merge(why, 1, Integer::sum);
+      }
+      long wait = ThreadLocalRandom.current().nextLong(pause.toNanos() / 2, pause.toNanos());
+      if (System.nanoTime() + wait >= deadline) {
+        failed.add("request %d: %s, after %d attempts".formatted(number, why, attempt));
+        return;
+      }
+      LockSupport.parkNanos(wait);
+      pause =
+          pause.multipliedBy(2).compareTo(LONGEST_PAUSE) < 0
+              ? pause.multipliedBy(2)
+              : LONGEST_PAUSE;
+    }
+  }
+
+  /** Asks for nothing more and waits for what was asked. */
+  void end() {
+    ended.set(true);
+    try {
+      clock.join();
+      requests.shutdown();
+      if (!requests.awaitTermination(2 * DEADLINE.toSeconds(), TimeUnit.SECONDS)) {
+        throw new IllegalStateException("requests outlive their deadline");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted", e);
+    }
+  }
+
+  int asked() {
+    return asked.get();
+  }
+
+  int answers() {
+    return answered.size();
+  }
+
+  List<Answered> answered() {
+    return List.copyOf(answered);
+  }
+
+  /** Requests that have no signature, each with the reason. */
+  List<String> failed() {
+    return List.copyOf(failed);
+  }
+
+  /** How often something was asked again, by what had gone wrong. */
+  Map<String, Integer> retries() {
+    synchronized (retries) {
+      return new TreeMap<>(retries);
+    }
+  }
+}
