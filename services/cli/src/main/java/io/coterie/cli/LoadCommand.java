@@ -9,7 +9,6 @@ import com.google.protobuf.util.Timestamps;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.custody.v1.Key;
-import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -58,7 +57,9 @@ final class LoadCommand implements Callable<Integer> {
   @Spec @Nullable CommandSpec spec;
   @Mixin Profile profile = new Profile();
 
-  @Parameters(paramLabel = "KEY", description = "Name of a BLS or ECDSA key.")
+  @Parameters(
+      paramLabel = "KEY",
+      description = "Name of a key whose messages or digests the requester may have signed.")
   String key = "";
 
   @Option(
@@ -161,7 +162,8 @@ final class LoadCommand implements Callable<Integer> {
     return tally.print(Printing.out(spec), requests);
   }
 
-  private SigningIntent intent(Key found, int number) {
+  /** The request of that number: a message or digest that no other request of this run has. */
+  SigningIntent intent(Key found, int number) {
     SigningIntent.Builder intent =
         SigningIntent.newBuilder()
             .setRequestId(UUID.randomUUID().toString())
@@ -176,9 +178,10 @@ final class LoadCommand implements Callable<Integer> {
     ByteString content =
         ByteString.copyFrom(ByteBuffer.allocate(DIGEST_BYTES).putInt(number).rewind());
     return switch (found.getScheme()) {
-      case Scheme.SCHEME_BLS12381 -> intent.setMessage(content).build();
-      case Scheme.SCHEME_ECDSA_SECP256K1 -> intent.setDigest(content).build();
-      default -> throw CliException.local("load is for BLS and ECDSA keys");
+      case SCHEME_BLS12381, SCHEME_ED25519 -> intent.setMessage(content).build();
+      case SCHEME_ECDSA_SECP256K1, SCHEME_BIP340_SECP256K1 -> intent.setDigest(content).build();
+      case SCHEME_UNSPECIFIED, UNRECOGNIZED ->
+          throw CliException.local(found.getName() + " is of a scheme that is not known here");
     };
   }
 

@@ -23,6 +23,8 @@ import java.util.Optional;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import picocli.CommandLine;
 
 /** Payloads of Ed25519 and BIP-340 keys, as far as they need no installation. */
@@ -60,6 +62,20 @@ class FrostTest {
     line.setErr(new PrintWriter(err, true));
     int exitCode = line.execute(args);
     return new Run(exitCode, out.toString(), err.toString());
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      names = {"SCHEME_UNSPECIFIED", "UNRECOGNIZED"},
+      mode = EnumSource.Mode.EXCLUDE)
+  void loadAsksEveryKeyForSomethingThatItSigns(Scheme scheme) {
+    Key key = Key.newBuilder().setName("keys/hot").setScheme(scheme).build();
+    LoadCommand load = new LoadCommand();
+    SigningIntent first = load.intent(key, 1);
+    SignedPayload.check(first);
+    assertThat(first.getScheme()).isEqualTo(scheme);
+    assertThat(SignedPayload.toSign(first, ByteString.EMPTY))
+        .isNotEqualTo(SignedPayload.toSign(load.intent(key, 2), ByteString.EMPTY));
   }
 
   @BeforeEach

@@ -291,16 +291,22 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
    * unless whoever stored the message could not tell this replica.
    */
   public void remindConnected() {
-    Set<DeviceAddress> connected = presence.connectedHere();
+    List<DeviceAddress> connected = List.copyOf(presence.connectedHere());
     if (connected.isEmpty()) {
       return;
     }
-    jdbc
-        .sql("SELECT DISTINCT aci, device_id FROM stored_message")
+    // One look into the index for each, however much is stored for those that are away.
+    jdbc.sql(
+            """
+            SELECT c.aci, c.device_id
+            FROM unnest(CAST(:acis AS uuid[]), CAST(:devices AS smallint[])) AS c (aci, device_id)
+            WHERE EXISTS (SELECT 1 FROM stored_message m
+              WHERE m.aci = c.aci AND m.device_id = c.device_id)
+            """)
+        .param("acis", connected.stream().map(d -> d.aci().toString()).toArray(String[]::new))
+        .param("devices", connected.stream().map(DeviceAddress::deviceId).toArray(Integer[]::new))
         .query((row, n) -> new DeviceAddress(row.getObject(1, UUID.class), row.getInt(2)))
         .list()
-        .stream()
-        .filter(connected::contains)
         .forEach(presence::storedAvailable);
   }
 
