@@ -21,13 +21,16 @@ extern "C" {
 #endif
 
 /* What mpc_abi_version returns for this header. */
-#define MPC_ABI_VERSION 3
+#define MPC_ABI_VERSION 4
 
 /* Largest accepted input of any function, in bytes. */
 #define MPC_MAX_INPUT 4194304
 
 /* Most presignatures that one vault can have, counting those being made. Above it no session that makes one starts. */
 #define MPC_MAX_PRESIGNATURES 65536
+
+/* Longest statement that mpc_identity_sign signs, in bytes. */
+#define MPC_MAX_STATEMENT 65536
 
 typedef int32_t mpc_code;
 
@@ -113,6 +116,15 @@ mpc_code mpc_vault_drop_presignature(const mpc_vault *vault, mpc_view presignatu
  */
 mpc_code mpc_identity_create(const mpc_vault *vault, mpc_view party_name, mpc_buffer *sealed_identity,
                              mpc_buffer *evidence_public_key);
+
+/*
+ * Signs a statement that the service makes in its party's name: Ed25519 with the evidence key over
+ * "coterie/statement-signature/1" followed by SHA-256(statement). Never a valid signature of an envelope.
+ * sealed_identity: of mpc_identity_create, with this vault; anything else is MPC_UNSEAL_FAILED. statement: at most
+ * MPC_MAX_STATEMENT bytes.
+ * signature64: 64 bytes, the same for the same statement; freed with mpc_buffer_free.
+ */
+mpc_code mpc_identity_sign(const mpc_vault *vault, mpc_view sealed_identity, mpc_view statement, mpc_buffer *signature64);
 
 /*
  * Starts one session.

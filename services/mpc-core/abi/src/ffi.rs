@@ -13,14 +13,16 @@ use zeroize::Zeroize;
 
 use crate::passphrase;
 use crate::session::{AnySession, StartError};
-use crate::vault::Vault;
+use crate::vault::{StatementError, Vault};
 
 /// `MPC_ABI_VERSION`.
-pub const MPC_ABI_VERSION: i32 = 3;
+pub const MPC_ABI_VERSION: i32 = 4;
 /// `MPC_MAX_INPUT`.
 pub const MPC_MAX_INPUT: usize = 4_194_304;
 /// `MPC_MAX_PRESIGNATURES`.
 pub const MPC_MAX_PRESIGNATURES: usize = crate::vault::MAX_PRESIGNATURES;
+/// `MPC_MAX_STATEMENT`.
+pub const MPC_MAX_STATEMENT: usize = crate::vault::MAX_STATEMENT_BYTES;
 
 /// Result of a call.
 pub type mpc_code = i32;
@@ -313,6 +315,41 @@ pub unsafe extern "C" fn mpc_identity_create(
             evidence_public_key.write(mpc_buffer::from_vec(public));
         }
         MPC_OK
+    })
+}
+
+/// Signs a statement with an evidence key.
+///
+/// # Safety
+/// `vault` is a live vault or null, the views are valid, `signature64` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_identity_sign(
+    vault: *const mpc_vault,
+    sealed_identity: mpc_view,
+    statement: mpc_view,
+    signature64: *mut mpc_buffer,
+) -> mpc_code {
+    if signature64.is_null() {
+        return MPC_INVALID_ARGUMENT;
+    }
+    // SAFETY: the output is writable by contract.
+    unsafe { signature64.write(mpc_buffer::EMPTY) };
+    guarded(|| {
+        // SAFETY: live or null, and valid views, by contract.
+        let (vault, identity, statement) =
+            unsafe { (vault.as_ref(), sealed_identity.bytes(), statement.bytes()) };
+        let (Some(vault), Some(identity), Some(statement)) = (vault, identity, statement) else {
+            return MPC_INVALID_ARGUMENT;
+        };
+        match vault.0.sign_statement(identity, statement) {
+            Ok(signature) => {
+                // SAFETY: the output is writable by contract.
+                unsafe { signature64.write(mpc_buffer::from_vec(signature)) };
+                MPC_OK
+            }
+            Err(StatementError::Long) => MPC_INVALID_ARGUMENT,
+            Err(StatementError::Unseal) => MPC_UNSEAL_FAILED,
+        }
     })
 }
 

@@ -15,6 +15,9 @@ pub(crate) const MAX_PRESIGNATURES: usize = 65_536;
 /// Bytes of the number that names a presignature.
 pub(crate) const PRESIGNATURE_ID_BYTES: usize = 32;
 
+/// Bytes of the longest statement that is signed.
+pub(crate) const MAX_STATEMENT_BYTES: usize = 65_536;
+
 /// Shared by the vault handle and the sessions started with it.
 pub struct Vault {
     pub(crate) key: Arc<DataKey>,
@@ -25,6 +28,15 @@ pub struct Vault {
 /// An argument that no correct caller passes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InvalidArgument;
+
+/// Why a statement was not signed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum StatementError {
+    /// It has more than [`MAX_STATEMENT_BYTES`].
+    Long,
+    /// The identity is not one of this vault.
+    Unseal,
+}
 
 impl Vault {
     pub(crate) fn open(data_key: &[u8]) -> Result<Self, InvalidArgument> {
@@ -70,6 +82,15 @@ impl Vault {
         let key = EvidenceKey::from_seed(&seed);
         seed.expose_mut().zeroize();
         Ok(key)
+    }
+
+    /// Signs a statement of the service with the evidence key.
+    pub(crate) fn sign_statement(&self, sealed: &[u8], statement: &[u8]) -> Result<Vec<u8>, StatementError> {
+        if statement.len() > MAX_STATEMENT_BYTES {
+            return Err(StatementError::Long);
+        }
+        let key = self.open_identity(sealed).map_err(|_| StatementError::Unseal)?;
+        Ok(key.sign_statement(statement).to_vec())
     }
 
     /// Makes a presignature useless without using it.

@@ -98,7 +98,7 @@ fn exported() -> BTreeSet<String> {
 #[test]
 fn header_declares_what_is_exported() {
     assert_eq!(declared(), exported());
-    assert_eq!(exported().len(), 12);
+    assert_eq!(exported().len(), 13);
 }
 
 #[test]
@@ -114,6 +114,7 @@ fn header_constants_are_those_of_the_code() {
         ("MPC_ABI_VERSION".to_owned(), i64::from(abi::MPC_ABI_VERSION)),
         ("MPC_MAX_INPUT".to_owned(), i64::try_from(abi::MPC_MAX_INPUT).unwrap()),
         ("MPC_MAX_PRESIGNATURES".to_owned(), i64::try_from(abi::MPC_MAX_PRESIGNATURES).unwrap()),
+        ("MPC_MAX_STATEMENT".to_owned(), i64::try_from(abi::MPC_MAX_STATEMENT).unwrap()),
         ("MPC_OK".to_owned(), i64::from(abi::MPC_OK)),
         ("MPC_INVALID_ARGUMENT".to_owned(), i64::from(abi::MPC_INVALID_ARGUMENT)),
         ("MPC_UNSEAL_FAILED".to_owned(), i64::from(abi::MPC_UNSEAL_FAILED)),

@@ -116,6 +116,42 @@ fn vault_seals_under_its_label() {
 }
 
 #[test]
+fn statement_is_signed_by_the_identity_of_this_vault() {
+    use ed25519_dalek::{Signature, VerifyingKey};
+    use sha2::{Digest, Sha256};
+    let (vault, other) = (Vault::new(1), Vault::new(2));
+    let (identity, evidence_key) = vault.identity("me");
+    let sign = |vault: &Vault, identity: &[u8], statement: &[u8]| {
+        let mut out = stale();
+        let code = unsafe { mpc_identity_sign(vault.0, view(identity), view(statement), &mut out) };
+        if code == MPC_OK { Ok(take(out)) } else { Err((code, is_empty(&out))) }
+    };
+    let key = VerifyingKey::from_bytes(&evidence_key.try_into().unwrap()).unwrap();
+    for statement in [&b""[..], b"a statement", &[7; MPC_MAX_STATEMENT]] {
+        let signature = sign(&vault, &identity, statement).unwrap();
+        assert_eq!(sign(&vault, &identity, statement).unwrap(), signature);
+        let signature = Signature::from_slice(&signature).unwrap();
+        let signed = [&b"coterie/statement-signature/1"[..], &Sha256::digest(statement)].concat();
+        key.verify_strict(&signed, &signature).unwrap();
+        assert!(key.verify_strict(statement, &signature).is_err());
+    }
+    let failed = Err((MPC_UNSEAL_FAILED, true));
+    assert_eq!(sign(&other, &identity, b"s"), failed);
+    assert_eq!(sign(&vault, &other.identity("me").0, b"s"), failed);
+    assert_eq!(sign(&vault, &[], b"s"), failed);
+    for at in [0, 1, 3, 15, identity.len() - 1] {
+        let mut altered = identity.clone();
+        altered[at] ^= 1;
+        assert_eq!(sign(&vault, &altered, b"s"), failed, "byte {at}");
+        assert_eq!(sign(&vault, &identity[..at], b"s"), failed, "length {at}");
+    }
+    let mut sealed = empty();
+    assert_eq!(unsafe { mpc_vault_seal(vault.0, view(b""), view(&[1; 32]), &mut sealed) }, MPC_OK);
+    assert_eq!(sign(&vault, &take(sealed), b"s"), failed, "not an identity");
+    assert_eq!(sign(&vault, &identity, &[0; MPC_MAX_STATEMENT + 1]), Err((MPC_INVALID_ARGUMENT, true)));
+}
+
+#[test]
 fn every_function_refuses_every_bad_argument() {
     let vault = Vault::new(1);
     let hole = mpc_view { data: null(), len: 1 };
@@ -174,6 +210,18 @@ fn every_function_refuses_every_bad_argument() {
         assert!(is_empty(&sealed) && is_empty(&public));
         assert_eq!(mpc_identity_create(vault.0, view(b"me"), null_mut(), &mut public), invalid);
         assert_eq!(mpc_identity_create(vault.0, view(b"me"), &mut sealed, null_mut()), invalid);
+
+        let (identity, _) = vault.identity("me");
+        for bad in [hole, huge] {
+            let (mut first, mut second) = (stale(), stale());
+            assert_eq!(mpc_identity_sign(vault.0, bad, NOTHING, &mut first), invalid);
+            assert_eq!(mpc_identity_sign(vault.0, view(&identity), bad, &mut second), invalid);
+            assert!(is_empty(&first) && is_empty(&second));
+        }
+        let mut out = stale();
+        assert_eq!(mpc_identity_sign(null(), view(&identity), NOTHING, &mut out), invalid);
+        assert!(is_empty(&out));
+        assert_eq!(mpc_identity_sign(vault.0, view(&identity), NOTHING, null_mut()), invalid);
 
         let (mut session, mut step, mut detail) = (null_mut(), empty(), empty());
         let start = |config, identity, share, out, step_out, detail_out| {

@@ -3,6 +3,9 @@
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use primitives::Secret;
 use rand_core::CryptoRng;
+use sha2::{Digest, Sha256};
+
+use crate::tags;
 
 /// Bytes of an evidence public key.
 pub const EVIDENCE_KEY_BYTES: usize = 32;
@@ -35,6 +38,14 @@ impl EvidenceKey {
         EvidencePublicKey(self.0.verifying_key())
     }
 
+    /// Signs `tag || SHA-256(statement)` with [`tags::STATEMENT_SIGNATURE`]. What is signed of an envelope begins with another
+    /// tag, neither being the beginning of the other, so no statement is ever taken for an envelope.
+    pub fn sign_statement(&self, statement: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        let mut message = tags::STATEMENT_SIGNATURE.as_bytes().to_vec();
+        message.extend_from_slice(&Sha256::digest(statement));
+        self.sign(&message)
+    }
+
     pub(crate) fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
         self.0.sign(message).to_bytes()
     }
@@ -58,5 +69,27 @@ impl EvidencePublicKey {
 
     pub(crate) fn verify(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
         self.0.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statement_is_no_envelope_whatever_it_says() {
+        let key = EvidenceKey::from_seed(&Secret::new([7; 32]));
+        let envelope = [tags::ENVELOPE_SIGNATURE.as_bytes(), b"header and body"].concat();
+        for statement in [&envelope[..], b"header and body", b""] {
+            let signature = key.sign_statement(statement);
+            let signed = [tags::STATEMENT_SIGNATURE.as_bytes(), &Sha256::digest(statement)].concat();
+            assert!(key.public().verify(&signed, &signature));
+            assert!(!key.public().verify(&envelope, &signature));
+            assert!(!key.public().verify(statement, &signature));
+        }
+        for tag in tags::ALL.iter().filter(|tag| **tag != tags::STATEMENT_SIGNATURE) {
+            assert!(!tag.as_bytes().starts_with(tags::STATEMENT_SIGNATURE.as_bytes()));
+            assert!(!tags::STATEMENT_SIGNATURE.as_bytes().starts_with(tag.as_bytes()));
+        }
     }
 }

@@ -20,6 +20,8 @@ impl Tag {
 pub const SESSION: Tag = Tag::new("coterie/session/1");
 /// Signature of an envelope that may have to serve as evidence.
 pub const ENVELOPE_SIGNATURE: Tag = Tag::new("coterie/envelope-signature/1");
+/// Signature of a statement that the service makes in its party's name.
+pub const STATEMENT_SIGNATURE: Tag = Tag::new("coterie/statement-signature/1");
 /// One broadcast, as the echo digest names it.
 pub const ENVELOPE_DIGEST: Tag = Tag::new("coterie/envelope-digest/1");
 /// All broadcasts seen before a round.
@@ -28,4 +30,5 @@ pub const ECHO: Tag = Tag::new("coterie/echo/1");
 pub const HEDGED_RANDOMNESS: Tag = Tag::new("coterie/hedged-randomness/1");
 
 /// All of the above.
-pub const ALL: [Tag; 5] = [SESSION, ENVELOPE_SIGNATURE, ENVELOPE_DIGEST, ECHO, HEDGED_RANDOMNESS];
+pub const ALL: [Tag; 6] =
+    [SESSION, ENVELOPE_SIGNATURE, STATEMENT_SIGNATURE, ENVELOPE_DIGEST, ECHO, HEDGED_RANDOMNESS];

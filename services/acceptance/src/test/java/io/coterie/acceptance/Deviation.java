@@ -108,6 +108,11 @@ record Deviation(Kind kind, int round) {
     }
 
     @Override
+    public byte[] signStatement(byte[] sealedIdentity, byte[] statement) {
+      return vault.signStatement(sealedIdentity, statement);
+    }
+
+    @Override
     public void dropPresignature(byte[] id) {
       vault.dropPresignature(id);
     }

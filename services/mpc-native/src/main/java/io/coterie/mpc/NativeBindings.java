@@ -24,7 +24,7 @@ import java.util.TreeMap;
  */
 final class NativeBindings {
   /** {@code MPC_ABI_VERSION}. */
-  static final int ABI_VERSION = 3;
+  static final int ABI_VERSION = 4;
 
   /** {@code MPC_MAX_INPUT}, bytes. */
   static final int MAX_INPUT = 4_194_304;
@@ -62,6 +62,9 @@ final class NativeBindings {
                   "mpc_identity_create",
                   FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, ADDRESS, ADDRESS)),
               Map.entry(
+                  "mpc_identity_sign",
+                  FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS)),
+              Map.entry(
                   "mpc_session_start",
                   FunctionDescriptor.of(
                       JAVA_INT, ADDRESS, VIEW, VIEW, VIEW, ADDRESS, ADDRESS, ADDRESS)),
@@ -78,6 +81,7 @@ final class NativeBindings {
   private final MethodHandle vaultUnseal;
   private final MethodHandle vaultDropPresignature;
   private final MethodHandle identityCreate;
+  private final MethodHandle identitySign;
   private final MethodHandle sessionStart;
   private final MethodHandle sessionHandle;
   private final MethodHandle sessionFree;
@@ -101,6 +105,7 @@ final class NativeBindings {
     vaultUnseal = handle(library, "mpc_vault_unseal");
     vaultDropPresignature = handle(library, "mpc_vault_drop_presignature");
     identityCreate = handle(library, "mpc_identity_create");
+    identitySign = handle(library, "mpc_identity_sign");
     sessionStart = handle(library, "mpc_session_start");
     sessionHandle = handle(library, "mpc_session_handle");
     sessionFree = handle(library, "mpc_session_free");
@@ -191,6 +196,18 @@ final class NativeBindings {
       MemorySegment evidencePublicKey) {
     try {
       return (int) identityCreate.invokeExact(vault, partyName, sealedIdentity, evidencePublicKey);
+    } catch (Throwable e) {
+      throw cannotHappen(e);
+    }
+  }
+
+  int identitySign(
+      MemorySegment vault,
+      MemorySegment sealedIdentity,
+      MemorySegment statement,
+      MemorySegment signature) {
+    try {
+      return (int) identitySign.invokeExact(vault, sealedIdentity, statement, signature);
     } catch (Throwable e) {
       throw cannotHappen(e);
     }

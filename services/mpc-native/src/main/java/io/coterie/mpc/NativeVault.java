@@ -92,6 +92,22 @@ final class NativeVault implements Vault {
   }
 
   @Override
+  public byte[] signStatement(byte[] sealedIdentity, byte[] statement) {
+    return whileOpen(
+        vault -> {
+          try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
+            MemorySegment out = call.bufferOut();
+            int code =
+                bindings.identitySign(vault, call.view(sealedIdentity), call.view(statement), out);
+            if (code != NativeBindings.OK) {
+              throw NativeBindings.failure(code, "");
+            }
+            return NativeBindings.Call.bytes(out);
+          }
+        });
+  }
+
+  @Override
   public MpcSession start(SessionConfig config, byte[] sealedIdentity, byte[] sealedShare) {
     return whileOpen(vault -> core.startSession(vault, config, sealedIdentity, sealedShare));
   }

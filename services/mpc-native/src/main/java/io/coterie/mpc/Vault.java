@@ -14,6 +14,9 @@ public interface Vault extends AutoCloseable {
   /** Most presignatures that one vault can have, counting those being made. */
   int MAX_PRESIGNATURES = 65_536;
 
+  /** Longest statement that {@link #signStatement} signs, bytes. */
+  int MAX_STATEMENT = 65_536;
+
   /**
    * Seals a secret of the service. {@code label} is authenticated and must be given again to open
    * it.
@@ -31,6 +34,18 @@ public interface Vault extends AutoCloseable {
    * Makes the Ed25519 key pair with which this party signs envelopes that may serve as evidence.
    */
   SealedIdentity createIdentity(String partyName);
+
+  /**
+   * Signs a statement in this party's name: Ed25519 with its evidence key over {@code
+   * coterie/statement-signature/1} and the SHA-256 of the statement. Never a valid signature of an
+   * envelope; the same for the same statement.
+   *
+   * @param sealedIdentity of {@link #createIdentity}
+   * @param statement at most {@link #MAX_STATEMENT} bytes
+   * @return 64 bytes
+   * @throws MpcException with UNSEAL_FAILED
+   */
+  byte[] signStatement(byte[] sealedIdentity, byte[] statement);
 
   /**
    * Makes a presignature useless without using it. One that the vault does not have is no error.

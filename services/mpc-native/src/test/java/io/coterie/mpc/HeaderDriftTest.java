@@ -44,6 +44,7 @@ class HeaderDriftTest {
     assertThat(codes.remove("MPC_ABI_VERSION")).isEqualTo(NativeBindings.ABI_VERSION);
     assertThat(codes.remove("MPC_MAX_INPUT")).isEqualTo(NativeBindings.MAX_INPUT);
     assertThat(codes.remove("MPC_MAX_PRESIGNATURES")).isEqualTo(Vault.MAX_PRESIGNATURES);
+    assertThat(codes.remove("MPC_MAX_STATEMENT")).isEqualTo(Vault.MAX_STATEMENT);
     assertThat(codes.remove("MPC_OK")).isEqualTo(NativeBindings.OK);
     Map<String, Integer> reasons = new TreeMap<>();
     for (int code : codes.values()) {

@@ -4,8 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import java.nio.charset.StandardCharsets;
+import java.security.KeyFactory;
+import java.security.MessageDigest;
+import java.security.Signature;
+import java.security.spec.X509EncodedKeySpec;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.Callable;
@@ -16,6 +22,7 @@ import java.util.stream.IntStream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.bouncycastle.crypto.generators.Argon2BytesGenerator;
 import org.bouncycastle.crypto.params.Argon2Parameters;
+import org.bouncycastle.math.ec.rfc8032.Ed25519;
 import org.junit.jupiter.api.Test;
 
 class NativeVaultTest {
@@ -119,6 +126,64 @@ class NativeVaultTest {
     }
   }
 
+  /** Two other implementations agree; what is signed never begins as an envelope does. */
+  @Test
+  void statement_is_signed_with_the_evidence_key() throws Exception {
+    try (Vault vault = CORE.openVault(key(1));
+        Vault other = CORE.openVault(key(2))) {
+      Vault.SealedIdentity identity = vault.createIdentity("alpha");
+      for (int size : new int[] {0, 1, Vault.MAX_STATEMENT}) {
+        byte[] statement = new byte[size];
+        byte[] signature = vault.signStatement(identity.sealed(), statement);
+        assertThat(signature).hasSize(64);
+        assertThat(vault.signStatement(identity.sealed(), statement)).isEqualTo(signature);
+        byte[] signed =
+            concat(
+                "coterie/statement-signature/1".getBytes(StandardCharsets.US_ASCII),
+                MessageDigest.getInstance("SHA-256").digest(statement));
+        byte[] envelope =
+            concat("coterie/envelope-signature/1".getBytes(StandardCharsets.US_ASCII), statement);
+        assertThat(verifies(identity.evidenceKey(), signed, signature)).isTrue();
+        assertThat(verifies(identity.evidenceKey(), statement, signature)).isFalse();
+        assertThat(verifies(identity.evidenceKey(), envelope, signature)).isFalse();
+        assertThat(verifies(other.createIdentity("alpha").evidenceKey(), signed, signature))
+            .isFalse();
+      }
+      byte[] sealed = identity.sealed();
+      assertFails(
+          MpcException.Reason.UNSEAL_FAILED, () -> other.signStatement(sealed, new byte[1]));
+      for (int i = 0; i < sealed.length; i++) {
+        byte[] bad = sealed.clone();
+        bad[i] ^= 1;
+        assertFails(MpcException.Reason.UNSEAL_FAILED, () -> vault.signStatement(bad, new byte[1]));
+      }
+      assertFails(
+          MpcException.Reason.UNSEAL_FAILED,
+          () -> vault.signStatement(vault.seal("", new byte[32]), new byte[1]));
+      assertFails(
+          MpcException.Reason.INVALID_ARGUMENT,
+          () -> vault.signStatement(sealed, new byte[Vault.MAX_STATEMENT + 1]));
+    }
+  }
+
+  private static byte[] concat(byte[] first, byte[] second) {
+    byte[] both = Arrays.copyOf(first, first.length + second.length);
+    System.arraycopy(second, 0, both, first.length, second.length);
+    return both;
+  }
+
+  private static boolean verifies(byte[] key, byte[] message, byte[] signature) throws Exception {
+    byte[] encoded = concat(HexFormat.of().parseHex("302a300506032b6570032100"), key);
+    Signature jdk = Signature.getInstance("Ed25519");
+    jdk.initVerify(
+        KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(encoded)));
+    jdk.update(message);
+    boolean verified = jdk.verify(signature);
+    assertThat(Ed25519.verify(signature, 0, key, 0, message, 0, message.length))
+        .isEqualTo(verified);
+    return verified;
+  }
+
   @Test
   void each_bad_argument_is_refused() {
     byte[] huge = new byte[NativeBindings.MAX_INPUT + 1];
@@ -132,7 +197,8 @@ class NativeVaultTest {
               () -> vault.seal("l", huge),
               () -> vault.unseal("l", huge),
               () -> vault.createIdentity(""),
-              () -> vault.createIdentity(long256))) {
+              () -> vault.createIdentity(long256),
+              () -> vault.signStatement(huge, new byte[1]))) {
         assertFails(MpcException.Reason.INVALID_ARGUMENT, call);
       }
       assertThatThrownBy(() -> vault.unseal(long256, sealed)).isInstanceOf(MpcException.class);
@@ -149,7 +215,8 @@ class NativeVaultTest {
         List.<ThrowingCallable>of(
             () -> vault.seal("l", new byte[1]),
             () -> vault.unseal("l", new byte[1]),
-            () -> vault.createIdentity("alpha"))) {
+            () -> vault.createIdentity("alpha"),
+            () -> vault.signStatement(new byte[1], new byte[1]))) {
       assertThatThrownBy(call).isInstanceOf(IllegalStateException.class);
     }
   }
@@ -189,7 +256,7 @@ class NativeVaultTest {
         () -> {
           try (Vault vault = CORE.openVault(key(1))) {
             vault.unseal("l", vault.seal("l", new byte[600]));
-            vault.createIdentity("alpha");
+            vault.signStatement(vault.createIdentity("alpha").sealed(), new byte[600]);
             assertFails(MpcException.Reason.UNSEAL_FAILED, () -> vault.unseal("l", new byte[100]));
           }
         });

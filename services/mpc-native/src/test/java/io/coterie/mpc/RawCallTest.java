@@ -161,6 +161,27 @@ class RawCallTest {
   }
 
   @Test
+  void identity_sign() {
+    MemorySegment good = view((byte) 1);
+    assertThat(bindings.identitySign(vault, good, good, NULL)).isEqualTo(INVALID_ARGUMENT);
+    List<MemorySegment> badStatements = new ArrayList<>(badViews());
+    badStatements.add(view(new byte[Vault.MAX_STATEMENT + 1]));
+    for (MemorySegment bad : badStatements) {
+      MemorySegment out = dirty();
+      assertThat(bindings.identitySign(vault, good, bad, out)).isEqualTo(INVALID_ARGUMENT);
+      assertThat(isCleared(out)).isTrue();
+    }
+    for (MemorySegment bad : badViews()) {
+      MemorySegment out = dirty();
+      assertThat(bindings.identitySign(vault, bad, good, out)).isEqualTo(INVALID_ARGUMENT);
+      assertThat(isCleared(out)).isTrue();
+    }
+    MemorySegment out = dirty();
+    assertThat(bindings.identitySign(NULL, good, good, out)).isEqualTo(INVALID_ARGUMENT);
+    assertThat(isCleared(out)).isTrue();
+  }
+
+  @Test
   void session_start() {
     MemorySegment empty = view(NULL, 0);
     MemorySegment config = view(SessionConfig.newBuilder().setSelf(1).build().toByteArray());

@@ -130,12 +130,7 @@ class CrashTest {
     i.restart("bravo");
     byte[] report =
         PartyMessage.newBuilder()
-            .setReport(
-                io.coterie.proto.party.v1.SessionReport.newBuilder()
-                    .setSessionId(share.session().bytes())
-                    .setCompleted(
-                        io.coterie.proto.party.v1.Completed.newBuilder()
-                            .setKeyPublic(share.keyPublic())))
+            .setReport(TestEvidence.completed(1, share.session(), share.keyPublic()))
             .build()
             .toByteArray();
     i.party("alpha")
@@ -200,17 +195,13 @@ class CrashTest {
       assertThat(session(party)).isEqualTo(second);
     }
     KeyShare old = i.party("alpha").store.find(KEY).orElseThrow();
-    for (String from : new String[] {"bravo", "charlie"}) {
+    for (int from : new int[] {2, 3}) {
       i.party("alpha")
           .driver
           .onReport(
-              i.network.roster().byName(from).orElseThrow(),
+              i.network.roster().byPartyId(from).orElseThrow(),
               first,
-              io.coterie.proto.party.v1.SessionReport.newBuilder()
-                  .setCompleted(
-                      io.coterie.proto.party.v1.Completed.newBuilder()
-                          .setKeyPublic(old.keyPublic()))
-                  .build());
+              TestEvidence.completed(from, first, old.keyPublic()));
     }
     i.network.tap((_, _, body) -> body);
     i.restart("alpha");

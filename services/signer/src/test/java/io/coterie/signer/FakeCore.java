@@ -31,7 +31,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * Protocols without cryptography, with the rounds and the step contract of the real ones. For tests
  * that need a run to misbehave on command.
  */
-public final class FakeCore implements ProtocolCore {
+public final class FakeCore {
   /** An envelope that makes the receiving run abort and blame its sender. */
   public static final byte[] POISON = "poison".getBytes(StandardCharsets.UTF_8);
 
@@ -73,8 +73,27 @@ public final class FakeCore implements ProtocolCore {
   /** What runs were started with. */
   public final Queue<SessionConfig> configs = new ConcurrentLinkedQueue<>();
 
-  @Override
-  public Run start(SessionConfig config, ByteString sealedShare) {
+  /** The core of one party, with its evidence key. */
+  public ProtocolCore of(int party) {
+    return new ProtocolCore() {
+      @Override
+      public Run start(SessionConfig config, ByteString sealedShare) {
+        return FakeCore.this.start(config, sealedShare);
+      }
+
+      @Override
+      public void discardPresignature(ByteString id) {
+        presignatures.removeIf(name -> name.endsWith(name(0, id).substring(1)));
+      }
+
+      @Override
+      public ByteString signStatement(ByteString statement) {
+        return TestEvidence.sign(party, statement);
+      }
+    };
+  }
+
+  private ProtocolCore.Run start(SessionConfig config, ByteString sealedShare) {
     started.incrementAndGet();
     open.incrementAndGet();
     configs.add(config);
@@ -85,16 +104,11 @@ public final class FakeCore implements ProtocolCore {
     return new FakeRun(config, sealedShare);
   }
 
-  @Override
-  public void discardPresignature(ByteString id) {
-    presignatures.removeIf(name -> name.endsWith(name(0, id).substring(1)));
-  }
-
   private static String name(int party, ByteString id) {
     return party + " " + HexFormat.of().formatHex(id.toByteArray());
   }
 
-  private final class FakeRun implements Run {
+  private final class FakeRun implements ProtocolCore.Run {
     private final SessionConfig config;
     private final ByteString share;
     private final Shape shape;

@@ -14,9 +14,12 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.TaprootOutput;
+import io.coterie.proto.party.v1.Forsaken;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.SessionId;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -26,6 +29,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.bouncycastle.math.ec.rfc8032.Ed25519;
 import org.junit.jupiter.api.AfterEach;
@@ -242,7 +246,12 @@ class FrostTest {
 
   private void refresh() {
     int next = keyPublic().getEpoch() + 1;
-    i.coordinator.give(
+    orderRefresh();
+    awaitEverywhere(next);
+  }
+
+  private SessionId orderRefresh() {
+    return i.coordinator.give(
         order(suite.refresh, 1, 2, 3)
             .setSignedIntent(
                 i.signed(
@@ -250,14 +259,68 @@ class FrostTest {
                         .setRequestId(Installation.requestId())
                         .setKey(KEY)
                         .setScheme(suite.scheme)
-                        .setEpoch(next - 1)
+                        .setEpoch(keyPublic().getEpoch())
                         .setNotAfter(Installation.in(Duration.ofMinutes(5)))))
             .build());
+  }
+
+  private boolean isAt(int epoch, Installation.Party party) {
+    return party.store.find(KEY).filter(s -> s.epoch() == epoch).isPresent();
+  }
+
+  private void awaitEverywhere(int epoch) {
     Installation.until(
-        "the next epoch everywhere",
+        "epoch " + epoch + " everywhere", () -> i.parties.stream().allMatch(p -> isAt(epoch, p)));
+  }
+
+  /** charlie tells alpha that it has its share, and bravo, whenever it could say so, that not. */
+  @ParameterizedTest
+  @EnumSource
+  void a_liar_splits_no_refresh(Suite wanted) {
+    createKey(wanted);
+    AtomicBoolean apart = new AtomicBoolean(true);
+    i.network.tap(
+        (from, to, body) -> {
+          if (to.partyId() == 0) {
+            note(body);
+          }
+          if (to.partyId() != 2 || !report(body).hasCompleted()) {
+            return body;
+          }
+          if (from.partyId() == 3) {
+            return PartyMessage.newBuilder()
+                .setReport(
+                    SessionReport.newBuilder()
+                        .setSessionId(report(body).getSessionId())
+                        .setForsaken(Forsaken.getDefaultInstance()))
+                .build()
+                .toByteArray();
+          }
+          return apart.get() ? null : body;
+        });
+    SessionId session = orderRefresh();
+    Installation.until("alpha uses its share", () -> isAt(2, i.party("alpha")));
+    Installation.until(
+        "bravo has given it up",
         () ->
-            i.parties.stream()
-                .allMatch(p -> p.store.find(KEY).filter(s -> s.epoch() == next).isPresent()));
+            i.party("bravo")
+                .store
+                .ofSession(session)
+                .filter(s -> s.state() == KeyShare.State.GIVEN_UP)
+                .isPresent());
+    i.restart("bravo");
+    assertThat(isAt(1, i.party("bravo"))).isTrue();
+    apart.set(false);
+    awaitEverywhere(2);
+    sign(ByteString.EMPTY, suite.targets().getFirst(), 1, 2);
+  }
+
+  private static SessionReport report(byte[] body) {
+    try {
+      return PartyMessage.parseFrom(body).getReport();
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   @ParameterizedTest

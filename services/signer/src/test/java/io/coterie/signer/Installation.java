@@ -129,7 +129,8 @@ public final class Installation implements AutoCloseable {
 
   /** With one fake core for all. */
   public static Installation with(Path folder, FakeCore core) {
-    return new Installation(folder, Map.of(), _ -> core);
+    return new Installation(
+        folder, TestEvidence.publicKeys(), name -> core.of(NAMES.indexOf(name) + 1));
   }
 
   public Installation start() {

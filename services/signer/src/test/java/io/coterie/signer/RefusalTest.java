@@ -217,7 +217,7 @@ class RefusalTest {
     assertThat(report.getRefused().getDetail()).isNotEmpty().doesNotContain("\n");
     assertThat(core.started.get()).isEqualTo(started);
     assertThat(claims()).isEqualTo(claims);
-    assertThat(i.party("alpha").store.provisional()).isEmpty();
+    assertThat(i.party("alpha").store.undecided()).isEmpty();
     Installation.until(
         "the refusal is in the audit trail",
         () ->

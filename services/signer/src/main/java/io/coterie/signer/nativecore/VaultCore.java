@@ -39,6 +39,11 @@ public final class VaultCore implements ProtocolCore {
     vault.dropPresignature(id.toByteArray());
   }
 
+  @Override
+  public ByteString signStatement(ByteString statement) {
+    return ByteString.copyFrom(vault.signStatement(sealedIdentity, statement.toByteArray()));
+  }
+
   private record NativeRun(MpcSession session) implements Run {
     @Override
     public Step firstStep() {

@@ -82,16 +82,19 @@ final class Audit {
     return key(share, share.left() ? "left" : "active");
   }
 
-  /** A refresh came to nothing: a party has no share of it. */
-  static AuditEvent keyGivenUp(KeyShare share) {
-    return key(share, "given_up");
+  /** A refresh is not waited for any more: a party says that it has no share of it. */
+  static AuditEvent keyGivenUp(KeyShare share, Member deserter) {
+    Map<String, String> fields = fields(share);
+    fields.put("said_by", deserter.name());
+    return AuditEvent.of(share.requester(), KEY, "given_up", fields);
   }
 
   private static AuditEvent key(KeyShare share, String outcome) {
-    return AuditEvent.of(
-        share.requester(),
-        KEY,
-        outcome,
+    return AuditEvent.of(share.requester(), KEY, outcome, fields(share));
+  }
+
+  private static Map<String, String> fields(KeyShare share) {
+    return new TreeMap<>(
         Map.of(
             "key", share.key(),
             "epoch", Integer.toString(share.epoch()),

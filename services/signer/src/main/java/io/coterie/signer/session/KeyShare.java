@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * This party's share of one key, as it is stored; or, after a reshare to others, that it has none.
@@ -21,6 +22,8 @@ import java.util.List;
  * @param requester whose request id it is
  * @param requestId the request that made it
  * @param intentDigest SHA-256 of that request's intent
+ * @param certificate that every party of the session has stored its end of it; null unless active,
+ *     and for what became active before there were certificates
  */
 public record KeyShare(
     String key,
@@ -35,14 +38,21 @@ public record KeyShare(
     String coordinator,
     String requester,
     String requestId,
-    ByteString intentDigest) {
+    ByteString intentDigest,
+    @Nullable Certificate certificate) {
 
   /** How far a share has come. Only an active one signs. */
   public enum State {
     /** Stored here; not yet known to be stored by every party. */
     PROVISIONAL,
     /** Every party of the key reported the same public data. */
-    ACTIVE
+    ACTIVE,
+    /**
+     * A party said that it has none of this session, or a later one was stored: this party may take
+     * part in another. Kept, since what was said may be a lie, until a share is active that this
+     * one can never replace.
+     */
+    GIVEN_UP
   }
 
   /**
@@ -58,12 +68,21 @@ public record KeyShare(
   }
 
   /** The same share, active. */
-  public KeyShare activated() {
+  public KeyShare activated(@Nullable Certificate proof) {
+    return in(State.ACTIVE, proof);
+  }
+
+  /** The same share, kept but not waited for. */
+  public KeyShare givenUp() {
+    return in(State.GIVEN_UP, null);
+  }
+
+  private KeyShare in(State next, @Nullable Certificate proof) {
     return new KeyShare(
         key,
         epoch,
         scheme,
-        State.ACTIVE,
+        next,
         parties,
         members,
         keyPublic,
@@ -72,7 +91,8 @@ public record KeyShare(
         coordinator,
         requester,
         requestId,
-        intentDigest);
+        intentDigest,
+        proof);
   }
 
   @Override

@@ -18,8 +18,18 @@ public interface KeyShareStore {
   /** The provisional share of a key, beside an active one or alone. */
   Optional<KeyShare> pending(String key);
 
-  /** All provisional shares. */
-  List<KeyShare> provisional();
+  /** All shares that can still become active: the provisional ones and those given up. */
+  List<KeyShare> undecided();
+
+  /** The share that a session made, if it is active or can still become so. */
+  Optional<KeyShare> ofSession(SessionId session);
+
+  /**
+   * Parties with which this one takes part in no session for another epoch of the key, because it
+   * keeps as many given up shares as it may, and these have said that they had none of them. {@link
+   * #EVERY_PARTY} if it can keep no more at all; empty before.
+   */
+  Set<Integer> deserters(String key);
 
   /**
    * Stores a new share as provisional, in place of another provisional share of the key.
@@ -30,12 +40,12 @@ public interface KeyShareStore {
 
   /**
    * Stores a share of a later epoch as provisional, beside the active one that it is to replace, if
-   * there is one, and in place of a provisional one of an earlier epoch.
+   * there is one. A provisional one of an earlier epoch is given up.
    *
    * @param dealt whether this party's share of the epoch before went into it
    * @return false, and nothing stored, if the key has an active or provisional share of that epoch
    *     or a later one, if the share that was dealt with is not the active one any more, or if the
-   *     session was forsaken
+   *     session was forsaken, or if one of {@link #deserters} is a party of it
    */
   CompletionStage<Boolean> storeNext(KeyShare share, boolean dealt, AuditEvent completed);
 
@@ -47,21 +57,24 @@ public interface KeyShareStore {
   CompletionStage<Boolean> forsake(String key, SessionId session);
 
   /**
-   * Gives up a provisional share of a later epoch than the first.
+   * Gives up a provisional share of a later epoch than the first. It is kept.
    *
-   * @return false if it was not there, or is active
+   * @param deserter id of the party that has said that it has none
+   * @return false if it is not provisional
    */
-  CompletionStage<Boolean> giveUp(KeyShare share, AuditEvent givenUp);
+  CompletionStage<Boolean> giveUp(KeyShare share, int deserter, AuditEvent givenUp);
 
   /**
-   * Makes a provisional share the active one of its key. In the same transaction the share of an
-   * earlier epoch is destroyed, and with it what was remembered of parties excluded from it; a key
-   * that must not be used at all stays so.
+   * Makes a provisional or given up share the active one of its key. In the same transaction all
+   * shares are destroyed that are of an earlier epoch, or of the same and were stored before it,
+   * and with the active one what was remembered of parties excluded from it; a key that must not be
+   * used at all stays so.
    *
+   * @param proof kept with the share
    * @return false, and nothing changed, if the share is no longer there or the key has an active
-   *     share of that epoch or a later one
+   *     share of a later epoch, or of the same that was stored after it
    */
-  CompletionStage<Boolean> activate(KeyShare share, AuditEvent activated);
+  CompletionStage<Boolean> activate(KeyShare share, Certificate proof, AuditEvent activated);
 
   /** Parties this one refuses to run sessions of the key with, or {@link #EVERY_PARTY}. */
   Set<Integer> excluded(String key);

@@ -290,6 +290,23 @@ final class OrderCheck {
     }
   }
 
+  /**
+   * Refuses another session for the next epoch with those who have let too many come to nothing:
+   * what is kept of each must end somewhere.
+   */
+  static void notDeserted(Set<Integer> deserters, SessionPlan plan) throws RefusedException {
+    require(
+        !deserters.contains(KeyShareStore.EVERY_PARTY),
+        RefusalReason.REFUSAL_REASON_NOT_READY,
+        "too many shares of the key are undecided here");
+    for (Member party : plan.parties()) {
+      require(
+          !deserters.contains(party.partyId()),
+          RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED,
+          "party " + party.partyId() + " has let too many refreshes of the key come to nothing");
+    }
+  }
+
   /** The ids of parties that an intent names, ascending. */
   private List<Integer> ids(List<String> names) throws RefusedException {
     List<Integer> ids = new ArrayList<>();

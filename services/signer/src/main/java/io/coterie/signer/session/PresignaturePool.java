@@ -18,6 +18,9 @@ import java.util.function.Predicate;
  * taken out never returns. Thread-safe.
  */
 final class PresignaturePool {
+  /** No share is of this epoch. */
+  static final int NO_EPOCH = 0;
+
   private final PresignatureLimits limits;
   private final Consumer<ByteString> discard;
   private final SessionTelemetry telemetry;
@@ -140,7 +143,11 @@ final class PresignaturePool {
     telemetry.presignatureDropped(Drop.NOT_STARTED.label);
   }
 
-  /** The key has new shares; what was made from older ones is worthless. */
+  /**
+   * The key has new shares; what was made from older ones is worthless.
+   *
+   * @param epoch of the shares; {@link #NO_EPOCH} if the older ones were of the same
+   */
   void refreshed(String key, int epoch) {
     drop(Drop.REFRESHED, p -> p.key().equals(key) && p.epoch() != epoch);
   }

@@ -5,7 +5,6 @@ import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 
 /** The cryptography: given the past, it says what to send and when the run is over. */
-@FunctionalInterface
 public interface ProtocolCore {
   /**
    * Starts a run as this party.
@@ -19,6 +18,13 @@ public interface ProtocolCore {
    * Gives up a presignature that {@link Run} has made and nobody will use. Unknown ids are ignored.
    */
   default void discardPresignature(ByteString id) {}
+
+  /**
+   * Signs a statement with this party's evidence key.
+   *
+   * @return {@link Certificate#SIGNATURE_BYTES} bytes, which {@link Certificate#verifies} accepts
+   */
+  ByteString signStatement(ByteString statement);
 
   /** One run; used by one thread at a time. */
   interface Run extends AutoCloseable {

@@ -14,7 +14,6 @@ import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.Done;
-import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
@@ -154,7 +153,11 @@ public final class SessionDriver implements AutoCloseable {
             network,
             shares,
             pool.lane(),
-            share -> presignatures.refreshed(share.key(), share.epoch()));
+            core,
+            telemetry,
+            (share, sameEpoch) ->
+                presignatures.refreshed(
+                    share.key(), sameEpoch ? PresignaturePool.NO_EPOCH : share.epoch()));
     this.ticking = pool.every(TICK, this::tick);
     telemetry.live(sessions::size);
     activation.resume();
@@ -235,9 +238,10 @@ public final class SessionDriver implements AutoCloseable {
     if (!report.getCompleted().hasKeyPublic()) {
       return;
     }
-    KeyPublic keyPublic = report.getCompleted().getKeyPublic();
-    if (keyPublic.getSerializedSize() > SessionLimits.MAX_KEY_PUBLIC_BYTES
-        || !activation.reported(sender, id, keyPublic)) {
+    Completed completed = report.getCompleted();
+    if (completed.getKeyPublic().getSerializedSize() > SessionLimits.MAX_KEY_PUBLIC_BYTES
+        || completed.getCertificateCount() > SessionLimits.MAX_PARTIES
+        || !activation.reported(sender, id, completed)) {
       telemetry.dropped("unacceptable");
     }
   }
@@ -306,6 +310,8 @@ public final class SessionDriver implements AutoCloseable {
         activation.awaitActive(
             plan.key(), plan.epoch(), session, () -> run(session, () -> keyActive(session)));
       }
+      case GIVEN_UP ->
+          throw new IllegalStateException("a share that was given up is not looked up");
     }
   }
 
@@ -437,6 +443,7 @@ public final class SessionDriver implements AutoCloseable {
           RefusalReason.REFUSAL_REASON_NOT_READY,
           "an earlier refresh or reshare of the key is not decided");
     }
+    OrderCheck.notDeserted(shares.deserters(plan.key()), plan);
     supersede(session);
     activation.expect(plan);
     claim(session, dealt, null);
@@ -785,7 +792,8 @@ public final class SessionDriver implements AutoCloseable {
             session.coordinator.name(),
             plan.asked().requester(),
             plan.asked().requestId(),
-            plan.asked().intentDigest());
+            plan.asked().intentDigest(),
+            null);
     AuditEvent completed =
         Audit.ended(
             plan, session.coordinator, "stored", NO_CAUSE, done.getKeyPublic().getPublicKey());

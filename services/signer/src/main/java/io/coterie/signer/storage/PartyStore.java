@@ -9,10 +9,12 @@ import io.coterie.platform.audit.AuditTrail;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.session.AuditLog;
+import io.coterie.signer.session.Certificate;
 import io.coterie.signer.session.ClaimLedger;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.SessionId;
+import io.coterie.signer.session.SessionLimits;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
@@ -26,10 +28,12 @@ import java.time.Clock;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
@@ -63,9 +67,15 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   /** Requester and request id of a session that nobody asked for. */
   private static final String NOBODY = "";
 
+  /** Of a share that no party has let come to nothing. */
+  private static final int NO_DESERTER = 0;
+
   private static final String SHARE_COLUMNS =
       "session_id, key, epoch, scheme, state, parties, members, key_public, sealed, coordinator, requester,"
           + " request_id, intent_digest";
+
+  private static final String SELECT_SHARE =
+      "SELECT " + SHARE_COLUMNS + ", certificate FROM key_share";
 
   private static final String COUNT_ACTIVE =
       "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE'";
@@ -76,6 +86,15 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   /** The same for all keys: a party may ask about keys that this one has never heard of. */
   private static final int MAX_FORSAKEN_IN_ALL = 100_000;
 
+  /**
+   * Given up shares of one key, above which no session is taken part in with whoever has let one
+   * come to nothing.
+   */
+  static final int MAX_GIVEN_UP = 8;
+
+  /** The same with anybody: each above {@link #MAX_GIVEN_UP} takes another party that lies. */
+  private static final int MAX_GIVEN_UP_IN_ALL = MAX_GIVEN_UP + SessionLimits.MAX_PARTIES;
+
   private static final JsonMapper JSON = JsonMapper.builder().build();
   private static final TypeReference<TreeMap<String, String>> FIELDS = new TypeReference<>() {};
 
@@ -85,6 +104,12 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   private final Clock clock;
   private final String trailName;
   private final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
+
+  /**
+   * Keys whose active share has taken the place of another one of the same epoch since this process
+   * has begun, and that epoch.
+   */
+  private final Map<String, Integer> revised = new ConcurrentHashMap<>();
 
   /**
    * Active shares, kept until they change; nothing else is. Guarded by itself, with {@link
@@ -289,10 +314,9 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                 db ->
                     shares(
                         db,
-                        "SELECT "
-                            + SHARE_COLUMNS
-                            + " FROM key_share WHERE key = ? AND state <> 'SUPERSEDED'"
-                            + " ORDER BY state, epoch DESC LIMIT 1",
+                        SELECT_SHARE
+                            + " WHERE key = ? AND state IN ('ACTIVE', 'PROVISIONAL')"
+                            + " ORDER BY state LIMIT 1",
                         key))
             .stream()
             .findFirst();
@@ -319,23 +343,51 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
 
   @Override
   public Optional<KeyShare> pending(String key) {
-    return read(
-            db ->
-                shares(
-                    db,
-                    "SELECT "
-                        + SHARE_COLUMNS
-                        + " FROM key_share WHERE key = ? AND state = 'PROVISIONAL'",
-                    key))
+    return read(db -> shares(db, SELECT_SHARE + " WHERE key = ? AND state = 'PROVISIONAL'", key))
         .stream()
         .findFirst();
   }
 
   @Override
-  public List<KeyShare> provisional() {
+  public List<KeyShare> undecided() {
     return read(
         db ->
-            shares(db, "SELECT " + SHARE_COLUMNS + " FROM key_share WHERE state = 'PROVISIONAL'"));
+            shares(db, SELECT_SHARE + " WHERE state IN ('PROVISIONAL', 'GIVEN_UP') ORDER BY key"));
+  }
+
+  @Override
+  public Optional<KeyShare> ofSession(SessionId session) {
+    return read(
+            db ->
+                shares(
+                    db,
+                    SELECT_SHARE + " WHERE session_id = ? AND state <> 'SUPERSEDED'",
+                    session.bytes().toByteArray()))
+        .stream()
+        .findFirst();
+  }
+
+  @Override
+  public Set<Integer> deserters(String key) {
+    return read(db -> deserters(db, key));
+  }
+
+  private static Set<Integer> deserters(Database db, String key) throws SQLException {
+    Set<Integer> deserters = new HashSet<>();
+    int givenUp = 0;
+    try (ResultSet rows =
+        db.statement("SELECT deserter FROM key_share WHERE key = ? AND state = 'GIVEN_UP'", key)
+            .executeQuery()) {
+      while (rows.next()) {
+        givenUp++;
+        deserters.add(rows.getInt(1));
+      }
+    }
+    deserters.remove(NO_DESERTER);
+    if (givenUp < MAX_GIVEN_UP) {
+      return Set.of();
+    }
+    return givenUp < MAX_GIVEN_UP_IN_ALL ? Set.copyOf(deserters) : Set.of(EVERY_PARTY);
   }
 
   @Override
@@ -358,7 +410,9 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
     db.update(
         "INSERT INTO key_share ("
             + SHARE_COLUMNS
-            + ", stored_at_ms) VALUES (?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            + ", stored_at_ms, stored_number)"
+            + " SELECT ?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            + " coalesce(max(stored_number), 0) + 1 FROM key_share WHERE key = ?",
         share.session().bytes().toByteArray(),
         share.key(),
         share.epoch(),
@@ -371,7 +425,8 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
         share.requester(),
         share.requestId(),
         share.intentDigest().toByteArray(),
-        clock.millis());
+        clock.millis(),
+        share.key());
   }
 
   private static String text(List<Integer> parties) {
@@ -395,18 +450,24 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                           share.epoch())
                       == 0
                   && (!dealt || hasActive(db, share.key(), share.epoch() - 1))
-                  && !isForsaken(db, share.session());
+                  && !isForsaken(db, share.session())
+                  && mayFollow(deserters(db, share.key()), share);
           if (wanted) {
             // Of an epoch that this party has missed the end of: it deals with its active share
             // or with none.
             db.update(
-                "UPDATE key_share SET state = 'SUPERSEDED' WHERE key = ? AND state = 'PROVISIONAL'",
+                "UPDATE key_share SET state = CASE WHEN epoch > 1 THEN 'GIVEN_UP' ELSE 'SUPERSEDED'"
+                    + " END WHERE key = ? AND state = 'PROVISIONAL'",
                 share.key());
             insertProvisional(db, share);
             append(db, completed);
           }
           return wanted;
         });
+  }
+
+  private static boolean mayFollow(Set<Integer> deserters, KeyShare share) {
+    return !deserters.contains(EVERY_PARTY) && Collections.disjoint(deserters, share.members());
   }
 
   @Override
@@ -433,13 +494,14 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   }
 
   @Override
-  public CompletionStage<Boolean> giveUp(KeyShare share, AuditEvent givenUp) {
-    return writer.submitErasing(
+  public CompletionStage<Boolean> giveUp(KeyShare share, int deserter, AuditEvent givenUp) {
+    return writer.submit(
         db -> {
           boolean done =
               db.update(
-                      "DELETE FROM key_share WHERE session_id = ? AND state = 'PROVISIONAL' AND"
-                          + " epoch > 1",
+                      "UPDATE key_share SET state = 'GIVEN_UP', deserter = ? WHERE session_id = ? AND"
+                          + " state = 'PROVISIONAL' AND epoch > 1",
+                      deserter,
                       share.session().bytes().toByteArray())
                   == 1;
           if (done) {
@@ -450,33 +512,42 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   }
 
   @Override
-  public CompletionStage<Boolean> activate(KeyShare share, AuditEvent activated) {
+  public CompletionStage<Boolean> activate(
+      KeyShare share, Certificate proof, AuditEvent activated) {
     byte[] session = share.session().bytes().toByteArray();
     return writer
         .submitErasing(
             db -> {
               boolean wanted =
                   count(
-                              db,
-                              "SELECT count(*) FROM key_share WHERE session_id = ? AND state ="
-                                  + " 'PROVISIONAL'",
-                              session)
-                          == 1
-                      && count(
-                              db,
-                              "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE'"
-                                  + " AND epoch >= ?",
-                              share.key(),
-                              share.epoch())
-                          == 0;
+                          db,
+                          "SELECT count(*) FROM key_share own WHERE session_id = ? AND state IN"
+                              + " ('PROVISIONAL', 'GIVEN_UP') AND NOT EXISTS (SELECT 1 FROM"
+                              + " key_share used WHERE used.key = own.key AND used.state = 'ACTIVE'"
+                              + " AND (used.epoch > own.epoch OR (used.epoch = own.epoch AND"
+                              + " used.stored_number > own.stored_number)))",
+                          session)
+                      == 1;
               if (wanted) {
-                // Every party of the new epoch has its share of it, and every party has given up
-                // the other provisional ones: nobody can ever need the older ones. A second active
-                // share is refused by the index.
+                if (hasActive(db, share.key(), share.epoch())) {
+                  revised.put(share.key(), share.epoch());
+                }
+                // Every party of the new epoch has its share of it: nobody can ever need the older
+                // ones. One that was stored after it may still have a certificate, and stays. A
+                // second active share is refused by the index.
                 db.update(
-                    "DELETE FROM key_share WHERE key = ? AND state IN ('ACTIVE', 'SUPERSEDED')",
-                    share.key());
-                db.update("UPDATE key_share SET state = 'ACTIVE' WHERE session_id = ?", session);
+                    "DELETE FROM key_share WHERE key = ? AND session_id <> ? AND (state IN"
+                        + " ('ACTIVE', 'SUPERSEDED') OR epoch < ? OR (epoch = ? AND stored_number <"
+                        + " (SELECT stored_number FROM key_share WHERE session_id = ?)))",
+                    share.key(),
+                    session,
+                    share.epoch(),
+                    share.epoch(),
+                    session);
+                db.update(
+                    "UPDATE key_share SET state = 'ACTIVE', certificate = ? WHERE session_id = ?",
+                    proof.bytes().toByteArray(),
+                    session);
                 db.update(
                     "DELETE FROM exclusion WHERE key = ? AND party <> ?", share.key(), EVERY_PARTY);
                 db.update("DELETE FROM forsaken_session WHERE key = ?", share.key());
@@ -538,7 +609,10 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                     exclusion.session().bytes().toByteArray(),
                     clock.millis());
               }
-              if (!exclusion.sealed().isEmpty()) {
+              // A run that began with the share that was active before ends with that one, too.
+              boolean ofThatShare =
+                  !Objects.equals(revised.get(exclusion.key()), exclusion.epoch());
+              if (!exclusion.sealed().isEmpty() && ofThatShare) {
                 db.update(
                     "UPDATE key_share SET sealed = ? WHERE key = ? AND epoch = ? AND state ="
                         + " 'ACTIVE'",
@@ -581,12 +655,17 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                 row.getString("coordinator"),
                 row.getString("requester"),
                 row.getString("request_id"),
-                ByteString.copyFrom(row.getBytes("intent_digest"))));
+                ByteString.copyFrom(row.getBytes("intent_digest")),
+                certificate(row.getBytes("certificate"))));
       }
     } catch (InvalidProtocolBufferException e) {
       throw new StoreException("a stored key's public data does not decode", e);
     }
     return shares;
+  }
+
+  private static @Nullable Certificate certificate(byte[] stored) {
+    return stored.length == 0 ? null : Certificate.parse(ByteString.copyFrom(stored));
   }
 
   // ---- the party's own secrets -----------------------------------------------------------------

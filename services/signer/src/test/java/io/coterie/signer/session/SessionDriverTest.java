@@ -27,6 +27,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
+import io.coterie.signer.TestEvidence;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
 import io.coterie.signer.session.SessionLifecycle.Transition;
@@ -46,6 +47,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.IntSupplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -110,7 +112,7 @@ class SessionDriverTest {
         UUID.randomUUID(),
         1,
         new byte[33],
-        new byte[role == Member.Role.PARTY ? 32 : 0]);
+        role == Member.Role.PARTY ? TestEvidence.publicKey(id) : new byte[0]);
   }
 
   private record Sent(Collection<Member> to, PartyMessage message) {}
@@ -176,6 +178,8 @@ class SessionDriverTest {
   private static final class Shares implements KeyShareStore {
     final Map<String, KeyShare> shares = new ConcurrentHashMap<>();
     final Map<String, KeyShare> pending = new ConcurrentHashMap<>();
+    final Map<SessionId, KeyShare> givenUp = new ConcurrentHashMap<>();
+    volatile Set<Integer> deserters = Set.of();
     final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
     final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
     final List<Exclusion> exclusions = new CopyOnWriteArrayList<>();
@@ -201,8 +205,25 @@ class SessionDriverTest {
     }
 
     @Override
-    public List<KeyShare> provisional() {
-      return shares.keySet().stream().flatMap(key -> pending(key).stream()).toList();
+    public List<KeyShare> undecided() {
+      return Stream.concat(
+              shares.keySet().stream().flatMap(key -> pending(key).stream()),
+              givenUp.values().stream())
+          .toList();
+    }
+
+    @Override
+    public Optional<KeyShare> ofSession(SessionId session) {
+      return Stream.of(shares, pending)
+          .flatMap(known -> known.values().stream())
+          .filter(share -> share.session().equals(session))
+          .findFirst()
+          .or(() -> Optional.ofNullable(givenUp.get(session)));
+    }
+
+    @Override
+    public Set<Integer> deserters(String key) {
+      return deserters;
     }
 
     @Override
@@ -221,8 +242,12 @@ class SessionDriverTest {
     }
 
     @Override
-    public CompletionStage<Boolean> giveUp(KeyShare share, AuditEvent givenUp) {
-      return CompletableFuture.completedFuture(pending.remove(share.key(), share));
+    public CompletionStage<Boolean> giveUp(KeyShare share, int deserter, AuditEvent event) {
+      boolean done = pending.remove(share.key(), share);
+      if (done) {
+        givenUp.put(share.session(), share.givenUp());
+      }
+      return CompletableFuture.completedFuture(done);
     }
 
     @Override
@@ -244,9 +269,11 @@ class SessionDriverTest {
     }
 
     @Override
-    public CompletionStage<Boolean> activate(KeyShare share, AuditEvent activated) {
-      shares.put(share.key(), share.activated());
-      pending.remove(share.key());
+    public CompletionStage<Boolean> activate(
+        KeyShare share, Certificate proof, AuditEvent activated) {
+      shares.put(share.key(), share.activated(proof));
+      pending.remove(share.key(), share);
+      givenUp.remove(share.session());
       return CompletableFuture.completedFuture(true);
     }
 
@@ -370,7 +397,7 @@ class SessionDriverTest {
 
   @BeforeEach
   void start() {
-    start(core);
+    start(core.of(1));
   }
 
   private void start(ProtocolCore protocols) {
@@ -419,7 +446,8 @@ class SessionDriverTest {
             "coordinator",
             "wallet",
             "the request that made it",
-            ByteString.copyFrom(new byte[32])));
+            ByteString.copyFrom(new byte[32]),
+            null));
   }
 
   private static Order.Builder order(ProtocolId protocol, String type, ByteString intent) {
@@ -689,8 +717,16 @@ class SessionDriverTest {
   void core_that_refuses_is_reported() {
     key(KeyShare.State.ACTIVE);
     start(
-        (SessionConfig config, ByteString share) -> {
-          throw new RefusedException(RefusalReason.REFUSAL_REASON_INTERNAL, "no");
+        new ProtocolCore() {
+          @Override
+          public Run start(SessionConfig config, ByteString share) throws RefusedException {
+            throw new RefusedException(RefusalReason.REFUSAL_REASON_INTERNAL, "no");
+          }
+
+          @Override
+          public ByteString signStatement(ByteString statement) {
+            return ByteString.EMPTY;
+          }
         });
     SessionId session = give(signing(1, 2));
     assertThat(awaitReport(session).getRefused().getDetail()).isEqualTo("no");
@@ -808,7 +844,8 @@ class SessionDriverTest {
             "coordinator",
             "wallet",
             requestId,
-            ByteString.copyFrom(new byte[32])));
+            ByteString.copyFrom(new byte[32]),
+            null));
   }
 
   private static SigningIntent.Builder ecdsaIntent(Integer... path) {
@@ -1180,9 +1217,10 @@ class SessionDriverTest {
   }
 
   private void peersHaveStored(SessionId session) {
-    SessionReport report = awaitReport(session);
-    driver().onReport(bravo, session, report);
-    driver().onReport(charlie, session, report);
+    KeyPublic keyPublic = awaitReport(session).getCompleted().getKeyPublic();
+    for (Member peer : List.of(bravo, charlie)) {
+      driver().onReport(peer, session, TestEvidence.completed(peer.partyId(), session, keyPublic));
+    }
   }
 
   private static SessionReport forsaken() {
@@ -1278,11 +1316,7 @@ class SessionDriverTest {
     SessionId session = give(refresh(UUID.randomUUID().toString()));
     awaitEnvelope(session);
     KeyPublic next = shares.find(KEY).orElseThrow().keyPublic().toBuilder().setEpoch(2).build();
-    SessionReport completed =
-        SessionReport.newBuilder()
-            .setSessionId(session.bytes())
-            .setCompleted(io.coterie.proto.party.v1.Completed.newBuilder().setKeyPublic(next))
-            .build();
+    SessionReport completed = TestEvidence.completed(2, session, next);
     driver().onReport(bravo, session, completed);
     assertThat(awaitRefusal(give(presigning().setEpoch(9)))).isNotNull();
     assertThat(shares.forsaken).as("it still runs here").isEmpty();
@@ -1309,14 +1343,8 @@ class SessionDriverTest {
             keyPublic.toBuilder().setEpoch(2).setKeyId("no name of a key").build())) {
       byte[] id = unknown.bytes().toByteArray();
       id[0] = (byte) ++number;
-      driver()
-          .onReport(
-              bravo,
-              new SessionId(ByteString.copyFrom(id)),
-              SessionReport.newBuilder()
-                  .setCompleted(
-                      io.coterie.proto.party.v1.Completed.newBuilder().setKeyPublic(other))
-                  .build());
+      SessionId session = new SessionId(ByteString.copyFrom(id));
+      driver().onReport(bravo, session, TestEvidence.completed(2, session, other));
     }
     SessionId asked = refreshed(UUID.randomUUID().toString());
     peersHaveStored(asked);
@@ -1328,11 +1356,11 @@ class SessionDriverTest {
   void only_a_party_of_the_key_that_has_not_stored_its_share_can_end_a_refresh() {
     ecdsaKey();
     SessionId session = refreshed(UUID.randomUUID().toString());
-    SessionReport report = awaitReport(session);
+    KeyPublic next = awaitReport(session).getCompleted().getKeyPublic();
     driver().onReport(coordinator, session, forsaken());
-    driver().onReport(bravo, session, report);
+    driver().onReport(bravo, session, TestEvidence.completed(2, session, next));
     driver().onReport(bravo, session, forsaken());
-    driver().onReport(charlie, session, report);
+    driver().onReport(charlie, session, TestEvidence.completed(3, session, next));
     Installation.until("it is used", () -> epoch() == 2);
   }
 
@@ -1374,14 +1402,10 @@ class SessionDriverTest {
     awaitMove(Event.KEY_PROVISIONAL);
     KeyPublic keyPublic = shares.find(KEY).orElseThrow().keyPublic();
     for (Member peer : List.of(bravo, charlie)) {
+      SessionId generation = new SessionId(ByteString.copyFrom(new byte[32]));
       driver()
           .onReport(
-              peer,
-              new SessionId(ByteString.copyFrom(new byte[32])),
-              SessionReport.newBuilder()
-                  .setCompleted(
-                      io.coterie.proto.party.v1.Completed.newBuilder().setKeyPublic(keyPublic))
-                  .build());
+              peer, generation, TestEvidence.completed(peer.partyId(), generation, keyPublic));
     }
     awaitEnvelope(session);
     envelope(session, ROUND_1);
@@ -1398,14 +1422,13 @@ class SessionDriverTest {
           .onReport(
               peer,
               generation,
-              SessionReport.newBuilder()
-                  .setCompleted(
-                      io.coterie.proto.party.v1.Completed.newBuilder()
-                          .setKeyPublic(
-                              KeyPublic.newBuilder()
-                                  .setKeyId(KEY)
-                                  .setPublicKey(ByteString.copyFromUtf8("another"))))
-                  .build());
+              TestEvidence.completed(
+                  peer.partyId(),
+                  generation,
+                  KeyPublic.newBuilder()
+                      .setKeyId(KEY)
+                      .setPublicKey(ByteString.copyFromUtf8("another"))
+                      .build()));
     }
     SessionId session = give(signing(1, 2).setDeadline(Installation.in(Duration.ofMillis(200))));
     assertThat(awaitReport(session).getRefused().getReason())
@@ -1438,7 +1461,11 @@ class SessionDriverTest {
     assertThat(report.getCompleted().getKeyPublic().getKeyId()).isEqualTo(KEY);
     awaitEnded("bls_keygen_1 completed none");
     assertThat(shares.find(KEY).orElseThrow().state()).isEqualTo(KeyShare.State.PROVISIONAL);
-    driver().onReport(bravo, session, report);
+    driver()
+        .onReport(
+            bravo,
+            session,
+            TestEvidence.completed(2, session, report.getCompleted().getKeyPublic()));
     Installation.until(
         "it is active", () -> shares.find(KEY).orElseThrow().state() == KeyShare.State.ACTIVE);
     assertThat(watch.rounds)
@@ -1460,13 +1487,7 @@ class SessionDriverTest {
             .setKeyId(KEY)
             .setEpoch(1)
             .build();
-    driver()
-        .onReport(
-            bravo,
-            session,
-            SessionReport.newBuilder()
-                .setCompleted(io.coterie.proto.party.v1.Completed.newBuilder().setKeyPublic(same))
-                .build());
+    driver().onReport(bravo, session, TestEvidence.completed(2, session, same));
     shares.waiting.getFirst().complete(true);
     Installation.until(
         "it is active",
@@ -1541,14 +1562,7 @@ class SessionDriverTest {
     shares.waiting.getFirst().complete(true);
     KeyPublic olderKey = awaitReport(older).getCompleted().getKeyPublic();
     // All reports of the older one are there now, but the newer run decides.
-    driver()
-        .onReport(
-            bravo,
-            older,
-            SessionReport.newBuilder()
-                .setCompleted(
-                    io.coterie.proto.party.v1.Completed.newBuilder().setKeyPublic(olderKey))
-                .build());
+    driver().onReport(bravo, older, TestEvidence.completed(2, older, olderKey));
     bravoPlays(newer);
     awaitReport(newer);
     assertThat(shares.find(KEY).orElseThrow().session()).isEqualTo(newer);

@@ -8,6 +8,7 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.audit.AuditTrail;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.session.Certificate;
 import io.coterie.signer.session.ClaimLedger.Claim;
 import io.coterie.signer.session.ClaimLedger.Outcome;
 import io.coterie.signer.session.KeyShare;
@@ -24,6 +25,7 @@ import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
@@ -79,6 +81,13 @@ class PartyStoreTest {
     return stage.toCompletableFuture().join();
   }
 
+  private static final Certificate PROOF =
+      new Certificate(
+          List.of(
+              ByteString.copyFrom(new byte[64]),
+              ByteString.copyFromUtf8("x".repeat(64)),
+              ByteString.copyFromUtf8("y".repeat(64))));
+
   private static KeyShare share(String key, int session) {
     return new KeyShare(
         key,
@@ -93,7 +102,8 @@ class PartyStoreTest {
         "coordinator",
         "wallet",
         "request " + session,
-        bytes32(9));
+        bytes32(9),
+        null);
   }
 
   private Connection raw() throws SQLException {
@@ -176,12 +186,12 @@ class PartyStoreTest {
     assertThat(get(store.storeProvisional(share, event("stored")))).isTrue();
     reopen();
     assertThat(store.find("keys/a")).contains(share);
-    assertThat(store.provisional()).containsExactly(share);
-    assertThat(get(store.activate(share, event("active")))).isTrue();
-    assertThat(store.find("keys/a")).contains(share.activated());
+    assertThat(store.undecided()).containsExactly(share);
+    assertThat(get(store.activate(share, PROOF, event("active")))).isTrue();
+    assertThat(store.find("keys/a")).contains(share.activated(PROOF));
     reopen();
-    assertThat(store.find("keys/a")).contains(share.activated());
-    assertThat(store.provisional()).isEmpty();
+    assertThat(store.find("keys/a")).contains(share.activated(PROOF));
+    assertThat(store.undecided()).isEmpty();
     assertThat(store.find("keys/b")).isEmpty();
   }
 
@@ -192,26 +202,26 @@ class PartyStoreTest {
     get(store.storeProvisional(older, event("stored")));
     assertThat(get(store.storeProvisional(newer, event("stored")))).isTrue();
     assertThat(store.find("keys/a")).contains(newer);
-    assertThat(get(store.activate(older, event("active")))).as("given up").isFalse();
-    assertThat(get(store.activate(newer, event("active")))).isTrue();
-    assertThat(store.find("keys/a")).contains(newer.activated());
+    assertThat(get(store.activate(older, PROOF, event("active")))).as("given up").isFalse();
+    assertThat(get(store.activate(newer, PROOF, event("active")))).isTrue();
+    assertThat(store.find("keys/a")).contains(newer.activated(PROOF));
   }
 
   @Test
   void active_share_is_never_replaced() {
     KeyShare active = share("keys/a", 1);
     get(store.storeProvisional(active, event("stored")));
-    get(store.activate(active, event("active")));
+    get(store.activate(active, PROOF, event("active")));
     assertThat(get(store.storeProvisional(share("keys/a", 2), event("stored")))).isFalse();
-    assertThat(store.find("keys/a")).contains(active.activated());
-    assertThat(get(store.activate(active, event("active")))).as("once").isFalse();
+    assertThat(store.find("keys/a")).contains(active.activated(PROOF));
+    assertThat(get(store.activate(active, PROOF, event("active")))).as("once").isFalse();
   }
 
   @Test
   void database_itself_refuses_a_second_active_share() throws Exception {
     KeyShare active = share("keys/a", 1);
     get(store.storeProvisional(active, event("stored")));
-    get(store.activate(active, event("active")));
+    get(store.activate(active, PROOF, event("active")));
     close();
     try (Connection connection = raw();
         Statement statement = connection.createStatement()) {
@@ -219,8 +229,9 @@ class PartyStoreTest {
               () ->
                   statement.executeUpdate(
                       "INSERT INTO key_share SELECT randomblob(32), key, epoch, scheme, state,"
-                          + " parties, key_public, sealed, coordinator, requester, request_id,"
-                          + " intent_digest, stored_at_ms, members FROM key_share"))
+                          + " parties, members, key_public, sealed, coordinator, requester,"
+                          + " request_id, intent_digest, stored_at_ms, stored_number, deserter,"
+                          + " certificate FROM key_share"))
           .hasMessageContaining("UNIQUE");
     }
     open();
@@ -243,13 +254,14 @@ class PartyStoreTest {
         first.coordinator(),
         first.requester(),
         first.requestId(),
-        first.intentDigest());
+        first.intentDigest(),
+        null);
   }
 
   private void active() {
     KeyShare share = share("keys/a", 1);
     get(store.storeProvisional(share, event("stored")));
-    get(store.activate(share, event("active")));
+    get(store.activate(share, PROOF, event("active")));
   }
 
   private boolean refreshed(int session, int epoch) {
@@ -257,7 +269,7 @@ class PartyStoreTest {
   }
 
   private boolean activated(int session, int epoch) {
-    return get(store.activate(next(session, epoch), event("active")));
+    return get(store.activate(next(session, epoch), PROOF, event("active")));
   }
 
   private int epoch() {
@@ -265,14 +277,14 @@ class PartyStoreTest {
   }
 
   @Test
-  void share_of_the_next_epoch_lies_beside_the_active_one_and_then_replaces_it() throws Exception {
+  void share_of_the_next_epoch_lies_beside_the_active_one_and_then_replaces_it() {
     active();
     get(store.exclude(exclusion(7, 2)));
     assertThat(refreshed(2, 2)).isTrue();
     reopen();
     assertThat(epoch()).isEqualTo(1);
     assertThat(store.pending("keys/a").orElseThrow().epoch()).isEqualTo(2);
-    assertThat(store.provisional()).hasSize(1);
+    assertThat(store.undecided()).hasSize(1);
     assertThat(activated(2, 2)).isTrue();
     assertThat(epoch()).isEqualTo(2);
     assertThat(store.excluded("keys/a")).as("they start afresh").isEmpty();
@@ -280,21 +292,20 @@ class PartyStoreTest {
     assertThat(epoch()).isEqualTo(2);
     assertThat(store.pending("keys/a")).isEmpty();
     assertThat(store.excluded("keys/a")).isEmpty();
-    assertThat(rows("SELECT count(*) FROM key_share")).as("the old share is gone").isEqualTo(1);
+    assertThat(count()).as("the old share is gone").isEqualTo(1);
   }
 
   /** Not in the database's free pages, and not in its journal. */
   @Test
-  void nothing_is_left_of_a_share_that_was_replaced_or_given_up() throws Exception {
+  void nothing_is_left_of_a_share_that_was_replaced() throws Exception {
     active();
+    refreshed(7, 2);
+    get(store.giveUp(next(7, 2), 2, event("given_up")));
     refreshed(2, 2);
-    assertThat(isOnDisk("sealed 1")).isTrue();
+    assertThat(isOnDisk("sealed 1") && isOnDisk("sealed 7")).isTrue();
     activated(2, 2);
-    assertThat(isOnDisk("sealed 1")).isFalse();
+    assertThat(isOnDisk("sealed 1") || isOnDisk("sealed 7")).isFalse();
     assertThat(isOnDisk("sealed 2")).isTrue();
-    refreshed(3, 3);
-    get(store.giveUp(next(3, 3), event("given_up")));
-    assertThat(isOnDisk("sealed 3")).isFalse();
     get(
         store.exclude(
             new Exclusion(
@@ -356,17 +367,150 @@ class PartyStoreTest {
     assertThat(get(store.forsake("keys/a", new SessionId(bytes32(50))))).isFalse();
   }
 
+  private boolean givenUp(int session, int epoch, int deserter) {
+    return get(store.giveUp(next(session, epoch), deserter, event("given_up")));
+  }
+
+  private SessionId used() {
+    return store.find("keys/a").orElseThrow().session();
+  }
+
+  private Optional<KeyShare.State> state(int session) {
+    return store.ofSession(new SessionId(bytes32(session))).map(KeyShare::state);
+  }
+
   @Test
-  void share_that_is_given_up_leaves_the_active_one() {
+  void share_that_is_given_up_is_kept_beside_the_active_one_and_another() {
     active();
     refreshed(2, 2);
-    assertThat(get(store.giveUp(next(2, 2), event("given_up")))).isTrue();
-    assertThat(get(store.giveUp(next(2, 2), event("given_up")))).isFalse();
+    assertThat(givenUp(2, 2, 2)).isTrue();
+    assertThat(givenUp(2, 2, 2)).as("again").isFalse();
     assertThat(epoch()).isEqualTo(1);
+    assertThat(store.pending("keys/a")).isEmpty();
     assertThat(refreshed(3, 2)).isTrue();
+    reopen();
+    assertThat(store.undecided())
+        .extracting(KeyShare::state)
+        .containsExactlyInAnyOrder(KeyShare.State.GIVEN_UP, KeyShare.State.PROVISIONAL);
+    assertThat(store.pending("keys/a").orElseThrow().session())
+        .isEqualTo(new SessionId(bytes32(3)));
+    assertThat(get(store.forsake("keys/a", new SessionId(bytes32(2))))).as("stored").isFalse();
     assertThat(activated(3, 2)).isTrue();
-    assertThat(get(store.giveUp(next(3, 2), event("given_up")))).as("it is used").isFalse();
-    assertThat(epoch()).isEqualTo(2);
+    assertThat(givenUp(3, 2, 2)).as("it is used").isFalse();
+    assertThat(store.undecided()).as("it can never replace the later one").isEmpty();
+    assertThat(activated(2, 2)).isFalse();
+    assertThat(count()).isEqualTo(1);
+  }
+
+  @Test
+  void certificate_brings_a_share_back_and_leaves_what_was_stored_later() {
+    active();
+    get(store.exclude(exclusion(7, 2)));
+    refreshed(2, 2);
+    givenUp(2, 2, 2);
+    refreshed(3, 2);
+    assertThat(activated(2, 2)).isTrue();
+    assertThat(used()).isEqualTo(new SessionId(bytes32(2)));
+    assertThat(store.excluded("keys/a")).as("of the share that is gone").isEmpty();
+    assertThat(state(1)).as("the old share").isEmpty();
+    reopen();
+    assertThat(state(3)).contains(KeyShare.State.PROVISIONAL);
+    assertThat(givenUp(3, 2, 2)).isTrue();
+    assertThat(refreshed(4, 2)).as("this epoch is there").isFalse();
+    // The later of the two counts, whichever certificate comes first.
+    assertThat(activated(3, 2)).isTrue();
+    assertThat(activated(2, 2)).isFalse();
+    assertThat(used()).isEqualTo(new SessionId(bytes32(3)));
+    assertThat(count()).isEqualTo(1);
+  }
+
+  /** What a run with the share before has to say of that share is not said of this one. */
+  @Test
+  void share_that_took_the_place_of_another_of_its_epoch_is_not_overwritten() {
+    active();
+    refreshed(2, 2);
+    givenUp(2, 2, 2);
+    refreshed(3, 2);
+    activated(2, 2);
+    activated(3, 2);
+    get(
+        store.exclude(
+            new Exclusion(
+                "keys/a",
+                Set.of(2),
+                new SessionId(bytes32(9)),
+                2,
+                ByteString.copyFromUtf8("the older without party 2"))));
+    assertThat(store.excluded("keys/a")).containsExactly(2);
+    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(next(3, 2).sealed());
+  }
+
+  @Test
+  void given_up_shares_stay_until_a_later_epoch_is_used() {
+    active();
+    refreshed(2, 2);
+    givenUp(2, 2, 2);
+    refreshed(3, 2);
+    activated(2, 2);
+    // Another epoch from the share that was brought back: the other one is not waited for.
+    assertThat(refreshed(4, 3)).isTrue();
+    assertThat(state(3)).contains(KeyShare.State.GIVEN_UP);
+    assertThat(activated(4, 3)).isTrue();
+    assertThat(count()).isEqualTo(1);
+    assertThat(activated(3, 2)).isFalse();
+  }
+
+  /** A corrupt party that lets one session after the other come to nothing. */
+  @Test
+  void given_up_shares_are_bounded() {
+    active();
+    int session = 10;
+    for (int n = 0; n < PartyStore.MAX_GIVEN_UP; n++) {
+      assertThat(store.deserters("keys/a")).isEmpty();
+      assertThat(refreshed(++session, 2)).isTrue();
+      assertThat(givenUp(session, 2, 300)).isTrue();
+    }
+    assertThat(store.deserters("keys/a")).containsExactly(300);
+    assertThat(refreshed(++session, 2)).as("with that party").isFalse();
+    assertThat(count()).isEqualTo(1 + PartyStore.MAX_GIVEN_UP);
+    // Without it, and with one that has done nothing yet.
+    assertThat(get(store.storeNext(among(++session, 1, 2), true, event("stored")))).isTrue();
+    assertThat(givenUp(session, 2, 2)).isTrue();
+    assertThat(store.deserters("keys/a")).containsExactlyInAnyOrder(2, 300);
+    assertThat(get(store.storeNext(among(++session, 1, 2), true, event("stored")))).isFalse();
+    reopen();
+    assertThat(store.deserters("keys/a")).containsExactlyInAnyOrder(2, 300);
+    assertThat(get(store.storeNext(among(++session, 1, 4), true, event("stored")))).isTrue();
+    assertThat(get(store.activate(among(session, 1, 4), PROOF, event("active")))).isTrue();
+    assertThat(store.deserters("keys/a")).as("a fresh start").isEmpty();
+    assertThat(count()).isEqualTo(1);
+  }
+
+  private static KeyShare among(int session, Integer... members) {
+    KeyShare next = next(session, 2);
+    return new KeyShare(
+        next.key(),
+        next.epoch(),
+        next.scheme(),
+        next.state(),
+        List.of(members),
+        List.of(members),
+        next.keyPublic(),
+        next.sealed(),
+        next.session(),
+        next.coordinator(),
+        next.requester(),
+        next.requestId(),
+        next.intentDigest(),
+        null);
+  }
+
+  private long count() {
+    try {
+      return rows("SELECT count(*) FROM key_share");
+    } catch (SQLException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   @Test
@@ -404,7 +548,7 @@ class PartyStoreTest {
     open();
     active();
     assertThat(refreshed(2, 2)).isTrue();
-    assertThat(rows("PRAGMA user_version")).isEqualTo(3);
+    assertThat(rows("PRAGMA user_version")).isEqualTo(4);
   }
 
   private long rows(String sql) throws SQLException {
@@ -434,7 +578,7 @@ class PartyStoreTest {
   void share_is_replaced_with_the_exclusion() {
     KeyShare share = share("keys/a", 1);
     get(store.storeProvisional(share, event("stored")));
-    get(store.activate(share, event("active")));
+    get(store.activate(share, PROOF, event("active")));
     assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
     ByteString without = ByteString.copyFromUtf8("sealed without party 2");
     get(store.exclude(new Exclusion("keys/a", Set.of(2), new SessionId(bytes32(5)), 1, without)));
@@ -448,7 +592,7 @@ class PartyStoreTest {
   void share_of_another_epoch_is_not_replaced() {
     KeyShare share = share("keys/a", 1);
     get(store.storeProvisional(share, event("stored")));
-    get(store.activate(share, event("active")));
+    get(store.activate(share, PROOF, event("active")));
     get(
         store.exclude(
             new Exclusion(
@@ -532,7 +676,7 @@ class PartyStoreTest {
     }
     assertThatThrownBy(this::open).hasMessageContaining("version 99");
     try (Connection connection = raw()) {
-      connection.createStatement().executeUpdate("PRAGMA user_version = 3");
+      connection.createStatement().executeUpdate("PRAGMA user_version = 4");
     }
     open();
   }
