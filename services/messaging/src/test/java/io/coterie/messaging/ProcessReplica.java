@@ -60,7 +60,8 @@ public final class ProcessReplica implements AutoCloseable {
                 throw new IllegalStateException("ended: " + Files.readString(log));
               }
               try {
-                return client.rest(authorization).call("GET", "/v1/accounts/whoami").status() == 200;
+                return client.rest(authorization).call("GET", "/v1/accounts/whoami").status()
+                    == 200;
               } catch (AssertionError notYet) {
                 return false;
               }
