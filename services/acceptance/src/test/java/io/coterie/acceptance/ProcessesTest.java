@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.Key;
-import io.coterie.proto.custody.v1.ReshareKeyRequest;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import io.grpc.Metadata;
@@ -126,7 +125,22 @@ class ProcessesTest {
   @Order(3)
   @Timeout(600)
   void whateverIsKilledEveryRequestIdEndsWithExactlyOneValidSignature() throws Exception {
-    Map<String, Runnable> victims = victims();
+    Map<String, Runnable> victims = new LinkedHashMap<>();
+    for (Service service : cluster.services()) {
+      victims.put(
+          service.name(),
+          () -> {
+            service.kill();
+            service.start();
+          });
+    }
+    victims.put(
+        "postgresql",
+        () -> {
+          cluster.database().kill();
+          cluster.database().restart();
+        });
+
     Map<SignRequest, Set<ByteString>> signatures = new ConcurrentHashMap<>();
     int each = SIGNINGS / victims.size();
     try (ExecutorService callers = Executors.newFixedThreadPool(IN_FLIGHT)) {
@@ -183,98 +197,6 @@ class ProcessesTest {
               .toByteArray();
       assertThat(outside.verify(publicKey, message, again.getSignature().toByteArray()).valid())
           .isTrue();
-    }
-  }
-
-  /** Each process, and how it is killed and started again. */
-  private static Map<String, Runnable> victims() {
-    Map<String, Runnable> victims = new LinkedHashMap<>();
-    for (Service service : cluster.services()) {
-      victims.put(
-          service.name(),
-          () -> {
-            service.kill();
-            service.start();
-          });
-    }
-    victims.put(
-        "postgresql",
-        () -> {
-          cluster.database().kill();
-          cluster.database().restart();
-        });
-    return victims;
-  }
-
-  /**
-   * All parties are needed to sign with this key, so a signature after each reshare shows that all
-   * use shares of the same epoch.
-   */
-  @Test
-  @Order(4)
-  @Timeout(600)
-  void whateverIsKilledAReshareEndsWithOneUsableEpoch() throws Exception {
-    List<String> parties = cluster.partyNames();
-    Key moved = cluster.wallet().createEcdsaKey("moved", parties.size(), parties);
-    ByteString publicKey = moved.getPublicKey();
-    long begin = System.nanoTime();
-    moved = cluster.wallet().reshareKey(moved, parties.size(), parties);
-    long undisturbed = System.nanoTime() - begin;
-    Map<String, Runnable> victims = victims();
-    int number = 0;
-    try (ExecutorService callers = Executors.newFixedThreadPool(1)) {
-      for (Map.Entry<String, Runnable> victim : victims.entrySet()) {
-        int epoch = moved.getEpoch();
-        ReshareKeyRequest request =
-            ReshareKeyRequest.newBuilder()
-                .setSignedIntent(
-                    cluster
-                        .wallet()
-                        .intents()
-                        .sign(WalletBackend.reshareIntent(moved, parties.size(), parties).build()))
-                .build();
-        Future<Key> answer = callers.submit(() -> reshareUntilDone(request));
-        // The moments of the kills are spread over the whole operation.
-        long moment = undisturbed * (2 * number++ + 1) / (2 * victims.size());
-        LockSupport.parkNanos(moment);
-        begin = System.nanoTime();
-        victim.getValue().run();
-        moved = answer.get();
-        System.out.printf(
-            "progress: killed %s %d ms into a reshare (%d ms undisturbed), done %.1f s later%n",
-            victim.getKey(),
-            moment / 1_000_000,
-            undisturbed / 1_000_000,
-            (System.nanoTime() - begin) / 1e9);
-        assertThat(moved.getEpoch()).isEqualTo(epoch + 1);
-        assertThat(moved.getPublicKey()).isEqualTo(publicKey);
-        SignRequest signing =
-            WalletBackend.signRequest(
-                cluster
-                    .wallet()
-                    .intents()
-                    .sign(
-                        WalletBackend.ecdsaIntent("moved")
-                            .setDigest(ByteString.fromHex("5a".repeat(32)))
-                            .build()));
-        ByteString signature = signUntilSigned(signing);
-        assertThat(outside.ecdsa(publicKey, ByteString.fromHex("5a".repeat(32)), signature).valid())
-            .isTrue();
-        for (Service service : cluster.services()) {
-          service.awaitReady(RESTART);
-        }
-      }
-    }
-  }
-
-  private static Key reshareUntilDone(ReshareKeyRequest request) {
-    while (true) {
-      try {
-        return cluster.wallet().keys().reshareKey(request);
-      } catch (StatusRuntimeException e) {
-        assertThat(TRY_AGAIN).as("%s", e).contains(e.getStatus().getCode());
-      }
-      LockSupport.parkNanos(Duration.ofMillis(50).toNanos());
     }
   }
 
