@@ -26,6 +26,7 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.grpc.ManagedChannel;
@@ -34,7 +35,9 @@ import java.math.BigInteger;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
+import java.util.stream.Collectors;
 import org.bouncycastle.asn1.ASN1Integer;
 import org.bouncycastle.asn1.ASN1Sequence;
 import org.junit.jupiter.api.AfterEach;
@@ -292,6 +295,82 @@ class EcdsaTest {
       installation.parties.behave();
     }
     assertThat(installation.query("select count(*) from signings where state = 2")).isEqualTo("4");
+  }
+
+  /** The nonces of the orders for one request: one for each session. */
+  private Set<ByteString> sessions(SignedIntent intent) {
+    return installation.parties.orders.stream()
+        .filter(o -> o.getSignedIntent().equals(intent))
+        .map(Order::getCoordinatorNonce)
+        .collect(Collectors.toSet());
+  }
+
+  @Test
+  void a_part_that_was_lost_is_asked_for_and_no_other_session_is_run() {
+    for (String party : List.of("p1", "p2", "p3")) {
+      installation.parties.behave(party, new Behaviour.Loses());
+    }
+    SigningIntent.Builder byRounds = intent("hot", 1);
+    SignedIntent intent = signed(byRounds);
+    Signing signing = signing(client).sign(sign(intent));
+    assertThat(
+            TestEcdsa.verifies(
+                signing.getPublicKey(), byRounds.getDigest(), signing.getSignature()))
+        .isTrue();
+    assertThat(signing.getSessions()).isEqualTo(1);
+    assertThat(sessions(intent)).hasSize(1);
+    assertThat(installation.parties.bound).hasValue(0);
+
+    eventually(() -> ready() >= 4);
+    SignedIntent presigned = signed(intent("hot", 2));
+    assertThat(signing(client).sign(sign(presigned)).getPresigned()).isTrue();
+    assertThat(sessions(presigned)).hasSize(1);
+  }
+
+  @Test
+  void a_new_coordinator_finishes_the_session_that_the_parties_have_given_their_parts_in() {
+    for (String party : List.of("p1", "p2", "p3")) {
+      installation.parties.behave(party, new Behaviour.Loses());
+    }
+    SignedIntent intent = signed(intent("hot", 1));
+    var call = SigningServiceGrpc.newFutureStub(client).sign(sign(intent));
+    eventually(() -> orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1) >= 2);
+    installation.stop();
+    eventually(call::isDone);
+    Order first =
+        installation.parties.orders.stream()
+            .filter(o -> o.getSignedIntent().equals(intent))
+            .findFirst()
+            .orElseThrow();
+    installation.start();
+    Signing signing = signing(client).sign(sign(intent));
+    assertThat(signing.getState()).isEqualTo(Signing.State.SIGNED);
+    assertThat(signing.getSigningSetList())
+        .containsExactlyElementsOf(first.getSigningSetList().stream().map(p -> "p" + p).toList());
+    assertThat(installation.parties.orders)
+        .filteredOn(o -> o.equals(first))
+        .as("the first order was given again")
+        .hasSizeGreaterThanOrEqualTo(2 * first.getSigningSetCount());
+  }
+
+  @Test
+  void while_a_session_may_become_the_signature_a_party_of_it_is_asked_first() {
+    installation.parties.behave("p1", new Behaviour.Silent());
+    SignedIntent intent = signed(intent("hot", 1));
+    var call = SigningServiceGrpc.newFutureStub(client).sign(sign(intent));
+    eventually(() -> installation.parties.bound.get() >= 2);
+    List<Order> asked =
+        installation.parties.orders.stream()
+            .filter(o -> o.getSignedIntent().equals(intent))
+            .toList();
+    Order first = asked.getFirst();
+    int witness = first.getSigningSetList().stream().filter(p -> p != 1).findFirst().orElseThrow();
+    assertThat(first.getSigningSetList()).contains(1);
+    assertThat(asked).allMatch(o -> o.getSigningSetList().contains(witness));
+    // The time is over in which the silent party could give its part.
+    installation.parties.lapse(intent);
+    eventually(call::isDone);
+    assertThat(signing(client).sign(sign(intent)).getSigningSetList()).containsExactly("p2", "p3");
   }
 
   @Test

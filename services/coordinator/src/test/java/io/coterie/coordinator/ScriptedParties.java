@@ -29,6 +29,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Signers that do as they are told. */
 final class ScriptedParties implements AutoCloseable {
@@ -46,6 +47,9 @@ final class ScriptedParties implements AutoCloseable {
 
     /** Sends a signature of something else. */
     record Lies() implements Behaviour {}
+
+    /** Gives its part, but what it sends is lost the first time. */
+    record Loses() implements Behaviour {}
 
     /** Answers when told to. */
     record Waits(CountDownLatch until) implements Behaviour {}
@@ -76,6 +80,20 @@ final class ScriptedParties implements AutoCloseable {
 
   /** Ids of the presignatures that a party holds its part of, by party. */
   final Map<String, Set<ByteString>> presignatures = new ConcurrentHashMap<>();
+
+  /**
+   * The session in which a party has given its part of a request's ECDSA signature, and its order.
+   */
+  private record Given(ByteString session, Order order) {}
+
+  /** By party and digest of the intent. */
+  private final Map<String, Given> given = new ConcurrentHashMap<>();
+
+  /** Sessions of which there will be no signature, as all their parties know. */
+  private final Set<ByteString> over = ConcurrentHashMap.newKeySet();
+
+  /** How often a party has refused because it has given its part elsewhere. */
+  final AtomicInteger bound = new AtomicInteger();
 
   /** While true, parties that hold new shares go on using the old ones. */
   volatile boolean switching = true;
@@ -136,7 +154,17 @@ final class ScriptedParties implements AutoCloseable {
       throws InvalidProtocolBufferException, InterruptedException {
     switch (behaviours.getOrDefault(channel.self().name(), new Behaviour.Honest())) {
       case Behaviour.Honest h -> contribute(channel, coordinator, session, order, false);
-      case Behaviour.Lies l -> contribute(channel, coordinator, session, order, true);
+      case Behaviour.Lies l -> {
+        over.add(session);
+        contribute(channel, coordinator, session, order, true);
+      }
+      case Behaviour.Loses l -> {
+        String what = channel.self().name() + " " + order.getSignedIntent().getPayload().hashCode();
+        if (!order.hasSignedIntent()
+            || given.putIfAbsent(what, new Given(session, order)) != null) {
+          contribute(channel, coordinator, session, order, false);
+        }
+      }
       case Behaviour.OtherKey o -> contribute(channel, coordinator, session, order, true);
       case Behaviour.Silent s -> {}
       case Behaviour.Waits w ->
@@ -150,24 +178,28 @@ final class ScriptedParties implements AutoCloseable {
                       throw new IllegalStateException(e);
                     }
                   });
-      case Behaviour.Refuses r ->
-          report(
-              channel,
-              coordinator,
-              SessionReport.newBuilder()
-                  .setSessionId(session)
-                  .setRefused(Refused.newBuilder().setReason(r.reason())));
-      case Behaviour.Aborts a ->
-          report(
-              channel,
-              coordinator,
-              SessionReport.newBuilder()
-                  .setSessionId(session)
-                  .setAborted(
-                      Abort.newBuilder()
-                          .setRound(2)
-                          .setCause(a.cause())
-                          .addAllCulprits(a.culprits())));
+      case Behaviour.Refuses r -> {
+        over.add(session);
+        report(
+            channel,
+            coordinator,
+            SessionReport.newBuilder()
+                .setSessionId(session)
+                .setRefused(Refused.newBuilder().setReason(r.reason())));
+      }
+      case Behaviour.Aborts a -> {
+        over.add(session);
+        report(
+            channel,
+            coordinator,
+            SessionReport.newBuilder()
+                .setSessionId(session)
+                .setAborted(
+                    Abort.newBuilder()
+                        .setRound(2)
+                        .setCause(a.cause())
+                        .addAllCulprits(a.culprits())));
+      }
     }
   }
 
@@ -257,16 +289,41 @@ final class ScriptedParties implements AutoCloseable {
       }
       default -> {
         if (!epochs.get(share).equals(order.getEpoch())) {
+          over.add(session);
           refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
           return;
         }
+        String request = self + " " + order.getSignedIntent().getPayload().hashCode();
+        Given before = given.get(request);
+        boolean again = before != null && before.session().equals(session);
+        if (before != null && !again && !over.contains(before.session())) {
+          bound.incrementAndGet();
+          over.add(session);
+          report(
+              channel,
+              coordinator,
+              SessionReport.newBuilder()
+                  .setSessionId(session)
+                  .setRefused(
+                      Refused.newBuilder()
+                          .setReason(RefusalReason.REFUSAL_REASON_REQUEST_BOUND)
+                          .setBoundOrder(
+                              before.order().toBuilder()
+                                  .clearSignedIntent()
+                                  .build()
+                                  .toByteString())));
+          return;
+        }
         if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1
+            && !again
             && !presignatures
                 .computeIfAbsent(self, s -> ConcurrentHashMap.newKeySet())
                 .remove(order.getPresignatureId())) {
+          over.add(session);
           refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
           return;
         }
+        given.put(request, new Given(session, order));
         SigningIntent intent = SigningIntent.parseFrom(order.getSignedIntent().getPayload());
         byte[] partial =
             TestEcdsa.partial(
@@ -353,6 +410,16 @@ final class ScriptedParties implements AutoCloseable {
             .setSessionId(session)
             .setCompleted(Completed.newBuilder().setKeyPublic(keyPublic))
             .build());
+  }
+
+  /** Whoever has not given its part of a request's signature cannot any more. */
+  void lapse(SignedIntent intent) {
+    given.forEach(
+        (request, part) -> {
+          if (request.endsWith(" " + intent.getPayload().hashCode())) {
+            over.add(part.session());
+          }
+        });
   }
 
   boolean holdsNewShares(String party, SignedIntent intent) {

@@ -13,9 +13,11 @@ import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.signer.session.SessionId;
 import java.io.IOException;
@@ -298,6 +300,109 @@ class EcdsaTest {
     assertThat(refusalOf(made, "bravo", 1, 2))
         .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     sign(presign(path(), 1, 2), path(), 1, 2);
+  }
+
+  /** The coordinator's order for one request, by the rounds or with a presignature. */
+  private Order order(SignedIntent intent, ByteString presignature, int... set) {
+    return order(
+            presignature.isEmpty()
+                ? ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1
+                : ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1,
+            set)
+        .setPresignatureId(presignature)
+        .setSignedIntent(intent)
+        .build();
+  }
+
+  /** What the observer combines of a session from what has come to the coordinator. */
+  private Done combine(Order order, ByteString digest, int... set) {
+    return NativeParties.combine(
+        i,
+        SessionId.ofOrder(order.toByteString()),
+        SessionConfig.newBuilder()
+            .setProtocol(order.getProtocol())
+            .setThreshold(2)
+            .setKeyId(KEY)
+            .setEpoch(keyPublic().getEpoch())
+            .setPayload(digest)
+            .setPresignatureId(order.getPresignatureId())
+            .setKeyPublic(keyPublic()),
+        set);
+  }
+
+  private Refused refused(String party, SessionId session) {
+    return i.coordinator.awaitFrom(party, session).report().getRefused();
+  }
+
+  /** The last message of a party is lost, and so is the party's process. */
+  @Test
+  void part_that_was_lost_is_sent_again_after_a_kill_and_no_other_is_made() {
+    ByteString digest = digest();
+    SignedIntent intent = i.signed(i.digestIntent(KEY, digest));
+    Order order = order(intent, presign(path(), 1, 2), 1, 2);
+    i.network.tap((from, _, body) -> from.name().equals("bravo") ? null : body);
+    SessionId session = i.coordinator.give(order);
+    Installation.until("alpha's part is there", () -> i.coordinator.partials(session) == 1);
+    Installation.until(
+        "bravo's part is on disk",
+        () ->
+            i.party("bravo").store.bindings(10).stream()
+                .anyMatch(b -> b.session().equals(session)));
+    i.restart("bravo");
+    i.network.tap((_, _, body) -> body);
+
+    for (int[] others : new int[][] {{1, 3}, {2, 3}}) {
+      SessionId second = i.coordinator.give(order(intent, ByteString.EMPTY, others));
+      Refused refused = refused(others[0] == 1 ? "alpha" : "bravo", second);
+      assertThat(refused.getReason()).isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+      assertThat(refused.getBoundOrder())
+          .isEqualTo(order.toBuilder().clearSignedIntent().build().toByteString());
+    }
+    i.coordinator.envelopes.clear();
+    i.coordinator.give(order);
+    Done done = combine(order, digest, 1, 2);
+    assertThat(verifies(done.getSignature(), digest, path())).isTrue();
+  }
+
+  /** A party that has lost its presignature says so, and the others sign with it by the rounds. */
+  @Test
+  void request_goes_on_by_the_rounds_when_a_party_has_lost_its_presignature() {
+    ByteString digest = digest();
+    SignedIntent intent = i.signed(i.digestIntent(KEY, digest));
+    ByteString presignature = presign(path(), 1, 2);
+    i.restart("bravo");
+    SessionId first = i.coordinator.give(order(intent, presignature, 1, 2));
+    assertThat(refused("bravo", first).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    Installation.until("alpha knows that nothing comes of it", () -> i.party("alpha").live() == 0);
+    Order second = order(intent, ByteString.EMPTY, 1, 2);
+    i.coordinator.give(second);
+    assertThat(verifies(combine(second, digest, 1, 2).getSignature(), digest, path())).isTrue();
+  }
+
+  /**
+   * A coordinator that wants two signatures of one request gets one, from any two quorums that have
+   * an honest party in common.
+   */
+  @Test
+  void coordinator_that_asks_two_quorums_gets_one_signature() {
+    ByteString digest = digest();
+    SignedIntent intent = i.signed(i.digestIntent(KEY, digest));
+    Order first = order(intent, presign(path(), 1, 2), 1, 2);
+    SessionId signed = i.coordinator.give(first);
+    Installation.until("both parts are there", () -> i.coordinator.partials(signed) == 2);
+    combine(first, digest, 1, 2);
+    for (int[] set : new int[][] {{1, 2}, {1, 3}, {2, 3}, {1, 2, 3}}) {
+      for (ByteString presignature : List.of(ByteString.EMPTY, presign(path(), set))) {
+        SessionId again = i.coordinator.give(order(intent, presignature, set));
+        assertThat(refused(set[0] == 1 ? "alpha" : "bravo", again).getReason())
+            .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+      }
+    }
+    i.restart("alpha");
+    SessionId afterwards = i.coordinator.give(order(intent, ByteString.EMPTY, 1, 3));
+    assertThat(refused("alpha", afterwards).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
   }
 
   /**

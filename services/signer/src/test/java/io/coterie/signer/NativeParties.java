@@ -30,7 +30,11 @@ final class NativeParties implements AutoCloseable {
   private final Map<String, ProtocolCore> cores = new HashMap<>();
 
   NativeParties() {
-    for (String name : NAMES) {
+    this(NAMES);
+  }
+
+  NativeParties(List<String> names) {
+    for (String name : names) {
       byte[] dataKey = new byte[32];
       new SecureRandom().nextBytes(dataKey);
       dataKeys.put(name, dataKey);

@@ -364,6 +364,8 @@ public final class ShareMaking {
         case SessionOutcome.Unsent u -> null;
         case SessionOutcome.Stopped s -> null;
         case SessionOutcome.Created c -> null;
+        case SessionOutcome.Bound b ->
+            throw new IllegalStateException("a key generation session answered for a signature");
         case SessionOutcome.Signed s ->
             throw new IllegalStateException("a key generation session made a signature");
         case SessionOutcome.Presigned p ->

@@ -1,6 +1,7 @@
 package io.coterie.coordinator.custody;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.PresignaturePool.Combination;
@@ -28,6 +29,7 @@ import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import java.security.SecureRandom;
 import java.time.Clock;
@@ -62,6 +64,12 @@ import org.slf4j.LoggerFactory;
  */
 public final class Signings {
   private static final Logger log = LoggerFactory.getLogger(Signings.class);
+
+  /**
+   * When parties know of a session that it may not become a signature any more, in multiples of the
+   * clock skew after its deadline.
+   */
+  private static final int SETTLING_SKEWS = 5;
 
   private final ConcurrentHashMap<Run.Key, Run<SigningRecord>> runs = new ConcurrentHashMap<>();
   private final CompletableFuture<Void> stopping = new CompletableFuture<>();
@@ -355,6 +363,21 @@ public final class Signings {
     private int tried;
     private int attempt;
 
+    /** The order of a session that may still become the signature, to be given again first. */
+    private @Nullable ByteString unsettled;
+
+    /**
+     * Parties that have given their part in a session that may still become a signature. They alone
+     * know when it may not any more: one of them takes part in whatever comes next, until they must
+     * know.
+     */
+    private Set<Integer> witnesses = Set.of();
+
+    private Instant witnessesUntil = Instant.MIN;
+
+    /** The party that says it has given its part in the unsettled session; 0 if none says so. */
+    private int claimant;
+
     /** Parties that said in the last session that their shares are of another epoch. */
     private final Set<Integer> otherEpoch = new HashSet<>();
 
@@ -388,6 +411,14 @@ public final class Signings {
           pace.pause();
           continue;
         }
+        if (unsettled != null) {
+          ByteString order = unsettled;
+          unsettled = null;
+          if (tryAgain(channel.get(), order)) {
+            return;
+          }
+          continue;
+        }
         Collection<Member> candidates = candidates(channel.get());
         Set<Member> reachable = channel.get().reachable();
         Optional<Presignature> presignature = presignature(candidates, reachable);
@@ -403,7 +434,7 @@ public final class Signings {
           }
           continue;
         }
-        switch (chooser.choose(signingKey.threshold(), candidates, reachable, failures)) {
+        switch (chooser.choose(signingKey.threshold(), candidates, reachable, inOrder())) {
           case Choice.Exhausted e -> {
             fail(exhausted());
             return;
@@ -423,6 +454,16 @@ public final class Signings {
         }
       }
       run.fail(Trouble.of(ErrorReason.DRAINING, run.resource).toException());
+    }
+
+    /** How often each party has failed the request; those without whom nothing goes come first. */
+    private Map<Integer, Integer> inOrder() {
+      if (clock.instant().isAfter(witnessesUntil)) {
+        return failures;
+      }
+      Map<Integer, Integer> ranks = new HashMap<>(failures);
+      witnesses.forEach(party -> ranks.put(party, -1));
+      return ranks;
     }
 
     private Collection<Member> candidates(SecureChannel channel) {
@@ -463,20 +504,8 @@ public final class Signings {
         throws InterruptedException {
       Instant now = clock.instant();
       Duration time = sessionTime(now, parties);
-      Instant deadline = now.plus(time).plus(limits.clockSkew());
       Session session =
-          sessions.start(
-              channel,
-              new SessionPlan(
-                  new SessionPlan.Work.Sign(subject.toSign(), keyPublic, presignature),
-                  intent.scheme(),
-                  intent.key(),
-                  keyPublic.getEpoch(),
-                  signingKey.threshold(),
-                  intent.envelope(),
-                  parties,
-                  deadline.isAfter(intent.notAfter()) ? intent.notAfter() : deadline,
-                  run.trace));
+          sessions.start(channel, plan(sign(presignature), parties, deadline(now, time)));
       tried++;
       attempt++;
       run.trying(session);
@@ -512,18 +541,19 @@ public final class Signings {
                         case PRESIGNATURE -> presignatures.forgotten(party);
                       }
                     });
-        case SessionOutcome.Aborted aborted -> {
-          Set<Integer> blamed = new HashSet<>(aborted.culprits());
-          if (aborted.exclude()) {
-            for (int culprit : aborted.culprits()) {
-              excluded.add(culprit);
-              keys.exclude(intent.key(), culprit, aborted.cause().name(), session.id());
-            }
-          }
-          blamed.addAll(aborted.suspects());
-          blame(blamed, parties);
+        case SessionOutcome.Aborted aborted -> aborted(session, aborted, parties);
+        case SessionOutcome.TimedOut timedOut -> {
+          blame(timedOut.missing(), parties);
+          // Without presignatures a signature can be made again: it would be the same.
+          unsettled = presignable ? session.order() : null;
         }
-        case SessionOutcome.TimedOut timedOut -> blame(timedOut.missing(), parties);
+        case SessionOutcome.Bound bound -> {
+          // No session of this one's: nothing was run, and nobody failed.
+          tried--;
+          unsettled = withIntent(bound.order());
+          claimant = bound.party();
+          pace.pause();
+        }
         case SessionOutcome.Unsent unsent -> {
           // Nobody's fault but the network's: the same parties are asked again, after a pause.
           tried--;
@@ -538,7 +568,9 @@ public final class Signings {
             throw new IllegalStateException("a signing session made a presignature");
       }
       Trouble trouble = Trouble.of(run.resource, session, outcome);
-      run.troubled(trouble);
+      Trouble before = run.trouble();
+      // What keeps the other session from its end is what the caller is to know.
+      run.troubled(before != null && outcome instanceof SessionOutcome.Bound ? before : trouble);
       try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
         log.warn("signing session without result: {} {}", trouble.reason(), trouble.metadata());
       }
@@ -561,12 +593,120 @@ public final class Signings {
       return false;
     }
 
+    private SessionPlan.Work.Sign sign(@Nullable ByteString presignature) {
+      return new SessionPlan.Work.Sign(subject.toSign(), keyPublic, presignature);
+    }
+
+    private SessionPlan plan(SessionPlan.Work.Sign work, List<Member> parties, Instant deadline) {
+      return new SessionPlan(
+          work,
+          intent.scheme(),
+          intent.key(),
+          keyPublic.getEpoch(),
+          signingKey.threshold(),
+          intent.envelope(),
+          parties,
+          deadline,
+          run.trace);
+    }
+
+    private Instant deadline(Instant now, Duration time) {
+      Instant deadline = now.plus(time).plus(limits.clockSkew());
+      return deadline.isAfter(intent.notAfter()) ? intent.notAfter() : deadline;
+    }
+
+    /** The order of a session of this request, as a party keeps it; null if it is no order. */
+    private @Nullable ByteString withIntent(ByteString order) {
+      try {
+        return Order.parseFrom(order).toBuilder()
+            .setSignedIntent(intent.envelope())
+            .build()
+            .toByteString();
+      } catch (InvalidProtocolBufferException e) {
+        return null;
+      }
+    }
+
+    /**
+     * Gives the order of an earlier session again: whoever has given its part in it sends it once
+     * more, and whoever has not says so for ever, which lets the others take part in another one.
+     * True if the request has ended.
+     */
+    private boolean tryAgain(SecureChannel channel, ByteString bytes) throws InterruptedException {
+      int witness = claimant;
+      claimant = 0;
+      Order order;
+      try {
+        order = Order.parseFrom(bytes);
+      } catch (InvalidProtocolBufferException e) {
+        return false;
+      }
+      SessionPlan.Work.Sign work =
+          sign(order.getPresignatureId().isEmpty() ? null : order.getPresignatureId());
+      List<Member> parties =
+          order.getSigningSetList().stream()
+              .filter(party -> signingKey.parties().stream().anyMatch(h -> h.partyId() == party))
+              .flatMap(party -> channel.roster().byPartyId(party).stream())
+              .toList();
+      if (order.getEpoch() != keyPublic.getEpoch()
+          || parties.size() != order.getSigningSetCount()
+          || parties.size() < signingKey.threshold()) {
+        return false;
+      }
+      Session session =
+          sessions.again(channel, plan(work, parties, intent.notAfter()), work, bytes);
+      run.trying(session);
+      SessionOutcome outcome = session.await(timeout.min());
+      if (outcome instanceof SessionOutcome.Signed signed) {
+        if (work.presignature() == null) {
+          presignatures.want(combination(parties));
+        }
+        succeed(session, signed, work.presignature() != null);
+        return true;
+      }
+      witnesses = Set.of();
+      if (outcome instanceof SessionOutcome.Aborted aborted) {
+        aborted(session, aborted, parties);
+      } else if (outcome instanceof SessionOutcome.TimedOut timedOut) {
+        timedOut.missing().forEach(this::failed);
+        witnesses =
+            parties.stream()
+                .map(Member::partyId)
+                .filter(party -> !timedOut.missing().contains(party))
+                .collect(Collectors.toSet());
+        // The order may be another's word, and then its deadline is no better.
+        Instant latest = clock.instant().plus(timeout.next(attempt));
+        long seconds = Math.clamp(order.getDeadline().getSeconds(), 0, latest.getEpochSecond());
+        witnessesUntil =
+            Instant.ofEpochSecond(seconds).plus(limits.clockSkew().multipliedBy(SETTLING_SKEWS));
+      }
+      if (witness != 0
+          && !(witnesses.contains(witness) && clock.instant().isBefore(witnessesUntil))) {
+        // It says that it has given its part, and has nothing to show for it.
+        failed(witness);
+      }
+      run.troubled(Trouble.of(run.resource, session, outcome));
+      return false;
+    }
+
     private Combination combination(List<Member> parties) {
       return new Combination(
           intent.key(),
           keyPublic.getEpoch(),
           parties.stream().map(Member::partyId).toList(),
           subject.toSign().target());
+    }
+
+    private void aborted(Session session, SessionOutcome.Aborted aborted, List<Member> parties) {
+      Set<Integer> blamed = new HashSet<>(aborted.culprits());
+      if (aborted.exclude()) {
+        for (int culprit : aborted.culprits()) {
+          excluded.add(culprit);
+          keys.exclude(intent.key(), culprit, aborted.cause().name(), session.id());
+        }
+      }
+      blamed.addAll(aborted.suspects());
+      blame(blamed, parties);
     }
 
     private void blame(Set<Integer> parties, List<Member> asked) {

@@ -14,6 +14,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
@@ -83,6 +84,13 @@ record Trouble(ErrorReason reason, Map<String, String> metadata) {
             0,
             first.name());
       }
+      case SessionOutcome.Bound b ->
+          parties(
+              SessionFailures.reason(RefusalReason.REFUSAL_REASON_REQUEST_BOUND),
+              resource,
+              session.names(Set.of(b.party())),
+              0,
+              RefusalReason.REFUSAL_REASON_REQUEST_BOUND.name());
       case SessionOutcome.Aborted a ->
           a.culprits().isEmpty()
               ? parties(

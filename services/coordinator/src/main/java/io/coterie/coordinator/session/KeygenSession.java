@@ -50,8 +50,12 @@ public final class KeygenSession extends Session {
   private boolean closing;
 
   KeygenSession(
-      SessionId id, SessionPlan plan, Protocol protocol, Sessions sessions, SecureChannel channel) {
-    super(id, plan, protocol, sessions, channel);
+      ByteString order,
+      SessionPlan plan,
+      Protocol protocol,
+      Sessions sessions,
+      SecureChannel channel) {
+    super(order, plan, protocol, sessions, channel);
   }
 
   @Override

@@ -22,8 +22,12 @@ public final class PresignSession extends Session {
   private final Map<Integer, ByteString> completed = new HashMap<>();
 
   PresignSession(
-      SessionId id, SessionPlan plan, Protocol protocol, Sessions sessions, SecureChannel channel) {
-    super(id, plan, protocol, sessions, channel);
+      ByteString order,
+      SessionPlan plan,
+      Protocol protocol,
+      Sessions sessions,
+      SecureChannel channel) {
+    super(order, plan, protocol, sessions, channel);
   }
 
   @Override

@@ -1,11 +1,13 @@
 package io.coterie.coordinator.session;
 
+import com.google.protobuf.ByteString;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import java.time.Duration;
@@ -28,6 +30,7 @@ import java.util.concurrent.TimeoutException;
  */
 public abstract sealed class Session permits SigningSession, KeygenSession, PresignSession {
   final SessionId id;
+  private final ByteString order;
   final SessionPlan plan;
   final Protocol protocol;
   final Sessions sessions;
@@ -40,8 +43,13 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
   private final Map<Integer, Set<Integer>> accusations = new HashMap<>();
 
   Session(
-      SessionId id, SessionPlan plan, Protocol protocol, Sessions sessions, SecureChannel channel) {
-    this.id = id;
+      ByteString order,
+      SessionPlan plan,
+      Protocol protocol,
+      Sessions sessions,
+      SecureChannel channel) {
+    this.id = SessionId.of(order);
+    this.order = order;
     this.plan = plan;
     this.protocol = protocol;
     this.sessions = sessions;
@@ -72,11 +80,18 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
     return timedOut();
   }
 
+  /** The order that the session id is the hash of. */
+  public ByteString order() {
+    return order;
+  }
+
   /** Sends the order to all parties as one message. */
-  void order(PartyMessage order) {
+  void sendOrder() {
     channel
         .broadcast(
-            plan.parties(), order.toByteArray(), SendOptions.online(plan.trace().traceparent()))
+            plan.parties(),
+            PartyMessage.newBuilder().setOrder(order).build().toByteArray(),
+            SendOptions.online(plan.trace().traceparent()))
         .whenComplete(
             (accepted, failure) -> {
               if (failure != null) {
@@ -172,6 +187,10 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
                         sessions.health().disappointed(party);
                       }
                     });
+            yield false;
+          }
+          case SessionOutcome.Bound b -> {
+            count("refused", label(RefusalReason.REFUSAL_REASON_REQUEST_BOUND));
             yield false;
           }
           case SessionOutcome.Aborted a -> {

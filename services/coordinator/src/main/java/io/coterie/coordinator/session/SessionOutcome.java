@@ -32,6 +32,13 @@ public sealed interface SessionOutcome {
   record Refused(Map<Integer, RefusalReason> by) implements SessionOutcome {}
 
   /**
+   * A party has given its part of the request's signature in another session.
+   *
+   * @param order of that session, without the signed intent; hostile until it is checked
+   */
+  record Bound(int party, ByteString order) implements SessionOutcome {}
+
+  /**
    * The run is over without a result.
    *
    * @param round of the protocol, 0 if unknown

@@ -28,6 +28,8 @@ import org.jspecify.annotations.Nullable;
 public final class Sessions {
   private static final int NONCE_BYTES = 32;
 
+  private static final int LIFE_BYTES = 16;
+
   /** Bytes of a message: a core envelope is below this for every protocol and party set. */
   static final int MAX_MESSAGE = 1024 * 1024;
 
@@ -47,6 +49,9 @@ public final class Sessions {
   private final ProtocolMetrics metrics;
   private final CoordinatorMetrics telemetry;
   private final SecureRandom random;
+
+  /** Tells this process from others that had the same account. */
+  private final ByteString life;
 
   /**
    * The sessions of one coordinator.
@@ -69,6 +74,13 @@ public final class Sessions {
     this.metrics = metrics;
     this.telemetry = telemetry;
     this.random = random;
+    this.life = random(LIFE_BYTES);
+  }
+
+  private ByteString random(int size) {
+    byte[] bytes = new byte[size];
+    random.nextBytes(bytes);
+    return ByteString.copyFrom(bytes);
   }
 
   /** Sends the order of a session and follows it. */
@@ -80,36 +92,49 @@ public final class Sessions {
                     new IllegalArgumentException(
                         "no protocol for " + plan.work().operation() + " of " + plan.scheme()));
     ByteString order = order(plan, protocol);
-    SessionId id = SessionId.of(order);
-    Session session =
+    return follow(
         switch (plan.work()) {
-          case Work.Sign sign -> new SigningSession(id, plan, sign, protocol, this, channel);
-          case Work.Presign presign -> new PresignSession(id, plan, protocol, this, channel);
-          case Work.Keygen keygen -> new KeygenSession(id, plan, protocol, this, channel);
-          case Work.Refresh refresh -> new KeygenSession(id, plan, protocol, this, channel);
-          case Work.Reshare reshare -> new KeygenSession(id, plan, protocol, this, channel);
-        };
+          case Work.Sign sign ->
+              new SigningSession(order, plan, sign, false, protocol, this, channel);
+          case Work.Presign presign -> new PresignSession(order, plan, protocol, this, channel);
+          case Work.Keygen keygen -> new KeygenSession(order, plan, protocol, this, channel);
+          case Work.Refresh refresh -> new KeygenSession(order, plan, protocol, this, channel);
+          case Work.Reshare reshare -> new KeygenSession(order, plan, protocol, this, channel);
+        });
+  }
+
+  /**
+   * Sends the order of a signing session once more and follows it: parties that have given their
+   * part send it again.
+   *
+   * @param plan what the order says; of its deadline nothing is needed
+   */
+  public Session again(
+      SecureChannel channel, SessionPlan plan, SessionPlan.Work.Sign work, ByteString order) {
+    Protocol protocol = Protocol.of(plan.scheme(), work.operation()).orElseThrow();
+    return follow(new SigningSession(order, plan, work, true, protocol, this, channel));
+  }
+
+  private Session follow(Session session) {
     // Before the order leaves, so that no answer finds nobody.
-    running.put(id.bytes(), session);
+    running.put(session.id().bytes(), session);
     switch (session) {
       case SigningSession signing -> signing.observe();
-      case KeygenSession keygen -> keygens.put(plan.key(), keygen);
+      case KeygenSession keygen -> keygens.put(keygen.plan.key(), keygen);
       case PresignSession presigning -> {}
     }
     if (stopping.get()) {
       session.end(new SessionOutcome.Stopped());
     } else {
-      session.order(PartyMessage.newBuilder().setOrder(order).build());
+      session.sendOrder();
     }
     return session;
   }
 
   private ByteString order(SessionPlan plan, Protocol protocol) {
-    byte[] nonce = new byte[NONCE_BYTES];
-    random.nextBytes(nonce);
     Order.Builder order =
         Order.newBuilder()
-            .setCoordinatorNonce(ByteString.copyFrom(nonce))
+            .setCoordinatorNonce(random(NONCE_BYTES))
             .setProtocol(protocol.id())
             .setKey(plan.key())
             .setEpoch(plan.epoch())
@@ -128,7 +153,10 @@ public final class Sessions {
           order.setPresignatureId(sign.presignature());
         }
       }
-      case Work.Presign presign -> presign.target().into(order);
+      case Work.Presign presign -> {
+        presign.target().into(order);
+        order.setCoordinatorLife(life);
+      }
       case Work.Keygen keygen -> {}
       case Work.Refresh refresh -> {}
       case Work.Reshare reshare ->

@@ -13,6 +13,8 @@ import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import java.time.Duration;
@@ -37,6 +39,7 @@ public final class SigningSession extends Session {
   private static final int WAITING_PER_PARTY = 4;
 
   private final Work.Sign work;
+  private final boolean again;
   private final Lane lane;
 
   /** Used in the lane only. */
@@ -47,15 +50,21 @@ public final class SigningSession extends Session {
 
   private volatile int round = 1;
 
+  /**
+   * @param again whether the parties have had the order before: who has answered it then says that
+   *     there is nothing to be run, beside what it sent
+   */
   SigningSession(
-      SessionId id,
+      ByteString order,
       SessionPlan plan,
       Work.Sign work,
+      boolean again,
       Protocol protocol,
       Sessions sessions,
       SecureChannel channel) {
-    super(id, plan, protocol, sessions, channel);
+    super(order, plan, protocol, sessions, channel);
     this.work = work;
+    this.again = again;
     this.lane = new Lane(sessions.pool(), WAITING_PER_PARTY * plan.parties().size() + 1);
     this.missing = partiesWithout(Set.of());
   }
@@ -148,9 +157,7 @@ public final class SigningSession extends Session {
             new Signature(
                 done.getSignature(),
                 done.hasRecoveryId() ? OptionalInt.of(done.getRecoveryId()) : OptionalInt.empty());
-        if (sessions
-            .verifier(plan.scheme())
-            .verifies(work.what().publicKey(), work.what().payload(), signature)) {
+        if (verifies(signature)) {
           Set<Integer> culprits = new HashSet<>();
           done.getCulpritsList().stream().map(Culprit::getParty).forEach(culprits::add);
           end(new SessionOutcome.Signed(signature, culprits));
@@ -179,6 +186,12 @@ public final class SigningSession extends Session {
     }
   }
 
+  private boolean verifies(Signature signature) {
+    return sessions
+        .verifier(plan.scheme())
+        .verifies(work.what().publicKey(), work.what().payload(), signature);
+  }
+
   private void broken(MpcException e) {
     log.error("the core refused a session: {} {}", id, e.getMessage());
     end(internal());
@@ -199,11 +212,7 @@ public final class SigningSession extends Session {
 
   private void hear(Member sender, SessionReport report) {
     switch (report.getOutcomeCase()) {
-      // As many parties were asked as are needed, so one that would not start ends the session.
-      case REFUSED ->
-          end(
-              new SessionOutcome.Refused(
-                  Map.of(sender.partyId(), report.getRefused().getReason())));
+      case REFUSED -> hear(sender, report.getRefused());
       case ABORTED -> {
         Accused accused = accuse(sender, report.getAborted().getCulpritsList());
         if (missing.contains(sender.partyId())) {
@@ -225,6 +234,33 @@ public final class SigningSession extends Session {
       // The parties' own view of the end: this observer has its own.
       case COMPLETED, TIMED_OUT, FORSAKEN, OUTCOME_NOT_SET -> {}
     }
+  }
+
+  private void hear(Member sender, Refused refused) {
+    if (!refused.getSignature().isEmpty()) {
+      Signature seen =
+          new Signature(
+              refused.getSignature(),
+              refused.hasRecoveryId()
+                  ? OptionalInt.of(refused.getRecoveryId())
+                  : OptionalInt.empty());
+      if (verifies(seen)) {
+        end(new SessionOutcome.Signed(seen, Set.of()));
+        return;
+      }
+      sessions.telemetry().dropped("signature");
+    }
+    if (again && !missing.contains(sender.partyId())) {
+      return; // it has said before what there is to say
+    }
+    // As many parties were asked as are needed, so one that would not start ends the session.
+    boolean bound =
+        refused.getReason() == RefusalReason.REFUSAL_REASON_REQUEST_BOUND
+            && !refused.getBoundOrder().isEmpty();
+    end(
+        bound
+            ? new SessionOutcome.Bound(sender.partyId(), refused.getBoundOrder())
+            : new SessionOutcome.Refused(Map.of(sender.partyId(), refused.getReason())));
   }
 
   @Override

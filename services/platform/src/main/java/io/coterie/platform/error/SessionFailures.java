@@ -26,6 +26,7 @@ public final class SessionFailures {
       case REFUSAL_REASON_NOT_READY -> ErrorReason.QUORUM_UNAVAILABLE;
       case REFUSAL_REASON_SESSION_REPLAYED,
           REFUSAL_REASON_WRONG_EPOCH,
+          REFUSAL_REASON_REQUEST_BOUND,
           REFUSAL_REASON_PRESIGNATURE_UNKNOWN ->
           ErrorReason.SESSION_FAILED;
       // The coordinator's own order was wrong, or a newer signer says what this version cannot

@@ -2,13 +2,17 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
+import java.time.Instant;
+import java.util.List;
 import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
 
 /** The once-only right to run a session. What is claimed stays claimed for ever. */
 public interface ClaimLedger {
 
   /**
-   * Claims a session id and binds the request id to the intent.
+   * Claims a session id and binds the request id to the intent, and to the session if the claim
+   * says so.
    *
    * @return completes once the claim is on disk; {@link Outcome#CLAIMED} exactly once for a session
    *     id. Fails if the store did, and then nothing is claimed.
@@ -19,14 +23,52 @@ public interface ClaimLedger {
   CompletionStage<Outcome> claimSession(SessionId session);
 
   /**
-   * @param requestId unique for a requester; bound to one intent for ever
+   * Says for ever that a session is not run here.
+   *
+   * @return false, and nothing said, if a request has claimed it; completes once it is on disk
    */
-  record Claim(SessionId session, String requester, String requestId, ByteString intentDigest) {}
+  CompletionStage<Boolean> forsake(SessionId session);
+
+  /** The bindings of requests whose intents have not expired: the newest, oldest first. */
+  List<Binding> bindings(int limit);
+
+  /** Forgets bindings of intents that expired before; soon, not at once. */
+  void forgetBindings(Instant before);
+
+  /**
+   * @param requestId unique for a requester; bound to one intent for ever
+   * @param binding to the session, if a second signature of the request would be another one
+   * @param instead the session that the request may be bound to now and has given up
+   */
+  record Claim(
+      SessionId session,
+      String requester,
+      String requestId,
+      ByteString intentDigest,
+      @Nullable Binding binding,
+      @Nullable SessionId instead) {}
+
+  /**
+   * The session in which this party gives its part of a request's signature.
+   *
+   * @param order {@code coterie.party.v1.Order} without its signed intent
+   * @param envelope what this party sends in it; empty if that is not known yet
+   * @param notAfter end of the intent
+   */
+  record Binding(
+      String requester,
+      String requestId,
+      SessionId session,
+      ByteString order,
+      ByteString envelope,
+      Instant notAfter) {}
 
   /** What the ledger says. */
   enum Outcome {
     CLAIMED,
     SESSION_REPLAYED,
-    REQUEST_ID_REUSED
+    REQUEST_ID_REUSED,
+    /** The request is bound to another session. */
+    REQUEST_BOUND
   }
 }

@@ -653,7 +653,8 @@ final class KeyActivation {
         session -> core.signStatement(Certificate.statement(session, share.keyPublic(), self)));
   }
 
-  private static PartyMessage forsaken(SessionId session) {
+  /** What says that there will be nothing of a session. */
+  static PartyMessage forsaken(SessionId session) {
     return PartyMessage.newBuilder()
         .setReport(
             SessionReport.newBuilder()

@@ -12,6 +12,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -31,6 +32,9 @@ final class OrderCheck {
 
   /** Bytes of {@code Order.presignature_id}. */
   static final int PRESIGNATURE_ID_BYTES = 32;
+
+  /** Bytes of {@code Order.coordinator_life}. */
+  private static final int LIFE_BYTES = 16;
 
   private static final String OTHER_PARTIES = "the order and the intent name different parties";
 
@@ -80,6 +84,10 @@ final class OrderCheck {
     require(
         presigning || !order.hasTaproot(),
         "the order has a Taproot tweak, which belongs into the intent");
+    require(
+        order.getCoordinatorLife().isEmpty()
+            || presigning && order.getCoordinatorLife().size() == LIFE_BYTES,
+        "the coordinator's life does not have 16 bytes, or is not for this protocol");
     require(
         KeyTarget.of(order).isWellFormed(), "the root of the Taproot tweak does not have 32 bytes");
     require(
@@ -165,8 +173,9 @@ final class OrderCheck {
         }
       }
     }
-    // A clock that runs ahead of the coordinator's must not leave a session without any time.
-    Instant least = now.plus(limits.clockSkew());
+    // A clock that runs ahead of the coordinator's must not leave a session without any time. But
+    // when a random signature cannot come about any more, all its parties must know.
+    Instant least = now.plus(protocol.signsAtRandom() ? Duration.ZERO : limits.clockSkew());
     Instant latest = now.plus(limits.maxSessionTime());
     Instant deadline = instant(order.getDeadline());
     Instant end = deadline.isBefore(least) ? least : deadline;
@@ -180,6 +189,7 @@ final class OrderCheck {
         intent == null ? null : SessionPlan.Request.of(intent),
         target,
         order.getPresignatureId(),
+        order.getCoordinatorLife(),
         terms,
         end.isAfter(latest) ? latest : end);
   }
@@ -198,8 +208,9 @@ final class OrderCheck {
     agree(
         intent == null || !instant(order.getDeadline()).isAfter(intent.notAfter()),
         "the deadline is later than the intent allows");
+    boolean exact = Protocol.of(order.getProtocol()).filter(Protocol::signsAtRandom).isPresent();
     require(
-        now.isBefore(instant(order.getDeadline()).plus(limits.clockSkew())),
+        now.isBefore(instant(order.getDeadline()).plus(exact ? Duration.ZERO : limits.clockSkew())),
         RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
         "the order's deadline has passed");
   }
@@ -333,7 +344,7 @@ final class OrderCheck {
         && timestamp.getNanos() < 1_000_000_000;
   }
 
-  private static Instant instant(Timestamp timestamp) {
+  static Instant instant(Timestamp timestamp) {
     return Instant.ofEpochSecond(timestamp.getSeconds(), timestamp.getNanos());
   }
 

@@ -14,6 +14,7 @@ import java.util.List;
  * @param parties ids, ascending; all of them have to sign
  * @param target which key it signs with
  * @param coordinator roster name of the one that ordered it, and may order its use
+ * @param coordinatorLife which process of it that was; empty if it does not say
  * @param sealed opens only in the vault that made it, once
  * @param madeNanos {@link System#nanoTime}
  */
@@ -25,6 +26,7 @@ record Presignature(
     List<Integer> parties,
     KeyTarget target,
     String coordinator,
+    ByteString coordinatorLife,
     ByteString sealed,
     long madeNanos) {
 

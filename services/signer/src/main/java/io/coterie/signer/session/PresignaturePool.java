@@ -51,6 +51,10 @@ final class PresignaturePool {
     EXCLUDED,
     /** The coordinator that ordered it does not want it any more. */
     CANCELLED,
+    /**
+     * The process of the coordinator that had ordered it is gone, and with it the knowledge of it.
+     */
+    ORPHANED,
     /** Another of the same id came. */
     DUPLICATE,
     /** It was taken for a signing that did not start. */
@@ -160,6 +164,19 @@ final class PresignaturePool {
   /** The coordinator does not want what a session of its own has made. */
   void cancelled(SessionId session, String coordinator) {
     drop(Drop.CANCELLED, p -> p.session().equals(session) && p.coordinator().equals(coordinator));
+  }
+
+  /**
+   * A process of a coordinator is at work: nobody knows any more what an earlier one had made.
+   *
+   * @param life of the process; empty if the coordinator does not say
+   */
+  void working(String coordinator, ByteString life) {
+    if (!life.isEmpty()) {
+      drop(
+          Drop.ORPHANED,
+          p -> p.coordinator().equals(coordinator) && !p.coordinatorLife().equals(life));
+    }
   }
 
   /** Drops what is older than allowed. */

@@ -126,6 +126,11 @@ public enum Protocol {
     return operation;
   }
 
+  /** Whether it makes a signature that would be another one if it were made again. */
+  public boolean signsAtRandom() {
+    return operation.signs() && scheme != Scheme.SCHEME_BLS12381;
+  }
+
   /** The round after whose messages this party has nothing more to send. */
   public int lastRound() {
     return lastRound;

@@ -1,6 +1,9 @@
 package io.coterie.signer.session;
 
+import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.party.v1.Order;
 import java.util.List;
 import java.util.concurrent.ScheduledFuture;
 import org.jspecify.annotations.Nullable;
@@ -37,6 +40,24 @@ final class Session {
 
   /** Taken out of the pool for this session, until its run has started. */
   @Nullable Presignature presignature;
+
+  /** Without its intent; of a session whose signature would be another one if made again. */
+  @Nullable Order order;
+
+  /** The session that the request was bound to and has given up. */
+  @Nullable SessionId instead;
+
+  /** The order of the session that the request is bound to, if that is why this one is refused. */
+  ByteString boundOrder = ByteString.EMPTY;
+
+  /** Whether this one has waited for another session of the request to end. */
+  boolean gaveWay;
+
+  /** Whether this one waits until no part can be made any more. */
+  boolean lapses;
+
+  /** What the core said first, until it is done. */
+  @Nullable Step firstStep;
 
   /** Whether this session has room in the pool for what it will make. */
   boolean reserved;

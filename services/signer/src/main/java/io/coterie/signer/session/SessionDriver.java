@@ -1,6 +1,7 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentException;
@@ -30,6 +31,7 @@ import io.coterie.proto.party.v1.TimedOut;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -59,6 +61,19 @@ public final class SessionDriver implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(SessionDriver.class);
 
   private static final Duration TICK = Duration.ofMillis(500);
+
+  /** How often the ledger is asked to forget what is of no use any more. */
+  private static final Duration FORGET = Duration.ofMinutes(1);
+
+  /** How long a binding is kept after its intent has expired: clocks are set. */
+  private static final Duration KEEP = Duration.ofHours(1);
+
+  /**
+   * When a part of a random signature cannot come any more, in multiples of the clock skew after
+   * the order's deadline: nobody gives it later by its own clock, two clocks differ by one, and one
+   * is for the way.
+   */
+  private static final int LAPSE_SKEWS = 2;
 
   /** Ended sessions whose late messages are still recognised as late. */
   private static final int MAX_ENDED = 8192;
@@ -93,12 +108,16 @@ public final class SessionDriver implements AutoCloseable {
   private final RefusalRate refusals = new RefusalRate(System.nanoTime());
   private final QueuedBytes queued = new QueuedBytes();
   private final PresignaturePool presignatures;
+  private final RequestBindings bindings = new RequestBindings();
   private final AtomicInteger active = new AtomicInteger();
   private final AtomicInteger combining = new AtomicInteger();
 
   private final ReentrantLock endings = new ReentrantLock();
   private final Condition sessionEnded = endings.newCondition();
   private volatile boolean draining;
+
+  /** When the ledger was last asked to forget; touched by the timer alone. */
+  private long forgotNanos = System.nanoTime();
 
   /** Ids of the sessions that ended last. */
   private static final class Ended {
@@ -158,6 +177,7 @@ public final class SessionDriver implements AutoCloseable {
             (share, sameEpoch) ->
                 presignatures.refreshed(
                     share.key(), sameEpoch ? PresignaturePool.NO_EPOCH : share.epoch()));
+    bindings.load(claims.bindings(RequestBindings.MAX), SessionDriver::signingSet);
     this.ticking = pool.every(TICK, this::tick);
     telemetry.live(sessions::size);
     activation.resume();
@@ -193,7 +213,8 @@ public final class SessionDriver implements AutoCloseable {
             RefusalReason.REFUSAL_REASON_SESSION_REPLAYED,
             "the order of another coordinator");
       }
-      // The same order again from the same coordinator is already being followed.
+      // It is already being followed; whoever orders it again may have missed what was sent in it.
+      run(known, () -> sendAgain(known.id, sender, traceparent));
       return;
     }
     run(session, () -> begin(session, bytes));
@@ -232,8 +253,9 @@ public final class SessionDriver implements AutoCloseable {
     if (sender.role() != Member.Role.PARTY) {
       return;
     }
-    if (report.hasForsaken() && !activation.forsaken(sender, id)) {
-      telemetry.dropped("unacceptable");
+    if (report.hasForsaken()) {
+      forsaken(sender, id);
+      return;
     }
     if (!report.getCompleted().hasKeyPublic()) {
       return;
@@ -243,6 +265,36 @@ public final class SessionDriver implements AutoCloseable {
         || completed.getCertificateCount() > SessionLimits.MAX_PARTIES
         || !activation.reported(sender, id, completed)) {
       telemetry.dropped("unacceptable");
+    }
+  }
+
+  /** A party will give nothing of a session: of a signature, or of shares. */
+  private void forsaken(Member sender, SessionId id) {
+    Session session = sessions.get(id);
+    if (session == null && !bindings.forsaken(id, sender.partyId())) {
+      // Its order may have come in between.
+      session = sessions.get(id);
+    }
+    Session running = session;
+    if (running != null) {
+      run(running, () -> forsaken(running, sender));
+    } else if (!activation.forsaken(sender, id)) {
+      telemetry.dropped("unacceptable");
+    }
+  }
+
+  private void forsaken(Session session, Member sender) {
+    SessionPlan plan = session.plan;
+    if (plan == null || !plan.protocol().signsAtRandom()) {
+      if (!activation.forsaken(sender, session.id)) {
+        telemetry.dropped("unacceptable");
+      }
+      return;
+    }
+    if (plan.partyIds().contains(sender.partyId())) {
+      // Before the request may go on elsewhere: nothing more of this session leaves.
+      endIfAllowed(session, Event.CANCEL, "forsaken");
+      bindings.forsaken(session.id, sender.partyId());
     }
   }
 
@@ -265,6 +317,9 @@ public final class SessionDriver implements AutoCloseable {
     early.expect(session.id);
     try {
       Order order = OrderCheck.parse(bytes);
+      if (Protocol.of(order.getProtocol()).filter(Protocol::signsAtRandom).isPresent()) {
+        session.order = order.toBuilder().clearSignedIntent().build();
+      }
       VerifiedIntent intent = order.hasSignedIntent() ? gate.admit(order.getSignedIntent()) : null;
       SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
       session.plan = plan;
@@ -298,9 +353,16 @@ public final class SessionDriver implements AutoCloseable {
       case ACTIVE -> {
         // Before anything is used up: whoever may not sign this costs no presignature.
         DecodedPayload payload = understood(plan, share);
+        if (plan.protocol().signsAtRandom() && !mayServe(session)) {
+          return;
+        }
         boolean presigned = plan.protocol().operation() == Protocol.Operation.SIGN_PRESIGNED;
         if (presigned) {
           session.presignature = takePresignature(session);
+        }
+        if (plan.protocol().signsAtRandom() && bindings.isForsaken(plan.id(), plan.partyIds())) {
+          throw new RefusedException(
+              RefusalReason.REFUSAL_REASON_NOT_READY, "another party takes no part");
         }
         // What a presignature is used with was fixed when it was made: no share is opened for it.
         claim(session, presigned ? ByteString.EMPTY : share.sealed(), payload);
@@ -312,6 +374,56 @@ public final class SessionDriver implements AutoCloseable {
       }
       case GIVEN_UP ->
           throw new IllegalStateException("a share that was given up is not looked up");
+    }
+  }
+
+  /**
+   * Whether this session may make the one signature of its request; otherwise it is refused, or
+   * goes on when an older session of the request has ended.
+   */
+  private boolean mayServe(Session session) throws RefusedException {
+    SessionPlan plan = session.plan();
+    switch (bindings.judge(plan)) {
+      case RequestBindings.Verdict.Free free -> {
+        session.instead = free.instead();
+        return true;
+      }
+      case RequestBindings.Verdict.Held held -> {
+        Session older = sessions.get(held.session());
+        if (older != null && !session.gaveWay) {
+          session.gaveWay = true;
+          run(
+              older,
+              () -> {
+                // The newer order counts, unless the older session has given its part by now.
+                if (older.state == State.CLAIMING || older.state == State.RUNNING) {
+                  endIfAllowed(older, Event.CANCEL, "superseded");
+                }
+                run(session, () -> beginAgain(session));
+              });
+          return false;
+        }
+        throw bound(session, ByteString.EMPTY);
+      }
+      case RequestBindings.Verdict.Bound bound -> throw bound(session, bound.order());
+    }
+  }
+
+  private static RefusedException bound(Session session, ByteString order) {
+    session.boundOrder = order;
+    return new RefusedException(
+        RefusalReason.REFUSAL_REASON_REQUEST_BOUND,
+        "another session may still become the signature of the request");
+  }
+
+  private void beginAgain(Session session) {
+    if (session.state != State.RECEIVED) {
+      return;
+    }
+    try {
+      beginSigning(session);
+    } catch (RefusedException e) {
+      refuse(session, e);
     }
   }
 
@@ -378,6 +490,7 @@ public final class SessionDriver implements AutoCloseable {
           RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
     }
     verifyingKey(share, plan);
+    presignatures.working(session.coordinator.name(), plan.coordinatorLife());
     switch (presignatures.reserve(plan.key())) {
       case BUSY ->
           throw new RefusedException(
@@ -398,11 +511,7 @@ public final class SessionDriver implements AutoCloseable {
       return;
     }
     move(session, Event.KEY_ACTIVE);
-    try {
-      beginSigning(session);
-    } catch (RefusedException e) {
-      refuse(session, e);
-    }
+    beginAgain(session);
   }
 
   private void beginKeygen(Session session) throws RefusedException {
@@ -487,31 +596,81 @@ public final class SessionDriver implements AutoCloseable {
     }
   }
 
-  private void claim(Session session, ByteString sealedShare, @Nullable DecodedPayload payload) {
+  private void claim(Session session, ByteString sealedShare, @Nullable DecodedPayload payload)
+      throws RefusedException {
     SessionPlan plan = session.plan();
     move(session, Event.CHECKED);
     ByteString toSign = payload == null ? ByteString.EMPTY : payload.toSign();
+    if (session.presignature != null) {
+      // What is sent is known before it may be, and is claimed with the request: so a process that
+      // starts again can send it again, and the claim is all that the disk is waited for.
+      open(session, sealedShare, toSign);
+    }
     SessionPlan.Request request = plan.request();
+    ClaimLedger.Binding binding = binding(session);
     CompletionStage<ClaimLedger.Outcome> claiming =
         request == null
             ? claims.claimSession(plan.id())
             : claims.claimOnce(
                 new ClaimLedger.Claim(
-                    plan.id(), request.requester(), request.requestId(), request.intentDigest()),
+                    plan.id(),
+                    request.requester(),
+                    request.requestId(),
+                    request.intentDigest(),
+                    binding,
+                    session.instead),
                 Audit.accepted(plan, session.coordinator, payload));
     claiming.whenComplete(
         (outcome, failure) ->
-            run(session, () -> claimed(session, sealedShare, toSign, outcome, failure)));
+            run(session, () -> claimed(session, sealedShare, toSign, binding, outcome, failure)));
+  }
+
+  /** What a request is bound to by this session, if a second signature would be another one. */
+  private static ClaimLedger.@Nullable Binding binding(Session session) {
+    SessionPlan plan = session.plan();
+    Order order = session.order;
+    if (order == null) {
+      return null;
+    }
+    SessionPlan.Request request = plan.asked();
+    SigningIntent intent = request.toSign();
+    if (intent == null) {
+      throw new IllegalStateException("session " + plan.id() + " has nothing to sign");
+    }
+    ByteString envelope = ByteString.EMPTY;
+    Step first = session.firstStep;
+    if (first != null) {
+      if (first.getOutgoingCount() != 1 || first.getOutgoing(0).getRecipient() != 0) {
+        throw new IllegalStateException("a presigned signature has one broadcast");
+      }
+      envelope = first.getOutgoing(0).getEnvelope();
+    }
+    return new ClaimLedger.Binding(
+        request.requester(),
+        request.requestId(),
+        plan.id(),
+        order.toByteString(),
+        envelope,
+        Instant.ofEpochSecond(intent.getNotAfter().getSeconds(), intent.getNotAfter().getNanos()));
   }
 
   private void claimed(
       Session session,
       ByteString sealedShare,
       ByteString toSign,
+      ClaimLedger.@Nullable Binding binding,
       ClaimLedger.@Nullable Outcome outcome,
       @Nullable Throwable failure) {
+    if (outcome == ClaimLedger.Outcome.CLAIMED && binding != null) {
+      List<Integer> parties = session.plan().partyIds();
+      bindings.bound(binding, parties);
+      if (bindings.isForsaken(session.id, parties)) {
+        bindings.failed(session.id);
+      }
+    }
     if (!SessionLifecycle.allows(session.state, Event.CLAIMED)) {
-      return; // cancelled or too late meanwhile
+      leaveBinding(session); // cancelled or too late meanwhile
+      return;
     }
     if (failure != null || outcome == null) {
       log.error("the claim of a session could not be stored", failure);
@@ -529,13 +688,49 @@ public final class SessionDriver implements AutoCloseable {
               session,
               RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
               "the request id was used with another intent");
+      case REQUEST_BOUND ->
+          refuse(
+              session,
+              bindings.judge(session.plan()) instanceof RequestBindings.Verdict.Bound bound
+                  ? bound(session, bound.order())
+                  : bound(session, ByteString.EMPTY));
       case CLAIMED -> start(session, sealedShare, toSign);
     }
   }
 
   private void start(Session session, ByteString sealedShare, ByteString toSign) {
-    SessionPlan plan = session.plan();
     move(session, Event.CLAIMED);
+    try {
+      if (session.run == null) {
+        open(session, sealedShare, toSign);
+      }
+    } catch (RefusedException e) {
+      refuse(session, e);
+      return;
+    }
+    if (session.presignature != null) {
+      session.presignature = null;
+      presignatures.used();
+    }
+    long now = System.nanoTime();
+    SessionPlan plan = session.plan();
+    Step first = session.firstStep;
+    if (first == null) {
+      throw new IllegalStateException("a run without a first step");
+    }
+    session.firstStep = null;
+    session.plan = plan.withoutPayload();
+    session.roundEnteredNanos = now;
+    apply(session, first, null, now);
+    telemetry.started(plan.protocol(), System.nanoTime() - session.orderedNanos);
+    // Through the lane: once this party has sent its last message, they give way to others.
+    early.take(session.id).forEach(a -> enqueue(session, a));
+  }
+
+  /** Starts the core. What it says first leaves later. */
+  private void open(Session session, ByteString sealedShare, ByteString toSign)
+      throws RefusedException {
+    SessionPlan plan = session.plan();
     SessionConfig.Builder config =
         SessionConfig.newBuilder()
             .setProtocol(plan.protocol().id())
@@ -563,23 +758,9 @@ public final class SessionDriver implements AutoCloseable {
     if (presignature != null) {
       config.setPresignatureId(presignature.id()).setSealedPresignature(presignature.sealed());
     }
-    try {
-      long now = System.nanoTime();
-      session.run = core.start(config.build(), sealedShare);
-      if (presignature != null) {
-        session.presignature = null;
-        presignatures.used();
-      }
-      session.plan = plan.withoutPayload();
-      session.roundEnteredNanos = now;
-      apply(session, session.run.firstStep(), null, now);
-      telemetry.started(plan.protocol(), System.nanoTime() - session.orderedNanos);
-    } catch (RefusedException e) {
-      refuse(session, e);
-      return;
-    }
-    // Through the lane: once this party has sent its last message, they give way to others.
-    early.take(session.id).forEach(a -> enqueue(session, a));
+    ProtocolCore.Run run = core.start(config.build(), sealedShare);
+    session.run = run;
+    session.firstStep = run.firstStep();
   }
 
   // ---- the run ---------------------------------------------------------------------------------
@@ -683,13 +864,13 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   private void emit(Session session, Outgoing outgoing) {
-    PartyMessage message =
-        PartyMessage.newBuilder()
-            .setEnvelope(
-                SessionEnvelope.newBuilder()
-                    .setSessionId(session.id.bytes())
-                    .setEnvelope(outgoing.getEnvelope()))
-            .build();
+    if (session.order != null
+        && outgoing.getRecipient() == 0
+        && !mayLeave(session, session.order, outgoing)) {
+      telemetry.dropped("too_late");
+      return;
+    }
+    PartyMessage message = envelope(session.id, outgoing.getEnvelope());
     if (outgoing.getRecipient() != 0) {
       network
           .roster()
@@ -707,15 +888,50 @@ public final class SessionDriver implements AutoCloseable {
     network.broadcast(recipients, message, session.traceparent);
   }
 
+  /** Whether a broadcast of a session may still be sent whose signature will be random. */
+  private boolean mayLeave(Session session, Order order, Outgoing broadcast) {
+    boolean part = broadcast.getRound() >= session.plan().protocol().lastRound();
+    // The others rely on it that no part comes later, however much waits here.
+    return !(part && clock.instant().isAfter(OrderCheck.instant(order.getDeadline())))
+        && bindings.sent(session.id, broadcast.getEnvelope(), part);
+  }
+
+  private static PartyMessage envelope(SessionId session, ByteString envelope) {
+    return PartyMessage.newBuilder()
+        .setEnvelope(
+            SessionEnvelope.newBuilder().setSessionId(session.bytes()).setEnvelope(envelope))
+        .build();
+  }
+
   private void lastSent(Session session) {
     uncount(session);
-    if (combining.incrementAndGet() > limits.maxCombining()) {
+    // Where a second signature would be another one, whether there is a first must be known.
+    int most = session.order == null ? limits.maxCombining() : limits.maxSessions();
+    if (combining.incrementAndGet() > most) {
       combining.decrementAndGet();
       end(session, Event.LAST_SENT_UNOBSERVED, NO_CAUSE, NO_RESULT);
       return;
     }
     move(session, Event.LAST_SENT);
     session.lane.priority(WorkPool.Priority.LEISURE);
+    awaitLapse(session);
+  }
+
+  /** Waits for the parts of others for as long as they may be made, and not only for the result. */
+  private void awaitLapse(Session session) {
+    Order order = session.order;
+    if (order == null || session.deadline == null) {
+      return;
+    }
+    Duration slack = limits.clockSkew().multipliedBy(LAPSE_SKEWS);
+    Duration left =
+        Duration.between(clock.instant(), OrderCheck.instant(order.getDeadline())).plus(slack);
+    if (left.compareTo(limits.maxSessionTime().plus(slack)) > 0) {
+      return; // longer than anybody waits: it does not lapse
+    }
+    session.deadline.cancel(false);
+    session.lapses = true;
+    session.deadline = pool.after(left, () -> run(session, () -> deadline(session)));
   }
 
   private void done(Session session, Done done) {
@@ -726,7 +942,10 @@ public final class SessionDriver implements AutoCloseable {
                 log.warn(
                     "party {} was left out: {}", culprit.getParty(), culprit.getCause().name()));
     switch (plan.protocol().operation()) {
-      case SIGN, SIGN_PRESIGNED -> end(session, Event.SIGNED, NO_CAUSE, done.getSignature());
+      case SIGN, SIGN_PRESIGNED -> {
+        bindings.signed(session.id, done);
+        end(session, Event.SIGNED, NO_CAUSE, done.getSignature());
+      }
       case PRESIGN -> presigned(session, done);
       case KEYGEN, REFRESH, RESHARE -> store(session, done);
     }
@@ -746,6 +965,7 @@ public final class SessionDriver implements AutoCloseable {
             plan.partyIds(),
             plan.target(),
             session.coordinator.name(),
+            plan.coordinatorLife(),
             done.getSealedPresignature(),
             System.nanoTime());
     try {
@@ -888,6 +1108,9 @@ public final class SessionDriver implements AutoCloseable {
     if (!SessionLifecycle.allows(session.state, Event.ABORT)) {
       return; // stopped meanwhile
     }
+    if (abort.getCause() != AbortCause.ABORT_CAUSE_INTERNAL) {
+      bindings.failed(session.id);
+    }
     report(session, SessionReport.newBuilder().setAborted(abort.toBuilder().clearSealedShare()));
     end(session, Event.ABORT, causeLabel(abort.getCause()), NO_RESULT);
   }
@@ -923,6 +1146,9 @@ public final class SessionDriver implements AutoCloseable {
               session.round,
               session.missing);
       reportMissing(session);
+      if (session.lapses) {
+        bindings.lapsed(session.id, session.missing);
+      }
       end(session, Event.DEADLINE, NO_CAUSE, NO_RESULT);
     }
   }
@@ -933,6 +1159,9 @@ public final class SessionDriver implements AutoCloseable {
   private void cancelled(Session session) {
     if (session.state == State.RUNNING) {
       reportMissing(session);
+    }
+    if (session.state == State.COMBINING && session.order != null) {
+      return; // the coordinator does not decide whether this party sees what its part was for
     }
     endIfAllowed(session, Event.CANCEL, NO_CAUSE);
   }
@@ -950,8 +1179,59 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   private void refuse(Session session, RefusalReason reason, String detail) {
-    tellRefusal(session, reason, detail);
+    Order order = session.order;
+    if (order == null) {
+      tellRefusal(session, reason, detail);
+    } else {
+      // Not of a run that is refused now, in the middle.
+      boolean past =
+          session.state == State.RECEIVED
+              || reason == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED;
+      claims
+          .forsake(session.id)
+          .whenComplete(
+              (forsaken, failure) ->
+                  run(
+                      session,
+                      () -> {
+                        if (failure != null) {
+                          log.error("a session could not be forsaken", failure);
+                        } else if (Boolean.TRUE.equals(forsaken)
+                            || bindings.answer(session.id).forsaken()) {
+                          tellForsaken(session.id, order, session.traceparent);
+                        } else if (past) {
+                          sendAgain(session.id, session.coordinator, session.traceparent);
+                        }
+                        tellRefusal(session, reason, detail);
+                      }));
+    }
     end(session, Event.REFUSE, label(reason), NO_RESULT);
+  }
+
+  /** Tells the other parties of a session that there will be no part of this one. */
+  private void tellForsaken(SessionId id, Order order, @Nullable String traceparent) {
+    List<Member> others =
+        order.getSigningSetList().stream()
+            .filter(party -> party != network.self().partyId())
+            .flatMap(party -> network.roster().byPartyId(party).stream())
+            .toList();
+    network.broadcast(others, KeyActivation.forsaken(id), traceparent);
+  }
+
+  /** Sends whoever asks what this party has sent in a session of the past. */
+  private void sendAgain(SessionId id, Member to, @Nullable String traceparent) {
+    bindings
+        .answer(id)
+        .sent()
+        .forEach(envelope -> network.send(to, envelope(id, envelope), traceparent));
+  }
+
+  /** Whoever waits for the part of a session that has ended without it learns that none comes. */
+  private void leaveBinding(Session session) {
+    Order order = session.order;
+    if (order != null && bindings.ended(session.id)) {
+      tellForsaken(session.id, order, session.traceparent);
+    }
   }
 
   private void recordRefusal(AuditEvent refusal) {
@@ -970,10 +1250,15 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   private void tellRefusal(Session session, RefusalReason reason, String detail) {
-    report(
-        session,
-        SessionReport.newBuilder()
-            .setRefused(Refused.newBuilder().setReason(reason).setDetail(detail)));
+    RequestBindings.Answer past = bindings.answer(session.id);
+    Refused.Builder refused =
+        Refused.newBuilder()
+            .setReason(reason)
+            .setDetail(detail)
+            .setBoundOrder(session.boundOrder)
+            .setSignature(past.signature());
+    past.recoveryId().ifPresent(refused::setRecoveryId);
+    report(session, SessionReport.newBuilder().setRefused(refused));
   }
 
   private static String label(RefusalReason reason) {
@@ -1007,6 +1292,7 @@ public final class SessionDriver implements AutoCloseable {
       // A presignature signs nothing; the signature that uses it is on record.
       audit.record(end);
     }
+    leaveBinding(session);
     if (plan != null) {
       if (plan.protocol().operation().makesShare()) {
         sharings.remove(plan.key(), session);
@@ -1131,12 +1417,24 @@ public final class SessionDriver implements AutoCloseable {
     }
   }
 
+  private static Set<Integer> signingSet(ByteString order) {
+    try {
+      return Set.copyOf(Order.parseFrom(order).getSigningSetList());
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException("a stored order does not decode", e);
+    }
+  }
+
   private void tick() {
     try {
       long now = System.nanoTime();
       early.expire(now);
       presignatures.expire(now);
       activation.tick(now);
+      if (now - forgotNanos >= FORGET.toNanos()) {
+        forgotNanos = now;
+        claims.forgetBindings(clock.instant().minus(KEEP));
+      }
     } catch (RuntimeException e) {
       log.error("housekeeping failed", e);
     }

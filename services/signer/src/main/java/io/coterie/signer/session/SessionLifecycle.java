@@ -27,7 +27,9 @@ public final class SessionLifecycle {
     REFUSED("it was not started, or its result may not be kept; the reason was reported"),
     ABORTED("the core ended the run; cause and culprits were reported"),
     TIMED_OUT("the deadline passed; the missing parties were reported as suspects"),
-    CANCELLED("by the coordinator that ordered it, or by a newer order for the same new key"),
+    CANCELLED(
+        "by the coordinator that ordered it, by a newer order for the same, or because another"
+            + " party takes no part"),
     CONTRIBUTED("this party has sent its last message; too many wait for their result already"),
     STOPPED("the process ended first");
 

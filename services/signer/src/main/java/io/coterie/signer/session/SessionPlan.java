@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * @param request who asked for it; absent for presigning, which nobody asks for
  * @param target which key signs, from the intent; for presigning from the order
  * @param presignatureId 32 bytes; empty unless a presignature is to be used
+ * @param coordinatorLife of presigning: which process of the coordinator ordered it; empty if it
+ *     does not say
  * @param terms of a reshare; absent otherwise
  * @param deadline when this party gives up
  */
@@ -31,6 +33,7 @@ public record SessionPlan(
     @Nullable Request request,
     KeyTarget target,
     ByteString presignatureId,
+    ByteString coordinatorLife,
     @Nullable Terms terms,
     Instant deadline) {
 
@@ -109,6 +112,7 @@ public record SessionPlan(
         new Request(request.requester(), request.requestId(), request.intentDigest(), null),
         target,
         presignatureId,
+        coordinatorLife,
         terms,
         deadline);
   }

@@ -26,7 +26,8 @@ final class Database implements AutoCloseable {
           "V0001__party.sql",
           "V0002__refresh.sql",
           "V0003__reshare.sql",
-          "V0004__certificates.sql");
+          "V0004__certificates.sql",
+          "V0005__bound_requests.sql");
 
   /** Readers never wait for the writer in WAL mode; this is for checkpoints. */
   private static final int BUSY_TIMEOUT_MS = 5_000;

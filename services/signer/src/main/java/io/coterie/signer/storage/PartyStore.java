@@ -69,10 +69,12 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
 
   /** Of a share that no party has let come to nothing. */
   private static final int NO_DESERTER = 0;
+  /** Equal to no session id. */
+  private static final byte[] NO_SESSION = new byte[0];
 
   private static final String SHARE_COLUMNS =
-      "session_id, key, epoch, scheme, state, parties, members, key_public, sealed, coordinator, requester,"
-          + " request_id, intent_digest";
+      "session_id, key, epoch, scheme, state, parties, members, key_public, sealed, coordinator,"
+          + " requester, request_id, intent_digest";
 
   private static final String SELECT_SHARE =
       "SELECT " + SHARE_COLUMNS + ", certificate FROM key_share";
@@ -258,6 +260,15 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
           if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), now)) {
             return Outcome.SESSION_REPLAYED;
           }
+          if (claim.binding() != null && !bind(db, claim.binding(), claim.instead())) {
+            // Nor will it be run later.
+            db.update(
+                "UPDATE claimed_session SET requester = ?, request_id = ? WHERE session_id = ?",
+                NOBODY,
+                NOBODY,
+                claim.session().bytes().toByteArray());
+            return Outcome.REQUEST_BOUND;
+          }
           append(db, accepted);
           return Outcome.CLAIMED;
         });
@@ -270,6 +281,73 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
             claimSession(db, session, NOBODY, NOBODY, clock.millis())
                 ? Outcome.CLAIMED
                 : Outcome.SESSION_REPLAYED);
+  }
+
+  /** One session a request: another one takes its place only if the caller knows which it was. */
+  private static boolean bind(Database db, Binding binding, @Nullable SessionId instead)
+      throws SQLException {
+    return db.update(
+            "INSERT INTO bound_request (requester, request_id, session_id, order_bytes, envelope,"
+                + " not_after_ms) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET session_id ="
+                + " excluded.session_id, order_bytes = excluded.order_bytes, envelope ="
+                + " excluded.envelope WHERE session_id = ?",
+            binding.requester(),
+            binding.requestId(),
+            binding.session().bytes().toByteArray(),
+            binding.order().toByteArray(),
+            binding.envelope().toByteArray(),
+            binding.notAfter().toEpochMilli(),
+            instead == null ? NO_SESSION : instead.bytes().toByteArray())
+        == 1;
+  }
+
+  @Override
+  public CompletionStage<Boolean> forsake(SessionId session) {
+    return writer.submit(
+        db -> {
+          if (claimSession(db, session, NOBODY, NOBODY, clock.millis())) {
+            return true;
+          }
+          return count(
+                  db,
+                  "SELECT count(*) FROM claimed_session WHERE session_id = ? AND requester = ?",
+                  session.bytes().toByteArray(),
+                  NOBODY)
+              == 1;
+        });
+  }
+
+  @Override
+  public List<Binding> bindings(int limit) {
+    return read(
+        db -> {
+          List<Binding> bindings = new ArrayList<>();
+          try (ResultSet row =
+              db.statement(
+                      "SELECT * FROM bound_request WHERE not_after_ms >= ? ORDER BY not_after_ms"
+                          + " DESC LIMIT ?",
+                      clock.millis(),
+                      limit)
+                  .executeQuery()) {
+            while (row.next()) {
+              bindings.add(
+                  new Binding(
+                      row.getString("requester"),
+                      row.getString("request_id"),
+                      new SessionId(ByteString.copyFrom(row.getBytes("session_id"))),
+                      ByteString.copyFrom(row.getBytes("order_bytes")),
+                      ByteString.copyFrom(row.getBytes("envelope")),
+                      Instant.ofEpochMilli(row.getLong("not_after_ms"))));
+            }
+          }
+          return bindings.reversed();
+        });
+  }
+
+  @Override
+  public void forgetBindings(Instant before) {
+    writer.submitLazily(
+        db -> db.update("DELETE FROM bound_request WHERE not_after_ms < ?", before.toEpochMilli()));
   }
 
   private static boolean claimSession(

@@ -24,6 +24,7 @@ import io.coterie.proto.party.v1.Forsaken;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
@@ -33,6 +34,7 @@ import io.coterie.signer.session.SessionLifecycle.State;
 import io.coterie.signer.session.SessionLifecycle.Transition;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Collection;
 import java.util.HashSet;
@@ -154,6 +156,8 @@ class SessionDriverTest {
     final List<CompletableFuture<Outcome>> waiting = new CopyOnWriteArrayList<>();
     final Set<SessionId> sessions = ConcurrentHashMap.newKeySet();
     final List<AuditEvent> accepted = new CopyOnWriteArrayList<>();
+    final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
+    final Map<String, Binding> bound = new ConcurrentHashMap<>();
 
     @Override
     public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
@@ -162,17 +166,48 @@ class SessionDriverTest {
       if (held) {
         waiting.add(outcome);
       } else {
-        outcome.complete(
-            sessions.add(claim.session()) ? Outcome.CLAIMED : Outcome.SESSION_REPLAYED);
+        outcome.complete(claim(claim));
       }
       return outcome;
+    }
+
+    private Outcome claim(Claim claim) {
+      if (!sessions.add(claim.session())) {
+        return Outcome.SESSION_REPLAYED;
+      }
+      Binding before = bound.get(claim.requestId());
+      if (claim.binding() != null) {
+        if (before != null && !before.session().equals(claim.instead())) {
+          forsaken.add(claim.session());
+          return Outcome.REQUEST_BOUND;
+        }
+        bound.put(claim.requestId(), claim.binding());
+      }
+      return Outcome.CLAIMED;
     }
 
     @Override
     public CompletionStage<Outcome> claimSession(SessionId session) {
       return claimOnce(
-          new Claim(session, "", "", ByteString.EMPTY), AuditEvent.of("", "", "", Map.of()));
+          new Claim(session, "", "", ByteString.EMPTY, null, null),
+          AuditEvent.of("", "", "", Map.of()));
     }
+
+    @Override
+    public CompletionStage<Boolean> forsake(SessionId session) {
+      if (sessions.add(session)) {
+        forsaken.add(session);
+      }
+      return CompletableFuture.completedFuture(forsaken.contains(session));
+    }
+
+    @Override
+    public List<Binding> bindings(int limit) {
+      return List.copyOf(bound.values());
+    }
+
+    @Override
+    public void forgetBindings(Instant before) {}
   }
 
   private static final class Shares implements KeyShareStore {
@@ -526,7 +561,11 @@ class SessionDriverTest {
   private SessionReport awaitReport(SessionId session) {
     Sent sent =
         awaitSent(
-            "a report", m -> m.hasReport() && m.getReport().getSessionId().equals(session.bytes()));
+            "a report",
+            m ->
+                m.hasReport()
+                    && !m.getReport().hasForsaken()
+                    && m.getReport().getSessionId().equals(session.bytes()));
     assertThat(sent.to()).contains(coordinator);
     return sent.message().getReport();
   }
@@ -888,10 +927,15 @@ class SessionDriverTest {
 
   /** Makes one presignature; says its id. */
   private ByteString presign(Integer... path) {
-    SessionId session = give(presigning(path));
+    return presign(presigning(path));
+  }
+
+  private ByteString presign(Order.Builder order) {
+    int before = watch.ended.size();
+    SessionId session = give(order);
     bravoPlays(session, 2);
     ByteString id = awaitReport(session).getCompleted().getPresignatureId();
-    awaitEnded("ecdsa_presign_1 completed none");
+    Installation.until("it has ended", () -> watch.ended.size() > before && live() == 0);
     return id;
   }
 
@@ -915,6 +959,239 @@ class SessionDriverTest {
     assertThat(config.getPayload()).isEqualTo(DIGEST);
     assertThat(watch.rounds)
         .contains("ecdsa_sign_1 1 for bravo", "ecdsa_sign_1 2 for bravo", "ecdsa_sign_1 3");
+  }
+
+  // ---- one signature for a request -------------------------------------------------------------
+
+  private static Order.Builder with(Member peer, SigningIntent.Builder intent) {
+    return ecdsaSigning(intent).clearSigningSet().addSigningSet(1).addSigningSet(peer.partyId());
+  }
+
+  private void plays(Member peer, SessionId session, int from, int to) {
+    for (int round = from; round <= to; round++) {
+      driver()
+          .onEnvelope(
+              peer,
+              session,
+              ("round " + round).getBytes(StandardCharsets.UTF_8),
+              System.nanoTime());
+    }
+  }
+
+  /** Gives this party's part to bravo and the coordinator, and nobody gives it theirs. */
+  private ByteString given(SigningIntent.Builder intent) {
+    return given(with(bravo, intent));
+  }
+
+  private ByteString given(Order.Builder order) {
+    ByteString bytes = order.build().toByteString();
+    driver().onOrder(coordinator, bytes, null);
+    plays(bravo, SessionId.ofOrder(bytes), 1, 2);
+    awaitMove(Event.LAST_SENT);
+    return bytes;
+  }
+
+  private void forsakes(Member peer, SessionId session) {
+    driver().onReport(peer, session, KeyActivation.forsaken(session).getReport());
+  }
+
+  private void awaitForsaken(SessionId session, Member told) {
+    Installation.until(
+        "it is said that nothing comes",
+        () ->
+            net.sent.stream()
+                .anyMatch(
+                    s ->
+                        s.to().equals(List.of(told))
+                            && s.message().equals(KeyActivation.forsaken(session))));
+  }
+
+  private Refused refused(SessionId session) {
+    return awaitReport(session).getRefused();
+  }
+
+  @Test
+  void request_whose_part_was_given_is_signed_in_no_other_session() throws Exception {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    ByteString first = given(intent);
+    SessionId other = give(with(charlie, intent));
+    assertThat(refused(other).getReason()).isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    assertThat(refused(other).getBoundOrder())
+        .isEqualTo(Order.parseFrom(first).toBuilder().clearSignedIntent().build().toByteString());
+    awaitForsaken(other, charlie);
+    // Another request is another matter.
+    awaitEnvelope(give(with(charlie, ecdsaIntent())));
+  }
+
+  @Test
+  void session_that_is_ordered_again_is_answered_with_what_was_sent() {
+    ecdsaKey();
+    ByteString order = given(ecdsaIntent());
+    Sent part = List.copyOf(net.sent).getLast();
+    assertThat(part.to()).containsExactly(bravo, coordinator);
+    net.sent.clear();
+    driver().onOrder(coordinator, order, null);
+    awaitSent("the part once more", PartyMessage::hasEnvelope);
+    assertThat(net.sent).containsExactly(new Sent(List.of(coordinator), part.message()));
+    assertThat(core.started.get()).isEqualTo(1);
+  }
+
+  @Test
+  void request_is_free_when_another_party_gives_no_part() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    SessionId first = SessionId.ofOrder(given(intent));
+    forsakes(charlie, first);
+    forsakes(bravo, new SessionId(ByteString.copyFrom(new byte[32])));
+    assertThat(refused(give(with(charlie, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    forsakes(bravo, first);
+    awaitEnded("ecdsa_sign_1 cancelled forsaken");
+    SessionId next = give(with(charlie, intent));
+    awaitEnvelope(next);
+    plays(bravo, first, 3, 3);
+    plays(charlie, next, 1, 3);
+    awaitEnded("ecdsa_sign_1 completed none");
+  }
+
+  @Test
+  void request_whose_signature_was_seen_has_no_other_whatever_is_said() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    ByteString order = given(intent);
+    SessionId first = SessionId.ofOrder(order);
+    plays(bravo, first, 3, 3);
+    awaitEnded("ecdsa_sign_1 completed none");
+    forsakes(bravo, first);
+    assertThat(refused(give(with(charlie, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    driver().onOrder(coordinator, order, null);
+    assertThat(refused(first).getSignature())
+        .as("the one signature")
+        .isEqualTo(DIGEST.concat(ByteString.copyFromUtf8("share")));
+    assertThat(core.started.get()).isEqualTo(1);
+  }
+
+  @Test
+  void newer_session_counts_while_no_part_was_given() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    SessionId first = give(with(bravo, intent));
+    awaitEnvelope(first);
+    plays(bravo, first, 1, 1);
+    SessionId second = give(with(charlie, intent));
+    awaitForsaken(first, bravo);
+    awaitEnvelope(second);
+    assertThat(watch.ended).contains("ecdsa_sign_1 cancelled superseded");
+    plays(bravo, first, 2, 3);
+    plays(charlie, second, 1, 3);
+    awaitEnded("ecdsa_sign_1 completed none");
+  }
+
+  @Test
+  void newer_session_waits_for_a_claim_that_is_being_written() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    ledger.held = true;
+    SessionId first = give(with(bravo, intent));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    ledger.held = false;
+    // Nothing is known of the first one yet; the ledger knows.
+    ledger.bound.put(
+        intent.getRequestId(),
+        new ClaimLedger.Binding(
+            "wallet",
+            intent.getRequestId(),
+            first,
+            ByteString.EMPTY,
+            ByteString.EMPTY,
+            Instant.now()));
+    SessionId second = give(with(charlie, intent));
+    assertThat(refused(second).getReason()).isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    awaitForsaken(second, charlie);
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    awaitEnvelope(first);
+  }
+
+  @Test
+  void silent_party_is_signed_without_once_it_can_give_no_part_any_more() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(2))));
+    assertThat(refused(give(with(charlie, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    awaitEnded("ecdsa_sign_1 timed_out none");
+    assertThat(refused(give(with(bravo, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    awaitEnvelope(give(with(charlie, intent)));
+  }
+
+  @Test
+  void coordinator_cannot_keep_a_party_from_seeing_the_signature() {
+    ecdsaKey();
+    SessionId session = SessionId.ofOrder(given(ecdsaIntent()));
+    driver().onCancel(coordinator, session);
+    plays(bravo, session, 3, 3);
+    awaitEnded("ecdsa_sign_1 completed none");
+  }
+
+  @Test
+  void request_is_free_when_the_parts_make_no_signature() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    SessionId session = SessionId.ofOrder(given(intent));
+    envelope(session, FakeCore.POISON);
+    awaitEnded("ecdsa_sign_1 aborted wrong_share");
+    awaitEnvelope(give(with(charlie, intent)));
+  }
+
+  @Test
+  void order_that_is_refused_is_forsaken_first() {
+    ecdsaKey();
+    SessionId session = give(presigned(ByteString.copyFrom(new byte[32])));
+    assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    assertThat(ledger.forsaken).containsExactly(session);
+    assertThat(net.sent.element())
+        .isEqualTo(new Sent(List.of(bravo), KeyActivation.forsaken(session)));
+  }
+
+  @Test
+  void part_made_with_a_presignature_is_claimed_before_it_leaves_and_survives() {
+    ecdsaKey();
+    ByteString id = presign();
+    ledger.held = true;
+    Order.Builder order = presigned(id);
+    ByteString bytes = order.build().toByteString();
+    net.sent.clear();
+    give(order);
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    assertThat(net.sent).isEmpty();
+    ledger.held = false;
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    awaitSent("the part", PartyMessage::hasEnvelope);
+
+    stop();
+    SessionId session = SessionId.ofOrder(bytes);
+    ledger.sessions.add(session);
+    String requestId = "the request";
+    ledger.bound.put(
+        requestId,
+        new ClaimLedger.Binding(
+            "wallet",
+            requestId,
+            session,
+            order.clone().clearSignedIntent().build().toByteString(),
+            ByteString.copyFrom(ROUND_1),
+            Instant.now()));
+    start();
+    net.sent.clear();
+    driver().onOrder(coordinator, bytes, null);
+    assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    assertThat(net.sent).hasSize(2);
+    assertThat(net.sent.element().to()).containsExactly(coordinator);
+    assertThat(net.sent.element().message().getEnvelope().getEnvelope())
+        .isEqualTo(ByteString.copyFrom(ROUND_1));
   }
 
   /** A session still counts for the limit while it has something to send. */
@@ -995,7 +1272,9 @@ class SessionDriverTest {
     Sent refusal =
         awaitSent(
             "the other coordinator is refused",
-            m -> m.getReport().getSessionId().equals(SessionId.ofOrder(ofOther).bytes()));
+            m ->
+                m.getReport().hasRefused()
+                    && m.getReport().getSessionId().equals(SessionId.ofOrder(ofOther).bytes()));
     assertThat(refusal.message().getReport().getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     assertThat(watch.pool).containsExactly("made");
@@ -1056,6 +1335,29 @@ class SessionDriverTest {
     assertThat(watch.ready).isEqualTo(1);
     Installation.until("the refused one has ended", () -> live() == 1);
     awaitEnvelope(give(presigning()));
+  }
+
+  @Test
+  void presignatures_of_an_earlier_process_of_the_coordinator_are_dropped() {
+    ecdsaKey();
+    ByteString old = ByteString.copyFrom(new byte[16]);
+    ByteString now = ByteString.copyFromUtf8("another process ");
+    presign(presigning().setCoordinatorLife(old));
+    presign(presigning().setCoordinatorLife(old));
+    assertThat(watch.ready).isEqualTo(2);
+    // Another coordinator's are its own.
+    driver().onOrder(other, presigning(7).setCoordinatorLife(now).build().toByteString(), null);
+    Installation.until(
+        "it is refused", () -> watch.ended.stream().anyMatch(e -> e.contains("pool_full")));
+    assertThat(watch.pool).doesNotContain("orphaned");
+    ByteString id = presign(presigning().setCoordinatorLife(now));
+    assertThat(watch.pool).filteredOn("orphaned"::equals).hasSize(2);
+    assertThat(watch.ready).isEqualTo(1);
+    awaitEnvelope(give(presigned(id)));
+    assertThat(awaitRefusal(give(presigning().setCoordinatorLife(now.substring(1)))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_MALFORMED_ORDER);
+    assertThat(awaitRefusal(give(ecdsaSigning(ecdsaIntent()).setCoordinatorLife(now))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_MALFORMED_ORDER);
   }
 
   @Test

@@ -9,6 +9,7 @@ import io.coterie.platform.audit.AuditTrail;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.session.Certificate;
+import io.coterie.signer.session.ClaimLedger.Binding;
 import io.coterie.signer.session.ClaimLedger.Claim;
 import io.coterie.signer.session.ClaimLedger.Outcome;
 import io.coterie.signer.session.KeyShare;
@@ -22,6 +23,8 @@ import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Clock;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +35,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -66,7 +70,29 @@ class PartyStoreTest {
   }
 
   private static Claim claim(int session, String requestId, int digest) {
-    return new Claim(new SessionId(bytes32(session)), "wallet", requestId, bytes32(digest));
+    return new Claim(
+        new SessionId(bytes32(session)), "wallet", requestId, bytes32(digest), null, null);
+  }
+
+  private static Binding binding(int session, String requestId) {
+    return new Binding(
+        "wallet",
+        requestId,
+        new SessionId(bytes32(session)),
+        ByteString.copyFromUtf8("order " + session),
+        session % 2 == 0 ? ByteString.EMPTY : ByteString.copyFromUtf8("part " + session),
+        Instant.now().plusSeconds(60).truncatedTo(ChronoUnit.MILLIS));
+  }
+
+  /** A claim of a request that is signed once, by one session. */
+  private static Claim binding(Binding binding, @Nullable Integer instead) {
+    return new Claim(
+        binding.session(),
+        binding.requester(),
+        binding.requestId(),
+        bytes32(1),
+        binding,
+        instead == null ? null : new SessionId(bytes32(instead)));
   }
 
   private static AuditEvent event(String what) {
@@ -113,6 +139,53 @@ class PartyStoreTest {
   // ---- claims ----------------------------------------------------------------------------------
 
   @Test
+  void request_is_bound_to_one_session_at_a_time() {
+    Binding first = binding(1, "r1");
+    Binding second = binding(2, "r1");
+    Binding elsewhere = binding(6, "r2");
+    assertThat(claimed(binding(first, null))).isEqualTo(Outcome.CLAIMED);
+    assertThat(claimed(binding(first, null))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(claimed(binding(binding(3, "r1"), null))).isEqualTo(Outcome.REQUEST_BOUND);
+    assertThat(claimed(binding(binding(4, "r1"), 3))).isEqualTo(Outcome.REQUEST_BOUND);
+    reopen();
+    assertThat(store.bindings(10)).containsExactly(first);
+    assertThat(claimed(binding(second, 1))).isEqualTo(Outcome.CLAIMED);
+    assertThat(claimed(binding(binding(5, "r1"), 1))).isEqualTo(Outcome.REQUEST_BOUND);
+    assertThat(claimed(binding(elsewhere, null))).isEqualTo(Outcome.CLAIMED);
+    assertThat(store.bindings(10)).containsExactlyInAnyOrder(second, elsewhere);
+    assertThat(store.bindings(1)).hasSize(1);
+  }
+
+  @Test
+  void session_that_was_forsaken_is_never_run() {
+    SessionId session = new SessionId(bytes32(1));
+    assertThat(get(store.forsake(session))).isTrue();
+    assertThat(get(store.forsake(session))).isTrue();
+    assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(claimed(claim(2, "r1", 1))).isEqualTo(Outcome.CLAIMED);
+    assertThat(get(store.forsake(new SessionId(bytes32(2))))).as("it was run").isFalse();
+    // Refused because its request is bound elsewhere: it will not be run later either.
+    assertThat(claimed(binding(binding(3, "r1"), null))).isEqualTo(Outcome.CLAIMED);
+    assertThat(claimed(binding(binding(4, "r1"), null))).isEqualTo(Outcome.REQUEST_BOUND);
+    assertThat(get(store.forsake(new SessionId(bytes32(4))))).isTrue();
+    reopen();
+    assertThat(get(store.forsake(session))).isTrue();
+    assertThat(get(store.forsake(new SessionId(bytes32(3))))).isFalse();
+  }
+
+  @Test
+  void bindings_of_expired_intents_are_forgotten() {
+    Binding binding = binding(1, "r1");
+    assertThat(claimed(binding(binding, null))).isEqualTo(Outcome.CLAIMED);
+    store.forgetBindings(binding.notAfter());
+    get(store.forsake(new SessionId(bytes32(7))));
+    assertThat(store.bindings(10)).containsExactly(binding);
+    store.forgetBindings(binding.notAfter().plusMillis(1));
+    get(store.forsake(new SessionId(bytes32(8))));
+    assertThat(store.bindings(10)).isEmpty();
+  }
+
+  @Test
   void claim_is_once_for_ever() {
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.CLAIMED);
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
@@ -128,7 +201,7 @@ class PartyStoreTest {
   @Test
   void request_ids_of_requesters_are_apart() {
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.CLAIMED);
-    assertThat(claimed(new Claim(new SessionId(bytes32(2)), "other", "r1", bytes32(7))))
+    assertThat(claimed(new Claim(new SessionId(bytes32(2)), "other", "r1", bytes32(7), null, null)))
         .isEqualTo(Outcome.CLAIMED);
   }
 

@@ -1,0 +1,284 @@
+package io.coterie.signer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.custody.v1.ReshareIntent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.session.KeyShare;
+import io.coterie.signer.session.SessionId;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** FROST keys go to other parties, with the native core at each of them. */
+class FrostReshareTest {
+  private static final String KEY = "keys/main";
+  private static final ByteString DIGEST = ByteString.fromHex("5a".repeat(32));
+  private static final List<Integer> FIRST = List.of(1, 2, 3);
+  private static final List<Integer> OTHERS = List.of(3, 4, 5);
+
+  @TempDir Path folder;
+  private NativeParties cores;
+  private Installation i;
+  private Suite suite = Suite.ED25519;
+
+  private enum Suite {
+    ED25519(
+        Scheme.SCHEME_ED25519,
+        ProtocolId.PROTOCOL_ID_ED25519_KEYGEN_1,
+        ProtocolId.PROTOCOL_ID_ED25519_SIGN_1,
+        ProtocolId.PROTOCOL_ID_ED25519_PRESIGN_1,
+        ProtocolId.PROTOCOL_ID_ED25519_SIGN_PRESIGNED_1,
+        ProtocolId.PROTOCOL_ID_ED25519_RESHARE_1),
+    BIP340(
+        Scheme.SCHEME_BIP340_SECP256K1,
+        ProtocolId.PROTOCOL_ID_BIP340_KEYGEN_1,
+        ProtocolId.PROTOCOL_ID_BIP340_SIGN_1,
+        ProtocolId.PROTOCOL_ID_BIP340_PRESIGN_1,
+        ProtocolId.PROTOCOL_ID_BIP340_SIGN_PRESIGNED_1,
+        ProtocolId.PROTOCOL_ID_BIP340_RESHARE_1);
+
+    final Scheme scheme;
+    final ProtocolId keygen;
+    final ProtocolId sign;
+    final ProtocolId presign;
+    final ProtocolId signPresigned;
+    final ProtocolId reshare;
+
+    Suite(
+        Scheme scheme,
+        ProtocolId keygen,
+        ProtocolId sign,
+        ProtocolId presign,
+        ProtocolId signPresigned,
+        ProtocolId reshare) {
+      this.scheme = scheme;
+      this.keygen = keygen;
+      this.sign = sign;
+      this.presign = presign;
+      this.signPresigned = signPresigned;
+      this.reshare = reshare;
+    }
+  }
+
+  @BeforeEach
+  void start() {
+    cores = new NativeParties(Installation.NAMES);
+    i = new Installation(folder, cores.evidence(), cores::open);
+    i.limits = Installation.quick();
+    i.start();
+    i.join("delta");
+    i.join("echo");
+  }
+
+  @AfterEach
+  void stop() {
+    i.close();
+    cores.close();
+  }
+
+  private void createKey(Suite wanted) {
+    suite = wanted;
+    i.coordinator.give(
+        i.coordinator
+            .order(suite.keygen, KEY, 2, 1, 2, 3)
+            .setSignedIntent(
+                i.signed(i.keyIntent(Installation.requestId(), KEY, 2).setScheme(suite.scheme)))
+            .build());
+    awaitAt(1, FIRST);
+  }
+
+  private KeyShare share(int party) {
+    return i.party(Installation.NAMES.get(party - 1)).store.find(KEY).orElseThrow();
+  }
+
+  private void awaitAt(int epoch, List<Integer> holders) {
+    Installation.until(
+        "epoch " + epoch + " at " + holders,
+        () ->
+            holders.stream()
+                .map(id -> i.party(Installation.NAMES.get(id - 1)).store)
+                .allMatch(
+                    store ->
+                        store
+                            .find(KEY)
+                            .filter(s -> s.state() == KeyShare.State.ACTIVE && s.epoch() == epoch)
+                            .isPresent()));
+  }
+
+  private SessionId reshare(int threshold, List<Integer> dealers, List<Integer> receivers) {
+    KeyPublic current = share(dealers.getFirst()).keyPublic();
+    Set<Integer> all = new TreeSet<>(dealers);
+    all.addAll(receivers);
+    return i.coordinator.give(
+        i.coordinator
+            .order(suite.reshare, KEY, threshold)
+            .addAllSigningSet(all)
+            .addAllDealers(dealers)
+            .setKeyPublic(current)
+            .setEpoch(current.getEpoch())
+            .setSignedIntent(
+                i.signed(
+                    ReshareIntent.newBuilder()
+                        .setRequestId(Installation.requestId())
+                        .setKey(KEY)
+                        .setScheme(suite.scheme)
+                        .setEpoch(current.getEpoch())
+                        .setThreshold(threshold)
+                        .addAllParties(
+                            receivers.stream().map(id -> Installation.NAMES.get(id - 1)).toList())
+                        .setPublicKey(current.getPublicKey())
+                        .setNotAfter(Installation.in(Duration.ofMinutes(5)))))
+            .build());
+  }
+
+  private Order signing(ByteString presignature, int epoch, int threshold, int... set) {
+    SigningIntent.Builder intent =
+        SigningIntent.newBuilder()
+            .setRequestId(Installation.requestId())
+            .setKey(KEY)
+            .setScheme(suite.scheme)
+            .setNotAfter(Installation.in(Duration.ofMinutes(5)));
+    return i.coordinator
+        .order(presignature.isEmpty() ? suite.sign : suite.signPresigned, KEY, threshold, set)
+        .setEpoch(epoch)
+        .setPresignatureId(presignature)
+        .setSignedIntent(
+            i.signed(suite == Suite.ED25519 ? intent.setMessage(DIGEST) : intent.setDigest(DIGEST)))
+        .build();
+  }
+
+  /** Signs; the observer verifies what it combines, under the key's first public data. */
+  private void signs(ByteString presignature, int threshold, int... set) {
+    KeyPublic keyPublic = share(set[0]).keyPublic();
+    Order order = signing(presignature, keyPublic.getEpoch(), threshold, set);
+    SessionId session = i.coordinator.give(order);
+    SessionConfig.Builder config =
+        SessionConfig.newBuilder()
+            .setProtocol(order.getProtocol())
+            .setThreshold(threshold)
+            .setKeyId(KEY)
+            .setEpoch(keyPublic.getEpoch())
+            .setPayload(DIGEST)
+            .setPresignatureId(presignature)
+            .setKeyPublic(keyPublic);
+    assertThat(
+            NativeParties.combine(i, session, presignature.isEmpty() ? 2 : 1, config, set)
+                .getSignature()
+                .size())
+        .isEqualTo(64);
+  }
+
+  private ByteString presign(int epoch, int... set) {
+    SessionId session =
+        i.coordinator.give(i.coordinator.order(suite.presign, KEY, 2, set).setEpoch(epoch).build());
+    ByteString id = ByteString.EMPTY;
+    for (int party : set) {
+      var report = i.coordinator.awaitFrom(Installation.NAMES.get(party - 1), session).report();
+      assertThat(report.hasCompleted()).as(report.toString()).isTrue();
+      id = report.getCompleted().getPresignatureId();
+    }
+    return id;
+  }
+
+  private RefusalReason refusal(int party, Order order) {
+    SessionId session = i.coordinator.give(order);
+    return i.coordinator
+        .awaitFrom(Installation.NAMES.get(party - 1), session)
+        .report()
+        .getRefused()
+        .getReason();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void key_goes_to_other_parties_and_another_threshold_and_back(Suite wanted) {
+    createKey(wanted);
+    KeyPublic before = share(1).keyPublic();
+    signs(ByteString.EMPTY, 2, 1, 2);
+    ByteString old = presign(1, 1, 2);
+
+    reshare(3, FIRST, List.of(2, 3, 4, 5));
+    awaitAt(2, List.of(1, 2, 3, 4, 5));
+    KeyPublic after = share(2).keyPublic();
+    assertThat(after.getPublicKey()).isEqualTo(before.getPublicKey());
+    assertThat(after.getChainCode()).isEqualTo(before.getChainCode());
+    assertThat(after.getVerificationSharesList())
+        .doesNotContainAnyElementsOf(before.getVerificationSharesList());
+    assertThat(share(1).left()).isTrue();
+    assertThat(share(1).sealed()).isEmpty();
+    signs(ByteString.EMPTY, 3, 2, 4, 5);
+    assertThat(refusal(2, signing(old, 1, 2, 1, 2)))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+
+    reshare(2, List.of(2, 3, 4), FIRST);
+    awaitAt(3, List.of(1, 2, 3, 4));
+    assertThat(share(1).keyPublic().getPublicKey()).isEqualTo(before.getPublicKey());
+    signs(ByteString.EMPTY, 2, 1, 3);
+    signs(presign(3, 1, 2), 2, 1, 2);
+  }
+
+  /** A share of the old epoch, put back from a copy, signs with nobody. */
+  @ParameterizedTest
+  @EnumSource
+  void old_share_is_useless(Suite wanted) throws Exception {
+    createKey(wanted);
+    i.restart("alpha"); // so that everything is in its file, and the copy is whole
+    i.party("alpha").kill();
+    Path copy = folder.resolve("copy");
+    copyFolder(folder.resolve("alpha"), copy);
+    i.parties.set(0, i.startParty("alpha"));
+    reshare(2, FIRST, List.of(1, 2, 3, 4));
+    awaitAt(2, List.of(1, 2, 3, 4));
+    signs(ByteString.EMPTY, 2, 1, 4);
+
+    i.party("alpha").kill();
+    deleteFolder(folder.resolve("alpha"));
+    copyFolder(copy, folder.resolve("alpha"));
+    i.parties.set(0, i.startParty("alpha"));
+    assertThat(share(1).epoch()).isEqualTo(1);
+    assertThat(refusal(1, signing(ByteString.EMPTY, 2, 2, 1, 2)))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+    assertThat(refusal(2, signing(ByteString.EMPTY, 1, 2, 1, 2)))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+    signs(ByteString.EMPTY, 2, 2, 4);
+    // It comes back by a reshare in which it only receives.
+    reshare(2, List.of(2, 3, 4), List.of(1, 2, 3, 4));
+    awaitAt(3, List.of(1, 2, 3, 4));
+    signs(ByteString.EMPTY, 2, 1, 2);
+  }
+
+  private static void copyFolder(Path from, Path to) throws IOException {
+    Files.createDirectories(to);
+    try (Stream<Path> files = Files.list(from)) {
+      for (Path file : files.toList()) {
+        Files.copy(file, to.resolve(file.getFileName()));
+      }
+    }
+  }
+
+  private static void deleteFolder(Path folder) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      for (Path file : files.toList()) {
+        Files.delete(file);
+      }
+    }
+  }
+}
