@@ -209,8 +209,9 @@ class RefreshTest {
       fails(
           ErrorReason.REFRESH_RUNNING,
           () -> refresh(installation.wallet.sign(refreshIntent(1).build())));
-      // Meanwhile the old epoch signs.
-      installation.parties.behave("p1", new Behaviour.Silent());
+      // Meanwhile the old epoch signs, without the party that is busy.
+      installation.parties.behave(
+          "p1", new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_OVERLOADED));
       signs(0);
       installation.parties.behave();
       release.countDown();

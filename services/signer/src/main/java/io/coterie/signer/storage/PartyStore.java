@@ -69,6 +69,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
 
   /** Of a share that no party has let come to nothing. */
   private static final int NO_DESERTER = 0;
+
   /** Equal to no session id. */
   private static final byte[] NO_SESSION = new byte[0];
 

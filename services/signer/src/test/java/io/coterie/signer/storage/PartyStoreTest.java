@@ -621,7 +621,7 @@ class PartyStoreTest {
     open();
     active();
     assertThat(refreshed(2, 2)).isTrue();
-    assertThat(rows("PRAGMA user_version")).isEqualTo(4);
+    assertThat(rows("PRAGMA user_version")).isEqualTo(5);
   }
 
   private long rows(String sql) throws SQLException {
@@ -749,7 +749,7 @@ class PartyStoreTest {
     }
     assertThatThrownBy(this::open).hasMessageContaining("version 99");
     try (Connection connection = raw()) {
-      connection.createStatement().executeUpdate("PRAGMA user_version = 4");
+      connection.createStatement().executeUpdate("PRAGMA user_version = 5");
     }
     open();
   }
