@@ -21,12 +21,12 @@ extern "C" {
 #endif
 
 /* What mpc_abi_version returns for this header. */
-#define MPC_ABI_VERSION 4
+#define MPC_ABI_VERSION 5
 
 /* Largest accepted input of any function, in bytes. */
 #define MPC_MAX_INPUT 4194304
 
-/* Most presignatures that one vault can have, counting those being made. Above it no session that makes one starts. */
+/* Most presignatures that one vault can have, counting those being made. No session starts that would make more. */
 #define MPC_MAX_PRESIGNATURES 65536
 
 /* Longest statement that mpc_identity_sign signs, in bytes. */
@@ -105,7 +105,7 @@ mpc_code mpc_vault_unseal(const mpc_vault *vault, mpc_view label, mpc_view seale
 
 /*
  * Makes a presignature useless without using it. One that the vault does not have (any more) is no error.
- * presignature_id: 32 bytes, Done.presignature_id.
+ * presignature_id: 32 bytes, Presignature.id of a Done.
  */
 mpc_code mpc_vault_drop_presignature(const mpc_vault *vault, mpc_view presignature_id);
 

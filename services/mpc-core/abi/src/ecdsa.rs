@@ -6,16 +6,18 @@ use engine::seal::{DataKey, ShareLabel};
 use engine::session::{Protocol, Session};
 use engine::wire::Writer;
 use engine::{Abort, AbortCause, Fault, PartyId, SetupError, Threshold};
+use protocols::ecdsa::presign::MAX_BATCH;
 use protocols::ecdsa::{
-    DerivationPath, FAMILY, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh,
-    Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, decode_point, encode_point,
+    DerivationPath, FAMILY, KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning,
+    Presigning, Refresh, Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing,
+    decode_point, encode_point,
 };
 
 use crate::inputs::{Inputs, SealedShare};
 use crate::os_rng::OsRng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
-use crate::vault::{Exclusions, ReservedPlace};
+use crate::vault::{Exclusions, ReservedPlaces};
 
 /// A share as a session began with it, for the case that a peer has to be excluded from it.
 pub(crate) struct KeptShare {
@@ -129,27 +131,23 @@ impl Offered for Signing {
 }
 
 impl Offered for Presigning {
-    type Kept = (KeptShare, ReservedPlace);
+    type Kept = (KeptShare, ReservedPlaces);
 
     fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
         inputs.party_only()?;
-        let mut payload = Writer::default();
-        path(&mut inputs)?.encode(&mut payload);
+        let count = inputs.presignature_count(MAX_BATCH)?;
+        let payload = PresignPayload { path: path(&mut inputs)?, count }.encode();
         let sealed_share = inputs.sealed_share(FAMILY)?;
-        let settings = inputs.settings::<Self>(payload.finish())?;
+        let settings = inputs.settings::<Self>(payload)?;
         let (input, kept) = usable(&inputs, sealed_share)?;
-        let place = inputs.vault()?.one_time_keys.reserve()?;
-        Ok(Prepared { settings, identity: None, input, kept: (kept, place) })
+        let places = inputs.vault()?.one_time_keys.reserve(count)?;
+        Ok(Prepared { settings, identity: None, input, kept: (kept, places) })
     }
 
-    fn done(presignature: Presignature, (_, place): &mut Self::Kept) -> proto::Done {
-        let (id, party) = (*presignature.id(), presignature.party());
-        let blob = place.fill(id, party, |key| presignature.seal(key, &mut OsRng));
-        proto::Done {
-            sealed_presignature: sealed(blob),
-            presignature_id: id.to_vec(),
-            ..proto::Done::default()
-        }
+    fn done(made: Vec<Presignature>, (_, places): &mut Self::Kept) -> proto::Done {
+        let name = |presignature: &Presignature| (*presignature.id(), presignature.party());
+        let made = places.fill_all(made, name, |presignature, key| presignature.seal(key, &mut OsRng));
+        proto::Done { presignatures: sealed(made), ..proto::Done::default() }
     }
 
     fn stopped_by(session: &Session<Self>, (share, _): &Self::Kept) -> Option<Fault> {

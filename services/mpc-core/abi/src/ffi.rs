@@ -16,7 +16,7 @@ use crate::session::{AnySession, StartError};
 use crate::vault::{StatementError, Vault};
 
 /// `MPC_ABI_VERSION`.
-pub const MPC_ABI_VERSION: i32 = 4;
+pub const MPC_ABI_VERSION: i32 = 5;
 /// `MPC_MAX_INPUT`.
 pub const MPC_MAX_INPUT: usize = 4_194_304;
 /// `MPC_MAX_PRESIGNATURES`.

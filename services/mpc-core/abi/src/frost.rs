@@ -7,16 +7,17 @@ use engine::seal::DataKey;
 use engine::wire::Writer;
 use engine::{PartyId, SetupError, Threshold};
 use protocols::ecdsa::DerivationPath;
+use protocols::frost::presign::MAX_BATCH;
 use protocols::frost::{
-    KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh, Reshare, ReshareTerms,
-    Reshared, SignInput, SignPayload, Signature, Signing, Suite, Taproot, Target,
+    KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning, Refresh, Reshare,
+    ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, Suite, Taproot, Target,
 };
 
 use crate::inputs::{Inputs, SealedShare};
 use crate::os_rng::OsRng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
-use crate::vault::ReservedPlace;
+use crate::vault::ReservedPlaces;
 
 impl<S: Suite> Offered for Keygen<S> {
     /// Seals the share.
@@ -112,26 +113,23 @@ impl<S: Suite> Offered for Signing<S> {
 }
 
 impl<S: Suite> Offered for Presigning<S> {
-    type Kept = ReservedPlace;
+    type Kept = ReservedPlaces;
 
     fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
         inputs.party_only()?;
-        let payload = target::<S>(&mut inputs)?.to_bytes();
+        let count = inputs.presignature_count(MAX_BATCH)?;
+        let payload = PresignPayload { target: target::<S>(&mut inputs)?, count }.encode();
         let sealed_share = inputs.sealed_share(S::FAMILY)?;
         let settings = inputs.settings::<Self>(payload)?;
         let input = open::<S>(&sealed_share)?;
-        let kept = inputs.vault()?.one_time_keys.reserve()?;
+        let kept = inputs.vault()?.one_time_keys.reserve(count)?;
         Ok(Prepared { settings, identity: None, input, kept })
     }
 
-    fn done(presignature: Presignature<S>, place: &mut ReservedPlace) -> proto::Done {
-        let (id, party) = (*presignature.id(), presignature.party());
-        let blob = place.fill(id, party, |key| presignature.seal(key, &mut OsRng));
-        proto::Done {
-            sealed_presignature: sealed(blob),
-            presignature_id: id.to_vec(),
-            ..proto::Done::default()
-        }
+    fn done(made: Vec<Presignature<S>>, places: &mut ReservedPlaces) -> proto::Done {
+        let name = |presignature: &Presignature<S>| (*presignature.id(), presignature.party());
+        let made = places.fill_all(made, name, |presignature, key| presignature.seal(key, &mut OsRng));
+        proto::Done { presignatures: sealed(made), ..proto::Done::default() }
     }
 }
 

@@ -100,6 +100,14 @@ impl<'a> Inputs<'a> {
         self.config.taproot_merkle_root.take()
     }
 
+    /// How many presignatures to make: 1 to `most`.
+    pub(crate) fn presignature_count(&mut self, most: u8) -> Result<u8, SetupError> {
+        match u8::try_from(take(&mut self.config.presignature_count)) {
+            Ok(count) if (1..=most).contains(&count) => Ok(count),
+            _ => Err(SetupError::PresignatureCount),
+        }
+    }
+
     /// Names the presignature to use.
     pub(crate) fn presignature_id(&mut self) -> Result<[u8; 32], SetupError> {
         let id = take(&mut self.config.presignature_id);
@@ -129,6 +137,7 @@ impl<'a> Inputs<'a> {
             || config.key_public.is_some()
             || !config.derivation_path.is_empty()
             || config.taproot_merkle_root.is_some()
+            || config.presignature_count != 0
             || !config.presignature_id.is_empty()
             || !config.sealed_presignature.is_empty()
             || !config.dealers.is_empty()

@@ -112,6 +112,9 @@ pub struct SessionConfig {
     /// For Taproot's tweak.
     #[prost(bytes = "vec", optional, tag = "15")]
     pub taproot_merkle_root: Option<Vec<u8>>,
+    /// Presigning.
+    #[prost(uint32, tag = "16")]
+    pub presignature_count: u32,
 }
 
 /// `KeyPublic`.
@@ -231,11 +234,19 @@ pub struct Done {
     #[prost(uint32, optional, tag = "5")]
     pub recovery_id: Option<u32>,
     /// Presigning.
-    #[prost(bytes = "vec", tag = "6")]
-    pub sealed_presignature: Vec<u8>,
-    /// Presigning.
-    #[prost(bytes = "vec", tag = "7")]
-    pub presignature_id: Vec<u8>,
+    #[prost(message, repeated, tag = "6")]
+    pub presignatures: Vec<Presignature>,
+}
+
+/// `Presignature`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Presignature {
+    /// 32 bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub id: Vec<u8>,
+    /// One party's part.
+    #[prost(bytes = "vec", tag = "2")]
+    pub sealed: Vec<u8>,
 }
 
 /// `Culprit`.

@@ -199,8 +199,8 @@ fn encode_step<P: Offered>(step: Step<P::Output>, kept: &mut P::Kept) -> Vec<u8>
 }
 
 /// What was made and cannot be sealed must not be lost silently: the call unwinds to the entry point, which says so.
-pub(crate) fn sealed(blob: Option<Vec<u8>>) -> Vec<u8> {
-    blob.unwrap_or_else(|| std::panic::resume_unwind(Box::new(())))
+pub(crate) fn sealed<T>(made: Option<T>) -> T {
+    made.unwrap_or_else(|| std::panic::resume_unwind(Box::new(())))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use rand_core::Rng;
 use zeroize::Zeroize;
 
 use crate::os_rng::OsRng;
+use crate::proto;
 
 /// Most presignatures that a vault can have: those that are kept and those being made.
 pub(crate) const MAX_PRESIGNATURES: usize = 65_536;
@@ -114,19 +115,23 @@ struct KeyTable {
     reserved: usize,
 }
 
-/// A place in the table for a presignature that is being made. Given back when dropped.
-pub(crate) struct ReservedPlace(OneTimeKeys);
+/// Places in the table for presignatures that are being made. Given back when dropped.
+pub(crate) struct ReservedPlaces {
+    keys: OneTimeKeys,
+    count: usize,
+}
 
 impl OneTimeKeys {
-    /// A place, so that what two rounds made cannot fail to find one.
-    pub(crate) fn reserve(&self) -> Result<ReservedPlace, SetupError> {
+    /// Places, so that what the rounds made cannot fail to find one.
+    pub(crate) fn reserve(&self, count: u8) -> Result<ReservedPlaces, SetupError> {
+        let count = usize::from(count);
         let mut table = self.table();
-        if table.keys.len() + table.reserved >= MAX_PRESIGNATURES {
+        if table.keys.len() + table.reserved + count > MAX_PRESIGNATURES {
             return Err(SetupError::PresignaturesFull);
         }
-        table.reserved += 1;
+        table.reserved += count;
         drop(table);
-        Ok(ReservedPlace(self.clone()))
+        Ok(ReservedPlaces { keys: self.clone(), count })
     }
 
     /// Hands out the key of a presignature, once.
@@ -151,9 +156,30 @@ impl OneTimeKeys {
     }
 }
 
-impl ReservedPlace {
-    /// Puts a new key into the place for what `seal` seals under it. `None`, and no key, if there is one for this name already.
-    pub(crate) fn fill(
+impl ReservedPlaces {
+    /// [`ReservedPlaces::fill`] for each of what one session made. `None`, and none of them can be used, if that fails for one.
+    pub(crate) fn fill_all<P>(
+        &self,
+        made: Vec<P>,
+        name: impl Fn(&P) -> ([u8; PRESIGNATURE_ID_BYTES], PartyId),
+        seal: impl Fn(P, &DataKey) -> Option<Vec<u8>>,
+    ) -> Option<Vec<proto::Presignature>> {
+        let names: Vec<_> = made.iter().map(name).collect();
+        let blobs: Option<Vec<Vec<u8>>> = made
+            .into_iter()
+            .zip(&names)
+            .map(|(presignature, (id, party))| self.fill(*id, *party, |key| seal(presignature, key)))
+            .collect();
+        let Some(blobs) = blobs else {
+            names.iter().for_each(|(id, _)| self.keys.discard(*id));
+            return None;
+        };
+        let named = names.iter().zip(blobs);
+        Some(named.map(|((id, _), sealed)| proto::Presignature { id: id.to_vec(), sealed }).collect())
+    }
+
+    /// Puts a new key into a place for what `seal` seals under it. `None`, and no key, if there is one for this name already.
+    fn fill(
         &self,
         id: [u8; PRESIGNATURE_ID_BYTES],
         party: PartyId,
@@ -163,7 +189,7 @@ impl ReservedPlace {
         OsRng.fill_bytes(random.expose_mut());
         let key = Box::new(DataKey::new(random));
         let blob = seal(&key)?;
-        let mut table = self.0.table();
+        let mut table = self.keys.table();
         if table.keys.contains_key(&(id, party)) {
             return None;
         }
@@ -172,10 +198,10 @@ impl ReservedPlace {
     }
 }
 
-impl Drop for ReservedPlace {
+impl Drop for ReservedPlaces {
     fn drop(&mut self) {
-        let mut table = self.0.table();
-        table.reserved = table.reserved.saturating_sub(1);
+        let mut table = self.keys.table();
+        table.reserved = table.reserved.saturating_sub(self.count);
     }
 }
 
@@ -213,22 +239,23 @@ mod tests {
     fn table_of_one_time_keys_is_bounded() {
         let keys = OneTimeKeys::default();
         let party = PartyId::new(1).unwrap();
-        let place = keys.reserve().unwrap();
+        let place = keys.reserve(1).unwrap();
         keys.table().reserved = MAX_PRESIGNATURES;
-        assert!(matches!(keys.reserve(), Err(SetupError::PresignaturesFull)));
-        keys.table().reserved = MAX_PRESIGNATURES - 1;
-        let last = keys.reserve().unwrap();
-        assert!(keys.reserve().is_err());
+        assert!(matches!(keys.reserve(1), Err(SetupError::PresignaturesFull)));
+        keys.table().reserved = MAX_PRESIGNATURES - 2;
+        assert!(keys.reserve(3).is_err());
+        let last = keys.reserve(2).unwrap();
+        assert!(keys.reserve(1).is_err());
         // A place that is given back, or whose presignature was used, is free again.
         drop(last);
         assert!(place.fill([1; 32], party, |_| Some(Vec::new())).is_some());
         drop(place);
-        assert_eq!(counts(&keys), (MAX_PRESIGNATURES - 2, 1));
-        let another = keys.reserve().unwrap();
-        assert!(keys.reserve().is_err());
+        assert_eq!(counts(&keys), (MAX_PRESIGNATURES - 3, 1));
+        let another = keys.reserve(2).unwrap();
+        assert!(keys.reserve(1).is_err());
         assert!(keys.take(&[1; 32], party).is_some());
         assert!(keys.take(&[1; 32], party).is_none());
-        assert!(keys.reserve().is_ok());
+        assert!(keys.reserve(1).is_ok());
         drop(another);
     }
 
@@ -237,12 +264,31 @@ mod tests {
         let keys = OneTimeKeys::default();
         let (one, two) = (PartyId::new(1).unwrap(), PartyId::new(2).unwrap());
         let seal = |_: &DataKey| Some(vec![1]);
-        assert!(keys.reserve().unwrap().fill([1; 32], one, seal).is_some());
-        assert!(keys.reserve().unwrap().fill([1; 32], one, seal).is_none());
-        assert!(keys.reserve().unwrap().fill([1; 32], two, seal).is_some());
-        assert!(keys.reserve().unwrap().fill([2; 32], one, |_| None).is_none());
+        assert!(keys.reserve(1).unwrap().fill([1; 32], one, seal).is_some());
+        assert!(keys.reserve(1).unwrap().fill([1; 32], one, seal).is_none());
+        assert!(keys.reserve(1).unwrap().fill([1; 32], two, seal).is_some());
+        assert!(keys.reserve(1).unwrap().fill([2; 32], one, |_| None).is_none());
         keys.discard([1; 32]);
         assert_eq!(counts(&keys), (0, 0));
+    }
+
+    #[test]
+    fn what_one_session_made_has_all_its_keys_or_none() {
+        let keys = OneTimeKeys::default();
+        let party = PartyId::new(1).unwrap();
+        let fill = |names: &[u8]| {
+            let made: Vec<[u8; 32]> = names.iter().map(|name| [*name; 32]).collect();
+            keys.reserve(3).unwrap().fill_all(made, |id| (*id, party), |id, _| Some(id.to_vec()))
+        };
+        let made = fill(&[1, 2, 3]).unwrap();
+        assert_eq!(counts(&keys), (0, 3));
+        assert!(made.iter().zip(1u8..).all(|(one, name)| one.id == [name; 32] && one.sealed == one.id));
+        // The name twice; a name that is there already, which nobody can be sure of any more.
+        assert!(fill(&[4, 5, 4]).is_none());
+        assert_eq!(counts(&keys), (0, 3));
+        assert!(fill(&[6, 2, 7]).is_none());
+        assert_eq!(counts(&keys), (0, 2));
+        assert!(keys.take(&[2; 32], party).is_none());
     }
 
     #[test]

@@ -248,6 +248,7 @@ fn messages_are_those_of_the_contract() {
         "Waiting",
         "Dropped",
         "Done",
+        "Presignature",
         "Culprit",
         "Abort",
         "Step",

@@ -40,6 +40,9 @@ fn keygen(parties: &[Party], threshold: u32) -> Dones {
         .collect())
 }
 
+/// Presignatures that a session makes here.
+const MADE: u32 = 2;
+
 fn signing(protocol: ProtocolId, own: u32, signers: &[&Party]) -> SessionConfig {
     SessionConfig {
         payload: DIGEST.to_vec(),
@@ -52,14 +55,20 @@ fn presigning(own: u32, signers: &[&Party], session: u8) -> SessionConfig {
     SessionConfig {
         payload: Vec::new(),
         session_id: vec![session; 32],
+        presignature_count: MADE,
         ..signing(ProtocolId::EcdsaPresign1, own, signers)
     }
 }
 
+/// Signing with the first presignature of a session.
 fn using(made: &Done, own: u32, signers: &[&Party]) -> SessionConfig {
+    using_one(&made.presignatures[0], own, signers)
+}
+
+fn using_one(made: &proto::Presignature, own: u32, signers: &[&Party]) -> SessionConfig {
     SessionConfig {
-        presignature_id: made.presignature_id.clone(),
-        sealed_presignature: made.sealed_presignature.clone(),
+        presignature_id: made.id.clone(),
+        sealed_presignature: made.sealed.clone(),
         ..signing(ProtocolId::EcdsaSignPresigned1, own, signers)
     }
 }
@@ -117,7 +126,7 @@ fn child(keys: &Dones) -> Point {
 fn check(keys: &Dones, signatures: &Dones) {
     let first = signatures.values().next().unwrap();
     assert!(signatures.values().all(|done| done == first));
-    assert!(first.sealed_share.is_empty() && first.sealed_presignature.is_empty());
+    assert!(first.sealed_share.is_empty() && first.presignatures.is_empty());
     let recovery_id = u8::try_from(first.recovery_id.unwrap()).unwrap();
     let signature =
         Signature::from_compact(first.signature.as_slice().try_into().unwrap(), recovery_id).unwrap();
@@ -140,8 +149,11 @@ fn key_generation_and_both_ways_of_signing() {
     check(&keys, &signatures);
 
     let made = presign(&signers, &keys, 1);
-    assert_eq!(made[&1].presignature_id, made[&3].presignature_id);
-    assert_eq!(made[&1].presignature_id.len(), 32);
+    let ids = |party: u32| -> Vec<&[u8]> { made[&party].presignatures.iter().map(|one| &*one.id).collect() };
+    assert_eq!(ids(1), ids(3));
+    assert_eq!(ids(1).len(), MADE as usize);
+    assert!(ids(1).iter().all(|id| id.len() == 32));
+    assert_ne!(ids(1)[0], ids(1)[1]);
     assert!(made[&1].signature.is_empty() && made[&1].recovery_id.is_none());
     let presigned = sign_presigned(&signers, &keys, &made);
     assert_eq!(presigned.len(), 3);
@@ -196,7 +208,7 @@ fn a_presignature_works_once_and_in_its_vault_only() {
     // Two presignatures do not open in each other's place.
     let (one, two) = (presign(&signers, &keys, 20), presign(&signers, &keys, 21));
     let mixed = SessionConfig {
-        sealed_presignature: two[&1].sealed_presignature.clone(),
+        sealed_presignature: two[&1].presignatures[0].sealed.clone(),
         ..using(&one[&1], 1, &signers)
     };
     assert_eq!(start(me, &mixed, &[]).err(), unsealed());
@@ -205,10 +217,12 @@ fn a_presignature_works_once_and_in_its_vault_only() {
     // Dropped is dropped, and again is no error.
     let made = presign(&signers, &keys, 30);
     for _ in 0..2 {
-        let code = unsafe { mpc_vault_drop_presignature(me.vault.0, view(&made[&1].presignature_id)) };
+        let code = unsafe { mpc_vault_drop_presignature(me.vault.0, view(&made[&1].presignatures[0].id)) };
         assert_eq!(code, MPC_OK);
     }
     assert_eq!(start(me, &using(&made[&1], 1, &signers), &[]).err(), unknown);
+    // The others of its session are not touched by that.
+    assert!(start(me, &using_one(&made[&1].presignatures[1], 1, &signers), &[]).is_ok());
     assert!(start(&parties[1], &using(&made[&2], 2, &signers), &[]).is_ok());
 }
 
@@ -566,7 +580,7 @@ fn setups_are_refused_with_a_reason() {
         assert_eq!(attempt(base, &|_| (), &[]), refused("sealed share is missing"));
         assert_eq!(attempt(base, &|_| (), &keys[&2].sealed_share), mismatch);
         assert_eq!(attempt(base, &|_| (), &me.identity), unsealed());
-        assert_eq!(attempt(base, &|_| (), &made[&1].sealed_presignature), unsealed());
+        assert_eq!(attempt(base, &|_| (), &made[&1].presignatures[0].sealed), unsealed());
         assert_eq!(attempt(base, &|_| (), &own[..own.len() - 1]), unsealed());
         assert_eq!(attempt(base, &|c| c.threshold = 3, own), mismatch);
         assert_eq!(
@@ -593,6 +607,12 @@ fn setups_are_refused_with_a_reason() {
         assert_eq!(Session::start(None, &bytes, &[], own).err(), refused("vault is missing"));
         assert_eq!(Session::start(Some(&parties[1].vault), &bytes, &[], own).err(), unsealed());
     }
+    assert_eq!(attempt(&sign, &|c| c.presignature_count = 1, own), unexpected);
+    for bad in [0, 5, 256, 257, u32::MAX] {
+        let expected = refused("presignature_count is not one that a session can make");
+        assert_eq!(attempt(&presign, &|c| c.presignature_count = bad, own), expected);
+    }
+    assert_eq!(attempt(&presign, &|c| c.presignature_count = 4, own), None);
     assert_eq!(attempt(&presign, &|c| c.own = 0, &[]), refused("an observer cannot run this protocol"));
 
     let presigned = using(&made[&1], 1, &signers);
@@ -708,7 +728,7 @@ fn garbage_in_every_field_never_panics() {
     let bytes = || proptest::collection::vec(any::<u8>(), 0..100);
     runner
         .run(
-            &(0..bases.len(), 0..11usize, bytes(), any::<u32>(), any::<prop::sample::Index>()),
+            &(0..bases.len(), 0..12usize, bytes(), any::<u32>(), any::<prop::sample::Index>()),
             |(which, field, garbage, number, at)| {
                 let (mut config, mut share) = bases[which].clone();
                 match field {
@@ -725,6 +745,7 @@ fn garbage_in_every_field_never_panics() {
                     }
                     8 => config.presignature_id = garbage,
                     9 => config.sealed_presignature = garbage,
+                    10 => config.presignature_count = number,
                     _ if share.is_empty() => share = garbage,
                     _ => {
                         let at = at.index(share.len());

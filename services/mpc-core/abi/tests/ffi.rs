@@ -325,6 +325,7 @@ fn setup_is_refused_with_a_reason() {
     assert_eq!(start(&|c| c.derivation_path = vec![0]), unexpected);
     assert_eq!(start(&|c| c.presignature_id = vec![1; 32]), unexpected);
     assert_eq!(start(&|c| c.sealed_presignature = vec![1]), unexpected);
+    assert_eq!(start(&|c| c.presignature_count = 1), unexpected);
     let bytes = base.encode_to_vec();
     assert_eq!(Session::start(Some(&me.vault), &bytes, &me.identity, &[1]).err(), unexpected);
     assert_eq!(

@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::{Party, Session, Vault, config, parties, run};
 use coterie_mpc::proto::{Done, ProtocolId, SessionConfig, Step};
@@ -14,6 +14,9 @@ use prost::Message;
 type Dones = BTreeMap<u32, Done>;
 type Started = (Session, Step);
 type Refusal = (i32, String);
+
+/// Presignatures that a session makes here.
+const MADE: u32 = 3;
 
 /// One suite through the interface.
 #[derive(Clone, Copy)]
@@ -79,13 +82,15 @@ impl Scheme {
     }
 
     fn presigning(&self, own: u32, signers: &[&Party]) -> SessionConfig {
-        SessionConfig { payload: Vec::new(), ..self.signing(self.presign, own, signers) }
+        let signing = self.signing(self.presign, own, signers);
+        SessionConfig { payload: Vec::new(), presignature_count: MADE, ..signing }
     }
 
-    fn using(&self, made: &Done, own: u32, signers: &[&Party]) -> SessionConfig {
+    /// Signing with the presignature of a session at that place.
+    fn using(&self, made: &Done, place: usize, own: u32, signers: &[&Party]) -> SessionConfig {
         SessionConfig {
-            presignature_id: made.presignature_id.clone(),
-            sealed_presignature: made.sealed_presignature.clone(),
+            presignature_id: made.presignatures[place].id.clone(),
+            sealed_presignature: made.presignatures[place].sealed.clone(),
             ..self.signing(self.sign_presigned, own, signers)
         }
     }
@@ -118,7 +123,7 @@ fn same_signature(signatures: &Dones) {
     let first = &signatures[&0];
     assert!(signatures.values().all(|done| done == first));
     assert_eq!((first.signature.len(), first.recovery_id), (64, None));
-    assert!(first.sealed_share.is_empty() && first.sealed_presignature.is_empty());
+    assert!(first.sealed_share.is_empty() && first.presignatures.is_empty());
 }
 
 #[test]
@@ -134,17 +139,21 @@ fn keys_signatures_and_refresh() {
         same_signature(&scheme.sign(&signers, &keys, 1));
 
         let made = scheme.presign(&signers, &keys);
-        assert_eq!(made[&1].presignature_id, made[&3].presignature_id);
-        assert_eq!(made[&1].presignature_id.len(), 32);
-        let mut sessions: BTreeMap<u32, Started> = signers
-            .iter()
-            .map(|party| {
-                let config = scheme.using(&made[&party.id], party.id, &signers);
-                (party.id, start(party, &config, &[]).unwrap())
-            })
-            .collect();
-        sessions.insert(0, observer(scheme.using(&made[&1], 0, &signers), &keys).unwrap());
-        same_signature(&run(sessions));
+        let ids =
+            |party: u32| -> BTreeSet<&[u8]> { made[&party].presignatures.iter().map(|one| &*one.id).collect() };
+        assert_eq!((ids(1), ids(1).len()), (ids(3), MADE as usize));
+        assert!(ids(1).iter().all(|id| id.len() == 32));
+        for place in [2, 0, 1] {
+            let mut sessions: BTreeMap<u32, Started> = signers
+                .iter()
+                .map(|party| {
+                    let config = scheme.using(&made[&party.id], place, party.id, &signers);
+                    (party.id, start(party, &config, &[]).unwrap())
+                })
+                .collect();
+            sessions.insert(0, observer(scheme.using(&made[&1], place, 0, &signers), &keys).unwrap());
+            same_signature(&run(sessions));
+        }
 
         let refresh = |party: &Party| {
             start(party, &config(scheme.refresh, party.id, &all, 2), &keys[&party.id].sealed_share).unwrap()
@@ -207,7 +216,7 @@ fn a_presignature_works_once_and_in_its_vault_only() {
         let keys = scheme.keygen(&parties);
         let signers = [&parties[0], &parties[1]];
         let made = scheme.presign(&signers, &keys);
-        let order = scheme.using(&made[&1], 1, &signers);
+        let order = scheme.using(&made[&1], 0, 1, &signers);
         // A vault of the same data key is another vault: after a restart nothing opens.
         let again = Vault::new(1);
         assert_eq!(Session::start(Some(&again), &order.encode_to_vec(), &[], &[]).err(), unknown);
@@ -215,11 +224,19 @@ fn a_presignature_works_once_and_in_its_vault_only() {
         assert_eq!(start(&parties[0], &order, &[]).err(), unknown);
         // An attempt that does not fit uses it up as well.
         let made = scheme.presign(&signers, &keys);
-        let order = scheme.using(&made[&1], 1, &signers);
+        let order = scheme.using(&made[&1], 0, 1, &signers);
         let wrong = SessionConfig { key_id: "keys/other".to_owned(), ..order.clone() };
         let mismatch = refused("the share is of another protocol, key, party, epoch or threshold");
         assert_eq!(start(&parties[0], &wrong, &[]).err(), mismatch);
         assert_eq!(start(&parties[0], &order, &[]).err(), unknown);
+        // And none of the others that its session made.
+        assert!(start(&parties[0], &scheme.using(&made[&1], 1, 1, &signers), &[]).is_ok());
+        let blob_of_another = SessionConfig {
+            sealed_presignature: made[&1].presignatures[0].sealed.clone(),
+            ..scheme.using(&made[&1], 2, 1, &signers)
+        };
+        let unsealed = Some((MPC_UNSEAL_FAILED, String::new()));
+        assert_eq!(start(&parties[0], &blob_of_another, &[]).err(), unsealed);
     }
 }
 
@@ -238,6 +255,13 @@ fn inputs_that_do_not_fit_are_refused() {
     assert_eq!(start(&parties[0], &derived, share).err(), unexpected);
     let long = SessionConfig { payload: vec![0; 65_537], ..order.clone() };
     assert_eq!(start(&parties[0], &long, share).err(), length);
+    for bad in [0, 17, 256, u32::MAX] {
+        let order = SessionConfig { presignature_count: bad, ..ED25519.presigning(1, &signers) };
+        let expected = refused("presignature_count is not one that a session can make");
+        assert_eq!(start(&parties[0], &order, share).err(), expected);
+    }
+    let most = SessionConfig { presignature_count: 16, ..ED25519.presigning(1, &signers) };
+    assert_eq!(start(&parties[0], &most, share).err(), None);
     // A share of one suite is none of another.
     let mismatch = refused("the share is of another protocol, key, party, epoch or threshold");
     let other = SessionConfig { taproot_merkle_root: None, ..BIP340.signing(BIP340.sign, 1, &signers) };

@@ -330,6 +330,8 @@ pub enum SetupError {
     PeerExcluded,
     /// The derivation path is too long, or has a hardened step.
     DerivationPathInvalid,
+    /// No presignature is to be made, or more than one session makes.
+    PresignatureCount,
     /// The presignature's id is not 32 bytes.
     PresignatureIdLength,
     /// The sealed presignature is missing.
@@ -372,6 +374,7 @@ impl fmt::Display for SetupError {
             SetupError::PayloadInvalid => "payload does not say what the protocol needs",
             SetupError::PeerExcluded => "a signer is excluded by this party's share",
             SetupError::DerivationPathInvalid => "derivation_path is too long or has a hardened step",
+            SetupError::PresignatureCount => "presignature_count is not one that a session can make",
             SetupError::PresignatureIdLength => "presignature_id is not 32 bytes",
             SetupError::PresignatureMissing => "sealed presignature is missing",
             SetupError::PresignatureUnknown => {

@@ -29,8 +29,8 @@ use frost_core::round1::{self, NonceCommitment, SigningCommitments};
 use frost_core::round2::{self, SignatureShare};
 use frost_core::{Identifier, SigningPackage, aggregate};
 use protocols::frost::{
-    Bip340, Ed25519, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, SignInput, SignPayload,
-    Signature, Signing, Suite, Target,
+    Bip340, Ed25519, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning, SignInput,
+    SignPayload, Signature, Signing, Suite, Target,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -98,10 +98,10 @@ impl<S: Suite> Bench<S> {
         })
     }
 
-    fn presign(&self, rng: &mut ChaCha20Rng) -> Run<Presignature<S>> {
+    fn presign(&self, rng: &mut ChaCha20Rng) -> Run<Vec<Presignature<S>>> {
         let mut shares = self.open(rng);
         run::<Presigning<S>>(&self.signers, rng, |me, session| {
-            let payload = Target::default().to_bytes();
+            let payload = PresignPayload { target: Target::default(), count: 1 }.encode();
             (settings(me, &self.signers, self.t, payload, session), shares.remove(&me).unwrap())
         })
     }
@@ -256,7 +256,7 @@ fn table<S: Suite>(wanted: &[String]) {
             both.push(first + second);
             let Run { time, sent, rounds, outputs } = bench.presign(&mut rng);
             presign.push(Run { time, sent, rounds, outputs: Vec::<()>::new() });
-            presigned.push(bench.sign_presigned(outputs, &mut rng));
+            presigned.push(bench.sign_presigned(outputs.into_iter().flatten().collect(), &mut rng));
         }
         let (sign, presign, presigned) = (median(sign), median(presign), median(presigned));
         print(&name("sign"), (t, n), sign.time, middle(both), sign.sent);

@@ -72,7 +72,7 @@ fn messages_of_all_protocols() {
     let shares = keygen(&[1, 2, 3], 2, 7);
     let request = payload(DIGEST, &[1, 2]);
     note(2 + 2 + 2, &|faults| drop(sign_with(&shares, &[1, 3], 1, &request, faults)));
-    note(2 + 2, &|faults| drop(presign_with(&shares, &[1, 3], 2, &[1, 2], faults)));
+    note(2 + 2, &|faults| drop(presign_with(&shares, &[1, 3], 2, (&[1, 2], 2), faults)));
     note(2, &|faults| {
         let made = presign(&shares, &[1, 3], 2, &[1, 2]);
         let request = SignPayload { presignature: Some(*made[&1].id()), ..request.clone() };

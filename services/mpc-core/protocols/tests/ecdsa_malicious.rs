@@ -11,13 +11,15 @@ use std::sync::Arc;
 
 use common::{evidence_key, party, settings};
 use ecdsa_common::{
-    Shares, by_number, data_key, keygen, keygen_with, payload, presign, presign_with, reopen, sign_presigned,
-    sign_with, start_presigned, start_sign, verify_outside,
+    Shares, by_number, data_key, keygen, keygen_with, payload, presign, presign_all, presign_payload,
+    presign_with, reopen, sign_presigned, sign_with, start_presign, start_presigned, start_sign,
+    verify_outside,
 };
 use engine::forge::Forged;
 use engine::session::{Session, echo_of};
 use engine::{AbortCause, Advice, Envelope, Reject, SetupError};
 use primitives::secp256k1::{Scalar, decode_scalar, encode_point, encode_scalar, mul_generator};
+use protocols::ecdsa::presign::MAX_BATCH;
 use protocols::ecdsa::{Keygen, Presignature, Signature, Signing, tags};
 use sim::{Address, Faults, Outcome, Packet};
 
@@ -461,6 +463,7 @@ fn presigned_nonce_depends_on_digest_and_session() {
     }
 }
 
+/// In what the last of two presignatures needs.
 #[test]
 fn every_field_of_presigning() {
     let shares = keygen(&PARTIES, 3, 13);
@@ -469,10 +472,73 @@ fn every_field_of_presigning() {
             continue;
         }
         let culprits: &[u32] = if *named { &[ATTACKER] } else { &[] };
-        let outcomes = presign_with(&shares, &PARTIES, session, &[], tampering(*round, Some(1), *change));
+        let tamper = forging(|from, to, forged| {
+            if from == ATTACKER && to == 1 && forged.round == *round {
+                let mut last = forged.body.split_off(forged.body.len() / 2);
+                change(&mut last);
+                forged.body.append(&mut last);
+            }
+        });
+        let outcomes = presign_with(&shares, &PARTIES, session, (&[], 2), tamper);
         expect(name, &outcomes, 1, *cause, culprits);
         expect_no_harm(name, &outcomes);
     }
+}
+
+/// Bodies of one presignature in the place of another of the same session, one too few and one too many.
+#[test]
+fn presignatures_of_one_session_do_not_mix() {
+    let shares = keygen(&[1, 2], 2, 14);
+    let swap: Change = |body| {
+        let half = body.len() / 2;
+        body.rotate_left(half);
+    };
+    let same: Change = |body| {
+        let half = body.len() / 2;
+        body.copy_within(..half, half);
+    };
+    let fewer: Change = |body| body.truncate(body.len() / 2);
+    let more: Change = |body| body.extend_from_within(..body.len() / 2);
+    let table: [(&str, u8, Change, AbortCause, &[u32]); 7] = [
+        ("swapped samples", 1, swap, AbortCause::TransferCheckFailed, &[ATTACKER]),
+        ("a sample twice", 1, same, AbortCause::TransferCheckFailed, &[ATTACKER]),
+        ("a sample less", 1, fewer, AbortCause::MalformedBody, &[ATTACKER]),
+        ("a sample more", 1, more, AbortCause::MalformedBody, &[ATTACKER]),
+        ("swapped answers", 2, swap, AbortCause::BroadcastMismatch, &[]),
+        ("an answer twice", 2, same, AbortCause::BroadcastMismatch, &[]),
+        ("an answer less", 2, fewer, AbortCause::MalformedBody, &[ATTACKER]),
+    ];
+    for (name, round, change, cause, culprits) in table {
+        let outcomes = presign_with(&shares, &[1, 2], 1, (&[4], 2), tampering(round, None, change));
+        expect(name, &outcomes, 1, cause, culprits);
+        expect_no_harm(name, &outcomes);
+    }
+}
+
+#[test]
+fn a_session_makes_as_many_as_were_ordered() {
+    let shares = keygen(&[1, 2], 2, 15);
+    let public = shares[&1].public().clone();
+    let start = |payload: &[u8]| start_presign(reopen(&shares[&1]), &[1, 2], 1, payload).err();
+    assert_eq!(start(&presign_payload(&[4], MAX_BATCH)), None);
+    for count in [0, MAX_BATCH + 1, u8::MAX] {
+        assert_eq!(start(&presign_payload(&[4], count)), Some(SetupError::PayloadInvalid));
+    }
+    assert_eq!(start(&[presign_payload(&[4], 1), vec![0]].concat()), Some(SetupError::PayloadInvalid));
+    let made = presign_all(&shares, &[1, 2], 1, (&[4], MAX_BATCH));
+    let mut seen: Vec<[u8; 32]> = Vec::new();
+    for (session, one) in (2u8..).zip(made) {
+        let mut request = payload(DIGEST, &[4]);
+        let id = *one[&1].id();
+        request.presignature = Some(id);
+        let child = public.derive(&request.path).unwrap().public_key;
+        let signed = by_number(sign_presigned(&public, one, session, &request, Faults::default()));
+        verify_outside(&child, DIGEST, &signed[&0]);
+        let nonce: [u8; 32] = signed[&0].to_compact()[..32].try_into().unwrap();
+        assert!(!seen.contains(&id) && !seen.contains(&nonce));
+        seen.extend([id, nonce]);
+    }
+    assert_eq!(seen.len(), 2 * usize::from(MAX_BATCH));
 }
 
 /// Offsets in the round 3 body of key generation: share, half of the seed, length, request.

@@ -17,13 +17,13 @@ mod schedules;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use ecdsa_common::{Shares, data_key, keygen, payload, reopen};
+use ecdsa_common::{Shares, data_key, keygen, payload, presign_payload, reopen};
 use engine::forge::Forged;
 use protocols::ecdsa::{
     KeyShare, Presignature, PresignedSigning, Presigning, SignInput, SignPayload, Signature, Signing,
 };
 use rand_chacha::ChaCha20Rng;
-use schedules::{Checker, Digest, Name, PARTIES, Scheme, T};
+use schedules::{BATCH, Checker, Digest, Name, PARTIES, Scheme, T};
 
 static SHARES: LazyLock<Shares> = LazyLock::new(|| keygen(&PARTIES, T, 1));
 
@@ -47,9 +47,7 @@ impl Scheme for Ecdsa {
     }
 
     fn presign_payload() -> Vec<u8> {
-        let mut path = engine::wire::Writer::default();
-        payload([0; 32], &[]).path.encode(&mut path);
-        path.finish()
+        presign_payload(&[], BATCH)
     }
 
     fn sign_payload(digest: Digest, presignature: Option<Name>) -> Vec<u8> {
@@ -96,10 +94,16 @@ impl Scheme for Ecdsa {
         let body = &message.body;
         match (message.protocol, message.round) {
             (4 | 5, 1) => {
-                checker.once("commitment", message, &body[..32]);
-                checker.once("salt of the extension", message, &body[32..48]);
+                for one in places(message) {
+                    checker.once("commitment", message, &one[..32]);
+                    checker.once("salt of the extension", message, &one[32..48]);
+                }
             }
-            (4 | 5, 2) => checker.once("nonce point of a party", message, &body[64..97]),
+            (4 | 5, 2) => {
+                for one in places(message) {
+                    checker.once("nonce point of a party", message, &one[64..97]);
+                }
+            }
             (4, 3) | (6, 1) => {
                 checker.once("nonce point", message, &body[..33]);
                 checker.once("share of the masked nonce", message, &body[33..65]);
@@ -108,6 +112,12 @@ impl Scheme for Ecdsa {
             other => panic!("{other:?} is no round of these protocols"),
         }
     }
+}
+
+/// The body of each signature or presignature that a pairwise round is about.
+fn places(message: &Forged) -> impl Iterator<Item = &[u8]> {
+    let count = if message.protocol == 5 { usize::from(BATCH) } else { 1 };
+    message.body.chunks(message.body.len() / count)
 }
 
 #[test]

@@ -15,17 +15,18 @@ mod common;
 mod harness;
 mod schedules;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
 use engine::PartyId;
 use engine::forge::Forged;
 use harness::{Keyed, Tested, data_key, payload, reopen};
 use protocols::frost::{
-    KeyShare, Presignature, PresignedSigning, Presigning, SignInput, SignPayload, Signature, Signing, Target,
+    KeyShare, PresignPayload, Presignature, PresignedSigning, Presigning, SignInput, SignPayload, Signature,
+    Signing, Target,
 };
 use rand_chacha::ChaCha20Rng;
-use schedules::{Checker, Digest, Name, Scheme};
+use schedules::{BATCH, Checker, Digest, Name, Scheme};
 
 /// With BIP-340 a child's output key.
 fn target<S: Tested>() -> Target {
@@ -53,7 +54,7 @@ impl<S: Keyed> Scheme for Frost<S> {
     }
 
     fn presign_payload() -> Vec<u8> {
-        target::<S>().to_bytes()
+        PresignPayload { target: target::<S>(), count: BATCH }.encode()
     }
 
     fn sign_payload(digest: Digest, presignature: Option<Name>) -> Vec<u8> {
@@ -100,7 +101,11 @@ impl<S: Keyed> Scheme for Frost<S> {
     fn seen(message: &Forged, shown: &mut Self::Memory, checker: &mut Checker<Self>) {
         let body = &message.body;
         let (sign, presign, presigned) = (S::SIGN.number, S::PRESIGN.number, S::SIGN_PRESIGNED.number);
-        if message.round == 1 && (message.protocol == sign || message.protocol == presign) {
+        if message.round == 1 && message.protocol == presign {
+            let pairs: BTreeSet<&[u8]> = body.chunks(2 * S::POINT_BYTES).collect();
+            assert_eq!(pairs.len(), usize::from(BATCH));
+            pairs.iter().for_each(|pair| checker.once("nonce commitments", message, pair));
+        } else if message.round == 1 && message.protocol == sign {
             checker.once("nonce commitments", message, body);
             shown.insert((message.sender, message.session), body.clone());
         } else if message.protocol == sign && message.round == 2 {

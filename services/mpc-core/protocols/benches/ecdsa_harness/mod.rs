@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use engine::seal::DataKey;
 use engine::session::{Progress, Session, Step};
-use engine::wire::Writer;
 use engine::{EvidenceKey, PartyId, Protocol, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
 use protocols::ecdsa::{
-    DerivationPath, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, SignInput,
-    SignPayload, Signature, Signing,
+    DerivationPath, KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning,
+    SignInput, SignPayload, Signature, Signing,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -173,23 +172,22 @@ pub fn sign(store: &Store, rng: &mut ChaCha20Rng) -> Run<Signature> {
     })
 }
 
-pub fn presign(store: &Store, rng: &mut ChaCha20Rng) -> Run<Presignature> {
+pub fn presign(store: &Store, rng: &mut ChaCha20Rng) -> Run<Vec<Presignature>> {
     let signers = store.signers();
     let mut shares: Vec<KeyShare> = signers.iter().rev().map(|id| store.open(*id)).collect();
-    let mut path = Writer::default();
-    DerivationPath::default().encode(&mut path);
-    let path = path.finish();
     run::<Presigning>(&signers, rng, |me, session| {
-        (settings(me, &signers, store.t(), path.clone(), session), shares.pop().unwrap())
+        let payload = PresignPayload { path: DerivationPath::default(), count: 1 }.encode();
+        (settings(me, &signers, store.t(), payload, session), shares.pop().unwrap())
     })
 }
 
 pub fn sign_presigned(
     store: &Store,
-    mut presignatures: Vec<Presignature>,
+    made: Vec<Vec<Presignature>>,
     rng: &mut ChaCha20Rng,
 ) -> Run<Signature> {
     let signers = store.signers();
+    let mut presignatures: Vec<Presignature> = made.into_iter().flatten().collect();
     let id = *presignatures.first().unwrap().id();
     run::<PresignedSigning>(&signers, rng, |me, session| {
         let place = presignatures.iter().position(|presignature| presignature.party() == me).unwrap();

@@ -17,7 +17,7 @@ pub use crate::bls::OpenShareError;
 pub use derivation::{DerivationPath, Derived};
 pub use key::{FAMILY, KeyPublic, KeyShare};
 pub use keygen::{Keygen, Refresh, Reshare, Reshared};
-pub use presign::Presigning;
+pub use presign::{PresignPayload, Presigning};
 pub use presignature::Presignature;
 pub use primitives::secp256k1::{Point, decode_point, encode_point};
 pub use reshare::ReshareTerms;

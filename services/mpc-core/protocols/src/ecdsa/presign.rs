@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::session::{History, parse};
-use engine::wire::{Reader, Writer};
+use engine::wire::{Malformed, Reader, Writer};
 use engine::{
     AbortCause, Body, Delivery, Envelope, Fault, Inbox, Next, Outbox, PartyId, PartySet, PrivateBody,
     Protocol, ProtocolId, RoundRule, Route, Secret, SessionContext, SetupError, hedged,
@@ -37,12 +37,63 @@ use super::presignature::Presignature;
 use super::proof::{read_point, read_scalar};
 use super::tags;
 
+/// Most presignatures that one session makes. Their round 2 is 165 KB to each peer; services carry envelopes of up to 256 KB.
+pub const MAX_BATCH: u8 = 4;
+
 const DIGEST_BYTES: usize = 32;
 /// Length of a round 1 body, in bytes.
 pub(super) const COMMIT_BYTES: usize = DIGEST_BYTES + SAMPLE_BYTES;
 /// Length of a round 2 body, in bytes.
 pub(super) const MULTIPLY_BODY_BYTES: usize =
     3 * DIGEST_BYTES - DIGEST_BYTES + 4 * POINT_BYTES + SCALAR_BYTES + MULTIPLY_BYTES;
+
+/// What a session makes. Its encoding is the payload of the session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PresignPayload {
+    /// The child key that the presignatures are for.
+    pub path: DerivationPath,
+    /// How many: 1 to [`MAX_BATCH`].
+    pub count: u8,
+}
+
+impl PresignPayload {
+    /// The path, then the count.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        self.path.encode(&mut writer);
+        writer.u8(self.count);
+        writer.finish()
+    }
+
+    fn decode(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        let path = DerivationPath::decode(&mut reader)?;
+        let count = reader.u8()?;
+        reader.finish()?;
+        if (1..=MAX_BATCH).contains(&count) { Ok(Self { path, count }) } else { Err(Malformed) }
+    }
+}
+
+/// Bodies of the presignatures that a session makes, in order.
+struct All<B>(Vec<B>);
+
+impl<B: Body> Body for All<B> {
+    const ROUND: u8 = B::ROUND;
+
+    fn encode(&self, writer: &mut Writer) {
+        self.0.iter().for_each(|body| body.encode(writer));
+    }
+
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause> {
+        let PresignPayload { count, .. } = PresignPayload::decode(ctx.payload())?;
+        (0..count).map(|_| B::decode(reader, ctx, route)).collect::<Result<_, AbortCause>>().map(Self)
+    }
+}
+
+impl<B: PrivateBody> PrivateBody for All<B> {}
+
+/// What goes to each peer, or came from each.
+pub(super) type ByPeer<B> = BTreeMap<PartyId, B>;
 
 /// Round 1: commitment to the nonce point, the same to all, and Bob's message of the pair's multiplication.
 pub struct Commit {
@@ -162,7 +213,8 @@ pub(super) fn check_key(ctx: &SessionContext, public: &KeyPublic) -> Result<(), 
 
 /// State of round 1.
 pub struct Committed {
-    material: Material,
+    material: Arc<Material>,
+    place: u8,
     nonce: Secret<Scalar>,
     mask: Secret<Scalar>,
     nonce_point: Point,
@@ -173,7 +225,10 @@ pub struct Committed {
 
 /// State of round 2.
 pub struct Multiplied {
-    material: Material,
+    material: Arc<Material>,
+    place: u8,
+    /// The share of the key, re-randomised.
+    key: Secret<Scalar>,
     nonce: Secret<Scalar>,
     mask: Secret<Scalar>,
     nonce_point: Point,
@@ -187,48 +242,54 @@ pub struct Multiplied {
 
 impl Committed {
     /// [P1] nonce and mask, commitment, Bob's message for each peer.
-    pub(super) fn new(ctx: &SessionContext, material: Material, rng: &mut dyn CryptoRng) -> (Self, Outbox) {
+    ///
+    /// `place` tells what one session makes side by side from each other: nothing of one fits another.
+    pub(super) fn new(
+        ctx: &SessionContext,
+        material: Arc<Material>,
+        place: u8,
+        rng: &mut dyn CryptoRng,
+    ) -> (Self, ByPeer<Commit>) {
         // [P1.1] both mixed with the key share, so that a bad generator is not fatal.
-        let hedge = Zeroizing::new(encode_scalar(material.key.expose()));
+        let mut hedge = Writer::with_capacity(SCALAR_BYTES + 1);
+        hedge.bytes(Zeroizing::new(encode_scalar(material.key.expose())).as_slice());
+        hedge.u8(place);
+        let hedge = Zeroizing::new(hedge.finish());
         let mut draw = |tag| Secret::new(reduce_wide(hedged(ctx, tag, hedge.as_slice(), rng).expose()));
         let (nonce, mask) = (draw(tags::NONCE), draw(tags::MASK));
         let nonce_point = mul_generator(nonce.expose());
         // [P1.2]
         let mut salt = [0u8; DIGEST_BYTES];
         rng.fill_bytes(&mut salt);
-        let commitment = commitment_of(ctx, material.me, &nonce_point, &salt);
+        let commitment = commitment_of(ctx, (material.me, place), &nonce_point, &salt);
         // [P1.3]
-        let mut outbox = Outbox::new();
+        let mut bodies = BTreeMap::new();
         let mut bobs = BTreeMap::new();
         for (peer, pair) in material.pairs.iter().filter(|(peer, _)| ctx.parties().contains(**peer)) {
-            let binding = multiplication(ctx, *peer, material.me);
+            let binding = multiplication(ctx, place, *peer, material.me);
             let (bob, sample) = vole::sample(&binding, &pair.transfers.receiver, rng);
             bobs.insert(*peer, bob);
             if let Ok(sample) = sample.try_into().map(Box::new) {
-                outbox.private(*peer, &Commit { commitment, sample });
+                bodies.insert(*peer, Commit { commitment, sample });
             }
         }
-        (Self { material, nonce, mask, nonce_point, salt, commitment, bobs }, outbox)
+        (Self { material, place, nonce, mask, nonce_point, salt, commitment, bobs }, bodies)
     }
 
     /// [P2] multiply with each peer, open the commitment.
     pub(super) fn advance(
         self,
         ctx: &SessionContext,
-        inbox: &Inbox,
+        shown: &ByPeer<Commit>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<(Multiplied, Outbox), Fault> {
-        let Self { material, nonce, mask, nonce_point, salt, commitment, bobs } = self;
+    ) -> Result<(Multiplied, ByPeer<Multiply>), Fault> {
+        let Self { material, place, nonce, mask, nonce_point, salt, commitment, bobs } = self;
         let me = material.me;
-        let mut samples = BTreeMap::new();
-        let mut commitments = BTreeMap::from([(me, commitment)]);
-        for envelope in inbox.iter() {
-            let Commit { commitment, sample } = read(ctx, envelope)?;
-            commitments.insert(envelope.sender(), commitment);
-            samples.insert(envelope.sender(), sample);
-        }
+        let mut commitments: BTreeMap<_, _> =
+            shown.iter().map(|(peer, body)| (*peer, body.commitment)).collect();
+        commitments.insert(me, commitment);
         // [P2.1] all commitments enter the shares of zero and are compared in round 2.
-        let agreed = digest_of(ctx, &commitments);
+        let agreed = digest_of(ctx, place, &commitments);
         let mut key = Secret::new(*material.key.expose());
         for (peer, pair) in material.pairs.iter().filter(|(peer, _)| ctx.parties().contains(**peer)) {
             let share = zero_share(ctx, &agreed, (me, *peer), &pair.zero_seed);
@@ -238,17 +299,13 @@ impl Committed {
         // [P2.2] Alice's part towards each peer. A failed check ends everything before anything depends on it.
         let inputs = Secret::new([*nonce.expose(), *key.expose()]);
         let mut products = Secret::new([Scalar::ZERO; PRODUCTS]);
-        let mut outbox = Outbox::new();
-        let mut answers = Vec::with_capacity(samples.len());
-        for (peer, sample) in &samples {
+        let mut bodies = BTreeMap::new();
+        for (peer, Commit { sample, .. }) in shown {
             let pair = material.pairs.get(peer).ok_or_else(Fault::internal)?;
-            let binding = multiplication(ctx, me, *peer);
+            let binding = multiplication(ctx, place, me, *peer);
             let (shares, message) = vole::multiply(&binding, &pair.transfers.sender, sample, &inputs, rng)
                 .map_err(|error| pair_fault(error, *peer))?;
-            answers.push((*peer, shares, message));
-        }
-        for (peer, shares, message) in answers {
-            let bob = bobs.get(&peer).ok_or_else(Fault::internal)?;
+            let bob = bobs.get(peer).ok_or_else(Fault::internal)?;
             let message = message.try_into().map(Box::new).map_err(|_| Fault::internal())?;
             let product_points = shares.expose().map(|share| mul_generator(&share));
             let mask_minus_factor = mask.expose() - bob.factor().expose();
@@ -264,33 +321,43 @@ impl Committed {
                 mask_minus_factor,
                 message,
             };
-            outbox.private(peer, &body);
+            bodies.insert(*peer, body);
         }
-        let material = Material { key, ..material };
-        let state =
-            Multiplied { material, nonce, mask, nonce_point, key_point, commitments, agreed, bobs, products };
-        Ok((state, outbox))
+        let state = Multiplied {
+            material,
+            place,
+            key,
+            nonce,
+            mask,
+            nonce_point,
+            key_point,
+            commitments,
+            agreed,
+            bobs,
+            products,
+        };
+        Ok((state, bodies))
     }
 }
 
 impl Multiplied {
     /// [P3] check everything, and put the presignature together.
-    pub(super) fn finish(self, ctx: &SessionContext, inbox: &Inbox) -> Result<Presignature, Fault> {
-        let Self { material, nonce, mask, commitments, agreed, mut bobs, products, .. } = self;
+    pub(super) fn finish(
+        self,
+        ctx: &SessionContext,
+        shown: &ByPeer<Multiply>,
+    ) -> Result<Presignature, Fault> {
+        let Self { material, place, key, nonce, mask, commitments, agreed, mut bobs, products, .. } = self;
         let (mut nonce_point, mut key_point) = (self.nonce_point, self.key_point);
         let mut masks = Secret::new(*mask.expose());
         let mut sums = products;
-        let bodies = inbox
-            .iter()
-            .map(|envelope| Ok((envelope.sender(), read::<Multiply>(ctx, envelope)?)))
-            .collect::<Result<Vec<_>, Fault>>()?;
         // [P3.1] everybody saw the same commitments; else nobody can be shown to have caused it.
-        if bodies.iter().any(|(_, body)| body.commitments != agreed) {
+        if shown.values().any(|body| body.commitments != agreed) {
             return Err(Fault::nobody(AbortCause::BroadcastMismatch));
         }
-        for (peer, body) in &bodies {
+        for (peer, body) in shown {
             // [P3.2] the nonce point is the one committed to.
-            let commitment = commitment_of(ctx, *peer, &body.nonce_point, &body.salt);
+            let commitment = commitment_of(ctx, (*peer, place), &body.nonce_point, &body.salt);
             if commitments.get(peer) != Some(&commitment) {
                 return Err(Fault::evident(AbortCause::WrongOpening, vec![*peer]));
             }
@@ -323,14 +390,14 @@ impl Multiplied {
         // [P3.6] shares of nonce·mask and of key·mask.
         let [nonce_products, key_products] = sums.expose();
         let masked_nonce = Secret::new(nonce.expose() * masks.expose() + nonce_products);
-        let masked_key = Secret::new(material.key.expose() * masks.expose() + key_products);
+        let masked_key = Secret::new(key.expose() * masks.expose() + key_products);
         Ok(Presignature {
             id: agreed,
             party: material.me,
             signers: ctx.parties().clone(),
-            key_id: material.public.key_id,
+            key_id: material.public.key_id.clone(),
             epoch: material.public.epoch,
-            path: material.path,
+            path: material.path.clone(),
             child_key: material.child_key,
             nonce_point,
             masked_nonce,
@@ -340,35 +407,37 @@ impl Multiplied {
     }
 }
 
-/// Makes a presignature of one signing set, key and derivation, in two rounds.
+/// Makes presignatures of one signing set, key and derivation, in two rounds.
 pub enum Presigning {
     /// Waiting for commitments.
-    Committed(Box<Committed>),
+    Committed(Vec<Committed>),
     /// Waiting for the multiplications.
-    Multiplied(Box<Multiplied>),
+    Multiplied(Vec<Multiplied>),
 }
 
 impl Protocol for Presigning {
     const ID: ProtocolId = ProtocolId { number: 5, name: "ecdsa/presign/1" };
     const SIGNED: bool = false;
     const ROUNDS: &'static [RoundRule] = &[
-        RoundRule { delivery: Delivery::Private, max_body: COMMIT_BYTES },
-        RoundRule { delivery: Delivery::Private, max_body: MULTIPLY_BODY_BYTES },
+        RoundRule { delivery: Delivery::Private, max_body: MAX_BATCH as usize * COMMIT_BYTES },
+        RoundRule { delivery: Delivery::Private, max_body: MAX_BATCH as usize * MULTIPLY_BODY_BYTES },
     ];
-    /// The payload of the session is the encoding of a [`DerivationPath`].
+    /// The payload of the session is the encoding of a [`PresignPayload`].
     type Input = KeyShare;
-    type Output = Presignature;
+    /// As many as were ordered, in the order that all parties have them in.
+    type Output = Vec<Presignature>;
 
     fn start(
         ctx: &SessionContext,
         share: KeyShare,
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Outbox), SetupError> {
-        let mut reader = Reader::new(ctx.payload());
-        let path = DerivationPath::decode(&mut reader).map_err(|_| SetupError::PayloadInvalid)?;
-        reader.finish().map_err(|_| SetupError::PayloadInvalid)?;
-        let (state, outbox) = Committed::new(ctx, Material::new(ctx, share, path)?, rng);
-        Ok((Self::Committed(Box::new(state)), outbox))
+        let PresignPayload { path, count } =
+            PresignPayload::decode(ctx.payload()).map_err(|Malformed| SetupError::PayloadInvalid)?;
+        let material = Arc::new(Material::new(ctx, share, path)?);
+        let (states, bodies): (Vec<_>, Vec<_>) =
+            (0..count).map(|place| Committed::new(ctx, Arc::clone(&material), place, rng)).unzip();
+        Ok((Self::Committed(states), post_all(bodies)))
     }
 
     fn advance(
@@ -379,17 +448,71 @@ impl Protocol for Presigning {
         rng: &mut dyn CryptoRng,
     ) -> Result<Next<Self>, Fault> {
         match self {
-            Self::Committed(state) => {
-                let (state, outbox) = state.advance(ctx, &inbox, rng)?;
-                Ok(Next::Round(Self::Multiplied(Box::new(state)), outbox))
+            Self::Committed(states) => {
+                // All of them before anything is sent: no check has failed then.
+                let shown = read_all::<Commit>(ctx, &inbox, states.len())?;
+                let advanced = states
+                    .into_iter()
+                    .zip(&shown)
+                    .map(|(state, shown)| state.advance(ctx, shown, rng))
+                    .collect::<Result<Vec<_>, Fault>>()?;
+                let (states, bodies) = advanced.into_iter().unzip();
+                Ok(Next::Round(Self::Multiplied(states), post_all(bodies)))
             }
-            Self::Multiplied(state) => state.finish(ctx, &inbox).map(Next::Done),
+            Self::Multiplied(states) => {
+                let shown = read_all::<Multiply>(ctx, &inbox, states.len())?;
+                let made = states.into_iter().zip(&shown).map(|(state, shown)| state.finish(ctx, shown));
+                made.collect::<Result<_, Fault>>().map(Next::Done)
+            }
         }
     }
 
     fn judge(_: &SessionContext, _: AbortCause, _: PartyId, _: &[Arc<Envelope>]) -> bool {
         false
     }
+}
+
+/// To each peer its bodies of all places, in one envelope.
+fn post_all<B: PrivateBody>(places: Vec<ByPeer<B>>) -> Outbox {
+    let mut by_peer: ByPeer<Vec<B>> = BTreeMap::new();
+    for (peer, body) in places.into_iter().flatten() {
+        by_peer.entry(peer).or_default().push(body);
+    }
+    let mut outbox = Outbox::new();
+    for (peer, bodies) in by_peer {
+        outbox.private(peer, &All(bodies));
+    }
+    outbox
+}
+
+/// What came, by place.
+fn read_all<B: Body>(
+    ctx: &SessionContext,
+    inbox: &Inbox,
+    count: usize,
+) -> Result<Vec<ByPeer<B>>, Fault> {
+    let mut places: Vec<ByPeer<B>> = (0..count).map(|_| BTreeMap::new()).collect();
+    for envelope in inbox.iter() {
+        let All(bodies) = read::<All<B>>(ctx, envelope)?;
+        for (place, body) in places.iter_mut().zip(bodies) {
+            place.insert(envelope.sender(), body);
+        }
+    }
+    Ok(places)
+}
+
+/// To each peer its body, of a session that makes one.
+pub(super) fn post<B: PrivateBody>(bodies: ByPeer<B>) -> Outbox {
+    let mut outbox = Outbox::new();
+    for (peer, body) in bodies {
+        outbox.private(peer, &body);
+    }
+    outbox
+}
+
+/// What came from each peer, in a session that makes one.
+pub(super) fn read_each<B: Body>(ctx: &SessionContext, inbox: &Inbox) -> Result<ByPeer<B>, Fault> {
+    inbox.iter().map(|envelope| Ok((envelope.sender(), read(ctx, envelope)?))).collect()
 }
 
 /// Decodes a body. Nobody else can check who sent it, so the blame stays with this party.
@@ -407,12 +530,13 @@ fn pair_fault(error: OtError, peer: PartyId) -> Fault {
 
 fn commitment_of(
     ctx: &SessionContext,
-    party: PartyId,
+    (party, place): (PartyId, u8),
     nonce_point: &Point,
     salt: &[u8; DIGEST_BYTES],
 ) -> [u8; DIGEST_BYTES] {
     let [point] = encode_points(&[*nonce_point]);
     let mut transcript = ctx.transcript().fork(tags::NONCE_COMMITMENT, party);
+    transcript.append_u64("place", u64::from(place));
     transcript.append("nonce_point", &point);
     transcript.append("salt", salt);
     transcript.digest()
@@ -420,10 +544,12 @@ fn commitment_of(
 
 fn digest_of(
     ctx: &SessionContext,
+    place: u8,
     commitments: &BTreeMap<PartyId, [u8; DIGEST_BYTES]>,
 ) -> [u8; DIGEST_BYTES] {
     let mut transcript = ctx.transcript();
     transcript.append("purpose", tags::COMMITMENTS.as_bytes());
+    transcript.append_u64("place", u64::from(place));
     for (party, commitment) in commitments {
         transcript.append_u64("party", u64::from(party.get()));
         transcript.append("commitment", commitment);
@@ -432,8 +558,9 @@ fn digest_of(
 }
 
 /// What one multiplication is bound to.
-fn multiplication(ctx: &SessionContext, alice: PartyId, bob: PartyId) -> [u8; DIGEST_BYTES] {
+fn multiplication(ctx: &SessionContext, place: u8, alice: PartyId, bob: PartyId) -> [u8; DIGEST_BYTES] {
     let mut transcript = ctx.transcript().fork(tags::MULTIPLICATION, alice);
+    transcript.append_u64("place", u64::from(place));
     transcript.append_u64("bob", u64::from(bob.get()));
     transcript.digest()
 }

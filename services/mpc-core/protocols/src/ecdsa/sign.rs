@@ -16,7 +16,8 @@ use rand_core::CryptoRng;
 use super::derivation::DerivationPath;
 use super::key::{KeyPublic, KeyShare};
 use super::presign::{
-    COMMIT_BYTES, Committed, MULTIPLY_BODY_BYTES, Material, Multiplied, check_key, pairwise_ready, read,
+    COMMIT_BYTES, Committed, MULTIPLY_BODY_BYTES, Material, Multiplied, check_key, pairwise_ready, post, read,
+    read_each,
 };
 use super::presignature::{PRESIGNATURE_ID_BYTES, PartialScalars, Presignature, nonce_shift, shifted};
 use super::proof::{read_point, read_scalar};
@@ -181,9 +182,9 @@ impl Protocol for Signing {
         match input {
             SignInput::Party(share) => {
                 let combining = combining(ctx, share.public(), &payload, false)?;
-                let material = Material::new(ctx, *share, payload.path)?;
-                let (state, outbox) = Committed::new(ctx, material, rng);
-                Ok((Self::Committed(Box::new((state, combining))), outbox))
+                let material = Arc::new(Material::new(ctx, *share, payload.path)?);
+                let (state, bodies) = Committed::new(ctx, material, 0, rng);
+                Ok((Self::Committed(Box::new((state, combining))), post(bodies)))
             }
             SignInput::Observer(_) if ctx.me().is_some() => Err(SetupError::ShareMissing),
             SignInput::Observer(public) => {
@@ -209,12 +210,13 @@ impl Protocol for Signing {
         match self {
             Self::Committed(state) => {
                 let (state, combining) = *state;
-                let (state, outbox) = state.advance(ctx, &inbox, rng)?;
-                Ok(Next::Round(Self::Multiplied(Box::new((state, combining))), outbox))
+                let (state, bodies) = state.advance(ctx, &read_each(ctx, &inbox)?, rng)?;
+                Ok(Next::Round(Self::Multiplied(Box::new((state, combining))), post(bodies)))
             }
             Self::Multiplied(state) => {
                 let (state, mut combining) = *state;
-                let outbox = combining.contribute::<3>(ctx, state.finish(ctx, &inbox)?);
+                let presignature = state.finish(ctx, &read_each(ctx, &inbox)?)?;
+                let outbox = combining.contribute::<3>(ctx, presignature);
                 Ok(Next::Round(Self::Combining(combining), outbox))
             }
             Self::Observing(combining, 1) => Ok(Next::Round(Self::Observing(combining, 2), Outbox::new())),

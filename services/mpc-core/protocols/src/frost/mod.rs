@@ -19,7 +19,7 @@ pub mod target;
 pub use crate::bls::OpenShareError;
 pub use key::{KeyPublic, KeyShare};
 pub use keygen::{Keygen, Refresh, Reshare, Reshared};
-pub use presign::{Presignature, Presigning};
+pub use presign::{PresignPayload, Presignature, Presigning};
 pub use reshare::ReshareTerms;
 pub use sign::{PresignedSigning, SignInput, SignPayload, Signing};
 pub use signing::{SIGNATURE_BYTES, Signature};

@@ -2,15 +2,15 @@
 //!
 //! Specification: `docs/protocols/frost.md`; steps are cited as [P1].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::seal::{DataKey, SealKind, UnsealFailed};
 use engine::session::History;
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{
-    AbortCause, Delivery, Envelope, Fault, Inbox, MAX_KEY_ID_BYTES, MAX_PARTIES, Next, Outbox, PartyId,
-    PartySet, Protocol, ProtocolId, RoundRule, SessionContext, SetupError,
+    AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, Inbox, MAX_KEY_ID_BYTES, MAX_PARTIES, Next,
+    Outbox, PartyId, PartySet, Protocol, ProtocolId, RoundRule, Route, SessionContext, SetupError,
 };
 use frost_core::round1::{Nonce, SigningNonces};
 use rand_core::CryptoRng;
@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use super::key::KeyShare;
 use super::signing::{
-    AllCommitments, Commit, Commitments, DIGEST_BYTES, Terms, commitments_id, draw_nonces, read,
+    AllCommitments, Commitments, DIGEST_BYTES, Nonces, Terms, commitments_id, draw_nonces, read,
 };
 use super::suite::{SCALAR_BYTES, Suite, decode_scalar, encode_scalar_of};
 use super::target::Target;
@@ -26,15 +26,47 @@ use super::target::Target;
 /// Bytes of the number that names a presignature, the same at all its parties.
 pub const PRESIGNATURE_ID_BYTES: usize = DIGEST_BYTES;
 
+/// Most presignatures that one session makes. What a session costs beside its presignatures, orders, reports and envelopes, is then
+/// small for each, and the work at the one message that ends it, points of all peers to decode, is still a matter of milliseconds.
+pub const MAX_BATCH: u8 = 16;
+
 const SEAL_LABEL: &[u8] = b"frost presignature 1";
+
+/// What a session makes. Its encoding is the payload of the session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PresignPayload {
+    /// The key that the presignatures are for.
+    pub target: Target,
+    /// How many: 1 to [`MAX_BATCH`].
+    pub count: u8,
+}
+
+impl PresignPayload {
+    /// The target, then the count.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        self.target.encode(&mut writer);
+        writer.u8(self.count);
+        writer.finish()
+    }
+
+    fn decode(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        let target = Target::decode(&mut reader)?;
+        let count = reader.u8()?;
+        reader.finish()?;
+        if (1..=MAX_BATCH).contains(&count) { Ok(Self { target, count }) } else { Err(Malformed) }
+    }
+}
 
 /// One party's part of a presignature. Not `Clone`: signing takes it by value.
 #[must_use]
 pub struct Presignature<S: Suite> {
     pub(super) id: [u8; PRESIGNATURE_ID_BYTES],
-    pub(super) share: KeyShare<S>,
+    /// Shared by those that one session made.
+    pub(super) share: Arc<KeyShare<S>>,
     pub(super) target: Target,
-    pub(super) nonces: SigningNonces<S::Cipher>,
+    pub(super) nonces: Nonces<S>,
     /// Of all signers, the own ones included.
     pub(super) commitments: AllCommitments<S>,
 }
@@ -64,7 +96,7 @@ impl<S: Suite> Presignature<S> {
     pub fn seal(self, key: &DataKey, rng: &mut dyn CryptoRng) -> Option<Vec<u8>> {
         let mut secret = Writer::with_capacity(4096);
         self.share.encode(&mut secret);
-        for nonce in [self.nonces.hiding(), self.nonces.binding()] {
+        for nonce in [self.nonces.0.hiding(), self.nonces.0.binding()] {
             secret.bytes(&encode_scalar_of::<S>(&nonce.to_scalar()));
         }
         for commitments in self.commitments.values() {
@@ -116,16 +148,16 @@ impl<S: Suite> Presignature<S> {
         let target = Target::decode(&mut public)?;
         public.finish()?;
         let mut secret = Reader::new(secret);
-        let share = KeyShare::<S>::decode(&mut secret)?;
+        let share = Arc::new(KeyShare::<S>::decode(&mut secret)?);
         let mut nonce = || {
             let bytes = secret.bytes(SCALAR_BYTES)?;
             decode_scalar::<S>(bytes).map(Nonce::from_scalar).ok_or(Malformed)
         };
-        let nonces = SigningNonces::from_nonces(nonce()?, nonce()?);
+        let nonces = Nonces(Box::new(SigningNonces::from_nonces(nonce()?, nonce()?)));
         let mut commitments = BTreeMap::new();
         for signer in signers.iter() {
             let read = if signer == share.party {
-                let own = Commitments::of(&nonces).ok_or(Malformed)?;
+                let own = Commitments::of(&nonces.0).ok_or(Malformed)?;
                 (secret.bytes(Commitments::<S>::BYTES)? == own.bytes).then_some(own).ok_or(Malformed)?
             } else {
                 Commitments::read_own(&mut secret).map_err(|_| Malformed)?
@@ -140,22 +172,52 @@ impl<S: Suite> Presignature<S> {
     }
 }
 
-/// Makes a presignature of one signing set, key and target, in one round.
+/// The only round: the sender's commitments for each presignature, in order.
+struct CommitAll<S: Suite>(Vec<Commitments<S>>);
+
+impl<S: Suite> Body for CommitAll<S> {
+    const ROUND: u8 = 1;
+
+    fn encode(&self, writer: &mut Writer) {
+        for commitments in &self.0 {
+            writer.bytes(&commitments.bytes);
+        }
+    }
+
+    /// [P2] as many as were ordered, and no point twice: whoever shows one again has used a nonce again.
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, _: Route) -> Result<Self, AbortCause> {
+        let PresignPayload { count, .. } = PresignPayload::decode(ctx.payload())?;
+        let all = (0..count).map(|_| Commitments::read(reader)).collect::<Result<Vec<_>, AbortCause>>()?;
+        if points_differ(&all) { Ok(Self(all)) } else { Err(AbortCause::MalformedBody) }
+    }
+}
+
+impl<S: Suite> BroadcastBody for CommitAll<S> {}
+
+fn points_differ<S: Suite>(all: &[Commitments<S>]) -> bool {
+    let mut seen = BTreeSet::new();
+    all.iter().flat_map(|commitments| commitments.bytes.chunks(S::POINT_BYTES)).all(|point| seen.insert(point))
+}
+
+/// Makes presignatures of one signing set, key and target, in one round.
 pub struct Presigning<S: Suite> {
     share: KeyShare<S>,
     target: Target,
-    nonces: SigningNonces<S::Cipher>,
-    own: Commitments<S>,
+    nonces: Vec<Nonces<S>>,
+    own: Vec<Commitments<S>>,
 }
 
 impl<S: Suite> Protocol for Presigning<S> {
     const ID: ProtocolId = S::PRESIGN;
     const SIGNED: bool = false;
-    const ROUNDS: &'static [RoundRule] =
-        &[RoundRule { delivery: Delivery::Broadcast, max_body: Commitments::<S>::BYTES }];
-    /// The payload of the session is the encoding of a [`Target`].
+    const ROUNDS: &'static [RoundRule] = &[RoundRule {
+        delivery: Delivery::Broadcast,
+        max_body: MAX_BATCH as usize * Commitments::<S>::BYTES,
+    }];
+    /// The payload of the session is the encoding of a [`PresignPayload`].
     type Input = KeyShare<S>;
-    type Output = Presignature<S>;
+    /// As many as were ordered, in the order that all parties have them in.
+    type Output = Vec<Presignature<S>>;
 
     /// [P1] draw nonces, [P2] show their commitments.
     fn start(
@@ -163,17 +225,17 @@ impl<S: Suite> Protocol for Presigning<S> {
         share: KeyShare<S>,
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Outbox), SetupError> {
-        let mut reader = Reader::new(ctx.payload());
-        let target = Target::decode(&mut reader).map_err(|Malformed| SetupError::PayloadInvalid)?;
-        reader.finish().map_err(|Malformed| SetupError::PayloadInvalid)?;
+        let PresignPayload { target, count } =
+            PresignPayload::decode(ctx.payload()).map_err(|Malformed| SetupError::PayloadInvalid)?;
         if ctx.me().ok_or(SetupError::ObserverNotAllowed)? != share.party {
             return Err(SetupError::ShareMismatch);
         }
         // Whether such a key can sign at all shows here and not when the presignature is used.
         let Terms { public, target, .. } = Terms::of_party(ctx, share.public, target, Vec::new())?;
         let share = KeyShare { public, ..share };
-        let nonces = draw_nonces(ctx, &share, rng);
-        let sent = Commit(Commitments::<S>::of(&nonces).ok_or(SetupError::ShareInvalid)?);
+        let nonces = draw_nonces(ctx, &share, count, rng);
+        let own: Option<Vec<_>> = nonces.iter().map(|pair| Commitments::<S>::of(&pair.0)).collect();
+        let sent = CommitAll(own.ok_or(SetupError::ShareInvalid)?);
         let mut outbox = Outbox::new();
         outbox.broadcast(&sent);
         Ok((Self { share, target, nonces, own: sent.0 }, outbox))
@@ -188,12 +250,24 @@ impl<S: Suite> Protocol for Presigning<S> {
         _: &mut dyn CryptoRng,
     ) -> Result<Next<Self>, Fault> {
         let Self { share, target, nonces, own } = self;
-        let mut commitments = BTreeMap::from([(share.party, own)]);
+        let me = share.party;
+        let mut shown: Vec<AllCommitments<S>> =
+            own.into_iter().map(|commitments| BTreeMap::from([(me, commitments)])).collect();
         for envelope in inbox.iter() {
-            commitments.insert(envelope.sender(), read::<Commit<S>>(ctx, envelope)?.0);
+            let CommitAll(all) = read::<CommitAll<S>>(ctx, envelope)?;
+            for (place, commitments) in shown.iter_mut().zip(all) {
+                place.insert(envelope.sender(), commitments);
+            }
         }
-        let id = commitments_id(ctx, &target, &commitments);
-        Ok(Next::Done(Presignature { id, share, target, nonces, commitments }))
+        let share = Arc::new(share);
+        let made = nonces.into_iter().zip(shown).map(|(nonces, commitments)| Presignature {
+            id: commitments_id(ctx, &target, &commitments),
+            share: Arc::clone(&share),
+            target: target.clone(),
+            nonces,
+            commitments,
+        });
+        Ok(Next::Done(made.collect()))
     }
 
     fn judge(_: &SessionContext, _: AbortCause, _: PartyId, _: &[Arc<Envelope>]) -> bool {

@@ -11,15 +11,14 @@ use engine::{
     AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, Inbox, Next, Outbox, PartyId, Protocol,
     ProtocolId, RoundRule, Route, SessionContext, SetupError,
 };
-use frost_core::round1::SigningNonces;
 use frost_core::round2::SignatureShare;
 use rand_core::CryptoRng;
 
 use super::key::{KeyPublic, KeyShare};
 use super::presign::{PRESIGNATURE_ID_BYTES, Presignature};
 use super::signing::{
-    AllCommitments, Commit, Commitments, DIGEST_BYTES, Signature, Terms, commitments_id, draw_nonces, read,
-    read_partial,
+    AllCommitments, Commit, Commitments, DIGEST_BYTES, Nonces, Signature, Terms, commitments_id, draw_nonces,
+    read, read_partial,
 };
 use super::suite::{SCALAR_BYTES, Suite};
 use super::target::Target;
@@ -129,7 +128,7 @@ pub struct Committed<S: Suite> {
 /// What a party signs with.
 struct Secrets<S: Suite> {
     share: KeyShare<S>,
-    nonces: SigningNonces<S::Cipher>,
+    nonces: Nonces<S>,
     commitments: Commitments<S>,
 }
 
@@ -167,8 +166,8 @@ impl<S: Suite> Protocol for Signing<S> {
                     return Err(SetupError::ShareMismatch);
                 }
                 let terms = Terms::of_party(ctx, share.public.clone(), target, message)?;
-                let nonces = draw_nonces(ctx, &share, rng);
-                let sent = Commit(Commitments::of(&nonces).ok_or(SetupError::ShareInvalid)?);
+                let nonces = draw_nonces(ctx, &share, 1, rng).pop().ok_or(SetupError::ShareInvalid)?;
+                let sent = Commit(Commitments::of(&nonces.0).ok_or(SetupError::ShareInvalid)?);
                 outbox.broadcast(&sent);
                 Committed { terms, own: Some(Secrets { share: *share, nonces, commitments: sent.0 }) }
             }

@@ -66,7 +66,7 @@ impl<S: Suite> Commitments<S> {
     }
 }
 
-/// Round 1 of signing with interaction, and of making a presignature.
+/// Round 1 of signing with interaction.
 pub struct Commit<S: Suite>(pub(super) Commitments<S>);
 
 impl<S: Suite> Body for Commit<S> {
@@ -82,6 +82,9 @@ impl<S: Suite> Body for Commit<S> {
 }
 
 impl<S: Suite> BroadcastBody for Commit<S> {}
+
+/// A pair of nonces. Boxed, so that no copy of them stays behind where they are moved from.
+pub(super) struct Nonces<S: Suite>(pub(super) Box<SigningNonces<S::Cipher>>);
 
 /// Everyone's commitments, by party.
 pub(super) type AllCommitments<S> = BTreeMap<PartyId, Commitments<S>>;
@@ -107,15 +110,18 @@ pub(super) fn commitments_id<S: Suite>(
     transcript.digest()
 }
 
-/// [P1] nonces from fresh randomness mixed with the share and the session, and then, by the crate, with the share again.
+/// [P1] `count` pairs of nonces from fresh randomness mixed with the share, the session and their place, and then, by the crate, with
+/// the share again.
 pub(super) fn draw_nonces<S: Suite>(
     ctx: &SessionContext,
     share: &KeyShare<S>,
+    count: u8,
     rng: &mut dyn CryptoRng,
-) -> SigningNonces<S::Cipher> {
+) -> Vec<Nonces<S>> {
     let share = share.signing_share.expose();
+    // One generator for all of them: each draws other blocks of it, whatever `rng` is worth.
     let mut hedged = HedgedRng::new(ctx, tags::NONCE, &encode_scalar_of::<S>(&share.to_scalar()), rng);
-    SigningNonces::new(share, &mut hedged)
+    (0..count).map(|_| Nonces(Box::new(SigningNonces::new(share, &mut hedged)))).collect()
 }
 
 /// Decodes a body. Everybody can judge for himself, so the blame stays with this party.
@@ -186,11 +192,11 @@ impl<S: Suite> Terms<S> {
     pub(super) fn sign(
         &self,
         share: &KeyShare<S>,
-        nonces: SigningNonces<S::Cipher>,
+        nonces: Nonces<S>,
         package: &SigningPackage<S::Cipher>,
     ) -> Result<SignatureShare<S::Cipher>, Fault> {
         let key = self.key_package(share).ok_or_else(Fault::internal)?;
-        let partial = round2::sign(package, &nonces, &key).map_err(|_| Fault::internal());
+        let partial = round2::sign(package, &nonces.0, &key).map_err(|_| Fault::internal());
         drop(nonces);
         partial
     }
@@ -373,7 +379,8 @@ mod tests {
             let id = party(&output["identifier"]);
             let signing_share = Secret::new(SigningShare::new(held[&id]));
             let share = KeyShare { public: public.clone(), party: id, signing_share };
-            let Ok(partial) = terms.sign(&share, nonces.remove(&id).unwrap(), &package) else {
+            let own = Nonces(Box::new(nonces.remove(&id).unwrap()));
+            let Ok(partial) = terms.sign(&share, own, &package) else {
                 panic!("party {id} cannot sign")
             };
             assert_eq!(partial.serialize(), bytes(&output["sig_share"]));

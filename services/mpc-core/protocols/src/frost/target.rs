@@ -69,7 +69,7 @@ impl Target {
         Ok(Self { path, taproot })
     }
 
-    /// The encoding alone: the payload of a session that makes a presignature.
+    /// The encoding alone.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         self.encode(&mut writer);

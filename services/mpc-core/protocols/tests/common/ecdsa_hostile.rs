@@ -17,8 +17,8 @@ use sim::{Address, Faults, Outcome, Packet};
 use super::accusation::{accuse, recorded};
 use super::common::{evidence_key, party, rng, settings};
 use super::ecdsa_common::{
-    Change, Shares, data_key, keygen, keygen_with, payload, presign, presign_with, refresh_settings,
-    refresh_with, reopen, reshare_settings, reshare_with, sign_presigned, sign_with, start_keygen,
+    Change, Shares, data_key, keygen, keygen_with, payload, presign, presign_payload, presign_with,
+    refresh_settings, refresh_with, reopen, reshare_settings, reshare_with, sign_presigned, sign_with, start_keygen,
     verify_outside,
 };
 
@@ -89,7 +89,8 @@ pub fn body(data: &[u8]) {
             }
         }
         place @ 15..17 => {
-            only_the_attacker_is_blamed(&presign_with(&SHARES, &SIGNERS, 5, &[3], bend(place - 14, rest)));
+            let outcomes = presign_with(&SHARES, &SIGNERS, 5, (&[3], 2), bend(place - 14, rest));
+            only_the_attacker_is_blamed(&outcomes);
         }
         place @ 17..23 => {
             let outcomes = refresh_with(&SHARES, bend(place - 16, rest));
@@ -161,8 +162,6 @@ pub fn agreed(data: &[u8]) {
     let public = SHARES[&1].public();
     let signing = |me: Option<u32>, payload: &[u8]| settings(me.map(party), &SIGNERS, 2, 1, payload);
     let mut request = payload(DIGEST, &[3]);
-    let mut path = Writer::default();
-    request.path.encode(&mut path);
     let plain = request.encode();
     request.presignature = Some([7; 32]);
     start::<Signing>(signing(Some(1), &plain), data, SignInput::Party(Box::new(own())));
@@ -172,7 +171,7 @@ pub fn agreed(data: &[u8]) {
         data,
         SignInput::Observer(Box::new(public.clone())),
     );
-    start::<Presigning>(signing(Some(1), &path.finish()), data, own());
+    start::<Presigning>(signing(Some(1), &presign_payload(&[3], 2)), data, own());
     start::<Refresh>(refresh_settings(1, public), data, own());
     start::<Reshare>(reshare_settings(Some(1), public, &CHANGE, 1), data, Some(own()));
     start::<Reshare>(reshare_settings(Some(3), public, &CHANGE, 1), data, None);

@@ -11,8 +11,8 @@ use engine::wire::{Reader, Writer};
 use engine::{Protocol, SessionSettings};
 use protocols::frost::suite::{decode_point_of, encode_point};
 use protocols::frost::{
-    Bip340, Ed25519, KeyPublic, KeyShare, Presignature, PresignedSigning, Presigning, Refresh, Reshare,
-    SignInput, Signature, Signing, Target,
+    Bip340, Ed25519, KeyPublic, KeyShare, PresignPayload, Presignature, PresignedSigning, Presigning, Refresh,
+    Reshare, SignInput, Signature, Signing, Target,
 };
 use sim::{Address, Faults, Outcome, Packet};
 
@@ -145,7 +145,10 @@ fn body<S: Keyed>(data: &[u8]) {
             let outcomes = sign_with(S::keyed(), &SIGNERS, 1, &request, bend(place - 11, rest));
             only_signatures_are_made::<S>(&outcomes, &target, &request.message);
         }
-        14 => only_the_attacker_is_blamed(&presign_with(S::keyed(), &SIGNERS, 1, &target, bend(1, rest))),
+        14 => {
+            let outcomes = presign_with(S::keyed(), &SIGNERS, 1, (&target, 3), bend(1, rest));
+            only_the_attacker_is_blamed(&outcomes);
+        }
         _ => {
             let made = presign(S::keyed(), &SIGNERS, 1, &target);
             request.presignature = Some(*made[&1].id());
@@ -244,7 +247,8 @@ fn agreed<S: Keyed>(data: &[u8]) {
         data,
         SignInput::Observer(Box::new(public.clone())),
     );
-    start::<Presigning<S>>(signing(Some(1), &target.to_bytes()), data, own());
+    let presigning = PresignPayload { target: target.clone(), count: 2 }.encode();
+    start::<Presigning<S>>(signing(Some(1), &presigning), data, own());
     start::<Refresh<S>>(refresh_settings(1, public), data, own());
     start::<Reshare<S>>(reshare_settings(Some(1), public, &CHANGE, 1), data, Some(own()));
     start::<Reshare<S>>(reshare_settings(Some(3), public, &CHANGE, 1), data, None);

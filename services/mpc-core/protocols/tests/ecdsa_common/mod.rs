@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::session::Session;
 use engine::{PartySet, Protocol, SessionSettings, SetupError};
 use protocols::ecdsa::{
-    DerivationPath, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh,
-    Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing,
+    DerivationPath, KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning,
+    Refresh, Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing,
 };
 use sim::{Address, Faults, Outcome, World};
 
@@ -110,16 +110,18 @@ pub fn sign_with(
     World::new(u64::from(session), faults, started).run()
 }
 
+pub fn presign_payload(path: &[u32], count: u8) -> Vec<u8> {
+    PresignPayload { path: DerivationPath::new(path).unwrap(), count }.encode()
+}
+
 pub fn start_presign(
     share: KeyShare,
     signers: &[u32],
     session: u8,
-    path: &[u32],
+    payload: &[u8],
 ) -> Result<Started<Presigning>, SetupError> {
     let me = share.party();
-    let mut writer = engine::wire::Writer::default();
-    DerivationPath::new(path).unwrap().encode(&mut writer);
-    let settings = settings(Some(me), signers, threshold_of(share.public()), session, &writer.finish());
+    let settings = settings(Some(me), signers, threshold_of(share.public()), session, payload);
     let mut rng = rng(u64::from(session) << 32 | u64::from(me.get()));
     Session::start(settings, None, share, &mut rng)
 }
@@ -128,21 +130,40 @@ pub fn presign_with(
     shares: &Shares,
     signers: &[u32],
     session: u8,
-    path: &[u32],
+    (path, count): (&[u32], u8),
     faults: Faults<'_>,
-) -> BTreeMap<Address, Outcome<Presignature>> {
+) -> BTreeMap<Address, Outcome<Vec<Presignature>>> {
+    let payload = presign_payload(path, count);
     let started: Vec<_> = signers
         .iter()
         .map(|number| {
-            (Some(party(*number)), start_presign(reopen(&shares[number]), signers, session, path).unwrap())
+            let session = start_presign(reopen(&shares[number]), signers, session, &payload);
+            (Some(party(*number)), session.unwrap())
         })
         .collect();
     World::new(u64::from(session), faults, started).run()
 }
 
-/// A whole pre-signing in which nothing happens: by party number.
+/// A whole pre-signing of one presignature in which nothing happens: by party number.
 pub fn presign(shares: &Shares, signers: &[u32], session: u8, path: &[u32]) -> BTreeMap<u32, Presignature> {
-    by_number(presign_with(shares, signers, session, path, Faults::default()))
+    presign_all(shares, signers, session, (path, 1)).pop().unwrap()
+}
+
+/// A whole pre-signing in which nothing happens: in order, by party number.
+pub fn presign_all(
+    shares: &Shares,
+    signers: &[u32],
+    session: u8,
+    wanted: (&[u32], u8),
+) -> Vec<BTreeMap<u32, Presignature>> {
+    let mut places: Vec<_> = (0..wanted.1).map(|_| BTreeMap::new()).collect();
+    for (number, made) in by_number(presign_with(shares, signers, session, wanted, Faults::default())) {
+        assert_eq!(made.len(), places.len());
+        for (place, presignature) in places.iter_mut().zip(made) {
+            place.insert(number, presignature);
+        }
+    }
+    places
 }
 
 pub fn start_presigned(

@@ -8,8 +8,9 @@ use engine::wire::Writer;
 use engine::{PartySet, Protocol, SessionSettings, SetupError};
 use protocols::ecdsa::DerivationPath;
 use protocols::frost::{
-    Bip340, Ed25519, KeyPublic, KeyShare, Keygen, Presignature, PresignedSigning, Presigning, Refresh,
-    Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, Suite, Taproot, Target,
+    Bip340, Ed25519, KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning,
+    Refresh, Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, Suite, Taproot,
+    Target,
 };
 use sim::{Address, Faults, Outcome, World};
 
@@ -196,39 +197,57 @@ pub fn start_presign<S: Suite>(
     share: KeyShare<S>,
     signers: &[u32],
     session: u8,
-    target: &Target,
+    payload: &[u8],
 ) -> Result<Started<Presigning<S>>, SetupError> {
     let me = share.party();
     let t = threshold_of(share.public());
     let mut rng = rng(u64::from(session) << 32 | u64::from(me.get()));
-    Session::start(settings(Some(me), signers, t, session, &target.to_bytes()), None, share, &mut rng)
+    Session::start(settings(Some(me), signers, t, session, payload), None, share, &mut rng)
 }
 
 pub fn presign_with<S: Suite>(
     shares: &Shares<S>,
     signers: &[u32],
     session: u8,
-    target: &Target,
+    (target, count): (&Target, u8),
     faults: Faults<'_>,
-) -> BTreeMap<Address, Outcome<Presignature<S>>> {
+) -> BTreeMap<Address, Outcome<Vec<Presignature<S>>>> {
+    let payload = PresignPayload { target: target.clone(), count }.encode();
     let started: Vec<_> = signers
         .iter()
         .map(|number| {
-            let session = start_presign(reopen(&shares[number]), signers, session, target);
+            let session = start_presign(reopen(&shares[number]), signers, session, &payload);
             (Some(party(*number)), session.unwrap())
         })
         .collect();
     World::new(u64::from(session), faults, started).run()
 }
 
-/// A whole pre-signing in which nothing happens: by party number.
+/// A whole pre-signing of one presignature in which nothing happens: by party number.
 pub fn presign<S: Suite>(
     shares: &Shares<S>,
     signers: &[u32],
     session: u8,
     target: &Target,
 ) -> BTreeMap<u32, Presignature<S>> {
-    by_number(presign_with(shares, signers, session, target, Faults::default()))
+    presign_all(shares, signers, session, (target, 1)).pop().unwrap()
+}
+
+/// A whole pre-signing in which nothing happens: in order, by party number.
+pub fn presign_all<S: Suite>(
+    shares: &Shares<S>,
+    signers: &[u32],
+    session: u8,
+    wanted: (&Target, u8),
+) -> Vec<BTreeMap<u32, Presignature<S>>> {
+    let mut places: Vec<_> = (0..wanted.1).map(|_| BTreeMap::new()).collect();
+    for (number, made) in by_number(presign_with(shares, signers, session, wanted, Faults::default())) {
+        assert_eq!(made.len(), places.len());
+        for (place, presignature) in places.iter_mut().zip(made) {
+            place.insert(number, presignature);
+        }
+    }
+    places
 }
 
 pub fn start_presigned<S: Suite>(

@@ -1,19 +1,22 @@
 //! A party that does not follow the rules: what it changes, what honest parties end with, whom they name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::forge::Forged;
 use engine::session::{Session, echo_of};
 use engine::{AbortCause, Advice, Envelope, PartyId, Reject, SessionContext, SessionSettings, SetupError};
-use protocols::frost::{KeyShare, Keygen, Presignature, SignInput, Signing, Suite, Target, tags};
+use protocols::frost::presign::MAX_BATCH;
+use protocols::frost::{
+    KeyShare, Keygen, PresignPayload, Presignature, SignInput, Signing, Suite, Target, tags,
+};
 use sim::{Address, Faults, Outcome, Packet, World};
 
 use crate::both_suites;
 use crate::common::{evidence_key, party, rng, roster, settings, threshold};
 use crate::harness::{
-    Tested, by_number, keygen, keygen_with, message, payload, presign, presign_with, refresh_with, reopen,
-    sign_presigned, sign_with, start_sign,
+    Tested, by_number, check, keygen, keygen_with, message, payload, presign, presign_all, presign_with,
+    refresh_with, reopen, sign_presigned, sign_with, start_presign, start_presigned, start_sign,
 };
 
 const PARTIES: [u32; 3] = [1, 2, 3];
@@ -491,15 +494,89 @@ fn deviations_in_presigning<S: Tested>() {
     let target = S::targets().pop().unwrap();
     let table: Vec<(&str, Change<'_>, C)> = vec![
         ("no hiding point", in_round(1, |b| b[..point].fill(0xff)), C::InvalidPoint),
-        ("no binding point", in_round(1, |b| b[point..].fill(0xff)), C::InvalidPoint),
+        ("no binding point", in_round(1, |b| b[point..2 * point].fill(0xff)), C::InvalidPoint),
         ("identity or small order", in_round(1, |b| b[..point].fill(0)), C::InvalidPoint),
-        ("short", in_round(1, |b| b.truncate(2 * point - 1)), C::MalformedBody),
+        ("identity or small order, last", in_round(1, |b| b[5 * point..].fill(0)), C::InvalidPoint),
+        ("short", in_round(1, |b| b.truncate(6 * point - 1)), C::MalformedBody),
+        ("one pair less", in_round(1, |b| b.truncate(4 * point)), C::MalformedBody),
+        ("one pair more", in_round(1, |b| b.extend_from_within(..2 * point)), C::MalformedBody),
+        ("half a pair more", in_round(1, |b| b.extend_from_within(..point)), C::MalformedBody),
         ("empty", in_round(1, Vec::clear), C::MalformedBody),
+        ("a pair twice", in_round(1, |b| b.copy_within(..2 * point, 4 * point)), C::MalformedBody),
+        ("a point twice", in_round(1, |b| b.copy_within(..point, 3 * point)), C::MalformedBody),
+        ("a point twice in a pair", in_round(1, |b| b.copy_within(..point, point)), C::MalformedBody),
     ];
     for (name, change, cause) in table {
-        let outcomes = presign_with(&shares, &PARTIES, 1, &target, cheating(change));
+        let outcomes = presign_with(&shares, &PARTIES, 1, (&target, 3), cheating(change));
         expect(name, &outcomes, cause, &[CHEAT]);
     }
+}
+
+/// More pairs than any session makes: not even looked at.
+fn more_than_any_session_makes_is_dropped<S: Tested>() {
+    let shares = keygen::<S>(&PARTIES, 2, 5);
+    let pair = 2 * S::POINT_BYTES;
+    let change = in_round(1, |b| b.extend_from_within(..pair));
+    let outcomes = presign_with(&shares, &PARTIES, 1, (&Target::default(), MAX_BATCH), cheating(change));
+    for number in [1, 3] {
+        let outcome = &outcomes[&Some(party(number))];
+        assert!(outcome.done.is_none() && outcome.aborts.is_empty());
+        assert!(outcome.rejects.contains(&(party(CHEAT), Reject::Size)), "{:?}", outcome.rejects);
+    }
+}
+
+/// A session is about a number of presignatures that all its parties know, from one to the most there is.
+fn a_number_that_no_session_makes_is_refused<S: Tested>() {
+    let shares = keygen::<S>(&PARTIES, 2, 5);
+    let target = S::targets().pop().unwrap();
+    let start = |payload: &[u8]| start_presign(reopen(&shares[&1]), &[1, 2], 1, payload).err();
+    let wanted = |count| PresignPayload { target: target.clone(), count }.encode();
+    assert_eq!(start(&wanted(1)), None);
+    assert_eq!(start(&wanted(MAX_BATCH)), None);
+    for count in [0, MAX_BATCH + 1, u8::MAX] {
+        assert_eq!(start(&wanted(count)), Some(SetupError::PayloadInvalid));
+    }
+    assert_eq!(start(&target.to_bytes()), Some(SetupError::PayloadInvalid));
+    assert_eq!(start(&[wanted(1), vec![0]].concat()), Some(SetupError::PayloadInvalid));
+    // Parties that were told different numbers are in different sessions.
+    let sessions = [(1, 2), (2, 3)].map(|(number, count)| {
+        let started = start_presign(reopen(&shares[&number]), &[1, 2], 1, &wanted(count));
+        (Some(party(number)), started.unwrap())
+    });
+    for outcome in World::new(1, Faults::default(), sessions).run().values() {
+        assert!(outcome.done.is_none() && outcome.aborts.is_empty());
+        assert!(outcome.rejects.iter().all(|(_, reject)| *reject == Reject::Session));
+    }
+}
+
+/// What one session made is as apart as what several made: other names, other nonces, and nothing of one signs under another.
+fn presignatures_of_one_session_are_apart<S: Tested>() {
+    let shares = keygen::<S>(&PARTIES, 2, 5);
+    let public = shares[&1].public();
+    let target = S::targets().pop().unwrap();
+    let mut made = presign_all(&shares, &[1, 3], 1, (&target, MAX_BATCH));
+    let ids: BTreeSet<_> = made.iter().map(|one| *one[&1].id()).collect();
+    assert_eq!(ids.len(), usize::from(MAX_BATCH));
+    assert!(made.iter().all(|one| one[&1].id() == one[&3].id()));
+    // Of two messages, used in another order than made, the signatures have nothing in common.
+    let (last, first) = (made.pop().unwrap(), made.swap_remove(0));
+    let mut nonces = BTreeSet::new();
+    for (session, one) in [(2, last), (3, first)] {
+        let mut request = payload(message(1), &target);
+        request.presignature = Some(*one[&1].id());
+        let signatures = by_number(sign_presigned(public, one, session, &request, Faults::default()));
+        check(public, &request, &signatures);
+        assert!(nonces.insert(signatures[&0][..32].to_vec()));
+    }
+    // One party's part of one with the other's of another.
+    let (mut one, other) = (made.swap_remove(0), made.swap_remove(1));
+    let mut request = payload(message(1), &target);
+    request.presignature = Some(*one[&1].id());
+    let foreign = other.into_values().next_back().unwrap();
+    let started = start_presigned(foreign, public, (3, &[1, 3]), 4, &request);
+    assert_eq!(started.err(), Some(SetupError::ShareMismatch));
+    let own = one.remove(&1).unwrap();
+    assert!(start_presigned(own, public, (1, &[1, 3]), 4, &request).is_ok());
 }
 
 /// What a party has of one presignature put under the name of another: all of it, and its partial signature alone.
@@ -612,13 +689,15 @@ fn equivocation_in_presigning_splits_the_name<S: Tested>() {
     let point = S::POINT_BYTES;
     let change = move |forged: &mut Forged, to: Address| {
         if to == Some(party(3)) {
-            forged.body.rotate_left(point);
+            // Of the first of two.
+            forged.body[..2 * point].rotate_left(point);
         }
     };
-    let outcomes = presign_with(&shares, &PARTIES, 1, &Target::default(), cheating(Box::new(change)));
-    let id = |number| *outcomes[&Some(party(number))].done.as_ref().unwrap().id();
-    assert_eq!(id(1), id(2));
-    assert_ne!(id(1), id(3));
+    let outcomes = presign_with(&shares, &PARTIES, 1, (&Target::default(), 2), cheating(Box::new(change)));
+    let id = |number, place: usize| *outcomes[&Some(party(number))].done.as_ref().unwrap()[place].id();
+    assert_eq!((id(1, 0), id(1, 1)), (id(2, 0), id(2, 1)));
+    assert_ne!(id(1, 0), id(3, 0));
+    assert_eq!(id(1, 1), id(3, 1));
 }
 
 both_suites!(
@@ -634,6 +713,9 @@ both_suites!(
     shares_of_another_epoch_key_or_party_are_refused,
     an_old_share_in_a_new_epoch_is_named,
     deviations_in_presigning,
+    more_than_any_session_makes_is_dropped,
+    a_number_that_no_session_makes_is_refused,
+    presignatures_of_one_session_are_apart,
     presignatures_do_not_mix,
     replay_between_sessions,
     deviations_with_a_presignature,

@@ -14,7 +14,8 @@ use sim::{Faults, Packet};
 use crate::both_suites;
 use crate::common::{party, rng, threshold};
 use crate::harness::{
-    Tested, data_key, keygen, keygen_with, message, payload, presign, sign_presigned, sign_with,
+    Tested, data_key, keygen, keygen_with, message, payload, presign, presign_all, presign_with,
+    sign_presigned, sign_with,
 };
 
 fn compare(name: &str, actual: &str) {
@@ -51,11 +52,12 @@ fn messages<S: Tested>() {
     let target = S::targets().pop().unwrap();
     let mut request = payload(message(1), &target);
     sign_with(&shares, &[1, 3], 7, &request, recorder(&mut lines));
-    let presignatures = presign(&shares, &[1, 3], 8, &target);
+    let presignatures = presign_all(&shares, &[1, 3], 8, (&target, 2)).pop().unwrap();
     request.presignature = Some(*presignatures[&1].id());
+    presign_with(&shares, &[1, 3], 8, (&target, 2), recorder(&mut lines));
     sign_presigned(shares[&1].public(), presignatures, 9, &request, recorder(&mut lines));
     lines.sort();
-    assert_eq!(lines.len(), 3 + 3 + 6 + 3 + 4 + 2);
+    assert_eq!(lines.len(), 3 + 3 + 6 + 3 + 4 + 2 + 2);
     compare(&format!("{}-messages-1.txt", S::FAMILY), &(lines.join("\n") + "\n"));
 }
 

@@ -38,6 +38,9 @@ const FAULTY_EVENTS: usize = 150;
 const HEALING_EVENTS: usize = 4_000;
 
 pub type Digest = [u8; 32];
+/// Presignatures that one session makes.
+pub const BATCH: u8 = 2;
+
 /// Of a session, or of a presignature.
 pub type Name = [u8; 32];
 
@@ -48,7 +51,7 @@ pub trait Scheme: Sized + 'static {
     type Signature: Clone + PartialEq;
     /// What [`Scheme::seen`] remembers of earlier messages.
     type Memory: Default;
-    type Presigning: Protocol<Input = Self::Share, Output = Self::Presignature>;
+    type Presigning: Protocol<Input = Self::Share, Output = Vec<Self::Presignature>>;
     type Signing: Protocol<Output = Self::Signature>;
     type PresignedSigning: Protocol<Output = Self::Signature>;
 
@@ -56,6 +59,7 @@ pub trait Scheme: Sized + 'static {
     fn shares() -> &'static BTreeMap<u32, Self::Share>;
     fn reopen(share: &Self::Share) -> Self::Share;
 
+    /// Of a session that makes [`BATCH`].
     fn presign_payload() -> Vec<u8>;
     fn sign_payload(digest: Digest, presignature: Option<Name>) -> Vec<u8>;
     fn party(share: Self::Share) -> <Self::Signing as Protocol>::Input;
@@ -95,7 +99,7 @@ enum Work {
 enum Message {
     Order { to: u32, order: Order },
     Envelope { from: u32, to: u32, session: Name, bytes: Vec<u8> },
-    Made { from: u32, session: Name, presignature: Name },
+    Made { from: u32, session: Name, presignatures: Vec<Name> },
     Refused { presignature: Option<Name>, session: Name },
 }
 
@@ -107,7 +111,7 @@ enum Running<S: Scheme> {
 
 /// What comes out of a session at a signer or an observer.
 enum Made<S: Scheme> {
-    Presignature(Box<S::Presignature>),
+    Presignatures(Vec<S::Presignature>),
     Signature(S::Signature),
 }
 
@@ -135,9 +139,7 @@ impl<S: Scheme> Running<S> {
     fn handle(&mut self, from: u32, bytes: &[u8], rng: &mut ChaCha20Rng) -> Turn<S> {
         let from = party(from);
         match self {
-            Running::Presign(session) => {
-                turn(session.handle(from, bytes, rng), |made| Made::Presignature(Box::new(made)))
-            }
+            Running::Presign(session) => turn(session.handle(from, bytes, rng), Made::Presignatures),
             Running::Sign(session) => turn(session.handle(from, bytes, rng), Made::Signature),
             Running::Presigned(session) => turn(session.handle(from, bytes, rng), Made::Signature),
         }
@@ -217,7 +219,7 @@ impl<S: Scheme> Signer<S> {
             let settings = settings(self.number, order, S::presign_payload());
             let (session, step) =
                 Session::<S::Presigning>::start(settings, None, S::reopen(share), rng).ok()?;
-            return Some((Running::Presign(session), turn(step, |made| Made::Presignature(Box::new(made)))));
+            return Some((Running::Presign(session), turn(step, Made::Presignatures)));
         };
         // Out of the pool before anything else, never to come back.
         let burnt = presignature.and_then(|name| self.take_presignature(&name));
@@ -483,13 +485,14 @@ impl<S: Scheme> World<S> {
                     }
                 }
             }
-            Message::Made { from, session, presignature } => {
+            Message::Made { from, session, presignatures } => {
                 let Some((signers, reported)) = self.coordinator.making.get_mut(&session) else { return };
                 reported.insert(from);
                 if reported.len() == signers.len() {
                     let (signers, _) = self.coordinator.making.remove(&session).unwrap();
-                    self.coordinator.pool.push((presignature, signers));
-                    self.counts.presignatures += 1;
+                    self.counts.presignatures += presignatures.len();
+                    let pool = &mut self.coordinator.pool;
+                    pool.extend(presignatures.into_iter().map(|name| (name, signers.clone())));
                 }
             }
             Message::Refused { presignature, session } => {
@@ -533,19 +536,21 @@ impl<S: Scheme> World<S> {
             }
         }
         match (turn.made, &order.work) {
-            (Some(Made::Presignature(made)), _) => {
-                let name = S::id(&made);
+            (Some(Made::Presignatures(made)), _) => {
+                let presignatures: Vec<Name> = made.iter().map(S::id).collect();
                 let signer = self.signers.get_mut(&from).unwrap();
-                let made = match &mut signer.careless {
-                    None => *made,
-                    Some(copies) => {
-                        let blob = S::seal(*made, &mut self.rng);
-                        copies.insert(name, blob.clone());
-                        S::unseal(&blob).unwrap()
-                    }
-                };
-                signer.memory.pool.insert(name, made);
-                self.post(Message::Made { from, session, presignature: name });
+                for (name, made) in presignatures.iter().zip(made) {
+                    let made = match &mut signer.careless {
+                        None => made,
+                        Some(copies) => {
+                            let blob = S::seal(made, &mut self.rng);
+                            copies.insert(*name, blob.clone());
+                            S::unseal(&blob).unwrap()
+                        }
+                    };
+                    signer.memory.pool.insert(*name, made);
+                }
+                self.post(Message::Made { from, session, presignatures });
             }
             (Some(Made::Signature(signature)), Work::Sign { request, digest, .. }) => {
                 self.checker.signature(*request, *digest, &signature);

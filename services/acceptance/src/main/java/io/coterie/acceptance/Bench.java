@@ -106,6 +106,7 @@ public final class Bench {
   private static final String SUBSEQUENT = "subsequent";
   private static final Duration RESTART = Duration.ofSeconds(60);
   private static final Duration QUIET_WINDOW = Duration.ofMillis(100);
+  private static final Duration REFILL = Duration.ofSeconds(1);
   private static final int IN_FLIGHT = 32;
   private static final String BLS = "bls12-381";
   private static final String ECDSA = "ecdsa-secp256k1";
@@ -462,10 +463,23 @@ public final class Bench {
     return key.substring(key.indexOf('/') + 1);
   }
 
-  /** Many requests at once for a while, then one after another, once everything is warm. */
+  /**
+   * Many requests at once for a while, then one after another, once everything is warm. Each begins
+   * with a filled pool of presignatures.
+   */
   private void load(Cluster cluster, Load load) throws InterruptedException {
     String key = load.newKey().apply(cluster.wallet());
-    many(cluster, load, key);
+    progress("%s, %d in flight".formatted(load.scheme(), IN_FLIGHT));
+    // Compiling the services' code takes that long on two cores.
+    flood(cluster, load, key, throughputTime.dividedBy(2));
+    awaitPresignatures(cluster);
+    Flood flood = flood(cluster, load, key, throughputTime.dividedBy(2));
+    int count = flood.latencies().size();
+    addLoad(load, MANY, "rate", "signatures/s", count / flood.seconds());
+    addLoad(load, MANY, "processor_time", "ms", flood.processorMillis() / count);
+    addLoad(load, MANY, "presigned", "percent", 100.0 * flood.presigned() / count);
+    addLoad(load, MANY, "latency", "ms", array(flood.latencies()));
+    awaitPresignatures(cluster);
     progress("%s, one at a time, warm".formatted(load.scheme()));
     int runs = quick ? 500 : 1500;
     int[] presigned = {0};
@@ -488,33 +502,49 @@ public final class Bench {
     addLoad(load, ONE, "presigned", "percent", 100.0 * presigned[0] / runs);
   }
 
-  private void many(Cluster cluster, Load load, String key) throws InterruptedException {
-    progress("%s, %d in flight".formatted(load.scheme(), IN_FLIGHT));
+  /**
+   * Waits until the coordinator has as many presignatures as it wants, or, at its limit, no more
+   * come.
+   */
+  private static void awaitPresignatures(Cluster cluster) {
+    long end = System.nanoTime() + RESTART.toNanos();
+    double ready = 0;
+    for (double before = -1; ready > before && System.nanoTime() < end; ) {
+      before = ready;
+      LockSupport.parkNanos(REFILL.toNanos());
+      Metrics metrics = cluster.coordinator().metrics();
+      ready = metrics.sum("coterie_coordinator_presignatures_ready");
+      if (ready >= metrics.sum("coterie_coordinator_presignatures_wanted")) {
+        return;
+      }
+    }
+  }
+
+  /** What came of many requests at once. */
+  private record Flood(
+      List<Double> latencies, int presigned, double seconds, double processorMillis) {}
+
+  /** Keeps {@link #IN_FLIGHT} requests in flight, all of which have to succeed. */
+  private static Flood flood(Cluster cluster, Load load, String key, Duration time)
+      throws InterruptedException {
     Semaphore free = new Semaphore(IN_FLIGHT);
     List<Double> latencies = Collections.synchronizedList(new ArrayList<>());
     List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
     AtomicInteger presigned = new AtomicInteger();
-    // The first half warms up: compiling the services' code takes that long on two cores.
-    long measuredFrom = System.nanoTime() + throughputTime.toNanos() / 2;
-    long end = System.nanoTime() + throughputTime.toNanos();
-    long processorBefore = 0;
-    while (System.nanoTime() < end) {
+    long begin = System.nanoTime();
+    long processorBefore = JVM.getProcessCpuTime();
+    while (System.nanoTime() - begin < time.toNanos()) {
       free.acquire();
       long start = System.nanoTime();
-      if (processorBefore == 0 && start >= measuredFrom) {
-        processorBefore = JVM.getProcessCpuTime();
-      }
       ListenableFuture<Signing> future =
           cluster.wallet().signingsAsync().sign(load.request(cluster.wallet(), key));
       future.addListener(
           () -> {
             try {
               Signing signing = future.get();
-              if (start >= measuredFrom) {
-                latencies.add((System.nanoTime() - start) / 1e6);
-                if (signing.getPresigned()) {
-                  presigned.incrementAndGet();
-                }
+              latencies.add((System.nanoTime() - start) / 1e6);
+              if (signing.getPresigned()) {
+                presigned.incrementAndGet();
               }
             } catch (ExecutionException e) {
               failures.add(e.getCause());
@@ -527,17 +557,13 @@ public final class Bench {
           Runnable::run);
     }
     free.acquire(IN_FLIGHT);
-    double seconds = (System.nanoTime() - measuredFrom) / 1e9;
+    double seconds = (System.nanoTime() - begin) / 1e9;
     double processorMillis = (JVM.getProcessCpuTime() - processorBefore) / 1e6;
     if (!failures.isEmpty()) {
       throw new IllegalStateException(
           failures.size() + " requests failed under load", failures.getFirst());
     }
-    int count = latencies.size();
-    addLoad(load, MANY, "rate", "signatures/s", count / seconds);
-    addLoad(load, MANY, "processor_time", "ms", processorMillis / count);
-    addLoad(load, MANY, "presigned", "percent", 100.0 * presigned.get() / count);
-    addLoad(load, MANY, "latency", "ms", array(latencies));
+    return new Flood(List.copyOf(latencies), presigned.get(), seconds, processorMillis);
   }
 
   private void addLoad(Load load, String phase, String metric, String unit, double... samples) {

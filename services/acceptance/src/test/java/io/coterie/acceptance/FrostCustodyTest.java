@@ -493,13 +493,17 @@ class FrostCustodyTest {
       }
     }
 
-    ByteString presign(Order order) throws Exception {
-      Set<ByteString> ids = new HashSet<>();
+    /** The ids of what the parties made, on which they agree. */
+    List<ByteString> presign(Order order) throws Exception {
+      Set<List<ByteString>> ids = new HashSet<>();
       for (SessionReport report : answers(order)) {
-        ids.add(report.getCompleted().getPresignatureId());
+        ids.add(report.getCompleted().getPresignatureIdsList());
       }
       assertThat(ids).hasSize(1);
-      assertThat(ids.iterator().next().size()).isEqualTo(32);
+      assertThat(ids.iterator().next())
+          .hasSize(order.getPresignatureCount())
+          .doesNotHaveDuplicates()
+          .allMatch(id -> id.size() == 32);
       return ids.iterator().next();
     }
 
@@ -522,7 +526,8 @@ class FrostCustodyTest {
         mallory.signs(byRounds, 4);
         mallory.refused(RefusalReason.REFUSAL_REASON_SESSION_REPLAYED, byRounds);
 
-        ByteString id = mallory.presign(mallory.order(suite.presign, key).build());
+        Order presign = mallory.order(suite.presign, key).setPresignatureCount(2).build();
+        ByteString id = mallory.presign(presign).getLast();
         // Not for another key: the session costs nobody its presignature.
         if (suite == Suite.BIP340) {
           for (SigningIntent.Builder other :
@@ -540,6 +545,11 @@ class FrostCustodyTest {
         mallory.refused(
             RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN,
             mallory.signing(suite.signPresigned, key, suite.intent(key), id));
+        for (int count : new int[] {0, 17, -1}) {
+          mallory.refused(
+              RefusalReason.REFUSAL_REASON_MALFORMED_ORDER,
+              mallory.order(suite.presign, key).setPresignatureCount(count).build());
+        }
         mallory.refused(
             RefusalReason.REFUSAL_REASON_MALFORMED_ORDER,
             mallory.signing(suite.sign, key, suite.intent(key), ByteString.EMPTY).toBuilder()
@@ -550,6 +560,7 @@ class FrostCustodyTest {
           RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
           mallory
               .order(Suite.ED25519.presign, shared.get(Suite.ED25519.ordinal()))
+              .setPresignatureCount(1)
               .setTaproot(TaprootOutput.getDefaultInstance())
               .build());
     }

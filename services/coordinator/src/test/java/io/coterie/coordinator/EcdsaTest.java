@@ -241,6 +241,7 @@ class EcdsaTest {
   void the_second_signature_of_a_kind_uses_a_presignature_each_once() {
     assertThat(signs(intent("hot", 0, 7)).getPresigned()).isFalse();
     eventually(() -> ready() >= 4);
+    assertThat(orders(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1)).as("two parties").isEqualTo(2);
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_MISSED)).isEqualTo(1);
     installation.parties.orders.clear();
     for (int i = 1; i <= 20; i++) {
@@ -256,6 +257,7 @@ class EcdsaTest {
         assertThat(order.getProtocol()).isEqualTo(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1);
         assertThat(order.getDerivationPathList()).containsExactly(7);
         assertThat(order.hasSignedIntent()).isFalse();
+        assertThat(order.getPresignatureCount()).isBetween(1, 4);
       }
     }
     assertThat(used).hasSize(40);

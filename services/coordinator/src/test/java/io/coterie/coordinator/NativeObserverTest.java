@@ -28,6 +28,7 @@ import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.Presignature;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.Key;
@@ -382,6 +383,7 @@ class NativeObserverTest {
         KeyTarget.of(intent).into(config);
       } else {
         KeyTarget.of(order).into(config);
+        config.setPresignatureCount(order.getPresignatureCount());
       }
       if (!order.getPresignatureId().isEmpty()) {
         config
@@ -424,9 +426,11 @@ class NativeObserverTest {
       if (!done.getSealedShare().isEmpty()) {
         shares.put(done.getKeyPublic().getKeyId(), done.getSealedShare().toByteArray());
         completed.setKeyPublic(done.getKeyPublic());
-      } else if (!done.getPresignatureId().isEmpty()) {
-        presignatures.put(done.getPresignatureId(), done.getSealedPresignature());
-        completed.setPresignatureId(done.getPresignatureId());
+      } else if (done.getPresignaturesCount() > 0) {
+        for (Presignature made : done.getPresignaturesList()) {
+          presignatures.put(made.getId(), made.getSealed());
+          completed.addPresignatureIds(made.getId());
+        }
       } else {
         return;
       }

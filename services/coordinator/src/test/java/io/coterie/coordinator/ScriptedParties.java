@@ -30,6 +30,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 
 /** Signers that do as they are told. */
 final class ScriptedParties implements AutoCloseable {
@@ -278,14 +279,18 @@ final class ScriptedParties implements AutoCloseable {
           refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
           return;
         }
-        ByteString id = lie ? session.substring(1).concat(session.substring(0, 1)) : session;
-        presignatures.computeIfAbsent(self, s -> ConcurrentHashMap.newKeySet()).add(id);
+        ByteString first = lie ? session.substring(1).concat(session.substring(0, 1)) : session;
+        List<ByteString> ids =
+            IntStream.range(0, order.getPresignatureCount())
+                .mapToObj(i -> first.substring(1).concat(ByteString.copyFrom(new byte[] {(byte) i})))
+                .toList();
+        presignatures.computeIfAbsent(self, s -> ConcurrentHashMap.newKeySet()).addAll(ids);
         report(
             channel,
             coordinator,
             SessionReport.newBuilder()
                 .setSessionId(session)
-                .setCompleted(Completed.newBuilder().setPresignatureId(id)));
+                .setCompleted(Completed.newBuilder().addAllPresignatureIds(ids)));
       }
       default -> {
         if (!epochs.get(share).equals(order.getEpoch())) {

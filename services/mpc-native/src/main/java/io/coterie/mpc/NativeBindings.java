@@ -24,7 +24,7 @@ import java.util.TreeMap;
  */
 final class NativeBindings {
   /** {@code MPC_ABI_VERSION}. */
-  static final int ABI_VERSION = 4;
+  static final int ABI_VERSION = 5;
 
   /** {@code MPC_MAX_INPUT}, bytes. */
   static final int MAX_INPUT = 4_194_304;

@@ -50,7 +50,7 @@ public interface Vault extends AutoCloseable {
   /**
    * Makes a presignature useless without using it. One that the vault does not have is no error.
    *
-   * @param id 32 bytes, {@code Done.presignature_id}
+   * @param id 32 bytes, {@code Presignature.id} of a {@code Done}
    */
   void dropPresignature(byte[] id);
 

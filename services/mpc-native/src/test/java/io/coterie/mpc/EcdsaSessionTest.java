@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.Presignature;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import java.math.BigInteger;
@@ -30,6 +31,10 @@ class EcdsaSessionTest {
   private static final ECDomainParameters CURVE =
       new ECDomainParameters(CustomNamedCurves.getByName("secp256k1"));
   private static final int CHILD = 7;
+
+  /** Made by one session: as many as it makes. */
+  private static final int PRESIGNATURES = 4;
+
   private static final byte[] NONE = {};
 
   private static LocalParties parties;
@@ -87,14 +92,17 @@ class EcdsaSessionTest {
   }
 
   private Map<Integer, Done> presign() {
-    SessionConfig config = session(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, key);
+    SessionConfig config =
+        session(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, key).toBuilder()
+            .setPresignatureCount(PRESIGNATURES)
+            .build();
     return parties.run(config, id -> config, id -> share(shares, id));
   }
 
-  private SessionConfig using(Done presignature, SessionConfig config) {
+  private SessionConfig using(Presignature presignature, SessionConfig config) {
     return config.toBuilder()
-        .setPresignatureId(presignature.getPresignatureId())
-        .setSealedPresignature(presignature.getSealedPresignature())
+        .setPresignatureId(presignature.getId())
+        .setSealedPresignature(presignature.getSealed())
         .build();
   }
 
@@ -116,34 +124,63 @@ class EcdsaSessionTest {
   }
 
   @Test
-  void a_presignature_signs_in_one_round_and_once() throws Exception {
+  void each_presignature_of_a_session_signs_in_one_round_and_once() throws Exception {
     Map<Integer, Done> made = presign();
-    SessionConfig config = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1, key);
-    Map<Integer, MpcSession> sessions = new TreeMap<>();
-    made.forEach((id, presignature) -> sessions.put(id, start(id, presignature, config)));
-    SessionConfig observed =
-        config.toBuilder().setPresignatureId(made.get(1).getPresignatureId()).build();
-    sessions.put(LocalParties.OBSERVER, parties.observe(observed, key));
-    assertThat(sessions.get(1).firstStep().getOutgoingCount()).isEqualTo(1);
-    Map<Integer, Done> done = LocalParties.run(sessions);
-    assertThat(done.values().stream().distinct()).hasSize(1);
-    assertSignature(done.get(LocalParties.OBSERVER));
-    assertFails(MpcException.Reason.SETUP_REFUSED, () -> start(1, made.get(1), config).close());
+    for (int place = 0; place < PRESIGNATURES; place++) {
+      SessionConfig config = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1, key);
+      Map<Integer, MpcSession> sessions = new TreeMap<>();
+      for (int id : made.keySet()) {
+        sessions.put(id, start(id, made.get(id).getPresignatures(place), config));
+      }
+      Presignature mine = made.get(1).getPresignatures(place);
+      SessionConfig observed = config.toBuilder().setPresignatureId(mine.getId()).build();
+      sessions.put(LocalParties.OBSERVER, parties.observe(observed, key));
+      assertThat(sessions.get(1).firstStep().getOutgoingCount()).isEqualTo(1);
+      Map<Integer, Done> done = LocalParties.run(sessions);
+      assertThat(done.values().stream().distinct()).hasSize(1);
+      assertSignature(done.get(LocalParties.OBSERVER));
+      assertFails(MpcException.Reason.SETUP_REFUSED, () -> start(1, mine, config).close());
+    }
   }
 
-  private MpcSession start(int id, Done presignature, SessionConfig config) {
+  @Test
+  void a_session_makes_as_many_as_are_ordered() {
+    Map<Integer, Done> made = presign();
+    assertThat(made.keySet()).containsExactly(1, 3);
+    assertThat(made.get(1).getPresignaturesList())
+        .hasSize(PRESIGNATURES)
+        .extracting(Presignature::getId)
+        .doesNotHaveDuplicates()
+        .allMatch(id -> id.size() == 32)
+        .isEqualTo(
+            made.get(3).getPresignaturesList().stream().map(Presignature::getId).toList());
+    SessionConfig.Builder config =
+        session(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, key).toBuilder();
+    for (int count : new int[] {0, 5, -1}) {
+      assertFails(
+          MpcException.Reason.SETUP_REFUSED,
+          () ->
+              parties
+                  .start(1, config.setPresignatureCount(count).build(), share(shares, 1))
+                  .close());
+    }
+  }
+
+  private MpcSession start(int id, Presignature presignature, SessionConfig config) {
     return parties.start(id, using(presignature, config), NONE);
   }
 
   @Test
   void a_dropped_presignature_signs_nothing() {
     Map<Integer, Done> made = presign();
-    byte[] id = made.get(1).getPresignatureId().toByteArray();
+    Presignature dropped = made.get(1).getPresignatures(0);
+    byte[] id = dropped.getId().toByteArray();
     parties.vaults.get(1).dropPresignature(id);
     parties.vaults.get(1).dropPresignature(id);
     SessionConfig config = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1, key);
-    assertFails(MpcException.Reason.SETUP_REFUSED, () -> start(1, made.get(1), config).close());
-    start(3, made.get(3), config).close();
+    assertFails(MpcException.Reason.SETUP_REFUSED, () -> start(1, dropped, config).close());
+    start(3, made.get(3).getPresignatures(0), config).close();
+    start(1, made.get(1).getPresignatures(1), config).close();
     for (int length : new int[] {0, 31, 33}) {
       assertFails(
           MpcException.Reason.INVALID_ARGUMENT,

@@ -27,6 +27,7 @@ import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -167,17 +168,27 @@ class EcdsaTest {
 
   /** Makes a presignature; says its id, which all parties report. */
   private ByteString presign(List<Integer> path, int... set) {
+    return presign(1, path, set).getFirst();
+  }
+
+  /** Makes some in one session; says their ids, which all parties report in the same order. */
+  private List<ByteString> presign(int count, List<Integer> path, int... set) {
     SessionId session =
         i.coordinator.give(
-            order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, set).addAllDerivationPath(path).build());
-    Set<ByteString> ids = new HashSet<>();
+            order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, set)
+                .addAllDerivationPath(path)
+                .setPresignatureCount(count)
+                .build());
+    Set<List<ByteString>> ids = new HashSet<>();
     for (int party : set) {
       var report = i.coordinator.awaitFrom(NativeParties.NAMES.get(party - 1), session).report();
       assertThat(report.hasCompleted()).as(report.toString()).isTrue();
-      ids.add(report.getCompleted().getPresignatureId());
+      ids.add(report.getCompleted().getPresignatureIdsList());
     }
     assertThat(ids).hasSize(1);
-    return ids.iterator().next();
+    List<ByteString> made = ids.iterator().next();
+    assertThat(made).hasSize(count).doesNotHaveDuplicates();
+    return made;
   }
 
   private RefusalReason refusalOf(ByteString presignature, String party, int... set) {
@@ -198,6 +209,13 @@ class EcdsaTest {
       sign(ByteString.EMPTY, path(44, 60, 0), set);
     }
     assertThat(i.coordinator.envelopes).as("no private message reached it").hasSize(18 + 9);
+  }
+
+  @Test
+  void presignatures_of_one_session_sign_in_any_order() {
+    List<ByteString> made = new ArrayList<>(presign(4, path(7), 1, 3));
+    Collections.reverse(made);
+    made.forEach(id -> sign(id, path(7), 1, 3));
   }
 
   @Test

@@ -70,6 +70,9 @@ public final class FakeCore {
   /** Presignatures that exist: party and id. Used and given up ones are gone. */
   public final Set<String> presignatures = ConcurrentHashMap.newKeySet();
 
+  /** While set, all presignatures have the same id. */
+  public volatile boolean oneId;
+
   /** What runs were started with. */
   public final Queue<SessionConfig> configs = new ConcurrentLinkedQueue<>();
 
@@ -217,11 +220,15 @@ public final class FakeCore {
         }
         case PROTOCOL_ID_ECDSA_PRESIGN_1 -> {
           requireShare();
-          presignatures.add(name(config.getSelf(), config.getSessionId()));
-          yield Done.newBuilder()
-              .setPresignatureId(config.getSessionId())
-              .setSealedPresignature(ByteString.copyFromUtf8("part of " + config.getSelf()))
-              .build();
+          Done.Builder done = Done.newBuilder();
+          for (int place = 0; place < config.getPresignatureCount(); place++) {
+            ByteString id = presignatureId(place);
+            presignatures.add(name(config.getSelf(), id));
+            done.addPresignaturesBuilder()
+                .setId(id)
+                .setSealed(ByteString.copyFromUtf8("part of " + config.getSelf()));
+          }
+          yield done.build();
         }
         case PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1 ->
             Done.newBuilder()
@@ -232,6 +239,14 @@ public final class FakeCore {
           yield Done.newBuilder().setSignature(config.getPayload().concat(share)).build();
         }
       };
+    }
+
+    /** The same at all parties. */
+    private ByteString presignatureId(int place) {
+      ByteString session = config.getSessionId();
+      return oneId
+          ? ByteString.copyFrom(new byte[session.size()])
+          : session.substring(1).concat(ByteString.copyFrom(new byte[] {(byte) place}));
     }
 
     private Done key(ByteString publicKey, int epoch) {

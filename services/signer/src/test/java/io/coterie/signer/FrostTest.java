@@ -27,6 +27,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -227,17 +228,24 @@ class FrostTest {
 
   /** Makes a presignature; says its id, which all parties report. */
   private ByteString presign(SigningIntent target, int... set) {
-    Order.Builder order = order(suite.presign, set);
+    return presign(1, target, set).getFirst();
+  }
+
+  /** Makes some in one session; says their ids, which all parties report in the same order. */
+  private List<ByteString> presign(int count, SigningIntent target, int... set) {
+    Order.Builder order = order(suite.presign, set).setPresignatureCount(count);
     KeyTarget.of(target).into(order);
     SessionId session = i.coordinator.give(order.build());
-    Set<ByteString> ids = new HashSet<>();
+    Set<List<ByteString>> ids = new HashSet<>();
     for (int party : set) {
       var report = i.coordinator.awaitFrom(NativeParties.NAMES.get(party - 1), session).report();
       assertThat(report.hasCompleted()).as(report.toString()).isTrue();
-      ids.add(report.getCompleted().getPresignatureId());
+      ids.add(report.getCompleted().getPresignatureIdsList());
     }
     assertThat(ids).hasSize(1);
-    return ids.iterator().next();
+    List<ByteString> made = ids.iterator().next();
+    assertThat(made).hasSize(count).doesNotHaveDuplicates();
+    return made;
   }
 
   private RefusalReason refusalOf(Order order, String party) {
@@ -353,6 +361,22 @@ class FrostTest {
       assertThat(refusalOf(signing(id, target, 1, 2), "alpha"))
           .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     }
+  }
+
+  /** {@link #note} looks at every nonce. */
+  @ParameterizedTest
+  @EnumSource
+  void presignatures_of_one_session_sign_in_any_order(Suite wanted) {
+    createKey(wanted);
+    SigningIntent target = suite.targets().getLast();
+    List<ByteString> made = new ArrayList<>(presign(16, target, 1, 3));
+    Collections.reverse(made);
+    made.forEach(id -> sign(id, target, 1, 3));
+    assertThat(shown).hasSize(2 * 2 * 16);
+    Order.Builder more = order(suite.presign, 1, 3).setPresignatureCount(17);
+    KeyTarget.of(target).into(more);
+    assertThat(refusalOf(more.build(), "alpha"))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_MALFORMED_ORDER);
   }
 
   @ParameterizedTest

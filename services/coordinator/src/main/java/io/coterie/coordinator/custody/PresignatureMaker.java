@@ -8,6 +8,7 @@ import io.coterie.coordinator.custody.PresignaturePool.Presignature;
 import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.RefusalScope;
 import io.coterie.coordinator.session.Session;
+import io.coterie.coordinator.session.SessionId;
 import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.coordinator.session.Sessions;
@@ -18,7 +19,9 @@ import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executor;
@@ -119,15 +122,18 @@ public final class PresignatureMaker {
         .ifPresent(
             channel -> {
               Set<Member> reachable = channel.reachable();
-              for (Presignature presignature : dropped) {
-                sessions.cancel(
-                    channel,
-                    presignature.session(),
-                    reachable.stream()
-                        .filter(m -> presignature.combination().signingSet().contains(m.partyId()))
-                        .toList(),
-                    null);
-              }
+              // What one session has made is given up together.
+              Map<SessionId, Combination> sessionsOf = new LinkedHashMap<>();
+              dropped.forEach(p -> sessionsOf.put(p.session(), p.combination()));
+              sessionsOf.forEach(
+                  (session, combination) ->
+                      sessions.cancel(
+                          channel,
+                          session,
+                          reachable.stream()
+                              .filter(m -> combination.signingSet().contains(m.partyId()))
+                              .toList(),
+                          null));
             });
   }
 
@@ -177,7 +183,7 @@ public final class PresignatureMaker {
           sessions.start(
               channel,
               new SessionPlan(
-                  new SessionPlan.Work.Presign(combination.target()),
+                  new SessionPlan.Work.Presign(combination.target(), place.count()),
                   key.get().scheme(),
                   combination.key(),
                   combination.epoch(),
@@ -189,7 +195,7 @@ public final class PresignatureMaker {
       SessionOutcome outcome = session.await(limits.time());
       if (outcome instanceof SessionOutcome.Presigned presigned) {
         made = true;
-        pool.made(place, presigned.id(), session.id());
+        pool.made(place, presigned.ids(), session.id());
         return;
       }
       if (outcome instanceof SessionOutcome.Refused refused
@@ -201,13 +207,13 @@ public final class PresignatureMaker {
       if (!(outcome instanceof SessionOutcome.Stopped)) {
         Trouble trouble = Trouble.of(combination.key(), session, outcome);
         try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
-          log.warn("no presignature: {} {}", trouble.reason(), trouble.metadata());
+          log.warn("no presignatures: {} {}", trouble.reason(), trouble.metadata());
         }
       }
     } catch (StoreUnavailableException e) {
-      log.warn("no presignature: {}", e.getMessage());
+      log.warn("no presignatures: {}", e.getMessage());
     } catch (RuntimeException e) {
-      log.error("making a presignature failed", e);
+      log.error("making presignatures failed", e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {

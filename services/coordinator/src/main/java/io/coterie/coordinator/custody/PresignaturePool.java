@@ -103,6 +103,10 @@ public final class PresignaturePool {
   /** What is known of one combination. Guarded by the pool. */
   private static final class Shelf {
     final Combination combination;
+
+    /** Most that one session makes. */
+    final int batch;
+
     final ArrayDeque<Ready> ready = new ArrayDeque<>();
     int making;
     int wanted;
@@ -110,14 +114,20 @@ public final class PresignaturePool {
     int failures;
     long pausedUntilNanos;
 
-    Shelf(Combination combination, long nowNanos) {
+    Shelf(Combination combination, int batch, long nowNanos) {
       this.combination = combination;
+      this.batch = batch;
       this.usedNanos = nowNanos;
       this.pausedUntilNanos = nowNanos;
     }
 
+    /** Ready, and being made. */
+    int stock() {
+      return ready.size() + making;
+    }
+
     double filled() {
-      return (double) (ready.size() + making) / wanted;
+      return (double) stock() / wanted;
     }
   }
 
@@ -185,8 +195,12 @@ public final class PresignaturePool {
     return Optional.of(taken);
   }
 
-  /** A signature was made without presignature: later ones of the same kind shall find one. */
-  synchronized void want(Combination combination) {
+  /**
+   * A signature was made without presignature: later ones of the same kind shall find one.
+   *
+   * @param batch most presignatures that one session of the scheme makes
+   */
+  synchronized void want(Combination combination, int batch) {
     if (limits.target() == 0) {
       return;
     }
@@ -194,7 +208,8 @@ public final class PresignaturePool {
         shelves
             .computeIfAbsent(Purpose.of(combination), p -> new HashMap<>())
             .computeIfAbsent(
-                combination.signingSet(), s -> new Shelf(combination, nanoTime.getAsLong()));
+                combination.signingSet(),
+                s -> new Shelf(combination, batch, nanoTime.getAsLong()));
     use(shelf);
     if (combinations() > limits.maxCombinations()) {
       shelves.values().stream()
@@ -215,72 +230,91 @@ public final class PresignaturePool {
     return shelves.values().stream().mapToInt(Map::size).sum();
   }
 
-  /** A place for one presignature that is being made. */
+  /** A place for presignatures that one session is making. */
   static final class Place {
     private final Shelf shelf;
+    private final int count;
 
-    private Place(Shelf shelf) {
+    private Place(Shelf shelf, int count) {
       this.shelf = shelf;
+      this.count = count;
     }
 
     Combination combination() {
       return shelf.combination;
     }
+
+    /** How many there is room for. */
+    int count() {
+      return count;
+    }
   }
 
   /**
-   * What to make next: what lacks most. The caller makes it and then calls {@link #made} or {@link
-   * #failed}, once.
+   * What to make next: of what lacks most as many as one session makes. The caller makes them and
+   * then calls {@link #made} or {@link #failed}, once.
    *
-   * @param busy whether signings are waiting, so that only what is nearly used up is made
+   * @param busy whether signings are waiting, so that only what is nearly used up is made; but then
+   *     not only up to the low mark, since a session costs the parties about as much for one
+   *     presignature as for several
    */
   synchronized Optional<Place> next(boolean busy) {
     expire();
-    if (ready + making >= limits.maxTotal()) {
+    int room = limits.maxTotal() - ready - making;
+    if (room <= 0) {
       return Optional.empty();
     }
     long now = nanoTime.getAsLong();
     Optional<Shelf> emptiest =
         shelves.values().stream()
             .flatMap(sets -> sets.values().stream())
-            .filter(s -> s.ready.size() + s.making < (busy ? lowMark(s) : s.wanted))
+            .filter(s -> s.stock() < (busy ? lowMark(s) : s.wanted))
             .filter(s -> s.pausedUntilNanos - now <= 0)
             .filter(s -> reachable == null || reachable.containsAll(s.combination.signingSet()))
             // After a failure one at a time, so that a silent party does not take all places.
             .filter(s -> s.failures == 0 || s.making == 0)
             .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
             .min(Comparator.comparingDouble(Shelf::filled));
-    emptiest.ifPresent(
+    return emptiest.map(
         s -> {
-          s.making++;
-          making++;
+          int count = Math.min(room, Math.min(s.batch, s.wanted - s.stock()));
+          s.making += count;
+          making += count;
+          return new Place(s, count);
         });
-    return emptiest.map(Place::new);
   }
 
   private int lowMark(Shelf shelf) {
     return Math.min(shelf.wanted, limits.lowMark());
   }
 
-  /** All parties hold their part. */
-  synchronized void made(Place place, ByteString id, SessionId session) {
-    making--;
-    place.shelf.making--;
+  /**
+   * All parties hold their parts.
+   *
+   * @param ids {@link Place#count} of them
+   */
+  synchronized void made(Place place, List<ByteString> ids, SessionId session) {
+    making -= place.count;
+    place.shelf.making -= place.count;
     place.shelf.failures = 0;
-    metrics.presignatureMade();
-    Presignature presignature = new Presignature(place.combination(), id, session);
+    metrics.presignaturesMade(ids.size());
+    List<Presignature> made =
+        ids.stream().map(id -> new Presignature(place.combination(), id, session)).toList();
     if (!holds(place.shelf)) {
-      tell(List.of(presignature), Dropped.LATE);
+      tell(made, Dropped.LATE);
       return;
     }
-    place.shelf.ready.addLast(new Ready(presignature, nanoTime.getAsLong()));
-    ready++;
+    // Of one age, so that what is left of a session is given up as a whole: the parties are told
+    // the session.
+    long now = nanoTime.getAsLong();
+    made.forEach(presignature -> place.shelf.ready.addLast(new Ready(presignature, now)));
+    ready += made.size();
   }
 
-  /** It was not made; the next attempt comes after a pause that grows. */
+  /** They were not made; the next attempt comes after a pause that grows. */
   synchronized void failed(Place place) {
-    making--;
-    place.shelf.making--;
+    making -= place.count;
+    place.shelf.making -= place.count;
     long pause =
         Math.min(
             LONGEST_PAUSE.toNanos(), FIRST_PAUSE.toNanos() << Math.min(place.shelf.failures++, 10));

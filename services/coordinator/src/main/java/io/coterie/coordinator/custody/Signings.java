@@ -518,7 +518,9 @@ public final class Signings {
         case SessionOutcome.Signed signed -> {
           timeout.succeeded(System.nanoTime() - started);
           if (presignable && presignature == null) {
-            presignatures.want(combination(parties));
+            presignatures.want(
+                combination(parties),
+                Protocol.of(intent.scheme(), Operation.PRESIGN).orElseThrow().maxBatch());
           }
           succeed(session, signed, presignature != null);
           return true;

@@ -3,31 +3,38 @@ package io.coterie.coordinator.session;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
 /**
- * A session that makes a presignature. The coordinator sees nothing of it but its id, which every
- * party reports once it keeps its part.
+ * A session that makes presignatures. The coordinator sees nothing of them but their ids, which
+ * every party reports once it keeps its parts.
  */
 public final class PresignSession extends Session {
   /** Bytes of a presignature's id. */
   private static final int ID_BYTES = 32;
 
-  private final Map<Integer, ByteString> completed = new HashMap<>();
+  private final Work.Presign work;
+
+  /** What each party has reported. Guarded by this. */
+  private final Map<Integer, List<ByteString>> completed = new HashMap<>();
 
   PresignSession(
       ByteString order,
       SessionPlan plan,
+      Work.Presign work,
       Protocol protocol,
       Sessions sessions,
       SecureChannel channel) {
     super(order, plan, protocol, sessions, channel);
+    this.work = work;
   }
 
   @Override
@@ -42,8 +49,10 @@ public final class PresignSession extends Session {
     }
     switch (report.getOutcomeCase()) {
       case COMPLETED -> {
-        ByteString made = report.getCompleted().getPresignatureId();
-        if (made.size() != ID_BYTES) {
+        List<ByteString> made = report.getCompleted().getPresignatureIdsList();
+        if (made.size() != work.count()
+            || new HashSet<>(made).size() != made.size()
+            || made.stream().anyMatch(id -> id.size() != ID_BYTES)) {
           sessions.telemetry().dropped("presignature_id");
           return;
         }
@@ -82,7 +91,8 @@ public final class PresignSession extends Session {
     if (completed.size() < plan.parties().size()) {
       return;
     }
-    Set<ByteString> distinct = new HashSet<>(completed.values());
+    // In the same order: each of them is the same at all parties.
+    Set<List<ByteString>> distinct = new HashSet<>(completed.values());
     end(
         distinct.size() == 1
             ? new SessionOutcome.Presigned(distinct.iterator().next())

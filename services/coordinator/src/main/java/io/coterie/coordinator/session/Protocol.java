@@ -91,6 +91,14 @@ public enum Protocol {
     return scheme == Scheme.SCHEME_BLS12381 ? 1 : 2;
   }
 
+  /** Most presignatures that one session makes, as the core allows; 0 if it makes none. */
+  public int maxBatch() {
+    if (operation != Operation.PRESIGN) {
+      return 0;
+    }
+    return scheme == Scheme.SCHEME_ECDSA_SECP256K1 ? 4 : 16;
+  }
+
   /** As in metrics and logs: {@code bls_sign_1}. */
   public String label() {
     return label;

@@ -5,6 +5,7 @@ import io.coterie.channel.ChannelException;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.RefusalReason;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
@@ -22,11 +23,15 @@ public sealed interface SessionOutcome {
   record Created(KeyPublic keyPublic) implements SessionOutcome {}
 
   /**
-   * All parties hold their part of a presignature.
+   * All parties hold their parts of presignatures.
    *
-   * @param id 32 bytes
+   * @param ids as many as were ordered, of 32 bytes
    */
-  record Presigned(ByteString id) implements SessionOutcome {}
+  record Presigned(List<ByteString> ids) implements SessionOutcome {
+    public Presigned {
+      ids = List.copyOf(ids);
+    }
+  }
 
   /** Parties that would not start. */
   record Refused(Map<Integer, RefusalReason> by) implements SessionOutcome {}

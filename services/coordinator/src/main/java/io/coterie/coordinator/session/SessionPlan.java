@@ -53,11 +53,12 @@ public record SessionPlan(
     }
 
     /**
-     * Make a presignature.
+     * Make presignatures.
      *
-     * @param target which key it will sign with
+     * @param target which key they will sign with
+     * @param count 1 to {@link Protocol#maxBatch}
      */
-    record Presign(KeyTarget target) implements Work {
+    record Presign(KeyTarget target, int count) implements Work {
       @Override
       public Operation operation() {
         return Operation.PRESIGN;

@@ -96,7 +96,8 @@ public final class Sessions {
         switch (plan.work()) {
           case Work.Sign sign ->
               new SigningSession(order, plan, sign, false, protocol, this, channel);
-          case Work.Presign presign -> new PresignSession(order, plan, protocol, this, channel);
+          case Work.Presign presign ->
+              new PresignSession(order, plan, presign, protocol, this, channel);
           case Work.Keygen keygen -> new KeygenSession(order, plan, protocol, this, channel);
           case Work.Refresh refresh -> new KeygenSession(order, plan, protocol, this, channel);
           case Work.Reshare reshare -> new KeygenSession(order, plan, protocol, this, channel);
@@ -155,6 +156,7 @@ public final class Sessions {
       }
       case Work.Presign presign -> {
         presign.target().into(order);
+        order.setPresignatureCount(presign.count());
         order.setCoordinatorLife(life);
       }
       case Work.Keygen keygen -> {}

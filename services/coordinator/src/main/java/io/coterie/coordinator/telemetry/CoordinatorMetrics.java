@@ -113,8 +113,8 @@ public final class CoordinatorMetrics {
     Gauge.builder(QUORUM_MARGIN, margin).register(registry);
   }
 
-  public void presignatureMade() {
-    registry.counter(PRESIGNATURES_MADE).increment();
+  public void presignaturesMade(int count) {
+    registry.counter(PRESIGNATURES_MADE).increment(count);
   }
 
   public void presignatureUsed() {

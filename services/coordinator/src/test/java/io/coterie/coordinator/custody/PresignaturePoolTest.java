@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** What is wanted, made, used and given up, and that each is used at most once. */
@@ -30,6 +31,10 @@ class PresignaturePoolTest {
   private final List<Presignature> givenUp = new ArrayList<>();
   private long now = 1;
   private int made;
+
+  /** Most that one session makes. */
+  private int batch = 1;
+
   private PresignaturePool pool = pool(16, 4, 40, 5);
 
   private PresignaturePool pool(int target, int lowMark, int maxTotal, int maxCombinations) {
@@ -51,13 +56,21 @@ class PresignaturePoolTest {
   private static final Combination A13 = combination("keys/a", 1, List.of(1, 3));
   private static final Combination B = combination("keys/b", 1, List.of(1, 2));
 
-  private void make(Place place) {
+  private void want(Combination combination) {
+    pool.want(combination, batch);
+  }
+
+  private ByteString nextId() {
     made++;
     byte[] id = new byte[32];
     id[0] = (byte) made;
     id[1] = (byte) (made >> 8);
-    ByteString bytes = ByteString.copyFrom(id);
-    pool.made(place, bytes, new SessionId(bytes));
+    return ByteString.copyFrom(id);
+  }
+
+  private void make(Place place) {
+    List<ByteString> ids = Stream.generate(this::nextId).limit(place.count()).toList();
+    pool.made(place, ids, new SessionId(ids.getFirst()));
   }
 
   /** Makes all that is wanted; how many. */
@@ -65,9 +78,13 @@ class PresignaturePoolTest {
     int count = 0;
     for (Optional<Place> next = pool.next(false); next.isPresent(); next = pool.next(false)) {
       make(next.get());
-      count++;
+      count += next.get().count();
     }
     return count;
+  }
+
+  private Optional<Integer> nextCount(boolean busy) {
+    return pool.next(busy).map(Place::count);
   }
 
   private Optional<Combination> next(boolean busy) {
@@ -89,7 +106,7 @@ class PresignaturePoolTest {
     assertThat(pool.next(false)).isEmpty();
     assertThat(take(A)).isEmpty();
     assertThat(pool.next(false)).isEmpty();
-    pool.want(A);
+    want(A);
     assertThat(fill()).isEqualTo(4);
     assertThat(take(A)).isPresent();
     assertThat(fill()).isEqualTo(5);
@@ -107,7 +124,7 @@ class PresignaturePoolTest {
 
   @Test
   void one_is_good_for_its_key_epoch_path_and_set_only() {
-    pool.want(A);
+    want(A);
     fill();
     assertThat(take(B)).isEmpty();
     assertThat(take(combination("keys/a", 2, List.of(1, 2)))).isEmpty();
@@ -118,10 +135,10 @@ class PresignaturePoolTest {
 
   @Test
   void of_several_signing_sets_the_one_with_most_is_used() {
-    pool.want(A);
+    want(A);
     fill();
-    pool.want(A13);
-    pool.want(A13);
+    want(A13);
+    want(A13);
     fill();
     assertThat(take(A).orElseThrow().combination()).isEqualTo(A13);
     assertThat(pool.take("keys/a", 1, KeyTarget.SELF, Set.of(1, 2)::containsAll).orElseThrow())
@@ -131,19 +148,87 @@ class PresignaturePoolTest {
 
   @Test
   void the_emptiest_is_filled_first_and_while_signings_wait_only_to_the_low_mark() {
-    pool.want(A);
-    pool.want(A);
+    want(A);
+    want(A);
     fill();
-    pool.want(B);
+    want(B);
     assertThat(next(true)).contains(B);
     assertThat(pool.making()).isEqualTo(1);
     for (int i = 0; i < 3; i++) {
       assertThat(next(true)).contains(B);
     }
     assertThat(pool.next(true)).isEmpty();
-    pool.want(A);
+    want(A);
     assertThat(pool.next(true)).isEmpty();
     assertThat(next(false)).contains(A);
+  }
+
+  @Test
+  void a_session_makes_what_lacks_and_no_more_than_it_can() {
+    batch = 6;
+    want(A);
+    Place few = pool.next(false).orElseThrow();
+    assertThat(few.count()).isEqualTo(4);
+    assertThat(pool.making()).isEqualTo(4);
+    assertThat(pool.next(false)).isEmpty();
+    make(few);
+    assertThat(pool.ready()).isEqualTo(4);
+    want(A);
+    want(A);
+    Place failing = pool.next(false).orElseThrow();
+    Place succeeding = pool.next(false).orElseThrow();
+    assertThat(List.of(failing.count(), succeeding.count())).containsExactly(6, 6);
+    assertThat(pool.next(false)).isEmpty();
+    assertThat(pool.making()).isEqualTo(12);
+    pool.failed(failing);
+    assertThat(pool.making()).isEqualTo(6);
+    make(succeeding);
+    assertThat(pool.making()).isZero();
+    assertThat(pool.ready()).isEqualTo(10);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count()).isEqualTo(10);
+    List<ByteString> ids = Stream.generate(() -> take(A).orElseThrow().id()).limit(10).toList();
+    assertThat(ids).doesNotHaveDuplicates();
+  }
+
+  @Test
+  void below_the_low_mark_whole_sessions_are_made_although_signings_wait() {
+    batch = 6;
+    want(A);
+    want(A);
+    want(A);
+    assertThat(nextCount(true)).contains(6);
+    assertThat(pool.next(true)).isEmpty();
+    // Also for all together there is a bound.
+    pool = pool(16, 4, 7, 5);
+    want(A);
+    want(A);
+    assertThat(nextCount(false)).contains(6);
+    assertThat(nextCount(false)).contains(1);
+    assertThat(pool.next(false)).isEmpty();
+  }
+
+  /** The parties are told the session, so nothing else of it may be in use any more. */
+  @Test
+  void what_is_left_of_a_session_is_given_up_as_a_whole() {
+    batch = 4;
+    want(A);
+    assertThat(fill()).isEqualTo(4);
+    SessionId first = take(A).orElseThrow().session();
+    now += AGE.toNanos() - 1;
+    assertThat(take(A).map(Presignature::session)).contains(first);
+    now++;
+    assertThat(take(A)).isEmpty();
+    assertThat(givenUp).hasSize(2).extracting(Presignature::session).containsOnly(first);
+    assertThat(dropped("expired")).isEqualTo(2);
+    givenUp.clear();
+    assertThat(fill()).isEqualTo(16);
+    assertThat(take(A)).isPresent();
+    Place late = pool.next(false).orElseThrow();
+    pool.renewed("keys/a");
+    assertThat(givenUp).hasSize(15);
+    make(late);
+    assertThat(givenUp).hasSize(16).extracting(Presignature::id).doesNotHaveDuplicates();
+    assertThat(dropped("late")).isEqualTo(1);
   }
 
   @Test
@@ -153,27 +238,27 @@ class PresignaturePoolTest {
       Combination c = combination("keys/a", 1, List.of(1, 2), i);
       all.add(c);
       for (int j = 0; j < 4; j++) {
-        pool.want(c);
+        want(c);
       }
       now++;
     }
     assertThat(fill()).isEqualTo(40);
-    pool.want(A13);
+    want(A13);
     assertThat(dropped("crowded")).isZero();
     now++;
-    pool.want(B);
+    want(B);
     assertThat(dropped("crowded")).isEqualTo(10);
     assertThat(givenUp).allMatch(p -> p.combination().equals(all.getFirst()));
     assertThat(take(all.getFirst())).isEmpty();
     assertThat(pool.ready()).isEqualTo(30);
     pool = pool(0, 0, 0, 1);
-    pool.want(A);
+    want(A);
     assertThat(pool.next(false)).isEmpty();
   }
 
   @Test
   void what_was_not_made_is_tried_again_after_a_pause_that_grows_and_one_at_a_time() {
-    pool.want(A);
+    want(A);
     pool.failed(pool.next(false).orElseThrow());
     assertThat(pool.making()).isZero();
     long[] pauses = {250, 500, 1_000};
@@ -192,9 +277,9 @@ class PresignaturePoolTest {
 
   @Test
   void what_cannot_be_used_any_more_is_given_up_and_given_back() {
-    pool.want(A);
-    pool.want(A13);
-    pool.want(B);
+    want(A);
+    want(A13);
+    want(B);
     fill();
     assertThat(pool.ready()).isEqualTo(12);
     pool.forgotten(3);
@@ -216,7 +301,7 @@ class PresignaturePoolTest {
     pool.refused(A);
     assertThat(dropped("excluded")).isEqualTo(4);
     assertThat(pool.ready()).isZero();
-    pool.want(A);
+    want(A);
     assertThat(fill()).isEqualTo(4);
     pool.close();
     assertThat(dropped("stopped")).isEqualTo(4);
@@ -225,7 +310,7 @@ class PresignaturePoolTest {
 
   @Test
   void what_was_given_up_while_it_was_made_is_not_kept() {
-    pool.want(A);
+    want(A);
     Place making = pool.next(false).orElseThrow();
     pool.renewed("keys/a");
     make(making);
@@ -233,11 +318,11 @@ class PresignaturePoolTest {
     assertThat(pool.making()).isZero();
     assertThat(dropped("late")).isEqualTo(1);
     assertThat(givenUp).hasSize(1);
-    pool.want(A);
+    want(A);
     making = pool.next(false).orElseThrow();
     pool.refused(A);
     // Wanted again meanwhile: what was begun before is of no use for it.
-    pool.want(A);
+    want(A);
     Place other = pool.next(false).orElseThrow();
     make(making);
     assertThat(pool.ready()).isZero();
@@ -249,7 +334,7 @@ class PresignaturePoolTest {
 
   @Test
   void old_ones_are_not_used_and_unused_combinations_not_filled() {
-    pool.want(A);
+    want(A);
     assertThat(fill()).isEqualTo(4);
     now += IDLE.toNanos();
     assertThat(take(A)).isPresent();
@@ -260,15 +345,22 @@ class PresignaturePoolTest {
     assertThat(dropped("expired")).isEqualTo(2);
     now += IDLE.toNanos();
     assertThat(pool.next(false)).isEmpty();
-    pool.want(A);
+    want(A);
     // Forgotten: it starts small again.
     assertThat(fill()).isEqualTo(4);
+  }
+
+  private static ByteString randomId() {
+    byte[] id = new byte[32];
+    ThreadLocalRandom.current().nextBytes(id);
+    return ByteString.copyFrom(id);
   }
 
   @Test
   void none_is_given_twice_whatever_happens_at_once() throws Exception {
     Set<ByteString> seen = new HashSet<>();
-    pool.want(A);
+    batch = 3;
+    want(A);
     try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
       List<java.util.concurrent.Future<List<ByteString>>> takers = new ArrayList<>();
       for (int i = 0; i < 8; i++) {
@@ -281,13 +373,14 @@ class PresignaturePoolTest {
                     pool.next(j % 2 == 0)
                         .ifPresent(
                             c -> {
-                              byte[] id = new byte[32];
-                              ThreadLocalRandom.current().nextBytes(id);
-                              if (id[0] % 5 == 0) {
+                              List<ByteString> ids =
+                                  Stream.generate(PresignaturePoolTest::randomId)
+                                      .limit(c.count())
+                                      .toList();
+                              if (ids.getFirst().byteAt(0) % 5 == 0) {
                                 pool.forgotten(1);
                               }
-                              ByteString bytes = ByteString.copyFrom(id);
-                              pool.made(c, bytes, new SessionId(bytes));
+                              pool.made(c, ids, new SessionId(ids.getFirst()));
                             });
                   }
                   return taken;

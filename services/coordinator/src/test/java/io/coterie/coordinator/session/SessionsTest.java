@@ -443,17 +443,26 @@ class SessionsTest {
   }
 
   private Session presign() {
+    return presign(1);
+  }
+
+  private Session presign(int count) {
     return start(
-        new SessionPlan.Work.Presign(KeyTarget.at(List.of(7))),
+        new SessionPlan.Work.Presign(KeyTarget.at(List.of(7)), count),
         Scheme.SCHEME_ECDSA_SECP256K1,
         null,
         p1,
         p2);
   }
 
-  private static PartyMessage presigned(Session session, ByteString id) {
+  private static PartyMessage presigned(Session session, ByteString... ids) {
+    return presigned(session.id().bytes(), ids);
+  }
+
+  private static PartyMessage presigned(ByteString session, ByteString... ids) {
     return report(
-        session.id().bytes(), r -> r.setCompleted(Completed.newBuilder().setPresignatureId(id)));
+        session,
+        r -> r.setCompleted(Completed.newBuilder().addAllPresignatureIds(List.of(ids))));
   }
 
   @Test
@@ -467,13 +476,15 @@ class SessionsTest {
     say(p1, presigned(session, id));
     // Not a party of it, not of this session, not an id.
     say(p3, presigned(session, id));
-    say(p2, report(id, r -> r.setCompleted(Completed.newBuilder().setPresignatureId(id))));
+    say(p2, presigned(id, id));
+    say(p2, presigned(session));
     say(p2, presigned(session, ByteString.EMPTY));
     say(p2, presigned(session, id.concat(id)));
+    say(p2, presigned(session, id, id));
     say(p2, envelope(session));
     assertThat(session.hasEnded()).isFalse();
     say(p2, presigned(session, id));
-    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Presigned(id));
+    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Presigned(List.of(id)));
     assertThat(sent).noneMatch(PartyMessage::hasCancel);
 
     session = presign();
@@ -486,6 +497,28 @@ class SessionsTest {
               assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_BROADCAST_MISMATCH);
               assertThat(a.culprits()).isEmpty();
             });
+    assertThat(sent).anyMatch(PartyMessage::hasCancel);
+  }
+
+  @Test
+  void presignatures_of_a_session_are_the_same_in_the_same_order() throws Exception {
+    ByteString one = ByteString.copyFrom(new byte[32]);
+    ByteString two = one.substring(1).concat(ByteString.copyFromUtf8("x"));
+    Session session = presign(2);
+    assertThat(Order.parseFrom(sent.getLast().getOrder()).getPresignatureCount()).isEqualTo(2);
+    say(p1, presigned(session, one, two));
+    // Too few, too many, one twice.
+    say(p2, presigned(session, one));
+    say(p2, presigned(session, one, two, two));
+    say(p2, presigned(session, one, one));
+    assertThat(session.hasEnded()).isFalse();
+    say(p2, presigned(session, one, two));
+    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Presigned(List.of(one, two)));
+
+    session = presign(2);
+    say(p1, presigned(session, one, two));
+    say(p2, presigned(session, two, one));
+    assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Aborted.class);
     assertThat(sent).anyMatch(PartyMessage::hasCancel);
   }
 

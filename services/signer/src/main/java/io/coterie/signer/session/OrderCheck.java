@@ -65,10 +65,10 @@ final class OrderCheck {
     }
     require(order.getUnknownFields().asMap().isEmpty(), "the order has unknown fields");
     require(order.getCoordinatorNonce().size() == NONCE_BYTES, "the nonce does not have 32 bytes");
-    Protocol.Operation operation =
+    Protocol protocol =
         Protocol.of(order.getProtocol())
-            .orElseThrow(() -> malformed("the protocol is not known here"))
-            .operation();
+            .orElseThrow(() -> malformed("the protocol is not known here"));
+    Protocol.Operation operation = protocol.operation();
     require(IntentVerifier.isKeyName(order.getKey()), "the key's name is malformed");
     require(order.getEpoch() >= 1, "the epoch is not a positive number");
     boolean presigning = operation == Protocol.Operation.PRESIGN;
@@ -78,6 +78,12 @@ final class OrderCheck {
         order.getPresignatureId().size()
             == (operation == Protocol.Operation.SIGN_PRESIGNED ? PRESIGNATURE_ID_BYTES : 0),
         "the presignature id does not have the bytes that the protocol needs");
+    int presignatures = order.getPresignatureCount();
+    require(
+        presigning
+            ? presignatures >= 1 && presignatures <= protocol.maxBatch()
+            : presignatures == 0,
+        "the number of presignatures is not one that the protocol makes in a session");
     require(
         presigning || order.getDerivationPathCount() == 0,
         "the order has a derivation path, which belongs into the intent");
@@ -189,6 +195,7 @@ final class OrderCheck {
         intent == null ? null : SessionPlan.Request.of(intent),
         target,
         order.getPresignatureId(),
+        order.getPresignatureCount(),
         order.getCoordinatorLife(),
         terms,
         end.isAfter(latest) ? latest : end);

@@ -8,7 +8,7 @@ import java.time.Duration;
  *
  * @param maxPerKey of one key, those being made included; 0 for none at all
  * @param maxTotal of all keys
- * @param maxRunning being made at once
+ * @param maxRunning sessions that make some, at once
  * @param maxAge an older one is dropped
  */
 public record PresignatureLimits(int maxPerKey, int maxTotal, int maxRunning, Duration maxAge) {

@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -9,8 +10,10 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 
 /**
  * The presignatures that are ready at this party, in memory only: they live and die with the
@@ -30,6 +33,7 @@ final class PresignaturePool {
 
   private final Map<String, Load> loads = new HashMap<>();
   private int running;
+  private int making;
 
   /** Why room was not given. */
   enum Shortage {
@@ -66,7 +70,7 @@ final class PresignaturePool {
 
   private static final class Load {
     int ready;
-    int running;
+    int making;
   }
 
   /**
@@ -79,47 +83,55 @@ final class PresignaturePool {
     this.telemetry = telemetry;
   }
 
-  /** Takes room for one that is about to be made; {@link #release} gives it back. */
-  synchronized Shortage reserve(String key) {
+  /** Takes room for what a session is about to make; {@link #release} gives it back. */
+  synchronized Shortage reserve(String key, int count) {
     if (running >= limits.maxRunning()) {
       return Shortage.BUSY;
     }
     Load load = loads.getOrDefault(key, new Load());
-    if (load.ready + load.running >= limits.maxPerKey()
-        || ready.size() + running >= limits.maxTotal()) {
+    if (load.ready + load.making + count > limits.maxPerKey()
+        || ready.size() + making + count > limits.maxTotal()) {
       return Shortage.FULL;
     }
     loads.put(key, load);
-    load.running++;
+    load.making += count;
+    making += count;
     running++;
     return Shortage.NONE;
   }
 
   /** The session that {@link #reserve} was for has ended. */
-  synchronized void release(String key) {
+  synchronized void release(String key, int count) {
     Load load = load(key);
-    load.running--;
+    load.making -= count;
+    making -= count;
     running--;
     forgetIfEmpty(key, load);
   }
 
   /**
-   * One is ready. It takes the room that its session has reserved, which is to be released after.
+   * What one session has made is ready. It takes the room that the session has reserved, which is
+   * to be released after.
    *
-   * @return false if it was dropped
+   * @return false if none of them was kept, because one has a name that is known already
    */
-  boolean put(Presignature made) {
+  boolean put(List<Presignature> made) {
+    Set<ByteString> ids = made.stream().map(Presignature::id).collect(Collectors.toSet());
     synchronized (this) {
-      if (ready.putIfAbsent(made.id(), made) == null) {
-        Load load = load(made.key());
-        load.ready++;
-        telemetry.presignatureMade();
-        telemetry.presignaturesReady(made.key(), load.ready);
+      if (ids.size() == made.size() && Collections.disjoint(ids, ready.keySet())) {
+        for (Presignature each : made) {
+          ready.put(each.id(), each);
+          Load load = load(each.key());
+          load.ready++;
+          telemetry.presignatureMade();
+          telemetry.presignaturesReady(each.key(), load.ready);
+        }
         return true;
       }
     }
     // Whose part the vault has under that id now, nobody knows: neither is used.
-    drop(Drop.DUPLICATE, p -> p.id().equals(made.id()));
+    drop(Drop.DUPLICATE, p -> ids.contains(p.id()));
+    ids.forEach(discard);
     return false;
   }
 
@@ -161,7 +173,7 @@ final class PresignaturePool {
     drop(Drop.EXCLUDED, p -> p.key().equals(key) && p.parties().stream().anyMatch(party));
   }
 
-  /** The coordinator does not want what a session of its own has made. */
+  /** The coordinator does not want what is left of what a session of its own has made. */
   void cancelled(SessionId session, String coordinator) {
     drop(Drop.CANCELLED, p -> p.session().equals(session) && p.coordinator().equals(coordinator));
   }
@@ -220,7 +232,7 @@ final class PresignaturePool {
   }
 
   private void forgetIfEmpty(String key, Load load) {
-    if (load.ready == 0 && load.running == 0) {
+    if (load.ready == 0 && load.making == 0) {
       loads.remove(key);
     }
   }

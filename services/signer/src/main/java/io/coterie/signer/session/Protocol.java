@@ -136,6 +136,14 @@ public enum Protocol {
     return lastRound;
   }
 
+  /** Most presignatures that one session makes, as the core allows; 0 if it makes none. */
+  public int maxBatch() {
+    if (operation != Operation.PRESIGN) {
+      return 0;
+    }
+    return scheme == Scheme.SCHEME_ECDSA_SECP256K1 ? 4 : 16;
+  }
+
   /** As in metrics and the audit trail: {@code bls_sign_1}. */
   public String label() {
     return id.name().substring("PROTOCOL_ID_".length()).toLowerCase(Locale.ROOT);

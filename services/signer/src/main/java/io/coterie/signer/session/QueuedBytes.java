@@ -11,8 +11,11 @@ final class QueuedBytes {
   /** From one sender for one session: its messages of two rounds, or the largest there is. */
   static final int MAX_SESSION_SENDER_BYTES = SessionLimits.MAX_ENVELOPE_BYTES + 128 * 1024;
 
-  /** From one sender, over all sessions: a round of 40 sessions at the largest. */
-  static final int MAX_SENDER_BYTES = 2 * 1024 * 1024;
+  /**
+   * From one sender, over all sessions: the largest round of 40 signings, and of 8 sessions that
+   * make presignatures.
+   */
+  static final int MAX_SENDER_BYTES = 3 * 1024 * 1024;
 
   /** Bookkeeping that an empty envelope costs as well. */
   private static final int OVERHEAD_BYTES = 64;

@@ -491,7 +491,7 @@ public final class SessionDriver implements AutoCloseable {
     }
     verifyingKey(share, plan);
     presignatures.working(session.coordinator.name(), plan.coordinatorLife());
-    switch (presignatures.reserve(plan.key())) {
+    switch (presignatures.reserve(plan.key(), plan.presignatureCount())) {
       case BUSY ->
           throw new RefusedException(
               RefusalReason.REFUSAL_REASON_OVERLOADED, "too many presignatures are being made");
@@ -739,6 +739,7 @@ public final class SessionDriver implements AutoCloseable {
             .setThreshold(plan.threshold())
             .setKeyId(plan.key())
             .setEpoch(plan.epoch())
+            .setPresignatureCount(plan.presignatureCount())
             .setPayload(toSign);
     plan.target().into(config);
     for (Member party : plan.parties()) {
@@ -953,38 +954,47 @@ public final class SessionDriver implements AutoCloseable {
 
   private void presigned(Session session, Done done) {
     SessionPlan plan = session.plan();
-    if (done.getPresignatureId().size() != OrderCheck.PRESIGNATURE_ID_BYTES) {
-      throw new IllegalStateException("the core made a presignature without an id");
+    List<Presignature> made = new ArrayList<>();
+    long now = System.nanoTime();
+    for (var each : done.getPresignaturesList()) {
+      if (each.getId().size() != OrderCheck.PRESIGNATURE_ID_BYTES) {
+        throw new IllegalStateException("the core made a presignature without an id");
+      }
+      made.add(
+          new Presignature(
+              each.getId(),
+              plan.id(),
+              plan.key(),
+              plan.epoch(),
+              plan.partyIds(),
+              plan.target(),
+              session.coordinator.name(),
+              plan.coordinatorLife(),
+              each.getSealed(),
+              now));
     }
-    Presignature made =
-        new Presignature(
-            done.getPresignatureId(),
-            plan.id(),
-            plan.key(),
-            plan.epoch(),
-            plan.partyIds(),
-            plan.target(),
-            session.coordinator.name(),
-            plan.coordinatorLife(),
-            done.getSealedPresignature(),
-            System.nanoTime());
+    if (made.size() != plan.presignatureCount()) {
+      throw new IllegalStateException("the core made another number of presignatures than ordered");
+    }
     try {
-      // What changed while it was made: an exclusion, new shares.
+      // What changed while they were made: an exclusion, new shares.
       OrderCheck.notExcluded(shares.excluded(plan.key()), plan);
       OrderCheck.against(heldShare(plan), plan);
     } catch (RefusedException e) {
-      core.discardPresignature(made.id());
+      made.forEach(p -> core.discardPresignature(p.id()));
       refuse(session, e);
       return;
     }
     if (!presignatures.put(made)) {
-      refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the presignature is there already");
+      refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "a presignature is there already");
       return;
     }
     report(
         session,
         SessionReport.newBuilder()
-            .setCompleted(Completed.newBuilder().setPresignatureId(made.id())));
+            .setCompleted(
+                Completed.newBuilder()
+                    .addAllPresignatureIds(made.stream().map(Presignature::id).toList())));
     end(session, Event.PRESIGNED, NO_CAUSE, NO_RESULT);
   }
 
@@ -1328,7 +1338,7 @@ public final class SessionDriver implements AutoCloseable {
     }
     if (session.reserved) {
       session.reserved = false;
-      presignatures.release(session.plan().key());
+      presignatures.release(session.plan().key(), session.plan().presignatureCount());
     }
     if (before == State.COMBINING) {
       combining.decrementAndGet();

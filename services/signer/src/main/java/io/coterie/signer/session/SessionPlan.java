@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param request who asked for it; absent for presigning, which nobody asks for
  * @param target which key signs, from the intent; for presigning from the order
  * @param presignatureId 32 bytes; empty unless a presignature is to be used
+ * @param presignatureCount how many are to be made; 0 unless presigning
  * @param coordinatorLife of presigning: which process of the coordinator ordered it; empty if it
  *     does not say
  * @param terms of a reshare; absent otherwise
@@ -33,6 +34,7 @@ public record SessionPlan(
     @Nullable Request request,
     KeyTarget target,
     ByteString presignatureId,
+    int presignatureCount,
     ByteString coordinatorLife,
     @Nullable Terms terms,
     Instant deadline) {
@@ -112,6 +114,7 @@ public record SessionPlan(
         new Request(request.requester(), request.requestId(), request.intentDigest(), null),
         target,
         presignatureId,
+        presignatureCount,
         coordinatorLife,
         terms,
         deadline);

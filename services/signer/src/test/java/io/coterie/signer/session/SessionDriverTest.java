@@ -910,6 +910,7 @@ class SessionDriverTest {
         .setThreshold(2)
         .addSigningSet(1)
         .addSigningSet(2)
+        .setPresignatureCount(1)
         .addAllDerivationPath(List.of(path));
   }
 
@@ -934,9 +935,10 @@ class SessionDriverTest {
     int before = watch.ended.size();
     SessionId session = give(order);
     bravoPlays(session, 2);
-    ByteString id = awaitReport(session).getCompleted().getPresignatureId();
+    List<ByteString> ids = awaitReport(session).getCompleted().getPresignatureIdsList();
     Installation.until("it has ended", () -> watch.ended.size() > before && live() == 0);
-    return id;
+    assertThat(ids).hasSize(1);
+    return ids.getFirst();
   }
 
   private RefusalReason awaitRefusal(SessionId session) {
@@ -1338,6 +1340,60 @@ class SessionDriverTest {
   }
 
   @Test
+  void session_makes_as_many_presignatures_as_were_ordered() {
+    limits =
+        new SessionLimits(
+            8,
+            8,
+            8,
+            Duration.ofSeconds(60),
+            Duration.ZERO,
+            Duration.ZERO,
+            new PresignatureLimits(5, 8, 4, Duration.ofMinutes(1)));
+    start();
+    ecdsaKey();
+    SessionId session = give(presigning().setPresignatureCount(4));
+    awaitEnvelope(session);
+    // The room for all of them is taken before the first one is made.
+    assertThat(awaitRefusal(give(presigning().setPresignatureCount(2))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_POOL_FULL);
+    bravoPlays(session, 2);
+    List<ByteString> ids = awaitReport(session).getCompleted().getPresignatureIdsList();
+    assertThat(ids).hasSize(4).doesNotHaveDuplicates();
+    awaitEnded("ecdsa_presign_1 completed none");
+    assertThat(watch.ready).isEqualTo(4);
+    awaitEnvelope(give(presigned(ids.get(2))));
+    assertThat(watch.ready).isEqualTo(3);
+    driver().onCancel(coordinator, session);
+    assertThat(watch.ready).isZero();
+    assertThat(watch.pool)
+        .containsExactly(
+            "made", "made", "made", "made", "used", "cancelled", "cancelled", "cancelled");
+    assertThat(core.presignatures).isEmpty();
+  }
+
+  @Test
+  void of_presignatures_with_an_id_that_is_known_none_is_kept() {
+    ecdsaKey();
+    core.oneId = true;
+    SessionId twice = give(presigning().setPresignatureCount(2));
+    bravoPlays(twice, 2);
+    assertThat(awaitRefusal(twice)).isEqualTo(RefusalReason.REFUSAL_REASON_INTERNAL);
+    assertThat(watch.pool).isEmpty();
+    assertThat(core.presignatures).isEmpty();
+    presign();
+    SessionId again = give(presigning());
+    bravoPlays(again, 2);
+    assertThat(awaitRefusal(again)).isEqualTo(RefusalReason.REFUSAL_REASON_INTERNAL);
+    assertThat(watch.pool).containsExactly("made", "duplicate");
+    assertThat(watch.ready).isZero();
+    assertThat(core.presignatures).isEmpty();
+    Installation.until("all have ended", () -> live() == 0);
+    core.oneId = false;
+    presign();
+  }
+
+  @Test
   void presignatures_of_an_earlier_process_of_the_coordinator_are_dropped() {
     ecdsaKey();
     ByteString old = ByteString.copyFrom(new byte[16]);
@@ -1409,6 +1465,11 @@ class SessionDriverTest {
             presigning(-1),
             presigning().setSignedIntent(SignedIntent.getDefaultInstance()),
             presigning().setPresignatureId(DIGEST),
+            presigning().clearPresignatureCount(),
+            presigning().setPresignatureCount(5),
+            presigning().setPresignatureCount(-1),
+            presigned(DIGEST).setPresignatureCount(1),
+            ecdsaSigning(ecdsaIntent()).setPresignatureCount(1),
             presigned(DIGEST).clearPresignatureId(),
             presigned(DIGEST.substring(1)),
             presigned(DIGEST).addDerivationPath(1),
