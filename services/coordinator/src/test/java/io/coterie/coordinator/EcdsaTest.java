@@ -263,8 +263,9 @@ class EcdsaTest {
     assertThat(used).hasSize(40);
     assertThat(used.stream().distinct()).hasSize(20);
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_USED)).isEqualTo(20);
-    eventually(() -> ready() == 64);
-    assertThat(count(CoordinatorMetrics.PRESIGNATURES_MADE)).isEqualTo(84);
+    // Fewer than a session makes may lack.
+    eventually(() -> ready() > 60 && installation.bean(PresignaturePool.class).making() == 0);
+    assertThat(count(CoordinatorMetrics.PRESIGNATURES_MADE)).isEqualTo(20 + ready());
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_MISSED)).isEqualTo(1);
     // For another path there are none.
     assertThat(signs(intent("hot", 1, 8)).getPresigned()).isFalse();

@@ -170,7 +170,7 @@ public record CoordinatorProperties(
    * and 43 KB of messages; the parties have limits of their own.
    *
    * @param target wanted for a combination of key, signing set and derivation path that is in use;
-   *     0: none are made
+   *     fewer than one session makes may lack. 0: none are made
    * @param lowMark below so many, they are made even while signings are waiting
    * @param maxTotal over all combinations; the parties keep 1024 of all coordinators by default
    * @param maxCombinations that are kept filled

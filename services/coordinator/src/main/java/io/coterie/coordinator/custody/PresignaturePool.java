@@ -37,8 +37,9 @@ public final class PresignaturePool {
   /**
    * Bounds.
    *
-   * @param target ready presignatures wanted for one combination that is in use; 0: none are made
-   * @param lowMark below so many, they are made although signings are waiting
+   * @param target ready presignatures wanted for one combination that is in use; it may lack fewer
+   *     than one session makes. 0: none are made
+   * @param lowMark below so many, they are made although signings are waiting, and also singly
    * @param maxTotal ready and in the making, over all combinations
    * @param maxCombinations that are remembered; beyond, the one unused for longest is forgotten
    * @param maxAge after which one is not used any more; less than at the parties
@@ -124,6 +125,11 @@ public final class PresignaturePool {
     /** Ready, and being made. */
     int stock() {
       return ready.size() + making;
+    }
+
+    /** Whether as many lack as one session makes. */
+    boolean lacksASession() {
+      return wanted - stock() >= Math.min(batch, wanted);
     }
 
     double filled() {
@@ -254,9 +260,10 @@ public final class PresignaturePool {
    * What to make next: of what lacks most as many as one session makes. The caller makes them and
    * then calls {@link #made} or {@link #failed}, once.
    *
-   * @param busy whether signings are waiting, so that only what is nearly used up is made; but then
-   *     not only up to the low mark, since a session costs the parties about as much for one
-   *     presignature as for several
+   * <p>A session costs the parties about as much for one presignature as for several. So above the
+   * low mark none is made for fewer than it can make, and below not only up to the mark.
+   *
+   * @param busy whether signings are waiting, so that only what is nearly used up is made
    */
   synchronized Optional<Place> next(boolean busy) {
     expire();
@@ -268,7 +275,7 @@ public final class PresignaturePool {
     Optional<Shelf> emptiest =
         shelves.values().stream()
             .flatMap(sets -> sets.values().stream())
-            .filter(s -> s.stock() < (busy ? lowMark(s) : s.wanted))
+            .filter(s -> s.stock() < lowMark(s) || !busy && s.lacksASession())
             .filter(s -> s.pausedUntilNanos - now <= 0)
             .filter(s -> reachable == null || reachable.containsAll(s.combination.signingSet()))
             // After a failure one at a time, so that a silent party does not take all places.

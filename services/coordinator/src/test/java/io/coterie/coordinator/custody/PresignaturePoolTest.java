@@ -199,12 +199,32 @@ class PresignaturePoolTest {
     assertThat(nextCount(true)).contains(6);
     assertThat(pool.next(true)).isEmpty();
     // Also for all together there is a bound.
-    pool = pool(16, 4, 7, 5);
+    pool = pool(16, 4, 8, 5);
+    want(A);
     want(A);
     want(A);
     assertThat(nextCount(false)).contains(6);
-    assertThat(nextCount(false)).contains(1);
+    assertThat(nextCount(false)).contains(2);
     assertThat(pool.next(false)).isEmpty();
+  }
+
+  @Test
+  void above_the_low_mark_no_session_is_run_for_less_than_it_can_make() {
+    batch = 6;
+    want(A);
+    want(A);
+    want(A);
+    assertThat(fill()).isEqualTo(12);
+    assertThat(take(A)).isPresent();
+    assertThat(pool.next(false)).isEmpty();
+    assertThat(take(A)).isPresent();
+    assertThat(fill()).isEqualTo(6);
+    assertThat(pool.ready()).isEqualTo(16);
+    // Also without a low mark what is wanted is made in the end.
+    pool = pool(16, 0, 40, 5);
+    want(A);
+    assertThat(nextCount(true)).isEmpty();
+    assertThat(nextCount(false)).contains(4);
   }
 
   /** The parties are told the session, so nothing else of it may be in use any more. */
@@ -222,13 +242,15 @@ class PresignaturePoolTest {
     assertThat(dropped("expired")).isEqualTo(2);
     givenUp.clear();
     assertThat(fill()).isEqualTo(16);
-    assertThat(take(A)).isPresent();
+    for (int i = 0; i < 4; i++) {
+      assertThat(take(A)).isPresent();
+    }
     Place late = pool.next(false).orElseThrow();
     pool.renewed("keys/a");
-    assertThat(givenUp).hasSize(15);
+    assertThat(givenUp).hasSize(12);
     make(late);
     assertThat(givenUp).hasSize(16).extracting(Presignature::id).doesNotHaveDuplicates();
-    assertThat(dropped("late")).isEqualTo(1);
+    assertThat(dropped("late")).isEqualTo(4);
   }
 
   @Test
