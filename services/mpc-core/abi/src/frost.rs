@@ -9,8 +9,8 @@ use engine::{PartyId, SetupError, Threshold};
 use protocols::ecdsa::DerivationPath;
 use protocols::frost::presign::MAX_BATCH;
 use protocols::frost::{
-    KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning, Refresh, Reshare,
-    ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, Suite, Taproot, Target,
+    KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning, Refresh,
+    Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, Suite, Taproot, Target,
 };
 
 use crate::inputs::{Inputs, SealedShare};

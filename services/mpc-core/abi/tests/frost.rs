@@ -139,8 +139,9 @@ fn keys_signatures_and_refresh() {
         same_signature(&scheme.sign(&signers, &keys, 1));
 
         let made = scheme.presign(&signers, &keys);
-        let ids =
-            |party: u32| -> BTreeSet<&[u8]> { made[&party].presignatures.iter().map(|one| &*one.id).collect() };
+        let ids = |party: u32| -> BTreeSet<&[u8]> {
+            made[&party].presignatures.iter().map(|one| &*one.id).collect()
+        };
         assert_eq!((ids(1), ids(1).len()), (ids(3), MADE as usize));
         assert!(ids(1).iter().all(|id| id.len() == 32));
         for place in [2, 0, 1] {

@@ -181,11 +181,7 @@ pub fn presign(store: &Store, rng: &mut ChaCha20Rng) -> Run<Vec<Presignature>> {
     })
 }
 
-pub fn sign_presigned(
-    store: &Store,
-    made: Vec<Vec<Presignature>>,
-    rng: &mut ChaCha20Rng,
-) -> Run<Signature> {
+pub fn sign_presigned(store: &Store, made: Vec<Vec<Presignature>>, rng: &mut ChaCha20Rng) -> Run<Signature> {
     let signers = store.signers();
     let mut presignatures: Vec<Presignature> = made.into_iter().flatten().collect();
     let id = *presignatures.first().unwrap().id();

@@ -486,11 +486,7 @@ fn post_all<B: PrivateBody>(places: Vec<ByPeer<B>>) -> Outbox {
 }
 
 /// What came, by place.
-fn read_all<B: Body>(
-    ctx: &SessionContext,
-    inbox: &Inbox,
-    count: usize,
-) -> Result<Vec<ByPeer<B>>, Fault> {
+fn read_all<B: Body>(ctx: &SessionContext, inbox: &Inbox, count: usize) -> Result<Vec<ByPeer<B>>, Fault> {
     let mut places: Vec<ByPeer<B>> = (0..count).map(|_| BTreeMap::new()).collect();
     for envelope in inbox.iter() {
         let All(bodies) = read::<All<B>>(ctx, envelope)?;

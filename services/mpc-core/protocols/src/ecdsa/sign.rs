@@ -16,8 +16,8 @@ use rand_core::CryptoRng;
 use super::derivation::DerivationPath;
 use super::key::{KeyPublic, KeyShare};
 use super::presign::{
-    COMMIT_BYTES, Committed, MULTIPLY_BODY_BYTES, Material, Multiplied, check_key, pairwise_ready, post, read,
-    read_each,
+    COMMIT_BYTES, Committed, MULTIPLY_BODY_BYTES, Material, Multiplied, check_key, pairwise_ready, post,
+    read, read_each,
 };
 use super::presignature::{PRESIGNATURE_ID_BYTES, PartialScalars, Presignature, nonce_shift, shifted};
 use super::proof::{read_point, read_scalar};

@@ -196,7 +196,9 @@ impl<S: Suite> BroadcastBody for CommitAll<S> {}
 
 fn points_differ<S: Suite>(all: &[Commitments<S>]) -> bool {
     let mut seen = BTreeSet::new();
-    all.iter().flat_map(|commitments| commitments.bytes.chunks(S::POINT_BYTES)).all(|point| seen.insert(point))
+    all.iter()
+        .flat_map(|commitments| commitments.bytes.chunks(S::POINT_BYTES))
+        .all(|point| seen.insert(point))
 }
 
 /// Makes presignatures of one signing set, key and target, in one round.

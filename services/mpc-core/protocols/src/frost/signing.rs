@@ -380,9 +380,7 @@ mod tests {
             let signing_share = Secret::new(SigningShare::new(held[&id]));
             let share = KeyShare { public: public.clone(), party: id, signing_share };
             let own = Nonces(Box::new(nonces.remove(&id).unwrap()));
-            let Ok(partial) = terms.sign(&share, own, &package) else {
-                panic!("party {id} cannot sign")
-            };
+            let Ok(partial) = terms.sign(&share, own, &package) else { panic!("party {id} cannot sign") };
             assert_eq!(partial.serialize(), bytes(&output["sig_share"]));
             partials.insert(id, partial);
         }

@@ -18,8 +18,8 @@ use super::accusation::{accuse, recorded};
 use super::common::{evidence_key, party, rng, settings};
 use super::ecdsa_common::{
     Change, Shares, data_key, keygen, keygen_with, payload, presign, presign_payload, presign_with,
-    refresh_settings, refresh_with, reopen, reshare_settings, reshare_with, sign_presigned, sign_with, start_keygen,
-    verify_outside,
+    refresh_settings, refresh_with, reopen, reshare_settings, reshare_with, sign_presigned, sign_with,
+    start_keygen, verify_outside,
 };
 
 const SIGNERS: [u32; 2] = [1, 2];

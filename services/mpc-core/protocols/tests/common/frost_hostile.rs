@@ -11,8 +11,8 @@ use engine::wire::{Reader, Writer};
 use engine::{Protocol, SessionSettings};
 use protocols::frost::suite::{decode_point_of, encode_point};
 use protocols::frost::{
-    Bip340, Ed25519, KeyPublic, KeyShare, PresignPayload, Presignature, PresignedSigning, Presigning, Refresh,
-    Reshare, SignInput, Signature, Signing, Target,
+    Bip340, Ed25519, KeyPublic, KeyShare, PresignPayload, Presignature, PresignedSigning, Presigning,
+    Refresh, Reshare, SignInput, Signature, Signing, Target,
 };
 use sim::{Address, Faults, Outcome, Packet};
 
