@@ -188,12 +188,17 @@ class FrostReshareTest {
 
   private ByteString presign(int epoch, int... set) {
     SessionId session =
-        i.coordinator.give(i.coordinator.order(suite.presign, KEY, 2, set).setEpoch(epoch).build());
+        i.coordinator.give(
+            i.coordinator
+                .order(suite.presign, KEY, 2, set)
+                .setEpoch(epoch)
+                .setPresignatureCount(1)
+                .build());
     ByteString id = ByteString.EMPTY;
     for (int party : set) {
       var report = i.coordinator.awaitFrom(Installation.NAMES.get(party - 1), session).report();
       assertThat(report.hasCompleted()).as(report.toString()).isTrue();
-      id = report.getCompleted().getPresignatureId();
+      id = report.getCompleted().getPresignatureIds(0);
     }
     return id;
   }

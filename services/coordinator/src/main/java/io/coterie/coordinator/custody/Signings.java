@@ -518,9 +518,7 @@ public final class Signings {
         case SessionOutcome.Signed signed -> {
           timeout.succeeded(System.nanoTime() - started);
           if (presignable && presignature == null) {
-            presignatures.want(
-                combination(parties),
-                Protocol.of(intent.scheme(), Operation.PRESIGN).orElseThrow().maxBatch());
+            want(parties);
           }
           succeed(session, signed, presignature != null);
           return true;
@@ -661,7 +659,7 @@ public final class Signings {
       SessionOutcome outcome = session.await(timeout.min());
       if (outcome instanceof SessionOutcome.Signed signed) {
         if (work.presignature() == null) {
-          presignatures.want(combination(parties));
+          want(parties);
         }
         succeed(session, signed, work.presignature() != null);
         return true;
@@ -689,6 +687,13 @@ public final class Signings {
       }
       run.troubled(Trouble.of(run.resource, session, outcome));
       return false;
+    }
+
+    /** Later signatures of these parties shall find presignatures. */
+    private void want(List<Member> parties) {
+      presignatures.want(
+          combination(parties),
+          Protocol.of(intent.scheme(), Operation.PRESIGN).orElseThrow().maxBatch());
     }
 
     private Combination combination(List<Member> parties) {
