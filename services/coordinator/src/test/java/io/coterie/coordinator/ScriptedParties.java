@@ -282,7 +282,8 @@ final class ScriptedParties implements AutoCloseable {
         ByteString first = lie ? session.substring(1).concat(session.substring(0, 1)) : session;
         List<ByteString> ids =
             IntStream.range(0, order.getPresignatureCount())
-                .mapToObj(i -> first.substring(1).concat(ByteString.copyFrom(new byte[] {(byte) i})))
+                .mapToObj(
+                    i -> first.substring(1).concat(ByteString.copyFrom(new byte[] {(byte) i})))
                 .toList();
         presignatures.computeIfAbsent(self, s -> ConcurrentHashMap.newKeySet()).addAll(ids);
         report(

@@ -152,10 +152,8 @@ class EcdsaSessionTest {
         .extracting(Presignature::getId)
         .doesNotHaveDuplicates()
         .allMatch(id -> id.size() == 32)
-        .isEqualTo(
-            made.get(3).getPresignaturesList().stream().map(Presignature::getId).toList());
-    SessionConfig.Builder config =
-        session(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, key).toBuilder();
+        .isEqualTo(made.get(3).getPresignaturesList().stream().map(Presignature::getId).toList());
+    SessionConfig.Builder config = session(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, key).toBuilder();
     for (int count : new int[] {0, 5, -1}) {
       assertFails(
           MpcException.Reason.SETUP_REFUSED,

@@ -176,8 +176,8 @@ public record CoordinatorProperties(
    * @param maxCombinations that are kept filled
    * @param maxAge after which one is not used any more; less than the parties' own
    * @param idleTime after which an unused combination is not filled any more
-   * @param maxRunning sessions at once, each of up to 4 (ECDSA) or 16 presignatures; the parties run
-   *     8 at once for all coordinators by default
+   * @param maxRunning sessions at once, each of up to 4 (ECDSA) or 16 presignatures; the parties
+   *     run 8 at once for all coordinators by default
    * @param yieldTo signings being worked on from which on nothing is made above the low mark
    * @param sessionTime for one session
    */

@@ -214,8 +214,7 @@ public final class PresignaturePool {
         shelves
             .computeIfAbsent(Purpose.of(combination), p -> new HashMap<>())
             .computeIfAbsent(
-                combination.signingSet(),
-                s -> new Shelf(combination, batch, nanoTime.getAsLong()));
+                combination.signingSet(), s -> new Shelf(combination, batch, nanoTime.getAsLong()));
     use(shelf);
     if (combinations() > limits.maxCombinations()) {
       shelves.values().stream()

@@ -461,8 +461,7 @@ class SessionsTest {
 
   private static PartyMessage presigned(ByteString session, ByteString... ids) {
     return report(
-        session,
-        r -> r.setCompleted(Completed.newBuilder().addAllPresignatureIds(List.of(ids))));
+        session, r -> r.setCompleted(Completed.newBuilder().addAllPresignatureIds(List.of(ids))));
   }
 
   @Test
