@@ -47,10 +47,16 @@ class CommandLineTest {
     return new Run(line.execute(all.toArray(String[]::new)), out.toString(), err.toString());
   }
 
+  private static Run succeeds(Running shared, String... args) {
+    Run run = coterie(shared, args);
+    assertThat(run.exitCode()).as(run.out() + run.err()).isZero();
+    return run;
+  }
+
   @Test
   void aKeyIsMadeUsedAndVerified(Running shared) {
     Run created =
-        coterie(
+        succeeds(
             shared,
             "keys",
             "create",
@@ -59,14 +65,12 @@ class CommandLineTest {
             "2",
             "--parties",
             "party-1,party-2,party-3");
-    assertThat(created.exitCode()).as(created.err()).isZero();
     assertThat(created.value("state")).isEqualTo("ACTIVE");
     assertThat(coterie(shared, "keys", "list").out()).contains("keys/by-hand", "2 of 3");
     assertThat(coterie(shared, "keys", "get", "by-hand", "-o", "json").out())
         .contains("\"name\": \"keys/by-hand\"");
 
-    Run signed = coterie(shared, "sign", "by-hand", "-m", "hello");
-    assertThat(signed.exitCode()).as(signed.err()).isZero();
+    Run signed = succeeds(shared, "sign", "by-hand", "-m", "hello");
     String signature = signed.value("signature");
     assertThat(
             coterie(shared, "verify", "by-hand", "-m", "hello", "--signature", signature)
@@ -93,19 +97,7 @@ class CommandLineTest {
 
   @Test
   void anEcdsaKeyIsMadeItsAddressesSpentFromAndItsSharesRenewed(Running shared) throws Exception {
-    Run created =
-        coterie(
-            shared,
-            "key",
-            "create",
-            "by-hand-ecdsa",
-            "--scheme",
-            "ecdsa-secp256k1",
-            "--threshold",
-            "2",
-            "--parties",
-            "party-1,party-2,party-3");
-    assertThat(created.exitCode()).as(created.err()).isZero();
+    Run created = create(shared, "by-hand-ecdsa", "ecdsa-secp256k1");
     assertThat(created.value("scheme")).isEqualTo("ecdsa-secp256k1");
     String xpub = created.value("xpub");
     Run shown = coterie(shared, "key", "show", "by-hand-ecdsa");
@@ -116,7 +108,7 @@ class CommandLineTest {
     ByteString draft = shared.outside().ethereumDraft(1, 0, address, "1");
     Path transaction = Files.writeString(folder.resolve("tx"), hex(draft));
     Run sent =
-        coterie(
+        succeeds(
             shared,
             "sign",
             "by-hand-ecdsa",
@@ -124,7 +116,6 @@ class CommandLineTest {
             "m/0/1",
             "--ethereum-transaction",
             "" + transaction);
-    assertThat(sent.exitCode()).as(sent.err()).isZero();
     assertThat(sent.out()).contains("to: " + address, "value: 1\n");
     ByteString raw = ByteString.fromHex(sent.value("result").substring(2));
     assertThat(shared.outside().ethereumTransaction(raw).value()).isEqualTo(address);
@@ -138,7 +129,7 @@ class CommandLineTest {
       "--signature",
       sent.value("signature")
     };
-    assertThat(coterie(shared, verify).exitCode()).isZero();
+    succeeds(shared, verify);
     verify[3] = "m/0/2";
     assertThat(coterie(shared, verify).exitCode()).isEqualTo(1);
 
@@ -151,9 +142,8 @@ class CommandLineTest {
         Files.writeString(
             folder.resolve("psbt"), Base64.getEncoder().encodeToString(unsigned.toByteArray()));
     Run spent =
-        coterie(
+        succeeds(
             shared, "sign", "by-hand-ecdsa", "--path", "m/1", "--psbt", "" + psbt, "--input", "0");
-    assertThat(spent.exitCode()).as(spent.err()).isZero();
     assertThat(
             shared
                 .outside()
@@ -164,17 +154,15 @@ class CommandLineTest {
     assertThat(stranger.exitCode()).isEqualTo(3);
     assertThat(stranger.err()).contains("PSBT_UTXO_NOT_OF_KEY");
 
-    Run refreshed = coterie(shared, "key", "refresh", "by-hand-ecdsa");
-    assertThat(refreshed.exitCode()).as(refreshed.err()).isZero();
+    Run refreshed = succeeds(shared, "key", "refresh", "by-hand-ecdsa");
     assertThat(refreshed.value("epoch")).isEqualTo("2");
     assertThat(refreshed.value("xpub")).isEqualTo(xpub);
     Run digest =
-        coterie(shared, "sign", "by-hand-ecdsa", "--digest", "ab".repeat(32), "--output", "json");
-    assertThat(digest.exitCode()).as(digest.err()).isZero();
+        succeeds(shared, "sign", "by-hand-ecdsa", "--digest", "ab".repeat(32), "--output", "json");
     assertThat(digest.out()).contains("\"derSignature\"", "\"kind\": \"digest\"");
 
     Run reshared =
-        coterie(
+        succeeds(
             shared,
             "key",
             "reshare",
@@ -183,12 +171,10 @@ class CommandLineTest {
             "2",
             "--parties",
             "party-1,party-2");
-    assertThat(reshared.exitCode()).as(reshared.err()).isZero();
     assertThat(reshared.value("epoch")).isEqualTo("3");
     assertThat(reshared.value("xpub")).isEqualTo(xpub);
     assertThat(reshared.value("threshold")).isEqualTo("2 of 2: party-1, party-2");
-    assertThat(coterie(shared, "sign", "by-hand-ecdsa", "--digest", "ac".repeat(32)).exitCode())
-        .isZero();
+    succeeds(shared, "sign", "by-hand-ecdsa", "--digest", "ac".repeat(32));
     Run late =
         coterie(
             shared,
@@ -211,20 +197,17 @@ class CommandLineTest {
   }
 
   private static Run create(Running shared, String key, String scheme) {
-    Run created =
-        coterie(
-            shared,
-            "key",
-            "create",
-            key,
-            "--scheme",
-            scheme,
-            "--threshold",
-            "2",
-            "--parties",
-            "party-1,party-2,party-3");
-    assertThat(created.exitCode()).as(created.err()).isZero();
-    return created;
+    return succeeds(
+        shared,
+        "key",
+        "create",
+        key,
+        "--scheme",
+        scheme,
+        "--threshold",
+        "2",
+        "--parties",
+        "party-1,party-2,party-3");
   }
 
   private Path base64(String name, ByteString content) throws Exception {
@@ -260,7 +243,7 @@ class CommandLineTest {
         "--signature",
         sent.value("signature")
       };
-      assertThat(coterie(shared, verify).exitCode()).isZero();
+      succeeds(shared, verify);
     }
 
     ByteString others = shared.outside().solanaDraft("0", SOMEONE_ON_SOLANA, sender, 5_000);
@@ -269,12 +252,11 @@ class CommandLineTest {
     assertThat(stranger.exitCode()).isEqualTo(3);
     assertThat(stranger.err()).contains("SOLANA_SIGNER_MISSING");
 
-    Run text = coterie(shared, "sign", key, "-m", "hello", "--scheme", "ed25519");
-    assertThat(text.exitCode()).as(text.err()).isZero();
+    Run text = succeeds(shared, "sign", key, "-m", "hello", "--scheme", "ed25519");
     String[] verify = {
       "verify", key, "-m", "hello", "--scheme", "ed25519", "--signature", text.value("signature")
     };
-    assertThat(coterie(shared, verify).exitCode()).isZero();
+    succeeds(shared, verify);
     verify[3] = "hallo";
     assertThat(coterie(shared, verify).exitCode()).isEqualTo(1);
 
@@ -330,9 +312,9 @@ class CommandLineTest {
   }
 
   private static String address(Running shared, String chain, String path) {
-    Run run = coterie(shared, "key", "show", "by-hand-ecdsa", "--address", chain, "--path", path);
-    assertThat(run.exitCode()).as(run.err()).isZero();
-    return run.out().strip();
+    return succeeds(shared, "key", "show", "by-hand-ecdsa", "--address", chain, "--path", path)
+        .out()
+        .strip();
   }
 
   private static String hex(ByteString bytes) {
@@ -342,11 +324,8 @@ class CommandLineTest {
   @Test
   void anIntentSignedOfflineIsSentLaterAndAgain(Running shared) {
     Path intent = folder.resolve("intent");
-    Run prepared =
-        coterie(shared, "intent", "sign", SharedCluster.KEY, "-m", "offline", "--out", "" + intent);
-    assertThat(prepared.exitCode()).as(prepared.err()).isZero();
-    Run first = coterie(shared, "sign", "--intent", "" + intent);
-    assertThat(first.exitCode()).as(first.err()).isZero();
+    succeeds(shared, "intent", "sign", SharedCluster.KEY, "-m", "offline", "--out", "" + intent);
+    Run first = succeeds(shared, "sign", "--intent", "" + intent);
     assertThat(coterie(shared, "sign", "--intent", "" + intent).value("signature"))
         .isEqualTo(first.value("signature"));
   }

@@ -3,8 +3,11 @@ package io.coterie.acceptance;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.ReshareKeyRequest;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import io.grpc.Metadata;
@@ -21,6 +24,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
@@ -28,6 +32,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.MethodOrderer;
@@ -45,6 +50,9 @@ class ProcessesTest {
   private static final long MAX_SIGNER_RESIDENT_BYTES = 350L * 1024 * 1024;
   private static final Duration RESTART = Duration.ofSeconds(90);
 
+  /** How long a request is repeated before it counts as never answered. */
+  private static final Duration PATIENCE = Duration.ofSeconds(180);
+
   /** What a caller is told when something is down, and may answer by trying again. */
   private static final Set<Status.Code> TRY_AGAIN =
       EnumSet.of(
@@ -52,6 +60,8 @@ class ProcessesTest {
           Status.Code.DEADLINE_EXCEEDED,
           Status.Code.ABORTED,
           Status.Code.CANCELLED);
+
+  private static final Optional<ErrorReason> ENDED = Optional.of(ErrorReason.RESHARE_FAILED);
 
   private static Cluster cluster;
   private static Key key;
@@ -65,6 +75,8 @@ class ProcessesTest {
             .processes()
             // One line for each request is more than messaging says by default.
             .setting("messaging", "--logging.level.io.coterie.messaging.api=debug")
+            // Whoever is killed is waited for so long, again after each start of the coordinator.
+            .setting("coordinator", "--coterie.coordinator.keygen.initial=5s")
             .folder(Path.of("target", "cluster-processes"))
             .progress(line -> System.out.println("progress: processes: " + line))
             .start();
@@ -125,22 +137,7 @@ class ProcessesTest {
   @Order(3)
   @Timeout(600)
   void whateverIsKilledEveryRequestIdEndsWithExactlyOneValidSignature() throws Exception {
-    Map<String, Runnable> victims = new LinkedHashMap<>();
-    for (Service service : cluster.services()) {
-      victims.put(
-          service.name(),
-          () -> {
-            service.kill();
-            service.start();
-          });
-    }
-    victims.put(
-        "postgresql",
-        () -> {
-          cluster.database().kill();
-          cluster.database().restart();
-        });
-
+    Map<String, Runnable> victims = victims();
     Map<SignRequest, Set<ByteString>> signatures = new ConcurrentHashMap<>();
     int each = SIGNINGS / victims.size();
     try (ExecutorService callers = Executors.newFixedThreadPool(IN_FLIGHT)) {
@@ -200,6 +197,91 @@ class ProcessesTest {
     }
   }
 
+  /** Each process, and how it is killed and started again. */
+  private static Map<String, Runnable> victims() {
+    Map<String, Runnable> victims = new LinkedHashMap<>();
+    for (Service service : cluster.services()) {
+      victims.put(
+          service.name(),
+          () -> {
+            service.kill();
+            service.start();
+          });
+    }
+    victims.put(
+        "postgresql",
+        () -> {
+          cluster.database().kill();
+          cluster.database().restart();
+        });
+    return victims;
+  }
+
+  /**
+   * All parties are needed to sign with this key, so a signature after each reshare shows that all
+   * use shares of the same epoch.
+   */
+  @Test
+  @Order(4)
+  @Timeout(600)
+  void whateverIsKilledAReshareEndsWithOneUsableEpoch() throws Exception {
+    List<String> parties = cluster.partyNames();
+    Key moved = cluster.wallet().createEcdsaKey("moved", parties.size(), parties);
+    ByteString publicKey = moved.getPublicKey();
+    long begin = System.nanoTime();
+    moved = cluster.wallet().reshareKey(moved, parties.size(), parties);
+    long undisturbed = System.nanoTime() - begin;
+    Map<String, Runnable> victims = victims();
+    int number = 0;
+    try (ExecutorService callers = Executors.newFixedThreadPool(1)) {
+      for (Map.Entry<String, Runnable> victim : victims.entrySet()) {
+        int epoch = moved.getEpoch();
+        ReshareKeyRequest request =
+            ReshareKeyRequest.newBuilder()
+                .setSignedIntent(
+                    cluster
+                        .wallet()
+                        .intents()
+                        .sign(WalletBackend.reshareIntent(moved, parties.size(), parties).build()))
+                .build();
+        Future<Key> answer = callers.submit(() -> reshareUntilDone(request));
+        // The moments of the kills are spread over the whole operation.
+        long moment = undisturbed * (2 * number++ + 1) / (2 * victims.size());
+        LockSupport.parkNanos(moment);
+        begin = System.nanoTime();
+        victim.getValue().run();
+        moved = answer.get();
+        System.out.printf(
+            "progress: killed %s %d ms into a reshare (%d ms undisturbed), done %.1f s later%n",
+            victim.getKey(),
+            moment / 1_000_000,
+            undisturbed / 1_000_000,
+            (System.nanoTime() - begin) / 1e9);
+        assertThat(moved.getEpoch()).isEqualTo(epoch + 1);
+        assertThat(moved.getPublicKey()).isEqualTo(publicKey);
+        SignRequest signing =
+            WalletBackend.signRequest(
+                cluster
+                    .wallet()
+                    .intents()
+                    .sign(
+                        WalletBackend.ecdsaIntent("moved")
+                            .setDigest(ByteString.fromHex("5a".repeat(32)))
+                            .build()));
+        ByteString signature = signUntilSigned(signing);
+        assertThat(outside.ecdsa(publicKey, ByteString.fromHex("5a".repeat(32)), signature).valid())
+            .isTrue();
+        for (Service service : cluster.services()) {
+          service.awaitReady(RESTART);
+        }
+      }
+    }
+  }
+
+  private static Key reshareUntilDone(ReshareKeyRequest request) {
+    return untilAnswered(() -> Optional.of(cluster.wallet().keys().reshareKey(request)));
+  }
+
   private static SignRequest request(String message) {
     return WalletBackend.signRequest(
         cluster
@@ -210,18 +292,36 @@ class ProcessesTest {
                     .build()));
   }
 
-  /** What a wallet backend does: the same request again while the answer is "not now". */
   private static ByteString signUntilSigned(SignRequest request) {
+    return untilAnswered(
+        () -> {
+          Signing signing = cluster.wallet().signings().sign(request);
+          if (signing.getState() == Signing.State.SIGNED) {
+            return Optional.of(signing.getSignature());
+          }
+          assertThat(signing.getState()).isEqualTo(Signing.State.PENDING);
+          return Optional.empty();
+        });
+  }
+
+  /** What a wallet backend does: the same request again while the answer is "not now". */
+  private static <T> T untilAnswered(Supplier<Optional<T>> call) {
+    long end = System.nanoTime() + PATIENCE.toNanos();
     while (true) {
       try {
-        Signing signing = cluster.wallet().signings().sign(request);
-        if (signing.getState() == Signing.State.SIGNED) {
-          return signing.getSignature();
+        Optional<T> answer = call.get();
+        if (answer.isPresent()) {
+          return answer.get();
         }
-        assertThat(signing.getState()).isEqualTo(Signing.State.PENDING);
       } catch (StatusRuntimeException e) {
         assertThat(TRY_AGAIN).as("%s", e).contains(e.getStatus().getCode());
+        // A repeat of the request would get the same for ever.
+        assertThat(StatusErrors.reason(e)).as("%s", e).isNotEqualTo(ENDED);
+        if (System.nanoTime() - end > 0) {
+          throw e;
+        }
       }
+      assertThat(System.nanoTime() - end).as("ns too late").isNegative();
       LockSupport.parkNanos(Duration.ofMillis(50).toNanos());
     }
   }

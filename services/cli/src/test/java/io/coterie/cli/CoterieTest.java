@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,31 +33,20 @@ class CoterieTest {
 
   @TempDir Path folder;
 
-  record Run(int exitCode, String out, String err) {}
-
-  private static Run run(String... args) {
-    CommandLine line = Coterie.commandLine();
-    StringWriter out = new StringWriter();
-    StringWriter err = new StringWriter();
-    line.setOut(new PrintWriter(out, true));
-    line.setErr(new PrintWriter(err, true));
-    int exitCode = line.execute(args);
-    return new Run(exitCode, out.toString(), err.toString());
-  }
-
   @ParameterizedTest
   @EnumSource(RequesterKeyFile.Algorithm.class)
   void anIntentSignedOfflineVerifiesWithThePublicHalf(RequesterKeyFile.Algorithm algorithm)
       throws Exception {
     Path key = folder.resolve("requester.pem");
-    assertThat(run("intent", "new-requester", "" + key, "--algorithm", algorithm.name()).exitCode)
+    assertThat(
+            Run.of("intent", "new-requester", "" + key, "--algorithm", algorithm.name()).exitCode())
         .isZero();
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(key)))
         .isEqualTo("rw-------");
 
     Path intent = folder.resolve("intent");
     Run signed =
-        run(
+        Run.of(
             "intent",
             "sign",
             "treasury",
@@ -73,7 +60,7 @@ class CoterieTest {
             "" + intent,
             "--purpose",
             "test");
-    assertThat(signed.exitCode).as(signed.err).isZero();
+    assertThat(signed.exitCode()).as(signed.err()).isZero();
 
     SignedIntent envelope = SignedIntent.parseFrom(Files.readAllBytes(intent));
     SigningIntent content = SigningIntent.parseFrom(envelope.getPayload());
@@ -104,11 +91,11 @@ class CoterieTest {
   @Test
   void aKeyFileIsNeverOverwritten() throws Exception {
     Path key = folder.resolve("requester.pem");
-    run("intent", "new-requester", "" + key);
+    Run.of("intent", "new-requester", "" + key);
     byte[] before = Files.readAllBytes(key);
-    Run again = run("intent", "new-requester", "" + key);
-    assertThat(again.exitCode).isEqualTo(Coterie.LOCAL);
-    assertThat(again.err).hasLineCount(1).contains("exists already");
+    Run again = Run.of("intent", "new-requester", "" + key);
+    assertThat(again.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(again.err()).hasLineCount(1).contains("exists already");
     assertThat(Files.readAllBytes(key)).isEqualTo(before);
   }
 
@@ -121,7 +108,7 @@ class CoterieTest {
         "b6ed936746e01f8ecf281f020953fbf1f01debd5657c4a383940b020b26507f6076334f91e2366c96e9ab279fb5158090352ea1c5b0c9274504f4f0e7053af24802e51e4568d164fe986834f41e55c8e850ce1f98458c0cfc9ab380b55285a55";
     String zeros = "00".repeat(32);
     assertThat(
-            run(
+            Run.of(
                 "verify",
                 "--public-key",
                 publicKey,
@@ -131,7 +118,7 @@ class CoterieTest {
                 signature))
         .isEqualTo(new Run(0, "valid\n", ""));
     Run other =
-        run(
+        Run.of(
             "verify",
             "--public-key",
             publicKey,
@@ -143,8 +130,15 @@ class CoterieTest {
     // Neither truncated nor off-curve input is more than "no".
     for (String bad : new String[] {"", "00".repeat(96), "ff".repeat(96), signature.substring(2)}) {
       assertThat(
-              run("verify", "--public-key", publicKey, "--message-hex", zeros, "--signature", bad)
-                  .exitCode)
+              Run.of(
+                      "verify",
+                      "--public-key",
+                      publicKey,
+                      "--message-hex",
+                      zeros,
+                      "--signature",
+                      bad)
+                  .exitCode())
           .isEqualTo(Coterie.NO);
     }
   }
@@ -164,23 +158,23 @@ class CoterieTest {
 
   @Test
   void errorsAreOneLineThatSaysWhatToDo() {
-    Run noEndpoint = run("keys", "list", "--profile", "" + folder.resolve("absent"));
-    assertThat(noEndpoint.exitCode).isEqualTo(Coterie.LOCAL);
-    assertThat(noEndpoint.err).hasLineCount(1).contains("does not exist");
+    Run noEndpoint = Run.of("keys", "list", "--profile", "" + folder.resolve("absent"));
+    assertThat(noEndpoint.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(noEndpoint.err()).hasLineCount(1).contains("does not exist");
 
-    Run wrong = run("sign", "treasury");
-    assertThat(wrong.exitCode).isEqualTo(CommandLine.ExitCode.USAGE);
-    assertThat(wrong.err).hasLineCount(1).contains("--help");
+    Run wrong = Run.of("sign", "treasury");
+    assertThat(wrong.exitCode()).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(wrong.err()).hasLineCount(1).contains("--help");
 
-    Run unknown = run("frobnicate");
-    assertThat(unknown.exitCode).isEqualTo(CommandLine.ExitCode.USAGE);
-    assertThat(unknown.err).hasLineCount(1);
+    Run unknown = Run.of("frobnicate");
+    assertThat(unknown.exitCode()).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(unknown.err()).hasLineCount(1);
   }
 
   @Test
   void helpNamesExitCodesAndSettings() {
-    Run help = run("--help");
-    assertThat(help.exitCode).isZero();
-    assertThat(help.out).contains("Exit codes", "doctor", "COTERIE_");
+    Run help = Run.of("--help");
+    assertThat(help.exitCode()).isZero();
+    assertThat(help.out()).contains("Exit codes", "doctor", "COTERIE_");
   }
 }

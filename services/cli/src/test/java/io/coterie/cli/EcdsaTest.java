@@ -7,29 +7,21 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
-import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
-import java.io.PrintWriter;
-import java.io.StringWriter;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
 
 /** Payloads of ECDSA keys, as far as they need no installation. */
-class EcdsaTest {
+class EcdsaTest extends OfflineIntents {
   /** The example of EIP-155; its key is 46 in every byte. */
   private static final String TRANSACTION =
       "ec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080";
@@ -57,60 +49,14 @@ class EcdsaTest {
   private static final String PSBT_S =
       "573a954c4518331561406f90300e8f3358f51928d43c212a8caed02de67eebee";
 
-  @TempDir Path folder;
-  private Path requester;
-
-  record Run(int exitCode, String out, String err) {}
-
-  private static Run run(String... args) {
-    CommandLine line = Coterie.commandLine();
-    StringWriter out = new StringWriter();
-    StringWriter err = new StringWriter();
-    line.setOut(new PrintWriter(out, true));
-    line.setErr(new PrintWriter(err, true));
-    int exitCode = line.execute(args);
-    return new Run(exitCode, out.toString(), err.toString());
-  }
-
-  @BeforeEach
-  void makeRequester() {
-    requester = folder.resolve("requester.pem");
-    assertThat(run("intent", "new-requester", "" + requester).exitCode).isZero();
-  }
-
-  private Path file(String name, byte[] content) throws Exception {
-    return Files.write(folder.resolve(name), content);
-  }
-
-  private Run sign(String... payload) {
-    List<String> args = new ArrayList<>(List.of("intent", "sign", "treasury"));
-    args.addAll(List.of(payload));
-    args.addAll(
-        List.of(
-            "--requester",
-            "wallet",
-            "--requester-key",
-            "" + requester,
-            "--out",
-            "" + folder.resolve("intent")));
-    return run(args.toArray(String[]::new));
-  }
-
-  private SigningIntent signed(String... payload) throws Exception {
-    Run run = sign(payload);
-    assertThat(run.exitCode).as(run.err).isZero();
-    return SigningIntent.parseFrom(
-        SignedIntent.parseFrom(Files.readAllBytes(folder.resolve("intent"))).getPayload());
-  }
-
   @Test
   void everyKindOfPayloadCanBeSigned() throws Exception {
     byte[] raw = HexFormat.of().parseHex(TRANSACTION);
     for (Path transaction :
         List.of(
             file("tx.bin", raw),
-            file("tx.hex", (TRANSACTION + "\n").getBytes(StandardCharsets.US_ASCII)),
-            file("tx.0x", ("0x" + TRANSACTION).getBytes(StandardCharsets.US_ASCII)))) {
+            file("tx.hex", TRANSACTION + "\n"),
+            file("tx.0x", "0x" + TRANSACTION))) {
       SigningIntent intent = signed("--ethereum-transaction", "" + transaction, "--path", "m/0/1");
       assertThat(intent.getEthereumTransaction()).isEqualTo(ByteString.copyFrom(raw));
       assertThat(intent.getScheme()).isEqualTo(Scheme.SCHEME_ECDSA_SECP256K1);
@@ -133,24 +79,15 @@ class EcdsaTest {
         {"types":{"EIP712Domain":[{"name":"name","type":"string"}],"One":[{"name":"it","type":"string"}]},
         "primaryType":"One","domain":{"name":"test"},"message":{"it":"ü"}}
         """;
-    assertThat(
-            signed("--typed-data", "" + file("typed.json", typed.getBytes(StandardCharsets.UTF_8)))
-                .getEthereumTypedData())
+    assertThat(signed("--typed-data", "" + file("typed.json", typed)).getEthereumTypedData())
         .isEqualTo(typed);
     assertThat(signed("-m", "hello").getScheme()).isEqualTo(Scheme.SCHEME_BLS12381);
-  }
-
-  private void assertRefused(int exitCode, String text, String... payload) {
-    Run run = sign(payload);
-    assertThat(run.exitCode).as(run.err).isEqualTo(exitCode);
-    assertThat(run.err).hasLineCount(1).contains(text);
-    assertThat(folder.resolve("intent")).doesNotExist();
   }
 
   @Test
   void mistakesShowBeforeAnythingIsSigned() throws Exception {
     int usage = CommandLine.ExitCode.USAGE;
-    Path signed = file("signed", TRANSACTION_SIGNED.getBytes(StandardCharsets.US_ASCII));
+    Path signed = file("signed", TRANSACTION_SIGNED);
     assertRefused(
         Coterie.LOCAL, "not an unsigned transaction", "--ethereum-transaction", "" + signed);
     assertRefused(
@@ -159,11 +96,7 @@ class EcdsaTest {
         Coterie.LOCAL, "larger", "--typed-data", "" + file("big", new byte[256 * 1024 + 1]));
     assertRefused(
         Coterie.LOCAL, "UTF-8", "--typed-data", "" + file("latin", new byte[] {(byte) 0xfc}));
-    assertRefused(
-        Coterie.LOCAL,
-        "not EIP-712",
-        "--typed-data",
-        "" + file("json", "{}".getBytes(StandardCharsets.UTF_8)));
+    assertRefused(Coterie.LOCAL, "not EIP-712", "--typed-data", "" + file("json", "{}"));
     assertRefused(Coterie.LOCAL, "not 32 bytes", "--digest", "abcd");
     assertRefused(Coterie.LOCAL, "not hex", "--digest", "xyz");
     assertRefused(Coterie.LOCAL, "canonical", "--psbt", "" + signed);
@@ -225,7 +158,7 @@ class EcdsaTest {
 
   @Test
   void verifiesWithoutAnInstallation() throws Exception {
-    String transaction = "" + file("tx", TRANSACTION.getBytes(StandardCharsets.US_ASCII));
+    String transaction = "" + file("tx", TRANSACTION);
     String[] good = {
       "verify",
       "--public-key",
@@ -235,7 +168,7 @@ class EcdsaTest {
       "--signature",
       TRANSACTION_SIGNATURE
     };
-    assertThat(run(good)).isEqualTo(new Run(0, "valid\n", ""));
+    assertThat(Run.of(good)).isEqualTo(new Run(0, "valid\n", ""));
     for (String bad :
         Stream.of(
                 "",
@@ -250,15 +183,15 @@ class EcdsaTest {
             .toList()) {
       String[] args = good.clone();
       args[6] = bad;
-      assertThat(run(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+      assertThat(Run.of(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
     }
     for (String key : List.of(PSBT_KEY, "00".repeat(33), "02" + "ff".repeat(32), "ab")) {
       String[] args = good.clone();
       args[2] = key;
-      assertThat(run(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+      assertThat(Run.of(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
     }
     Run psbt =
-        run(
+        Run.of(
             "verify",
             "--public-key",
             PSBT_KEY,
@@ -273,10 +206,7 @@ class EcdsaTest {
 
   @Test
   void theSignatureIsPutIntoThePayload() throws Exception {
-    SigningIntent transaction =
-        signed(
-            "--ethereum-transaction",
-            "" + file("tx", TRANSACTION.getBytes(StandardCharsets.US_ASCII)));
+    SigningIntent transaction = signed("--ethereum-transaction", "" + file("tx", TRANSACTION));
     Signing.Builder signing =
         Signing.newBuilder()
             .setPublicKey(ByteString.fromHex(TRANSACTION_KEY))

@@ -7,28 +7,20 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
-import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
-import java.io.PrintWriter;
-import java.io.StringWriter;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-import picocli.CommandLine;
 
 /** Payloads of Ed25519 and BIP-340 keys, as far as they need no installation. */
-class FrostTest {
+class FrostTest extends OfflineIntents {
   /** A signed transfer, from the tests of @solana/web3.js. */
   private static final String SOLANA =
       "010001031398f62c6d1a457c51ba6a4b5f3dbd2f69fca93216218dc8997e416bd17d93cafd439fccb66727f289c5c6de3bc4a8fe5dd5d77770bc8ff15c3eeedcb14af3fc0000000000000000000000000000000000000000000000000000000000000000c49ae77603782054f17a9decea43b444eba0edb12c6f1d31c6e0e4a84bf052eb01020200010c020000003100000000000000";
@@ -49,21 +41,6 @@ class FrostTest {
   private static final String WITNESS =
       "b4010dd48a617db09926f729e79c33ae0b4e94b79f04a1ae93ede6315eb3669de185a17d2b0ac9ee09fd4c64b678a0b61a0a86fa888a273c8511be83bfd6810f";
 
-  @TempDir Path folder;
-  private Path requester;
-
-  record Run(int exitCode, String out, String err) {}
-
-  private static Run run(String... args) {
-    CommandLine line = Coterie.commandLine();
-    StringWriter out = new StringWriter();
-    StringWriter err = new StringWriter();
-    line.setOut(new PrintWriter(out, true));
-    line.setErr(new PrintWriter(err, true));
-    int exitCode = line.execute(args);
-    return new Run(exitCode, out.toString(), err.toString());
-  }
-
   @ParameterizedTest
   @EnumSource(
       names = {"SCHEME_UNSPECIFIED", "UNRECOGNIZED"},
@@ -76,41 +53,6 @@ class FrostTest {
     assertThat(first.getScheme()).isEqualTo(scheme);
     assertThat(SignedPayload.toSign(first, ByteString.EMPTY))
         .isNotEqualTo(SignedPayload.toSign(load.intent(key, 2), ByteString.EMPTY));
-  }
-
-  @BeforeEach
-  void makeRequester() {
-    requester = folder.resolve("requester.pem");
-    assertThat(run("intent", "new-requester", "" + requester).exitCode).isZero();
-  }
-
-  private Path file(String name, byte[] content) throws Exception {
-    return Files.write(folder.resolve(name), content);
-  }
-
-  private Path file(String name, String content) throws Exception {
-    return file(name, content.getBytes(StandardCharsets.UTF_8));
-  }
-
-  private Run sign(String... payload) {
-    List<String> args = new ArrayList<>(List.of("intent", "sign", "treasury"));
-    args.addAll(List.of(payload));
-    args.addAll(
-        List.of(
-            "--requester",
-            "wallet",
-            "--requester-key",
-            "" + requester,
-            "--out",
-            "" + folder.resolve("intent")));
-    return run(args.toArray(String[]::new));
-  }
-
-  private SigningIntent signed(String... payload) throws Exception {
-    Run run = sign(payload);
-    assertThat(run.exitCode).as(run.err).isZero();
-    return SigningIntent.parseFrom(
-        SignedIntent.parseFrom(Files.readAllBytes(folder.resolve("intent"))).getPayload());
   }
 
   @Test
@@ -147,10 +89,7 @@ class FrostTest {
   }
 
   private void assertRefused(String text, String... payload) {
-    Run run = sign(payload);
-    assertThat(run.exitCode).as(run.err).isEqualTo(Coterie.LOCAL);
-    assertThat(run.err).hasLineCount(1).contains(text);
-    assertThat(folder.resolve("intent")).doesNotExist();
+    assertRefused(Coterie.LOCAL, text, payload);
   }
 
   @Test
@@ -200,7 +139,7 @@ class FrostTest {
       "4"
     };
     for (String[] good : List.of(solana, taproot)) {
-      assertThat(run(good)).isEqualTo(new Run(0, "valid\n", ""));
+      assertThat(Run.of(good)).isEqualTo(new Run(0, "valid\n", ""));
       for (String bad :
           List.of(
               "",
@@ -212,14 +151,14 @@ class FrostTest {
               "00" + good[6].substring(2))) {
         String[] args = good.clone();
         args[6] = bad;
-        assertThat(run(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+        assertThat(Run.of(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
       }
     }
     // Of other keys, the transaction and the input are not.
     solana[2] = OUTPUT_KEY;
-    assertThat(run(solana).err).hasLineCount(1).contains("among its signers");
+    assertThat(Run.of(solana).err()).hasLineCount(1).contains("among its signers");
     taproot[2] = SOLANA_KEY;
-    assertThat(run(taproot).err).hasLineCount(1).contains("does not pay to this key");
+    assertThat(Run.of(taproot).err()).hasLineCount(1).contains("does not pay to this key");
     for (String key : List.of("00".repeat(32), "ff".repeat(32), "01" + "00".repeat(31), "ab")) {
       for (String scheme : List.of("ed25519", "bip340")) {
         List<String> args =
@@ -229,7 +168,7 @@ class FrostTest {
             scheme.equals("ed25519")
                 ? List.of("-m", "hello")
                 : List.of("--digest", "ab".repeat(32)));
-        assertThat(run(args.toArray(String[]::new)))
+        assertThat(Run.of(args.toArray(String[]::new)))
             .isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
       }
     }

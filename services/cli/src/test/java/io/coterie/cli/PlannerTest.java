@@ -4,14 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.coterie.cli.Planner.Plan;
-import java.io.PrintWriter;
 import java.io.StringReader;
-import java.io.StringWriter;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import picocli.CommandLine;
 
 class PlannerTest {
   private static final Regions LINE =
@@ -87,15 +84,12 @@ class PlannerTest {
   }
 
   private static String plan(int exitCode, String... more) {
-    CommandLine line = Coterie.commandLine();
-    StringWriter out = new StringWriter();
-    line.setOut(new PrintWriter(out, true));
-    line.setErr(new PrintWriter(out, true));
     String[] arguments = new String[more.length + 1];
     arguments[0] = "plan";
     System.arraycopy(more, 0, arguments, 1, more.length);
-    assertThat(line.execute(arguments)).isEqualTo(exitCode);
-    return out.toString();
+    Run run = Run.of(arguments);
+    assertThat(run.exitCode()).isEqualTo(exitCode);
+    return run.out() + run.err();
   }
 
   @Test

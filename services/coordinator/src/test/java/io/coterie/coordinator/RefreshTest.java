@@ -38,6 +38,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -46,6 +47,9 @@ import org.junit.jupiter.api.io.TempDir;
 /** New shares: one request gives one epoch, and at each moment one epoch can sign. */
 class RefreshTest {
   private static final List<String> ALL = List.of("p1", "p2", "p3");
+
+  /** Of a caller whose request takes several sessions, ms. */
+  private static final int PATIENCE = 60_000;
 
   @TempDir Path folder;
   private TestInstallation installation;
@@ -299,8 +303,49 @@ class RefreshTest {
                 ErrorReason.PARTY_MISBEHAVED,
                 () -> refresh(installation.wallet.sign(refreshIntent(1).build()))))
         .containsEntry(StatusErrors.PARTY, "p3");
+    assertThat(refreshOrders()).as("it was blamed twice").isEqualTo(2 * 3);
     installation.parties.behave();
     // The name is free for another request.
+    assertThat(refresh(installation.wallet.sign(refreshIntent(1).build())).getEpoch()).isEqualTo(2);
+  }
+
+  @Test
+  void a_party_that_is_blamed_once_is_tried_again() {
+    for (String party : List.of("p1", "p2")) {
+      installation.parties.behave(
+          party,
+          new Behaviour.Once(new Behaviour.Aborts(AbortCause.ABORT_CAUSE_WRONG_SHARE, List.of(3))));
+    }
+    installation.parties.behave("p3", new Behaviour.Once(new Behaviour.Silent()));
+    assertThat(refresh(installation.wallet.sign(refreshIntent(1).build())).getEpoch()).isEqualTo(2);
+    assertThat(refreshOrders()).isEqualTo(2 * 3);
+    signs(1);
+  }
+
+  /** A party is killed when the others have stored their new shares, and it has not. */
+  @Test
+  void new_shares_that_were_given_up_are_made_once_more() {
+    installation.parties.behave("p3", new Behaviour.Killed(new AtomicInteger(1)));
+    SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
+    Key refreshed = refresh(intent, PATIENCE);
+    assertThat(refreshed).isEqualTo(key.toBuilder().setEpoch(2).build());
+    assertThat(refreshOrders()).as("killed, given up, made").isGreaterThanOrEqualTo(3 * 3);
+    assertThat(refresh(intent)).isEqualTo(refreshed);
+    assertThat(installation.query("select count(*) from key_renewals")).isEqualTo("1");
+    signs(1);
+  }
+
+  @Test
+  void new_shares_that_are_always_given_up_are_made_until_the_intent_expires() {
+    installation.parties.behave("p3", new Behaviour.Killed(new AtomicInteger(Integer.MAX_VALUE)));
+    SignedIntent intent =
+        installation.wallet.sign(refreshIntent(1).setNotAfter(inSeconds(4)).build());
+    fails(ErrorReason.INTENT_EXPIRED, () -> refresh(intent, PATIENCE));
+    assertThat(refreshOrders()).as("it was tried again").isGreaterThanOrEqualTo(3 * 3);
+    installation.parties.behave();
+    fails(ErrorReason.INTENT_EXPIRED, () -> refresh(intent));
+    assertThat(get()).isEqualTo(key);
+    signs(1);
     assertThat(refresh(installation.wallet.sign(refreshIntent(1).build())).getEpoch()).isEqualTo(2);
   }
 

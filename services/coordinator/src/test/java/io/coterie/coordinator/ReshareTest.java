@@ -23,6 +23,7 @@ import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.ReshareKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -35,6 +36,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -43,6 +46,9 @@ import org.junit.jupiter.api.io.TempDir;
 /** Shares for other parties, and what becomes of a renewal that nobody wants any more. */
 class ReshareTest {
   private static final String KEY = "keys/hot";
+
+  /** Of a caller whose request takes several sessions, ms. */
+  private static final int PATIENCE = 60_000;
 
   @TempDir Path folder;
   private TestInstallation installation;
@@ -200,6 +206,69 @@ class ReshareTest {
     installation.parties.disconnect("p3");
     assertThat(reshare(to(1, 2, "p1", "p2", "p4")).getEpoch()).isEqualTo(2);
     assertThat(orders().getLast().getDealersList()).containsExactly(1, 2);
+    signs(0);
+  }
+
+  /** Old shares that nobody destroys must be too few to sign. */
+  @Test
+  void fewer_than_the_old_threshold_are_left_behind() {
+    Key wide =
+        keys(client)
+            .createKey(
+                createKey(
+                    installation.wallet.sign(
+                        keyIntent("wide", 2, "p1", "p2", "p3", "p4", "p5")
+                            .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                            .build())));
+    installation.parties.disconnect("p4");
+    installation.parties.disconnect("p5");
+    ReshareIntent.Builder intent =
+        to(1, 2, "p1", "p2", "p3").setKey(wide.getName()).setPublicKey(wide.getPublicKey());
+    assertThat(fails(ErrorReason.QUORUM_UNAVAILABLE, () -> reshare(intent, 1_500)))
+        .containsEntry(StatusErrors.PARTY, "p4,p5");
+    assertThat(orders()).isEmpty();
+    installation.parties.connect("p5");
+    assertThat(reshare(intent).getEpoch()).isEqualTo(2);
+    assertThat(orders().getLast().getDealersList()).containsExactly(1, 2, 3, 5);
+  }
+
+  /** A receiver is killed when the others have stored their ends of it, and it has not. */
+  @Test
+  void new_shares_that_were_given_up_are_made_once_more() {
+    installation.parties.behave("p4", new Behaviour.Killed(new AtomicInteger(1)));
+    ReshareIntent.Builder intent = to(1, 2, "p1", "p4", "p5");
+    Key moved = reshare(intent, PATIENCE);
+    assertThat(moved.getEpoch()).isEqualTo(2);
+    assertThat(orders()).as("killed, given up, made").hasSizeGreaterThanOrEqualTo(3 * 5);
+    assertThat(reshare(intent)).isEqualTo(moved);
+    signs(0);
+  }
+
+  /**
+   * A dealer that leaves is killed before it has stored that it does. What the others hold counts
+   * for nothing without it, also in a session that it is no party of.
+   */
+  @Test
+  void new_shares_that_a_leaving_dealer_has_not_confirmed_are_not_taken_for_used()
+      throws Exception {
+    installation.parties.behave("p3", new Behaviour.Silent());
+    ReshareIntent.Builder intent = to(1, 2, "p1", "p2", "p4");
+    SignedIntent signed = installation.wallet.sign(intent.build());
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      Future<Key> answer = threads.submit(() -> reshare(intent, PATIENCE));
+      eventually(
+          () ->
+              Stream.of("p1", "p2", "p4")
+                  .allMatch(party -> installation.parties.holdsNewShares(party, signed)));
+      installation.parties.disconnect("p3");
+      // Asked again and again: what they hold is not enough.
+      eventually(
+          () -> orders().stream().filter(o -> !o.getDealersList().contains(3)).count() > 2 * 3);
+      assertThat(get()).isEqualTo(key);
+      installation.parties.behave("p3", new Behaviour.Killed(new AtomicInteger()));
+      installation.parties.connect("p3");
+      assertThat(answer.get().getEpoch()).isEqualTo(2);
+    }
     signs(0);
   }
 

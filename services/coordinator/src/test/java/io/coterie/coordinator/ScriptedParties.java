@@ -21,6 +21,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.proto.party.v1.TimedOut;
 import java.security.MessageDigest;
 import java.time.Instant;
 import java.util.List;
@@ -57,6 +58,16 @@ final class ScriptedParties implements AutoCloseable {
 
     /** Reports another key than the rest. */
     record OtherKey() implements Behaviour {}
+
+    /** Does so with one order, and is honest from then on. */
+    record Once(Behaviour first) implements Behaviour {}
+
+    /**
+     * Is killed so many times before it stores its new share. When it is back and the others hold
+     * theirs, it runs what is ordered then alone, until that is cancelled; it also tells them that
+     * it has no share, so that they give theirs up.
+     */
+    record Killed(AtomicInteger times) implements Behaviour {}
   }
 
   private final MemoryNetwork network;
@@ -75,6 +86,9 @@ final class ScriptedParties implements AutoCloseable {
 
   /** New shares that a party holds, made by a request: by party and digest of its intent. */
   private final Map<String, SessionReport> refreshed = new ConcurrentHashMap<>();
+
+  /** What a party does when a session is cancelled, by party and session. */
+  private final Map<String, Runnable> stops = new ConcurrentHashMap<>();
 
   /** The run of each of those requests. */
   private final Map<String, ByteString> runs = new ConcurrentHashMap<>();
@@ -137,23 +151,38 @@ final class ScriptedParties implements AutoCloseable {
     try {
       PartyMessage message = PartyMessage.parseFrom(inbound.body());
       if (message.hasCancel()) {
-        cancelled.add(message.getCancel().getSessionId());
+        ByteString session = message.getCancel().getSessionId();
+        cancelled.add(session);
+        Runnable stop = stops.remove(channel.self().name() + session.hashCode());
+        if (stop != null) {
+          stop.run();
+        }
       } else if (message.hasOrder()) {
         MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
         sha256.update("coterie/session/1".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
         sha256.update(message.getOrder().toByteArray());
         Order order = Order.parseFrom(message.getOrder());
         orders.add(order);
-        act(channel, inbound.sender(), ByteString.copyFrom(sha256.digest()), order);
+        act(
+            channel,
+            inbound.sender(),
+            ByteString.copyFrom(sha256.digest()),
+            order,
+            behaviours.getOrDefault(channel.self().name(), new Behaviour.Honest()));
       }
     } catch (Exception e) {
       throw new IllegalStateException(e);
     }
   }
 
-  private void act(SecureChannel channel, Member coordinator, ByteString session, Order order)
+  private void act(
+      SecureChannel channel,
+      Member coordinator,
+      ByteString session,
+      Order order,
+      Behaviour behaviour)
       throws InvalidProtocolBufferException, InterruptedException {
-    switch (behaviours.getOrDefault(channel.self().name(), new Behaviour.Honest())) {
+    switch (behaviour) {
       case Behaviour.Honest h -> contribute(channel, coordinator, session, order, false);
       case Behaviour.Lies l -> {
         over.add(session);
@@ -168,6 +197,17 @@ final class ScriptedParties implements AutoCloseable {
       }
       case Behaviour.OtherKey o -> contribute(channel, coordinator, session, order, true);
       case Behaviour.Silent s -> {}
+      case Behaviour.Once o -> {
+        behaviours.put(channel.self().name(), new Behaviour.Honest());
+        act(channel, coordinator, session, order, o.first());
+      }
+      case Behaviour.Killed k -> {
+        if (isHeldOfAnother(session, order)) {
+          runAlone(channel, coordinator, session, order);
+        } else if (k.times().getAndDecrement() <= 0) {
+          contribute(channel, coordinator, session, order, false);
+        }
+      }
       case Behaviour.Waits w ->
           Thread.ofVirtual()
               .start(
@@ -204,6 +244,30 @@ final class ScriptedParties implements AutoCloseable {
     }
   }
 
+  /** Whether a party holds a share that another session of the same request has made. */
+  private boolean isHeldOfAnother(ByteString session, Order order) {
+    return refreshed.entrySet().stream()
+        .anyMatch(
+            e ->
+                e.getKey().endsWith(request(order.getSignedIntent()))
+                    && !e.getValue().getSessionId().equals(session));
+  }
+
+  private void runAlone(
+      SecureChannel channel, Member coordinator, ByteString session, Order order) {
+    stops.put(
+        channel.self().name() + session.hashCode(),
+        () -> {
+          forsake(order.getSignedIntent());
+          report(
+              channel,
+              coordinator,
+              SessionReport.newBuilder()
+                  .setSessionId(session)
+                  .setTimedOut(TimedOut.newBuilder().setRound(1)));
+        });
+  }
+
   private void contribute(
       SecureChannel channel, Member coordinator, ByteString session, Order order, boolean lie)
       throws InvalidProtocolBufferException {
@@ -229,12 +293,7 @@ final class ScriptedParties implements AutoCloseable {
                   .keyPublic()
               : key.keyPublic();
       keys.put(order.getKey(), key);
-      report(
-          channel,
-          coordinator,
-          SessionReport.newBuilder()
-              .setSessionId(session)
-              .setCompleted(Completed.newBuilder().setKeyPublic(keyPublic)));
+      completed(channel, coordinator, session, keyPublic);
       return;
     }
     byte[] message =
@@ -350,16 +409,33 @@ final class ScriptedParties implements AutoCloseable {
     }
   }
 
+  private void allUse(List<Integer> parties, Member coordinator, SessionReport stored) {
+    for (int party : parties) {
+      SecureChannel channel = channels.get("p" + party);
+      if (channel != null) {
+        report(channel, coordinator, used(stored));
+      }
+    }
+  }
+
+  private static SessionReport stored(ByteString session, KeyPublic keyPublic) {
+    return SessionReport.newBuilder()
+        .setSessionId(session)
+        .setCompleted(Completed.newBuilder().setKeyPublic(keyPublic))
+        .build();
+  }
+
   /** One after another, so that the last one of a session sees that all others have theirs. */
   private synchronized void renew(
       SecureChannel channel, Member coordinator, ByteString id, Order order, boolean lie)
       throws InvalidProtocolBufferException {
     String self = channel.self().name();
-    String request = " " + order.getSignedIntent().getPayload().hashCode();
+    String request = request(order.getSignedIntent());
     SessionReport stored = refreshed.get(self + request);
     if (stored != null) {
       if (!deaf) {
-        report(channel, coordinator, stored.toBuilder());
+        boolean uses = epochs.getOrDefault(self + " " + order.getKey(), 0) > order.getEpoch();
+        report(channel, coordinator, uses ? used(stored) : stored.toBuilder());
       }
       return;
     }
@@ -390,14 +466,23 @@ final class ScriptedParties implements AutoCloseable {
       keyPublic = keyPublic.toBuilder().setChainCode(session).build();
     }
     store(self + request, session, keyPublic);
+    if (!deaf) {
+      completed(channel, coordinator, session, keyPublic);
+    }
     boolean all =
         order.getSigningSetList().stream().allMatch(p -> refreshed.containsKey("p" + p + request));
     if (all && switching) {
       switchEpoch(order.getKey(), order.getEpoch() + 1, order.getSigningSetList());
+      if (!deaf) {
+        allUse(order.getSigningSetList(), coordinator, stored(session, keyPublic));
+      }
     }
-    if (!deaf) {
-      completed(channel, coordinator, session, keyPublic);
-    }
+  }
+
+  private static SessionReport.Builder used(SessionReport stored) {
+    SessionReport.Builder report = stored.toBuilder();
+    report.getCompletedBuilder().setActive(true);
+    return report;
   }
 
   private KeyPublic newShares(
@@ -410,12 +495,7 @@ final class ScriptedParties implements AutoCloseable {
   }
 
   private void store(String who, ByteString session, KeyPublic keyPublic) {
-    refreshed.put(
-        who,
-        SessionReport.newBuilder()
-            .setSessionId(session)
-            .setCompleted(Completed.newBuilder().setKeyPublic(keyPublic))
-            .build());
+    refreshed.put(who, stored(session, keyPublic));
   }
 
   /** Whoever has not given its part of a request's signature cannot any more. */
@@ -429,7 +509,18 @@ final class ScriptedParties implements AutoCloseable {
   }
 
   boolean holdsNewShares(String party, SignedIntent intent) {
-    return refreshed.containsKey(party + " " + intent.getPayload().hashCode());
+    return refreshed.containsKey(party + request(intent));
+  }
+
+  /** How a party's name ends where it stands for a party and a request. */
+  private static String request(SignedIntent intent) {
+    return " " + intent.getPayload().hashCode();
+  }
+
+  /** Parties give up the new shares of a request, since one of them has none. */
+  private synchronized void forsake(SignedIntent intent) {
+    refreshed.keySet().removeIf(who -> who.endsWith(request(intent)));
+    runs.remove(request(intent));
   }
 
   /** All parties have the new shares of that request, and use them. */
@@ -440,7 +531,7 @@ final class ScriptedParties implements AutoCloseable {
         old.getVerificationSharesList().stream().map(VerificationShare::getParty).toList();
     KeyPublic keyPublic = newShares(key, epoch, old.getThreshold(), parties, session);
     for (int party : parties) {
-      store("p" + party + " " + intent.getPayload().hashCode(), session, keyPublic);
+      store("p" + party + request(intent), session, keyPublic);
     }
     switchEpoch(key, epoch + 1, parties);
   }
@@ -460,12 +551,7 @@ final class ScriptedParties implements AutoCloseable {
 
   private static void completed(
       SecureChannel channel, Member coordinator, ByteString session, KeyPublic key) {
-    report(
-        channel,
-        coordinator,
-        SessionReport.newBuilder()
-            .setSessionId(session)
-            .setCompleted(Completed.newBuilder().setKeyPublic(key)));
+    report(channel, coordinator, stored(session, key).toBuilder());
   }
 
   private static void refuse(

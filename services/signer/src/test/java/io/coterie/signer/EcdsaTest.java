@@ -20,9 +20,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.signer.session.SessionId;
-import java.io.IOException;
 import java.math.BigInteger;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -33,7 +31,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Stream;
 import org.bouncycastle.asn1.x9.X9ECParameters;
 import org.bouncycastle.crypto.ec.CustomNamedCurves;
 import org.bouncycastle.crypto.params.ECDomainParameters;
@@ -428,12 +425,8 @@ class EcdsaTest {
    * nothing that may be used once is seen twice.
    */
   @Test
-  void restored_store_brings_nothing_back() throws Exception {
-    i.restart("alpha"); // so that everything is in its file, and the copy is whole
-    i.party("alpha").kill();
-    Path copy = folder.resolve("copy");
-    copyFolder(folder.resolve("alpha"), copy);
-    i.parties.set(0, i.startParty("alpha"));
+  void restored_store_brings_nothing_back() {
+    Path copy = i.copy("alpha");
 
     Set<ByteString> ids = new HashSet<>();
     List<ByteString> left = new ArrayList<>();
@@ -449,10 +442,7 @@ class EcdsaTest {
                 .build());
     Installation.until("it is signed", () -> i.coordinator.partials(before) == 2);
 
-    i.party("alpha").kill();
-    deleteFolder(folder.resolve("alpha"));
-    copyFolder(copy, folder.resolve("alpha"));
-    i.parties.set(0, i.startParty("alpha"));
+    i.putBack("alpha", copy);
     for (ByteString old : left) {
       assertThat(refusalOf(old, "alpha", 1, 2))
           .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
@@ -478,23 +468,6 @@ class EcdsaTest {
         sign(id, path(), 1, 2);
       } else {
         sign(ByteString.EMPTY, path(), 1, 2);
-      }
-    }
-  }
-
-  private static void copyFolder(Path from, Path to) throws IOException {
-    Files.createDirectories(to);
-    try (Stream<Path> files = Files.list(from)) {
-      for (Path file : files.toList()) {
-        Files.copy(file, to.resolve(file.getFileName()));
-      }
-    }
-  }
-
-  private static void deleteFolder(Path folder) throws IOException {
-    try (Stream<Path> files = Files.list(folder)) {
-      for (Path file : files.toList()) {
-        Files.delete(file);
       }
     }
   }

@@ -3,6 +3,9 @@ package io.coterie.signer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
@@ -10,10 +13,12 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.SessionId;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -33,6 +38,18 @@ class FrostReshareTest {
   private static final ByteString DIGEST = ByteString.fromHex("5a".repeat(32));
   private static final List<Integer> FIRST = List.of(1, 2, 3);
   private static final List<Integer> OTHERS = List.of(3, 4, 5);
+
+  // Of a signed core envelope, as engine/src/envelope.rs draws it.
+  private static final int ROUND_AT = 35;
+  private static final int BODY_AT = 46 + 32;
+  private static final int SIGNATURE_BYTES = 64;
+  private static final byte[] SIGNED_TAG =
+      "coterie/envelope-signature/1".getBytes(StandardCharsets.US_ASCII);
+
+  /** In which dealers send the others their shares. Such a body begins with the share. */
+  private static final int DEALING_ROUND = 3;
+
+  private static final int SCALAR_BYTES = 32;
 
   @TempDir Path folder;
   private NativeParties cores;
@@ -238,6 +255,67 @@ class FrostReshareTest {
     assertThat(share(1).keyPublic().getPublicKey()).isEqualTo(before.getPublicKey());
     signs(ByteString.EMPTY, 2, 1, 3);
     signs(presign(3, 1, 2), 2, 1, 2);
+  }
+
+  /**
+   * bravo gives delta a share that is not what it has committed itself to, under its own signature.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void wrong_share_names_its_sender_and_the_key_goes_on_without_it(Suite wanted) {
+    createKey(wanted);
+    i.network.tap(
+        (from, to, body) ->
+            from.name().equals("bravo") && to.name().equals("delta") && isDealing(body)
+                ? withWrongShare("bravo", body)
+                : body);
+    SessionId cheated = reshare(2, FIRST, OTHERS);
+    for (String honest : List.of("alpha", "charlie", "delta", "echo")) {
+      Abort abort = i.coordinator.awaitFrom(honest, cheated).report().getAborted();
+      assertThat(abort.getCause()).as(honest).isEqualTo(AbortCause.ABORT_CAUSE_WRONG_SHARE);
+      assertThat(abort.getCulpritsList()).as(honest).containsExactly(2);
+    }
+    i.network.tap((_, _, body) -> body);
+    assertThat(i.parties).allSatisfy(p -> assertThat(p.store.undecided()).isEmpty());
+    assertThat(i.party("delta").store.find(KEY)).isEmpty();
+
+    // The key is as it was, but for who has cheated.
+    signs(ByteString.EMPTY, 2, 1, 3);
+    assertThat(refusal(1, signing(ByteString.EMPTY, 1, 2, 1, 2)))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
+    reshare(2, List.of(1, 3), OTHERS);
+    awaitAt(2, List.of(1, 3, 4, 5));
+    signs(ByteString.EMPTY, 2, 4, 5);
+    // It still has its share of before, and nobody to sign with.
+    assertThat(share(2).epoch()).isEqualTo(1);
+    for (int other : List.of(1, 3)) {
+      Order order = signing(ByteString.EMPTY, 1, 2, Math.min(other, 2), Math.max(other, 2));
+      assertThat(refusal(other, order)).isEqualTo(RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+    }
+  }
+
+  private static ByteString envelope(byte[] body) {
+    try {
+      return PartyMessage.parseFrom(body).getEnvelope().getEnvelope();
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static boolean isDealing(byte[] body) {
+    ByteString envelope = envelope(body);
+    return !envelope.isEmpty() && envelope.byteAt(ROUND_AT) == DEALING_ROUND;
+  }
+
+  /** The lowest bit of the share is another one, and the envelope is signed again. */
+  private byte[] withWrongShare(String dealer, byte[] body) {
+    byte[] envelope = envelope(body).toByteArray();
+    envelope[BODY_AT + (suite == Suite.ED25519 ? 0 : SCALAR_BYTES - 1)] ^= 1;
+    int end = envelope.length - SIGNATURE_BYTES;
+    byte[] signed =
+        ByteString.copyFrom(SIGNED_TAG).concat(ByteString.copyFrom(envelope, 0, end)).toByteArray();
+    System.arraycopy(cores.signAs(dealer, signed), 0, envelope, end, SIGNATURE_BYTES);
+    return CrashTest.withEnvelope(body, envelope);
   }
 
   /** A share of the old epoch, put back from a copy, signs with nobody. */

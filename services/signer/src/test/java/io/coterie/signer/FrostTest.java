@@ -22,8 +22,6 @@ import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.SessionId;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -32,7 +30,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.stream.Stream;
 import org.bouncycastle.math.ec.rfc8032.Ed25519;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -443,24 +440,17 @@ class FrostTest {
   /** The store is put back as it was some signatures ago; {@link #note} looks at every nonce. */
   @ParameterizedTest
   @EnumSource
-  void a_restored_store_brings_nothing_back(Suite wanted) throws Exception {
+  void a_restored_store_brings_nothing_back(Suite wanted) {
     createKey(wanted);
     SigningIntent target = suite.targets().getLast();
-    i.restart("alpha"); // so that everything is in its file, and the copy is whole
-    i.party("alpha").kill();
-    Path copy = folder.resolve("copy");
-    copyFolder(folder.resolve("alpha"), copy);
-    i.parties.set(0, i.startParty("alpha"));
+    Path copy = i.copy("alpha");
     List<ByteString> left = new ArrayList<>();
     for (int number = 0; number < 5; number++) {
       left.add(presign(target, 1, 2));
     }
     signMany(10, target);
 
-    i.party("alpha").kill();
-    deleteFolder(folder.resolve("alpha"));
-    copyFolder(copy, folder.resolve("alpha"));
-    i.parties.set(0, i.startParty("alpha"));
+    i.putBack("alpha", copy);
     for (ByteString old : left) {
       assertThat(refusalOf(signing(old, target, 1, 2), "alpha"))
           .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
@@ -476,23 +466,6 @@ class FrostTest {
     for (int number = 0; number < count; number++) {
       sign(presign(target, 1, 2), target, 1, 2);
       sign(ByteString.EMPTY, target, 1, 2);
-    }
-  }
-
-  private static void copyFolder(Path from, Path to) throws IOException {
-    Files.createDirectories(to);
-    try (Stream<Path> files = Files.list(from)) {
-      for (Path file : files.toList()) {
-        Files.copy(file, to.resolve(file.getFileName()));
-      }
-    }
-  }
-
-  private static void deleteFolder(Path folder) throws IOException {
-    try (Stream<Path> files = Files.list(folder)) {
-      for (Path file : files.toList()) {
-        Files.delete(file);
-      }
     }
   }
 }

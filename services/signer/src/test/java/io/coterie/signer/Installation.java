@@ -154,7 +154,41 @@ public final class Installation implements AutoCloseable {
   /** Kills a party and starts it again with nothing, as after the loss of its disk. */
   public Party lose(String name) {
     party(name).kill();
-    Path data = folder.resolve(name);
+    empty(folder.resolve(name));
+    return startAgain(name);
+  }
+
+  /** Kills a party and starts it again on what it had stored. */
+  public Party restart(String name) {
+    party(name).kill();
+    return startAgain(name);
+  }
+
+  /** What a party has on disk now; it is restarted for that. */
+  public Path copy(String name) {
+    restart(name); // so that everything is in its file, and the copy is whole
+    party(name).kill();
+    Path copy = folder.resolve("copy of " + name);
+    copy(folder.resolve(name), copy);
+    startAgain(name);
+    return copy;
+  }
+
+  /** Kills a party and starts it again on what {@link #copy} has copied. */
+  public Party putBack(String name, Path copy) {
+    party(name).kill();
+    empty(folder.resolve(name));
+    copy(copy, folder.resolve(name));
+    return startAgain(name);
+  }
+
+  private Party startAgain(String name) {
+    Party fresh = startParty(name);
+    parties.set(parties.indexOf(party(name)), fresh);
+    return fresh;
+  }
+
+  private static void empty(Path data) {
     try (Stream<Path> files = Files.list(data)) {
       for (Path file : files.toList()) {
         Files.delete(file);
@@ -162,16 +196,17 @@ public final class Installation implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    return restart(name);
   }
 
-  /** Kills a party and starts it again on what it had stored. */
-  public Party restart(String name) {
-    Party old = party(name);
-    old.kill();
-    Party fresh = startParty(name);
-    parties.set(parties.indexOf(old), fresh);
-    return fresh;
+  private static void copy(Path from, Path to) {
+    try (Stream<Path> files = Files.list(from)) {
+      Files.createDirectories(to);
+      for (Path file : files.toList()) {
+        Files.copy(file, to.resolve(file.getFileName()));
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   private static Member member(String name, Member.Role role, int partyId, byte[] evidence) {

@@ -14,10 +14,16 @@ import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.session.ProtocolCore;
 import io.coterie.signer.session.SessionId;
 import java.security.SecureRandom;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.bouncycastle.crypto.InvalidCipherTextException;
+import org.bouncycastle.crypto.modes.GCMSIVBlockCipher;
+import org.bouncycastle.crypto.params.AEADParameters;
+import org.bouncycastle.crypto.params.KeyParameter;
+import org.bouncycastle.math.ec.rfc8032.Ed25519;
 
 /** The native core for each party of an installation, with a vault of its own. */
 final class NativeParties implements AutoCloseable {
@@ -66,6 +72,36 @@ final class NativeParties implements AutoCloseable {
   /** The core that a party has now. */
   ProtocolCore core(String name) {
     return Objects.requireNonNull(cores.get(name));
+  }
+
+  /**
+   * Signs with the evidence key that a party's vault has sealed, as engine/src/seal.rs draws it:
+   * what a corrupt party can do, and nobody else.
+   */
+  byte[] signAs(String name, byte[] message) {
+    byte[] blob = Objects.requireNonNull(identities.get(name)).sealed();
+    int head = 4 + (blob[2] << 8) + blob[3];
+    // The label after the head is empty: four bytes of its length.
+    byte[] associated = Arrays.copyOf(Arrays.copyOf(blob, head), head + 4);
+    GCMSIVBlockCipher cipher = new GCMSIVBlockCipher();
+    cipher.init(
+        false,
+        new AEADParameters(
+            new KeyParameter(Objects.requireNonNull(dataKeys.get(name))),
+            8 * 16,
+            Arrays.copyOfRange(blob, head, head + 12),
+            associated));
+    int sealedBytes = blob.length - head - 12;
+    byte[] seed = new byte[cipher.getOutputSize(sealedBytes)];
+    byte[] signature = new byte[Ed25519.SIGNATURE_SIZE];
+    try {
+      int done = cipher.processBytes(blob, head + 12, sealedBytes, seed, 0);
+      cipher.doFinal(seed, done);
+    } catch (InvalidCipherTextException e) {
+      throw new IllegalStateException(e);
+    }
+    Ed25519.sign(seed, 0, message, 0, message.length, signature, 0);
+    return signature;
   }
 
   /** A member as the core knows it. */

@@ -147,15 +147,19 @@ class RefreshTest {
             .isEqualTo(epoch + 1);
       }
       awaitEverywhere(epoch + 1);
-      // Asked when there is no time left, each says that it uses its share.
-      order(intent, epoch, Duration.ofMinutes(-1));
-      for (String party : PARTIES) {
-        i.coordinator.await(
-            party + " uses its share",
-            r ->
-                r.sender().name().equals(party)
-                    && r.report().getSessionId().equals(session.bytes())
-                    && r.report().getCompleted().getActive());
+      // Each says when it begins to use its share, and when it is asked with no time left.
+      for (boolean asked : new boolean[] {false, true}) {
+        if (asked) {
+          order(intent, epoch, Duration.ofMinutes(-1));
+        }
+        for (String party : PARTIES) {
+          i.coordinator.await(
+              party + " uses its share",
+              r ->
+                  r.sender().name().equals(party)
+                      && r.report().getSessionId().equals(session.bytes())
+                      && r.report().getCompleted().getActive());
+        }
       }
       signs(epoch + 1, 1, 2);
       SessionId old = sign(epoch, 1, 2);

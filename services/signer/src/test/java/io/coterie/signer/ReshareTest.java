@@ -283,6 +283,25 @@ class ReshareTest {
     signs(2, 2, 2, 3);
   }
 
+  /** Old shares that nobody destroys must be too few to sign. */
+  @Test
+  void order_that_leaves_as_many_behind_as_can_sign_is_refused() {
+    reshare(2, FIRST, List.of(1, 2, 3, 4));
+    awaitAt(2, List.of(1, 2, 3, 4), List.of());
+    SessionId tooMany = reshare(2, List.of(1, 2), List.of(1, 2, 5));
+    for (String dealer : List.of("alpha", "bravo")) {
+      assertThat(refusal(dealer, tooMany)).isEqualTo(RefusalReason.REFUSAL_REASON_ORDER_MISMATCH);
+    }
+    reshare(2, List.of(1, 2, 3), List.of(1, 2, 5));
+    awaitAt(3, List.of(1, 2, 5), List.of(3));
+    signs(3, 2, 2, 5);
+    assertThat(share(4).epoch()).as("it was not there").isEqualTo(2);
+    for (int other : List.of(1, 2, 3)) {
+      assertThat(refusal(Installation.NAMES.get(other - 1), sign(2, 2, other, 4)))
+          .isEqualTo(REFUSED_EPOCH);
+    }
+  }
+
   private RefusalReason answer(String party, UnaryOperator<Order.Builder> change) {
     List<Integer> receivers = List.of(3, 4, 5);
     SignedIntent intent = i.signed(intent(1, 2, receivers));

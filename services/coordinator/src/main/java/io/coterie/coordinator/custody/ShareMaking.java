@@ -31,6 +31,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -158,6 +159,9 @@ public final class ShareMaking {
     /** Dealers that have said that they have no share to deal with. */
     private final Set<Integer> shareless = new HashSet<>();
 
+    /** Culprits of earlier sessions. */
+    private final Set<Integer> blamed = new HashSet<>();
+
     Drive(Task task, Run<?> run, int tried) {
       this.task = task;
       this.run = run;
@@ -212,7 +216,7 @@ public final class ShareMaking {
             Set<Member> away = new HashSet<>(dealers);
             away.removeAll(channel.get().reachable());
             dealers.removeAll(away);
-            if (dealers.size() < dealersNeeded()) {
+            if (!canDeal(dealers.stream().map(Member::partyId).collect(Collectors.toSet()))) {
               run.troubled(Trouble.outOfReach(run.resource, Trouble.names(away)));
               pace.pauseUntilReachable(channel.get(), away);
               continue;
@@ -230,8 +234,26 @@ public final class ShareMaking {
       return new End.Stopped();
     }
 
-    private int dealersNeeded() {
-      return task.from() == null || task.dealers().isEmpty() ? 0 : task.from().getThreshold();
+    /**
+     * Whether those can deal without the other dealers: as many as the old threshold, and fewer are
+     * left behind with an old share. The parties insist on it.
+     */
+    private boolean canDeal(Set<Integer> dealing) {
+      KeyPublic from = task.from();
+      if (from == null || task.dealers().isEmpty()) {
+        return true;
+      }
+      Set<Integer> leftBehind = ids(task.dealers());
+      leftBehind.removeAll(dealing);
+      leftBehind.removeAll(ids(task.parties()));
+      int threshold = from.getThreshold();
+      return dealing.size() >= threshold && leftBehind.size() < threshold;
+    }
+
+    private static Set<Integer> ids(List<KeyRecord.Holder> holders) {
+      return holders.stream()
+          .map(KeyRecord.Holder::partyId)
+          .collect(Collectors.toCollection(HashSet::new));
     }
 
     private List<Member> members(SecureChannel channel, List<KeyRecord.Holder> holders) {
@@ -326,6 +348,7 @@ public final class ShareMaking {
       return switch (outcome) {
         case SessionOutcome.Refused r -> true;
         case SessionOutcome.Aborted a -> true;
+        case SessionOutcome.Undecided u -> !u.without().isEmpty();
         case SessionOutcome.TimedOut t -> t.round() > 0;
         default -> false;
       };
@@ -341,7 +364,7 @@ public final class ShareMaking {
             RefusalScope scope = RefusalScope.of(e.getValue());
             if (dealsNoMore(e.getKey(), e.getValue())) {
               shareless.add(e.getKey());
-            } else if (scope != RefusalScope.PARTY) {
+            } else if (scope != RefusalScope.PARTY && !wasLate(e.getValue())) {
               yield Trouble.parties(
                   scope == RefusalScope.EPOCH
                       ? ErrorReason.EPOCH_MISMATCH
@@ -356,10 +379,11 @@ public final class ShareMaking {
         }
         case SessionOutcome.Aborted aborted -> {
           if (!aborted.culprits().isEmpty()) {
-            yield trouble;
+            yield blamedForGood(aborted.culprits()) ? trouble : null;
           }
           yield aborted.hopeless() ? trouble.as(task.failure()) : null;
         }
+        case SessionOutcome.Undecided u -> null;
         case SessionOutcome.TimedOut t -> null;
         case SessionOutcome.Unsent u -> null;
         case SessionOutcome.Stopped s -> null;
@@ -373,20 +397,32 @@ public final class ShareMaking {
       };
     }
 
+    /** Whether the order had come too late, rather than the request. */
+    private boolean wasLate(RefusalReason reason) {
+      return reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED && !isPast(clock.instant());
+    }
+
+    /**
+     * Whether one of the culprits is to be taken for one. In a renewal it may have to be blamed
+     * twice: while parties switch, one of them may deal with a share that fits no other.
+     */
+    private boolean blamedForGood(Set<Integer> culprits) {
+      boolean again = culprits.stream().anyMatch(blamed::contains);
+      blamed.addAll(culprits);
+      return again || !task.inDoubt();
+    }
+
     /**
      * Whether a party that cannot deal may be left out as a dealer: it has lost its share, or
      * missed what became of it.
      */
     private boolean dealsNoMore(int party, RefusalReason reason) {
-      long left =
-          task.dealers().stream()
-              .filter(h -> h.partyId() != party && !shareless.contains(h.partyId()))
-              .count();
+      Set<Integer> rest = ids(task.dealers());
+      rest.removeAll(shareless);
       return (reason == RefusalReason.REFUSAL_REASON_UNKNOWN_KEY
               || reason == RefusalReason.REFUSAL_REASON_WRONG_EPOCH)
-          && dealersNeeded() > 0
-          && !shareless.contains(party)
-          && left >= dealersNeeded();
+          && rest.remove(party)
+          && canDeal(rest);
     }
 
     private Trouble lastTrouble() {

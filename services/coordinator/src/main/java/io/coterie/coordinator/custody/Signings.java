@@ -566,6 +566,8 @@ public final class Signings {
             throw new IllegalStateException("a signing session created a key");
         case SessionOutcome.Presigned presigned ->
             throw new IllegalStateException("a signing session made a presignature");
+        case SessionOutcome.Undecided undecided ->
+            throw new IllegalStateException("a signing session was about shares");
       }
       Trouble trouble = Trouble.of(run.resource, session, outcome);
       Trouble before = run.trouble();

@@ -105,6 +105,13 @@ record Trouble(ErrorReason reason, Map<String, String> metadata) {
                   session.names(a.culprits()),
                   a.round(),
                   a.cause().name());
+      case SessionOutcome.Undecided u ->
+          parties(
+              ErrorReason.SESSION_FAILED,
+              resource,
+              session.names(u.without()),
+              0,
+              "shares_undecided");
       case SessionOutcome.TimedOut t ->
           parties(
               ErrorReason.PARTY_UNRESPONSIVE,

@@ -25,9 +25,10 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A session that makes shares of a key: key generation, refresh or reshare. The coordinator takes
- * no part in it; it collects what every party says about the end. The key exists when all parties
- * name the same session and the same public data; who deals in a reshare and gets no share says by
- * that that it will destroy its old one.
+ * no part in it; it collects what every party says about the end. A new key exists when all parties
+ * name the same session and the same public data. What takes the place of older shares counts when
+ * as many parties as the threshold say that they use it: that all say that they hold a share is not
+ * enough, since one may tell its peers something else.
  *
  * <p>A party that holds a share from an earlier session of the same request answers with that
  * session's report instead of running again, so reports are told apart by the session they name.
@@ -37,6 +38,13 @@ public final class KeygenSession extends Session {
 
   /** After one party said that the run is over: how long the others have to say what they saw. */
   private static final Duration HEARING = Duration.ofMillis(750);
+
+  /**
+   * After one party has answered with an earlier session's report: how long the others have to do
+   * the same; whoever runs this one then does so in vain. Also how long parties have to use the new
+   * shares that all of them hold.
+   */
+  private static final Duration ANSWERING = Duration.ofSeconds(2);
 
   private record Completion(ByteString session, KeyPublic keyPublic) {}
 
@@ -48,6 +56,7 @@ public final class KeygenSession extends Session {
   private final Map<Integer, RefusalReason> refused = new HashMap<>();
   private final Map<Integer, SessionReport> broken = new HashMap<>();
   private boolean closing;
+  private boolean recalling;
 
   KeygenSession(
       ByteString order,
@@ -71,6 +80,9 @@ public final class KeygenSession extends Session {
     boolean ofThisSession = report.getSessionId().equals(id.bytes());
     switch (report.getOutcomeCase()) {
       case COMPLETED -> {
+        if (!ofThisSession && isOver(report.getCompleted().getKeyPublic())) {
+          return;
+        }
         if (!fits(report.getCompleted().getKeyPublic())) {
           log.warn("{} reports a key that does not fit the order: session {}", sender.name(), id);
           sessions.telemetry().dropped("key_mismatch");
@@ -83,6 +95,9 @@ public final class KeygenSession extends Session {
             new Completion(report.getSessionId(), report.getCompleted().getKeyPublic()));
         if (report.getCompleted().getActive()) {
           active.add(sender.partyId());
+        }
+        if (!ofThisSession) {
+          recall();
         }
       }
       case REFUSED -> {
@@ -107,6 +122,20 @@ public final class KeygenSession extends Session {
     judge();
   }
 
+  /** Tells those that run this session in vain to stop, and to say so. */
+  private void recall() {
+    if (!recalling) {
+      recalling = true;
+      CompletableFuture.delayedExecutor(ANSWERING.toNanos(), TimeUnit.NANOSECONDS, sessions.pool())
+          .execute(
+              () -> {
+                if (!hasEnded()) {
+                  cancel();
+                }
+              });
+    }
+  }
+
   private void judge() {
     Optional<KeyPublic> used = used();
     if (used.isPresent()) {
@@ -115,11 +144,15 @@ public final class KeygenSession extends Session {
     }
     if (completed.size() == plan.parties().size()) {
       Set<Completion> distinct = new HashSet<>(completed.values());
-      if (distinct.size() == 1) {
-        verify(distinct.iterator().next().keyPublic());
-      } else {
+      if (distinct.size() > 1) {
         // Somebody lies about the public data, and nothing here shows who.
         end(aborted(AbortCause.ABORT_CAUSE_BROADCAST_MISMATCH, true));
+      } else if (renews()) {
+        // They will use it as soon as they have told each other; unless one of them has not, or an
+        // earlier session had parties that this one has not.
+        close(ANSWERING);
+      } else {
+        verify(distinct.iterator().next().keyPublic());
       }
       return;
     }
@@ -128,9 +161,15 @@ public final class KeygenSession extends Session {
     }
     if (partiesWithout(heard()).isEmpty()) {
       end(verdict());
-    } else if (!closing) {
+    } else {
+      close(HEARING);
+    }
+  }
+
+  private void close(Duration time) {
+    if (!closing) {
       closing = true;
-      CompletableFuture.delayedExecutor(HEARING.toNanos(), TimeUnit.NANOSECONDS, sessions.pool())
+      CompletableFuture.delayedExecutor(time.toNanos(), TimeUnit.NANOSECONDS, sessions.pool())
           .execute(
               () -> {
                 synchronized (this) {
@@ -143,7 +182,7 @@ public final class KeygenSession extends Session {
   /**
    * What at least threshold holders say they use. One of them is honest, so all parties have stored
    * their share of it, whatever the others tell: a party cannot keep from the coordinator what it
-   * has told its peers.
+   * has told its peers, nor the other way round.
    */
   private Optional<KeyPublic> used() {
     Map<Completion, Integer> users = new HashMap<>();
@@ -190,16 +229,27 @@ public final class KeygenSession extends Session {
         break;
       }
     }
-    // Parties that hold a share of an earlier session will not run again, and this one has none.
-    boolean hopeless =
+    // Parties that hold a share of an earlier session do not run another, and these have none.
+    boolean divided =
         completed.values().stream().anyMatch(c -> !c.session().equals(id.bytes()))
             && !broken.isEmpty();
-    if (cause == AbortCause.ABORT_CAUSE_UNSPECIFIED && !hopeless) {
+    Accused accused = accused();
+    boolean held = completed.size() == plan.parties().size();
+    if ((divided || held) && renews() && accused.culprits().isEmpty()) {
+      Set<Integer> without = new HashSet<>(broken.keySet());
+      without.removeAll(completed.keySet());
+      return new SessionOutcome.Undecided(without);
+    }
+    if (cause == AbortCause.ABORT_CAUSE_UNSPECIFIED && !divided) {
       return silence();
     }
-    Accused accused = accused();
     return new SessionOutcome.Aborted(
-        round, cause, accused.culprits(), accused.suspects(), false, hopeless);
+        round, cause, accused.culprits(), accused.suspects(), false, divided && !renews());
+  }
+
+  /** Whether a share that not all parties have is given up by those that do, in the end. */
+  private boolean renews() {
+    return !(plan.work() instanceof Work.Keygen);
   }
 
   private SessionOutcome aborted(AbortCause cause, boolean hopeless) {
@@ -239,6 +289,11 @@ public final class KeygenSession extends Session {
     return HEARING;
   }
 
+  /** Whether a late word about shares that this session is to replace. */
+  private boolean isOver(KeyPublic key) {
+    return renews() && key.getEpoch() <= plan.epoch();
+  }
+
   private boolean fits(KeyPublic key) {
     boolean asOrdered =
         switch (plan.work()) {
@@ -263,7 +318,8 @@ public final class KeygenSession extends Session {
 
   @Override
   synchronized SessionOutcome timedOut() {
-    return refused.isEmpty() && broken.isEmpty() ? silence() : verdict();
+    boolean silent = refused.isEmpty() && broken.isEmpty();
+    return silent && completed.size() < plan.parties().size() ? silence() : verdict();
   }
 
   @Override

@@ -199,6 +199,10 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
             count("aborted", label(a.cause()));
             yield false;
           }
+          case SessionOutcome.Undecided u -> {
+            count("undecided", "shares");
+            yield false;
+          }
           case SessionOutcome.TimedOut t -> {
             if (latenessCounts()) {
               t.missing().forEach(sessions.health()::disappointed);

@@ -63,6 +63,15 @@ public sealed interface SessionOutcome {
       implements SessionOutcome {}
 
   /**
+   * Parties hold shares, of this session or an earlier one of the same request, and too few of them
+   * say that they know it of all parties. They take part in no other session until they do, and use
+   * their shares, or until they have heard that a party has none, and give them up.
+   *
+   * @param without parties that have none of the earlier session: they took part in this one
+   */
+  record Undecided(Set<Integer> without) implements SessionOutcome {}
+
+  /**
    * Time is up.
    *
    * @param round being waited in

@@ -40,7 +40,6 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
@@ -50,6 +49,8 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -60,6 +61,7 @@ class SessionsTest {
   private static final String KEY = "keys/test";
   private static final Duration SHORT = Duration.ofMillis(50);
   private static final Duration LONG = Duration.ofSeconds(5);
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
 
   private final Member coordinator = member("coordinator", 0);
   private final Member p1 = member("p1", 1);
@@ -67,7 +69,7 @@ class SessionsTest {
   private final Member p3 = member("p3", 3);
   private final Member outsider = member("p4", 4);
   private final TestKeys.Key key = TestKeys.deal(2, List.of(1, 2, 3), 1);
-  private final List<PartyMessage> sent = new ArrayList<>();
+  private final List<PartyMessage> sent = new CopyOnWriteArrayList<>();
   private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
   private Function<byte[], Step> core =
       envelope ->
@@ -590,30 +592,95 @@ class SessionsTest {
     for (Member party : List.of(p1, p2, p3)) {
       say(party, completed(session.id().bytes(), good));
     }
+    say(p3, used(session.id().bytes(), good));
+    assertThat(session.hasEnded()).as("one of them may lie").isFalse();
+    say(p1, used(session.id().bytes(), good));
     assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Created(good));
+  }
+
+  private static PartyMessage used(ByteString session, KeyPublic keyPublic) {
+    return report(
+        session,
+        r -> r.setCompleted(Completed.newBuilder().setKeyPublic(keyPublic).setActive(true)));
+  }
+
+  private static PartyMessage timedOut(Session session) {
+    return report(session.id().bytes(), r -> r.setTimedOut(TimedOut.newBuilder().setRound(1)));
+  }
+
+  @Test
+  void a_renewal_whose_parties_are_not_in_the_same_session_is_undecided() throws Exception {
+    ByteString earlier = ByteString.copyFrom(new byte[32]);
+    TestEcdsa.Dealt old = TestEcdsa.deal(KEY, 2, List.of(1, 2, 3), 1);
+    KeyPublic next = TestEcdsa.refresh(old, 2).keyPublic();
+    SessionPlan.Work refresh = new SessionPlan.Work.Refresh(old.keyPublic());
+    SignedIntent intent = SignedIntent.getDefaultInstance();
+    Session session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
+    say(p1, completed(earlier, next));
+    say(p2, completed(earlier, next));
+    sent.clear();
+    // Who runs this one is told to stop.
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    while (sent.isEmpty() && System.nanoTime() - end < 0) {
+      LockSupport.parkNanos(Duration.ofMillis(10).toNanos());
+    }
+    assertThat(sent.getFirst().getCancel().getSessionId()).isEqualTo(session.id().bytes());
+    assertThat(session.hasEnded()).isFalse();
+    say(p3, timedOut(session));
+    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Undecided(Set.of(3)));
+
+    // Two say who it is that keeps them from it.
+    session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
+    say(p1, completed(earlier, next));
+    say(p2, aborted(session, 1));
+    say(p3, aborted(session, 1));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.culprits()).containsExactly(1);
+              assertThat(a.hopeless()).isFalse();
+            });
+
+    // All have one, and one of them does not tell the others.
+    session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
+    for (Member party : List.of(p1, p2, p3)) {
+      say(party, completed(session.id().bytes(), next));
+    }
+    say(p1, used(session.id().bytes(), next));
+    assertThat(session.await(PATIENCE)).isEqualTo(new SessionOutcome.Undecided(Set.of()));
+  }
+
+  @Test
+  void an_earlier_reshare_may_have_had_more_parties_and_counts_when_its_shares_are_used()
+      throws Exception {
+    ByteString earlier = ByteString.copyFrom(new byte[32]);
+    TestEcdsa.Dealt old = TestEcdsa.deal(KEY, 2, List.of(1, 2, 4), 1);
+    KeyPublic next = TestEcdsa.reshare(old, 2, List.of(1, 2, 3), 2).keyPublic();
+    SessionPlan.Work reshare =
+        new SessionPlan.Work.Reshare(old.keyPublic(), List.of(1, 2), List.of(1, 2, 3));
+    SignedIntent intent = SignedIntent.getDefaultInstance();
+    Session session = start(reshare, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
+    say(p1, used(earlier, next));
+    say(p2, completed(earlier, next));
+    say(p3, completed(earlier, next));
+    assertThat(session.hasEnded()).isFalse();
+    assertThat(session.await(SHORT)).isEqualTo(new SessionOutcome.Undecided(Set.of()));
+
+    session = start(reshare, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
+    say(p1, used(earlier, next));
+    say(p2, used(earlier, next));
+    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Created(next));
   }
 
   @Test
   void shares_that_threshold_parties_use_exist_whatever_another_party_keeps_to_itself()
       throws Exception {
     ByteString earlier = ByteString.copyFrom(new byte[32]);
-    PartyMessage used =
-        report(
-            earlier,
-            r ->
-                r.setCompleted(
-                    Completed.newBuilder().setKeyPublic(key.keyPublic()).setActive(true)));
-    PartyMessage usedOther =
-        report(
-            earlier,
-            r ->
-                r.setCompleted(
-                    Completed.newBuilder()
-                        .setKeyPublic(TestKeys.deal(2, List.of(1, 2, 3), 2).keyPublic())
-                        .setActive(true)));
+    PartyMessage used = used(earlier, key.keyPublic());
     Session session = keygen();
     say(p1, used);
-    say(p2, usedOther);
+    say(p2, used(earlier, TestKeys.deal(2, List.of(1, 2, 3), 2).keyPublic()));
     say(p3, refused(session, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED));
     assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Refused.class);
 

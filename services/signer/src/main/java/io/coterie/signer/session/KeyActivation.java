@@ -621,6 +621,13 @@ final class KeyActivation {
           .filter(party -> party != network.self().partyId())
           .forEach(party -> tell(used, party, now));
     }
+    if (used.epoch() > 1) {
+      // It waits for that: what all say that they have stored may still be given up.
+      network
+          .roster()
+          .byName(used.coordinator())
+          .ifPresent(c -> network.send(c, report(used.session(), completed(used)), null));
+    }
     listener.activated(used, sameEpoch);
     List<Waiter> woken = waiters.remove(used.key());
     if (woken != null) {

@@ -276,6 +276,12 @@ final class OrderCheck {
     SessionPlan.Terms terms = plan.terms();
     if (terms != null) {
       agree(terms.current().equals(share.keyPublic()), "the key's public data are others");
+      // Nobody destroys the shares of those who take no part: they must be too few to sign.
+      List<Integer> leftBehind = new ArrayList<>(share.parties());
+      leftBehind.removeAll(plan.partyIds());
+      agree(
+          leftBehind.size() < share.threshold(),
+          "as many old shares would be left behind as can sign");
       return;
     }
     agree(plan.threshold() == share.threshold(), "the key's threshold is another one");

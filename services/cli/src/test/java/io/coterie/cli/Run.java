@@ -1,0 +1,20 @@
+package io.coterie.cli;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import picocli.CommandLine;
+
+/** What the command answered. */
+record Run(int exitCode, String out, String err) {
+
+  /** Runs the command in this JVM. */
+  static Run of(String... args) {
+    CommandLine line = Coterie.commandLine();
+    StringWriter out = new StringWriter();
+    StringWriter err = new StringWriter();
+    line.setOut(new PrintWriter(out, true));
+    line.setErr(new PrintWriter(err, true));
+    int exitCode = line.execute(args);
+    return new Run(exitCode, out.toString(), err.toString());
+  }
+}
