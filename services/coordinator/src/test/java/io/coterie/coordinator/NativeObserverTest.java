@@ -272,6 +272,9 @@ class NativeObserverTest {
   private static final class RealParties {
     private final Map<Integer, RealParty> parties = new ConcurrentHashMap<>();
 
+    /** What those do that have a share, by session. */
+    private final Map<ByteString, List<Runnable>> waiting = new HashMap<>();
+
     /** This party signs something else. */
     volatile String forger = "";
 
@@ -282,6 +285,15 @@ class NativeObserverTest {
         random.nextBytes(dataKey);
         Vault vault = core.openVault(dataKey);
         parties.put(i, new RealParty(this, vault, vault.createIdentity("p" + i)));
+      }
+    }
+
+    /** Every party of a session uses its share when all of them have theirs. */
+    synchronized void stored(ByteString session, Order order, Runnable use) {
+      List<Runnable> uses = waiting.computeIfAbsent(session, s -> new ArrayList<>());
+      uses.add(use);
+      if (uses.size() == order.getSigningSetCount()) {
+        uses.forEach(Runnable::run);
       }
     }
 
@@ -417,15 +429,16 @@ class NativeObserverTest {
         ended.add(id);
       }
       if (step.hasDone()) {
-        done(channel, id, step.getDone());
+        done(channel, id, order, step.getDone());
       }
     }
 
-    private void done(SecureChannel channel, ByteString id, Done done) {
+    private void done(SecureChannel channel, ByteString id, Order order, Done done) {
       Completed.Builder completed = Completed.newBuilder();
       if (!done.getSealedShare().isEmpty()) {
         shares.put(done.getKeyPublic().getKeyId(), done.getSealedShare().toByteArray());
         completed.setKeyPublic(done.getKeyPublic());
+        all.stored(id, order, () -> report(channel, id, completed.clone().setActive(true)));
       } else if (done.getPresignaturesCount() > 0) {
         for (Presignature made : done.getPresignaturesList()) {
           presignatures.put(made.getId(), made.getSealed());
@@ -434,6 +447,10 @@ class NativeObserverTest {
       } else {
         return;
       }
+      report(channel, id, completed);
+    }
+
+    private static void report(SecureChannel channel, ByteString id, Completed.Builder completed) {
       channel.broadcast(
           channel.roster().coordinators(),
           PartyMessage.newBuilder()
