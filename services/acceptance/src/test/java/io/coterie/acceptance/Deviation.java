@@ -41,7 +41,8 @@ record Deviation(Kind kind, int round) {
     WRONG_PARTIAL,
     /**
      * Ed25519 and BIP-340 signing: changes a bit of its partial signature, which ends the last body
-     * and is not signed. Runs once, so that presignatures can be used.
+     * and is not signed. Runs once, so that presignatures can be used. Asked for the signature that
+     * it knows by its right one, it shows a wrong one.
      */
     WRONG_SHARE
   }
@@ -165,6 +166,12 @@ record Deviation(Kind kind, int round) {
       Step.Builder result = step.toBuilder().clearOutgoing();
       for (Outgoing honest : step.getOutgoingList()) {
         result.addOutgoing(honest.getRound() == last ? TwoFaced.garbled(honest) : honest);
+      }
+      if (step.hasDone() && !step.getDone().getSignature().isEmpty()) {
+        // With its own right share it knows the signature, and does not give that away either.
+        byte[] signature = step.getDone().getSignature().toByteArray();
+        signature[signature.length - 1] ^= 1;
+        result.getDoneBuilder().setSignature(ByteString.copyFrom(signature));
       }
       return result.build();
     }
