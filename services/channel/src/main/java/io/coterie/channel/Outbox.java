@@ -29,13 +29,13 @@ import org.signal.libsignal.protocol.state.SessionRecord;
 
 /** Encrypts frames, hands them to the messaging service, and judges what it answers. */
 final class Outbox {
-  /** Nobody waits to be told that one of these could not be decrypted. */
   /**
    * How often one message is sent again after fetching keys anew. More than once, because a message
    * of the peer under its old session may arrive in between and make that the current one again.
    */
   private static final int MAX_REPAIRS = 3;
 
+  /** Nobody waits to be told that one of these could not be decrypted. */
   private static final int HINT = UnidentifiedSenderMessageContent.CONTENT_HINT_IMPLICIT;
 
   private final ProtocolStore store;
@@ -228,7 +228,15 @@ final class Outbox {
             response ->
                 switch (response.status()) {
                   case 409, 410 -> {
-                    List<Peer> named = named(peers, response);
+                    List<Peer> named;
+                    try {
+                      named = named(peers, response);
+                    } catch (ChannelException e) {
+                      if (peers.size() == 1) {
+                        throw e;
+                      }
+                      yield apart(mode, peers, content, options);
+                    }
                     if (repairs == 0) {
                       throw stale(named);
                     }
@@ -236,12 +244,35 @@ final class Outbox {
                         .thenComposeAsync(
                             opened -> seal(mode, peers, content, options, repairs - 1), pool);
                   }
+                  case 401, 403, 404 -> {
+                    if (peers.size() == 1) {
+                      throw Failures.status(response.status(), "message to " + peers.getFirst());
+                    }
+                    yield apart(mode, peers, content, options);
+                  }
                   default -> {
                     Messaging.requireOk(response, "broadcast");
                     requireDelivered(peers, response);
                     yield CompletableFuture.completedFuture(null);
                   }
                 });
+  }
+
+  /**
+   * Sends to each by itself what the service has refused for all. One account that is not what the
+   * roster says, of a member that has enrolled anew or is corrupt, must not cut the others off.
+   */
+  private CompletableFuture<Void> apart(
+      Mode mode, List<Peer> peers, UnidentifiedSenderMessageContent content, SendOptions options) {
+    // Sealing takes time that the thread that reads answers does not have.
+    return CompletableFuture.completedFuture(peers)
+        .thenComposeAsync(
+            each ->
+                all(
+                    each.stream()
+                        .map(peer -> seal(mode, List.of(peer), content, options, 1))
+                        .toList()),
+            pool);
   }
 
   /** Those of the recipients whose devices the service finds wrong. */

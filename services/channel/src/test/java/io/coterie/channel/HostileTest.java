@@ -662,4 +662,64 @@ class HostileTest {
     assertThat(Arrays.equals(account.password(), server.enrol("+15551234568").password()))
         .isFalse();
   }
+
+  // A member is not what the roster says
+
+  private enum Change {
+    /** It has enrolled anew, or has told the service another access key. */
+    ACCESS_KEY(ChannelException.Cause.UNAUTHENTICATED) {
+      @Override
+      void make(TestServer server, TestServer.Account account) {
+        account.accessKey[0] ^= 1;
+      }
+    },
+    /** It has added a device that nobody has pinned. */
+    SECOND_DEVICE(ChannelException.Cause.UNTRUSTED) {
+      @Override
+      void make(TestServer server, TestServer.Account account) {
+        account.devices.add(2);
+      }
+    },
+    NO_ACCOUNT(ChannelException.Cause.NOT_ESTABLISHED) {
+      @Override
+      void make(TestServer server, TestServer.Account account) {
+        server.accounts.remove(account.aci);
+      }
+    };
+
+    private final ChannelException.Cause cause;
+
+    Change(ChannelException.Cause cause) {
+      this.cause = cause;
+    }
+
+    abstract void make(TestServer server, TestServer.Account account);
+  }
+
+  /** What is sent to all goes to the others, and whoever sent it is told who is in the way. */
+  @ParameterizedTest
+  @EnumSource(Change.class)
+  void aMemberThatIsNotWhatTheRosterSaysDoesNotCutTheOthersOff(Change change) throws Exception {
+    try (TestGroup group =
+        TestGroup.started(
+            server, 3, config -> config.withTiming(Timings.heartbeat(Duration.ofMillis(100))))) {
+      change.make(server, server.accounts.get(group.accounts.get(2).aci()));
+
+      assertThatThrownBy(() -> group.node(0).broadcast("to all"))
+          .cause()
+          .isInstanceOfSatisfying(
+              ChannelException.class, e -> assertThat(e.reason()).isEqualTo(change.cause))
+          .hasMessageContaining("p3");
+      await().atMost(PATIENCE).until(() -> group.node(1).texts().equals(List.of("to all")));
+      assertThat(group.node(2).received).isEmpty();
+
+      // Heartbeats are sent to all, too: more of them than may be missed.
+      int heard = server.count("PUT messages/many");
+      await().atMost(PATIENCE).until(() -> server.count("PUT messages/many") > heard + 60);
+      assertThat(group.node(0).channel.reachable()).contains(group.node(1).member());
+      assertThat(group.node(1).channel.reachable()).contains(group.node(0).member());
+      group.node(1).broadcast(List.of(group.node(0).member()), "still here");
+      await().atMost(PATIENCE).until(() -> group.node(0).texts().equals(List.of("still here")));
+    }
+  }
 }

@@ -747,6 +747,7 @@ final class TestServer implements AutoCloseable {
     byte[] key =
         Base64.getDecoder().decode(request.headers.getOrDefault("unidentified-access-key", ""));
     ArrayNode stale = JSON.createArrayNode();
+    ArrayNode mismatched = JSON.createArrayNode();
     for (Map.Entry<ServiceId, SealedSenderMultiRecipientMessage.Recipient> entry :
         message.getRecipients().entrySet()) {
       Account account = accounts.get(entry.getKey().getRawUUID());
@@ -762,9 +763,18 @@ final class TestServer implements AutoCloseable {
           one.putObject("devices").putArray("staleDevices").add(1);
         }
       }
+      if (account.devices.size() > 1) {
+        ObjectNode devices =
+            mismatched.addObject().put("uuid", account.aci.toString()).putObject("devices");
+        devices.putArray("missingDevices").add(account.devices.get(1));
+        devices.putArray("extraDevices");
+      }
     }
     if (!MessageDigest.isEqual(key, new byte[16])) {
       return Answer.of(401);
+    }
+    if (!mismatched.isEmpty()) {
+      return Answer.json(409, mismatched);
     }
     if (!stale.isEmpty()) {
       return Answer.json(410, stale);

@@ -1,6 +1,11 @@
 package io.coterie.signer;
 
 import io.coterie.signer.config.SignerConfiguration;
+import io.coterie.signer.storage.Backup;
+import io.coterie.signer.storage.StoreException;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.Path;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -24,7 +29,41 @@ public class SignerApplication {
         .run(args);
   }
 
+  /**
+   * Without a command, starts the service. {@code backup <data folder>} writes the party's backup
+   * to the standard output, {@code restore <data folder>} takes one from the standard input; see
+   * {@link Backup}. Both end then: with 0, or with 1 and a line that says what is wrong.
+   */
   public static void main(String[] args) {
-    start(args);
+    if (args.length == 0 || args[0].startsWith("--")) {
+      start(args);
+    } else {
+      System.exit(command(args));
+    }
+  }
+
+  private static int command(String... args) {
+    if (args.length != 2 || !(args[0].equals("backup") || args[0].equals("restore"))) {
+      System.err.println("usage: backup FOLDER >FILE, restore FOLDER <FILE, or --SETTING=VALUE...");
+      return 2;
+    }
+    Path folder = Path.of(args[1]);
+    PrintStream output = System.out;
+    // Whatever a library wants to say must not get into a backup.
+    System.setOut(System.err);
+    try {
+      if (args[0].equals("restore")) {
+        Backup.restore(System.in, folder);
+      } else {
+        Backup.write(folder, output);
+        if (output.checkError()) {
+          throw new IOException("the backup cannot be written to the standard output");
+        }
+      }
+      return 0;
+    } catch (IOException | StoreException e) {
+      System.err.println(e.getMessage());
+      return 1;
+    }
   }
 }

@@ -41,6 +41,7 @@ import org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterR
 import org.springframework.boot.micrometer.metrics.autoconfigure.MetricsAutoConfiguration;
 import org.springframework.boot.micrometer.metrics.autoconfigure.export.prometheus.PrometheusMetricsExportAutoConfiguration;
 import org.springframework.boot.micrometer.metrics.autoconfigure.jvm.JvmMetricsAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.ssl.SslMetricsAutoConfiguration;
 import org.springframework.boot.micrometer.metrics.autoconfigure.system.SystemMetricsAutoConfiguration;
 import org.springframework.boot.servlet.autoconfigure.actuate.web.ServletManagementContextAutoConfiguration;
 import org.springframework.boot.tomcat.autoconfigure.servlet.TomcatServletWebServerAutoConfiguration;
@@ -80,6 +81,7 @@ import org.springframework.context.annotation.Configuration;
   PropertyPlaceholderAutoConfiguration.class,
   ServletManagementContextAutoConfiguration.class,
   SslAutoConfiguration.class,
+  SslMetricsAutoConfiguration.class,
   SystemMetricsAutoConfiguration.class,
   TomcatServletWebServerAutoConfiguration.class,
   WebEndpointAutoConfiguration.class,

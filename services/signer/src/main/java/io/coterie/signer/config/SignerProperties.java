@@ -9,6 +9,7 @@ import io.coterie.signer.policy.PathPrefix;
 import io.coterie.signer.policy.RequesterRule;
 import io.coterie.signer.session.PresignatureLimits;
 import io.coterie.signer.session.SessionLimits;
+import io.coterie.signer.storage.Backup;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Files;
@@ -219,7 +220,7 @@ public record SignerProperties(
   }
 
   Path keyFile() {
-    return unseal.keyFile() == null ? data.resolve("data.key") : unseal.keyFile();
+    return unseal.keyFile() == null ? data.resolve(Backup.DATA_KEY) : unseal.keyFile();
   }
 
   Path rosterFile() {

@@ -207,17 +207,26 @@ public final class SessionDriver implements AutoCloseable {
     Session known = sessions.putIfAbsent(id, session);
     if (known != null) {
       active.decrementAndGet();
-      if (!known.coordinator.equals(sender)) {
-        refuseUnseen(
-            session,
-            RefusalReason.REFUSAL_REASON_SESSION_REPLAYED,
-            "the order of another coordinator");
-      }
       // It is already being followed; whoever orders it again may have missed what was sent in it.
-      run(known, () -> sendAgain(known.id, sender, traceparent));
+      run(known, () -> orderedAgain(known, session));
       return;
     }
     run(session, () -> begin(session, bytes));
+  }
+
+  /**
+   * What was sent comes before the refusal: a coordinator that takes over from another one, and
+   * orders the session in which a request is bound, is helped by the one and told by the other that
+   * this is all.
+   */
+  private void orderedAgain(Session known, Session session) {
+    sendAgain(known.id, session.coordinator, session.traceparent);
+    if (!known.coordinator.equals(session.coordinator)) {
+      refuseUnseen(
+          session,
+          RefusalReason.REFUSAL_REASON_SESSION_REPLAYED,
+          "the order of another coordinator");
+    }
   }
 
   /**

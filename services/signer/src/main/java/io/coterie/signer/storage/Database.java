@@ -157,6 +157,39 @@ final class Database implements AutoCloseable {
     }
   }
 
+  /**
+   * Writes what is committed now into another file, which has no journal then. Whoever writes to
+   * this one goes on meanwhile.
+   *
+   * @param file empty
+   */
+  void copyTo(Path file) throws SQLException {
+    try (PreparedStatement copy = connection.prepareStatement("VACUUM INTO ?")) {
+      copy.setString(1, file.toString());
+      copy.execute();
+    }
+  }
+
+  /**
+   * Reads everything and looks for damage.
+   *
+   * @throws StoreException if there is some, or it is another program's file
+   */
+  void check() throws SQLException {
+    try (Statement statement = connection.createStatement()) {
+      try (ResultSet row = statement.executeQuery("PRAGMA integrity_check(1)")) {
+        if (!row.getString(1).equals("ok")) {
+          throw new StoreException("the party's file is damaged: " + row.getString(1));
+        }
+      }
+      try (ResultSet row = statement.executeQuery("PRAGMA user_version")) {
+        if (row.getInt(1) < 1) {
+          throw new StoreException("this is no party's file");
+        }
+      }
+    }
+  }
+
   void commit() throws SQLException {
     connection.commit();
   }

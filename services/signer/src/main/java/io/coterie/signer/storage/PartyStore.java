@@ -175,7 +175,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
       Path folder, String party, Clock clock, ObjLongConsumer<Integer> committed) {
     try {
       createFolder(folder);
-      FileChannel lock = lock(folder.resolve(FILE + ".lock"));
+      FileChannel lock = lock(lockFile(folder));
       try {
         Path file = folder.resolve(FILE);
         if (!Files.exists(file)) {
@@ -206,7 +206,17 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
     }
   }
 
-  private static FileChannel lock(Path path) throws IOException {
+  /** Locked by whoever has the party's file. */
+  static Path lockFile(Path folder) {
+    return folder.resolve(FILE + ".lock");
+  }
+
+  /**
+   * Takes a lock file, made if need be, until the channel is closed or the process ends.
+   *
+   * @throws StoreException if somebody has it
+   */
+  static FileChannel lock(Path path) throws IOException {
     FileChannel channel =
         FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
     try {

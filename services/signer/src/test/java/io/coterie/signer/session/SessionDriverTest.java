@@ -1040,6 +1040,20 @@ class SessionDriverTest {
   }
 
   @Test
+  void coordinator_that_takes_over_gets_the_part_before_it_is_told_that_this_is_all() {
+    ecdsaKey();
+    ByteString order = given(ecdsaIntent());
+    Sent part = List.copyOf(net.sent).getLast();
+    net.sent.clear();
+    driver().onOrder(other, order, null);
+    awaitSent("a refusal", m -> m.getReport().hasRefused());
+    assertThat(List.copyOf(net.sent)).hasSize(2);
+    assertThat(net.sent).allMatch(sent -> sent.to().equals(List.of(other)));
+    assertThat(net.sent.element().message()).isEqualTo(part.message());
+    assertThat(core.started.get()).isEqualTo(1);
+  }
+
+  @Test
   void request_is_free_when_another_party_gives_no_part() {
     ecdsaKey();
     SigningIntent.Builder intent = ecdsaIntent();
