@@ -39,14 +39,21 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.bouncycastle.asn1.ASN1Integer;
 import org.bouncycastle.asn1.ASN1Sequence;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** ECDSA keys: creation, three rounds, derivation, and signing with presignatures. */
 class EcdsaTest {
@@ -237,6 +244,22 @@ class EcdsaTest {
     fails(ErrorReason.PAYLOAD_INVALID, () -> signing(client).sign(sign(signed(intent("hot", 1)))));
   }
 
+  /** Under load an order may reach a party after the session's deadline. */
+  @Test
+  void a_party_that_got_its_order_too_late_is_asked_again() throws Exception {
+    for (String party : List.of("p1", "p2", "p3")) {
+      installation.parties.behave(
+          party, new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_INTENT_EXPIRED));
+    }
+    SigningIntent.Builder intent = intent("hot", 3);
+    try (ExecutorService caller = Executors.newVirtualThreadPerTaskExecutor()) {
+      Future<Signing> answer = caller.submit(() -> signs(intent));
+      eventually(() -> orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1) > 8);
+      installation.parties.behave();
+      assertThat(answer.get().getState()).isEqualTo(Signing.State.SIGNED);
+    }
+  }
+
   @Test
   void the_second_signature_of_a_kind_uses_a_presignature_each_once() {
     assertThat(signs(intent("hot", 0, 7)).getPresigned()).isFalse();
@@ -263,8 +286,8 @@ class EcdsaTest {
     assertThat(used).hasSize(40);
     assertThat(used.stream().distinct()).hasSize(20);
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_USED)).isEqualTo(20);
-    // Fewer than a session makes may lack.
-    eventually(() -> ready() > 60 && installation.bean(PresignaturePool.class).making() == 0);
+    // 4, and one more for each use; fewer than a session makes may lack.
+    eventually(() -> ready() > 20 && installation.bean(PresignaturePool.class).making() == 0);
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_MADE)).isEqualTo(20 + ready());
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_MISSED)).isEqualTo(1);
     // For another path there are none.
@@ -347,7 +370,7 @@ class EcdsaTest {
     SignedIntent intent = signed(intent("hot", 1));
     var call = SigningServiceGrpc.newFutureStub(client).sign(sign(intent));
     eventually(() -> orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1) >= 2);
-    installation.stop();
+    installation.kill();
     eventually(call::isDone);
     Order first =
         installation.parties.orders.stream()
@@ -383,6 +406,74 @@ class EcdsaTest {
     installation.parties.lapse(intent);
     eventually(call::isDone);
     assertThat(signing(client).sign(sign(intent)).getSigningSetList()).containsExactly("p2", "p3");
+  }
+
+  /** What a party may say it has given its part in, and what is wrong with it. */
+  static Stream<Arguments> claims() {
+    Order good =
+        Order.newBuilder()
+            .setCoordinatorNonce(DIGEST)
+            .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1)
+            .setKey("keys/hot")
+            .setEpoch(1)
+            .setThreshold(2)
+            .addAllSigningSet(List.of(1, 2))
+            .setDeadline(inSeconds(5))
+            .build();
+    return Stream.of(
+        Arguments.of("garbage", ByteString.copyFromUtf8("no order")),
+        Arguments.of("another key", good.toBuilder().setKey("keys/other").build().toByteString()),
+        Arguments.of("another epoch", good.toBuilder().setEpoch(2).build().toByteString()),
+        Arguments.of("another threshold", good.toBuilder().setThreshold(1).build().toByteString()),
+        Arguments.of(
+            "another protocol",
+            good.toBuilder()
+                .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1)
+                .build()
+                .toByteString()),
+        Arguments.of(
+            "a party twice",
+            good.toBuilder()
+                .clearSigningSet()
+                .addAllSigningSet(List.of(1, 1))
+                .build()
+                .toByteString()),
+        Arguments.of(
+            "parties out of order",
+            good.toBuilder()
+                .clearSigningSet()
+                .addAllSigningSet(List.of(2, 1))
+                .build()
+                .toByteString()),
+        Arguments.of(
+            "without itself",
+            good.toBuilder()
+                .clearSigningSet()
+                .addAllSigningSet(List.of(2, 3))
+                .build()
+                .toByteString()),
+        Arguments.of(
+            "a stranger",
+            good.toBuilder()
+                .clearSigningSet()
+                .addAllSigningSet(List.of(1, 4))
+                .build()
+                .toByteString()),
+        Arguments.of(
+            "something beside", good.toBuilder().addDerivationPath(7).build().toByteString()),
+        // Nothing is wrong with this one, but that there is no such session.
+        Arguments.of("a session of its own", good.toByteString()));
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("claims")
+  void a_party_that_claims_another_session_falsely_is_replaced(String what, ByteString order) {
+    installation.parties.behave("p1", new Behaviour.Claims(order));
+    SigningIntent.Builder intent = intent("hot", 1);
+    Signing signing = signs(intent);
+    assertThat(signing.getSigningSetList()).containsExactly("p2", "p3");
+    assertThat(installation.parties.bound).as("p1 was asked").hasPositiveValue();
+    assertThat(installation.query("select count(*) from key_exclusions")).isEqualTo("0");
   }
 
   @Test

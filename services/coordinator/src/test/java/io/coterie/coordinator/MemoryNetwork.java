@@ -28,6 +28,9 @@ final class MemoryNetwork implements AutoCloseable {
   /** While set, nothing is accepted for sending. */
   volatile boolean down;
 
+  /** Members whose accounts are not what the roster says: the service refuses what is for them. */
+  final Set<String> changed = ConcurrentHashMap.newKeySet();
+
   /** Requests made by the coordinator. */
   final AtomicInteger coordinatorSends = new AtomicInteger();
 
@@ -113,8 +116,18 @@ final class MemoryNetwork implements AutoCloseable {
       if (self.role() == Member.Role.COORDINATOR) {
         coordinatorSends.incrementAndGet();
       }
-      recipients.forEach(to -> transmit(to, body, true, options));
-      return CompletableFuture.completedFuture(null);
+      boolean refused = false;
+      for (Member to : recipients) {
+        if (changed.contains(to.name())) {
+          refused = true;
+        } else {
+          transmit(to, body, true, options);
+        }
+      }
+      return refused
+          ? CompletableFuture.failedFuture(
+              new ChannelException(ChannelException.Cause.UNAUTHENTICATED, "another access key"))
+          : CompletableFuture.completedFuture(null);
     }
 
     @Override

@@ -7,16 +7,19 @@ import static io.coterie.coordinator.TestInstallation.signing;
 import static io.coterie.coordinator.TestInstallation.signingIntent;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.ByteString;
 import io.coterie.coordinator.ScriptedParties.Behaviour;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
+import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.grpc.ManagedChannel;
 import java.nio.file.Path;
@@ -100,6 +103,24 @@ class OtherQuorumTest {
     assertThat(signed("one").getSigningSetList()).containsExactly("p2", "p3");
   }
 
+  /** A BLS signature is the same in every session: a request is bound to none. */
+  @Test
+  void a_party_that_claims_to_be_bound_to_a_session_is_replaced() {
+    Order order =
+        Order.newBuilder()
+            .setCoordinatorNonce(ByteString.copyFrom(new byte[32]))
+            .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
+            .setKey("keys/hot")
+            .setEpoch(1)
+            .setThreshold(2)
+            .addAllSigningSet(List.of(1, 2))
+            .setPresignatureId(ByteString.copyFrom(new byte[32]))
+            .build();
+    installation.parties.behave(FIRST, new Behaviour.Claims(order.toByteString()));
+    assertThat(signed("one").getSigningSetList()).containsExactly("p2", "p3");
+    assertThat(installation.parties.bound).hasPositiveValue();
+  }
+
   @Test
   void a_party_that_will_not_sign_with_another_one_signs_with_a_third() {
     installation.parties.behave(
@@ -156,6 +177,14 @@ class OtherQuorumTest {
                     .build());
     assertThat(stored.getState()).isEqualTo(Signing.State.FAILED);
     assertThat(StatusErrors.reason(stored.getError())).contains(ErrorReason.FORBIDDEN);
+  }
+
+  @Test
+  void a_party_that_the_service_refuses_is_replaced() {
+    installation.network.changed.add(FIRST);
+    assertThat(signed("one").getSigningSetList()).containsExactly("p2", "p3");
+    installation.network.changed.clear();
+    signed("two");
   }
 
   @Test

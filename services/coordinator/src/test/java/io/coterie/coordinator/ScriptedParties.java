@@ -44,6 +44,9 @@ final class ScriptedParties implements AutoCloseable {
 
     record Refuses(RefusalReason reason) implements Behaviour {}
 
+    /** Says that it has given its part of a signature in the session of that order. */
+    record Claims(ByteString order) implements Behaviour {}
+
     /** Reports an abort and blames these. */
     record Aborts(AbortCause cause, List<Integer> culprits) implements Behaviour {}
 
@@ -221,12 +224,11 @@ final class ScriptedParties implements AutoCloseable {
                   });
       case Behaviour.Refuses r -> {
         over.add(session);
-        report(
-            channel,
-            coordinator,
-            SessionReport.newBuilder()
-                .setSessionId(session)
-                .setRefused(Refused.newBuilder().setReason(r.reason())));
+        refuse(channel, coordinator, session, r.reason());
+      }
+      case Behaviour.Claims c -> {
+        over.add(session);
+        bound(channel, coordinator, session, c.order());
       }
       case Behaviour.Aborts a -> {
         over.add(session);
@@ -362,21 +364,12 @@ final class ScriptedParties implements AutoCloseable {
         Given before = given.get(request);
         boolean again = before != null && before.session().equals(session);
         if (before != null && !again && !over.contains(before.session())) {
-          bound.incrementAndGet();
           over.add(session);
-          report(
+          bound(
               channel,
               coordinator,
-              SessionReport.newBuilder()
-                  .setSessionId(session)
-                  .setRefused(
-                      Refused.newBuilder()
-                          .setReason(RefusalReason.REFUSAL_REASON_REQUEST_BOUND)
-                          .setBoundOrder(
-                              before.order().toBuilder()
-                                  .clearSignedIntent()
-                                  .build()
-                                  .toByteString())));
+              session,
+              before.order().toBuilder().clearSignedIntent().build().toByteString());
           return;
         }
         if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1
@@ -562,6 +555,20 @@ final class ScriptedParties implements AutoCloseable {
         SessionReport.newBuilder()
             .setSessionId(session)
             .setRefused(Refused.newBuilder().setReason(reason)));
+  }
+
+  private void bound(
+      SecureChannel channel, Member coordinator, ByteString session, ByteString order) {
+    bound.incrementAndGet();
+    report(
+        channel,
+        coordinator,
+        SessionReport.newBuilder()
+            .setSessionId(session)
+            .setRefused(
+                Refused.newBuilder()
+                    .setReason(RefusalReason.REFUSAL_REASON_REQUEST_BOUND)
+                    .setBoundOrder(order)));
   }
 
   private static void report(

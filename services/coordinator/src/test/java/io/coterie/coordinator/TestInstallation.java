@@ -2,6 +2,7 @@ package io.coterie.coordinator;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
+import com.zaxxer.hikari.HikariDataSource;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
@@ -46,11 +47,12 @@ import org.springframework.context.support.GenericApplicationContext;
 
 /** A coordinator with a real database and real TLS sockets, and scripted parties behind it. */
 final class TestInstallation implements AutoCloseable {
+  private static final String ANOTHER = "coordinator-1";
   private static final AtomicInteger DATABASES = new AtomicInteger();
   private static EmbeddedPostgres postgres;
 
   final Path folder;
-  final TestPki pki = new TestPki("installation");
+  final TestPki pki;
   final MemoryNetwork network;
   final ScriptedParties parties;
   final FakeCore core;
@@ -60,6 +62,8 @@ final class TestInstallation implements AutoCloseable {
   final IntentSigner stranger;
   final int port = freePort();
   final int managementPort = freePort();
+  private final String replica;
+  private final boolean first;
   private final String database;
   private final List<String> arguments = new ArrayList<>();
   private final List<ManagedChannel> clients = new ArrayList<>();
@@ -82,10 +86,14 @@ final class TestInstallation implements AutoCloseable {
       MpcCore core,
       String... moreArguments) {
     this.folder = folder;
+    this.replica = "coordinator";
+    this.first = true;
+    this.pki = new TestPki("installation");
     this.usedCore = core;
     this.core = core instanceof FakeCore fake ? fake : new FakeCore();
     List<Member> members = new ArrayList<>();
     members.add(member("coordinator", Member.Role.COORDINATOR, 0, new byte[0]));
+    members.add(member(ANOTHER, Member.Role.COORDINATOR, 0, new byte[0]));
     for (int i = 1; i <= partyCount; i++) {
       members.add(member("p" + i, Member.Role.PARTY, i, evidenceKeys.apply(i)));
     }
@@ -105,8 +113,6 @@ final class TestInstallation implements AutoCloseable {
         List.of(
             "--spring.datasource.url=" + database,
             "--spring.datasource.username=postgres",
-            "--spring.grpc.server.port=" + port,
-            "--server.port=" + managementPort,
             "--logging.structured.format.console=",
             "--logging.level.root=WARN",
             "--coterie.coordinator.data-folder=" + folder,
@@ -127,6 +133,28 @@ final class TestInstallation implements AutoCloseable {
             "--coterie.coordinator.clients[1].certificates[0]=subject:CN=auditor",
             "--coterie.coordinator.clients[1].read-keys[0]=keys/public-*"));
     arguments.addAll(List.of(moreArguments));
+  }
+
+  /** What a second replica shares with the first one. */
+  private TestInstallation(TestInstallation other) {
+    folder = other.folder;
+    replica = ANOTHER;
+    first = false;
+    pki = other.pki;
+    network = other.network;
+    parties = other.parties;
+    core = other.core;
+    usedCore = other.usedCore;
+    wallet = other.wallet;
+    treasury = other.treasury;
+    stranger = other.stranger;
+    database = other.database;
+    arguments.addAll(other.arguments);
+  }
+
+  /** A second coordinator with the same database and the same parties; not started. */
+  TestInstallation another() {
+    return new TestInstallation(this);
   }
 
   private static Member member(String name, Member.Role role, int partyId, byte[] evidenceKey) {
@@ -195,12 +223,15 @@ final class TestInstallation implements AutoCloseable {
   TestInstallation start(String... more) {
     ChannelOpener opener =
         receiver -> {
-          SecureChannel channel = network.channel("coordinator");
+          SecureChannel channel = network.channel(replica);
           channel.onMessage(receiver);
           channel.start();
           return channel;
         };
     List<String> all = new ArrayList<>(arguments);
+    all.add("--coterie.coordinator.replica=" + replica);
+    all.add("--spring.grpc.server.port=" + port);
+    all.add("--server.port=" + managementPort);
     all.addAll(List.of(more));
     context =
         CoordinatorApplication.builder()
@@ -223,8 +254,12 @@ final class TestInstallation implements AutoCloseable {
     return context.getBean(type);
   }
 
-  /** As abruptly as one JVM allows: the channel is cut first, so that nothing can finish. */
+  /**
+   * As abruptly as one JVM allows: database and channel are cut first, so that nothing can finish,
+   * and nobody is told.
+   */
   void kill() {
+    context.getBeansOfType(HikariDataSource.class).values().forEach(HikariDataSource::close);
     bean(io.coterie.coordinator.session.Sessions.class).stop();
     bean(ChannelConnector.class).close();
     context.close();
@@ -337,7 +372,9 @@ final class TestInstallation implements AutoCloseable {
     if (context != null) {
       context.close();
     }
-    parties.close();
-    network.close();
+    if (first) {
+      parties.close();
+      network.close();
+    }
   }
 }

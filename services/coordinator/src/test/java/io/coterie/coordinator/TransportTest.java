@@ -245,6 +245,9 @@ class TransportTest {
             "coterie_sessions_total{cause=\"none\",outcome=\"completed\",protocol=\"bls_sign_1\"} 1.0")
         .contains("coterie_coordinator_requests_seconds_count{method=\"Sign\"")
         .contains("coterie_quorum_margin ", "coterie_coordinator_presignatures_wanted ")
+        .contains(
+            "coterie_coordinator_replicas 1.0",
+            "coterie_coordinator_taken_over_total{work=\"signing\"} 0.0")
         .contains("jvm_memory_used_bytes");
     for (String path : new String[] {"/", "/actuator/env", "/actuator/heapdump", "/error"}) {
       assertThat(get(path)).doesNotContain("Exception", "trace");
@@ -265,7 +268,7 @@ class TransportTest {
             new io.coterie.platform.audit.AuditTrail(
                     "coordinator",
                     new io.coterie.coordinator.storage.JdbcAuditStore(
-                        installation.bean(javax.sql.DataSource.class)),
+                        installation.bean(javax.sql.DataSource.class), "coordinator"),
                     java.time.Clock.systemUTC())
                 .verify())
         .isInstanceOf(io.coterie.platform.audit.AuditTrail.Verification.Intact.class);

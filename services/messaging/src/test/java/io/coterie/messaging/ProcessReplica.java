@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletionException;
 import org.awaitility.Awaitility;
 
 /** A replica of the service in a JVM of its own, which ends without having a say in it. */
@@ -49,7 +50,10 @@ public final class ProcessReplica implements AutoCloseable {
     }
   }
 
-  /** A client of this replica, which answers. */
+  /**
+   * A client of this replica, which answers and takes WebSockets: it takes them some moments after
+   * it answers its first call.
+   */
   public TestClient awaitReady(String authorization) {
     Awaitility.await()
         .atMost(java.time.Duration.ofMinutes(3))
@@ -59,10 +63,10 @@ public final class ProcessReplica implements AutoCloseable {
               if (!process.isAlive()) {
                 throw new IllegalStateException("ended: " + Files.readString(log));
               }
-              try {
+              try (TestClient.Socket anonymous = client.connect(null)) {
                 return client.rest(authorization).call("GET", "/v1/accounts/whoami").status()
                     == 200;
-              } catch (AssertionError notYet) {
+              } catch (AssertionError | CompletionException notYet) {
                 return false;
               }
             });

@@ -134,7 +134,7 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
     String name = Resources.keyName(request.getName());
     Call.current().client().requireMayRead(name);
     answer.onNext(
-        keys.find(name)
+        keys.read(name)
             .map(Resources::key)
             .orElseThrow(
                 () ->

@@ -81,7 +81,9 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
     // Before the first look, so that no change falls between.
     watch.stopWith(signings.watch(name.id(), watch));
     try {
-      watch.changed(find(name));
+      SigningRecord record = find(name);
+      watch.changed(record);
+      signings.follow(record);
     } catch (CustodyException e) {
       watch.stop();
       throw e;

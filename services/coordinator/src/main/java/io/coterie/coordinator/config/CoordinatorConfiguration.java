@@ -2,6 +2,7 @@ package io.coterie.coordinator.config;
 
 import com.zaxxer.hikari.HikariDataSource;
 import io.coterie.channel.ChannelConfig;
+import io.coterie.channel.Member;
 import io.coterie.coordinator.api.CallRecorder;
 import io.coterie.coordinator.api.Client;
 import io.coterie.coordinator.api.ClientAuthentication;
@@ -13,6 +14,7 @@ import io.coterie.coordinator.channel.AccountSealer;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.channel.ChannelOpener;
 import io.coterie.coordinator.channel.SignalChannelOpener;
+import io.coterie.coordinator.custody.Handover;
 import io.coterie.coordinator.custody.IntentCheck;
 import io.coterie.coordinator.custody.Keys;
 import io.coterie.coordinator.custody.PresignatureMaker;
@@ -31,7 +33,9 @@ import io.coterie.coordinator.storage.JdbcAccountStore;
 import io.coterie.coordinator.storage.JdbcAuditStore;
 import io.coterie.coordinator.storage.JdbcKeyStore;
 import io.coterie.coordinator.storage.JdbcRenewalStore;
+import io.coterie.coordinator.storage.JdbcReplicaStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
+import io.coterie.coordinator.storage.Worker;
 import io.coterie.coordinator.telemetry.CoordinatorAudit;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.coordinator.verification.Bip340Verifier;
@@ -141,19 +145,26 @@ class CoordinatorConfiguration {
   }
 
   @Bean
-  JdbcKeyStore keyStore(DataSource durable) {
-    return new JdbcKeyStore(durable);
+  Worker worker(CoordinatorProperties properties) {
+    return new Worker(properties.replica(), properties.handover().goneAfter());
   }
 
   @Bean
-  JdbcSigningStore signingStore(DataSource durable, HikariDataSource soonDataSource) {
-    return new JdbcSigningStore(durable, soonDataSource);
+  JdbcKeyStore keyStore(DataSource durable, Worker worker) {
+    return new JdbcKeyStore(durable, worker);
+  }
+
+  @Bean
+  JdbcSigningStore signingStore(
+      DataSource durable, HikariDataSource soonDataSource, Worker worker) {
+    return new JdbcSigningStore(durable, soonDataSource, worker);
   }
 
   @Bean
   @DependsOnDatabaseInitialization
   CoordinatorAudit audit(DataSource durable, Clock clock, CoordinatorProperties properties) {
-    return new CoordinatorAudit(new AuditTrail("coordinator", new JdbcAuditStore(durable), clock));
+    String trail = properties.replica();
+    return new CoordinatorAudit(new AuditTrail(trail, new JdbcAuditStore(durable, trail), clock));
   }
 
   // Sessions
@@ -312,6 +323,7 @@ class CoordinatorConfiguration {
         link,
         new PresignatureMaker.Limits(limits.maxRunning(), limits.yieldTo(), limits.sessionTime()),
         signings::running,
+        signings::hasRoom,
         requestThreads,
         clock,
         random);
@@ -331,7 +343,7 @@ class CoordinatorConfiguration {
         chooser,
         new AdaptiveTimeout(time.min(), time.initial(), time.max()),
         link,
-        new RunLimits(limits.runs(), limits.keygenSessions(), limits.clockSkew()),
+        new RunLimits(limits.runs(), limits.atOnce(), limits.keygenSessions(), limits.clockSkew()),
         clock);
   }
 
@@ -353,6 +365,7 @@ class CoordinatorConfiguration {
   @Bean
   Renewals renewals(
       DataSource durable,
+      Worker worker,
       Keys keys,
       ShareMaking making,
       ChannelConnector link,
@@ -362,7 +375,7 @@ class CoordinatorConfiguration {
       Clock clock,
       SecureRandom random) {
     return new Renewals(
-        new JdbcRenewalStore(durable),
+        new JdbcRenewalStore(durable, worker),
         keys,
         making,
         link,
@@ -390,21 +403,25 @@ class CoordinatorConfiguration {
       SecureRandom random) {
     CoordinatorProperties.SigningTime time = properties.signing();
     CoordinatorProperties.Limits limits = properties.limits();
-    return new Signings(
-        store,
-        keys,
-        renewals,
-        presignatures,
-        sessions,
-        chooser,
-        new AdaptiveTimeout(time.min(), time.initial(), time.max()),
-        link,
-        intents,
-        new RunLimits(limits.runs(), limits.signingSessions(), limits.clockSkew()),
-        requestThreads,
-        metrics,
-        clock,
-        random);
+    Signings signings =
+        new Signings(
+            store,
+            keys,
+            renewals,
+            presignatures,
+            sessions,
+            chooser,
+            new AdaptiveTimeout(time.min(), time.initial(), time.max()),
+            link,
+            intents,
+            new RunLimits(
+                limits.runs(), limits.atOnce(), limits.signingSessions(), limits.clockSkew()),
+            requestThreads,
+            metrics,
+            clock,
+            random);
+    metrics.watchTurns(signings::waiting, signings::atOnce);
+    return signings;
   }
 
   @Bean
@@ -415,6 +432,24 @@ class CoordinatorConfiguration {
   }
 
   @Bean
+  @DependsOnDatabaseInitialization
+  Handover handover(
+      HikariDataSource soonDataSource,
+      Worker worker,
+      Keys keys,
+      Renewals renewals,
+      Signings signings,
+      CoordinatorMetrics metrics) {
+    return new Handover(
+        new JdbcReplicaStore(soonDataSource, worker),
+        keys,
+        renewals,
+        signings,
+        worker.goneAfter(),
+        metrics);
+  }
+
+  @Bean
   CoordinatorLifecycle coordinatorLifecycle(
       ChannelConnector connector,
       Sessions sessions,
@@ -422,9 +457,12 @@ class CoordinatorConfiguration {
       Renewals renewals,
       Signings signings,
       PresignatureMaker maker,
+      Handover handover,
+      CoordinatorProperties properties,
       CoordinatorMetrics metrics) {
     metrics.watchRuns(() -> keys.running() + renewals.running() + signings.running());
-    return new CoordinatorLifecycle(connector, sessions, keys, renewals, signings, maker);
+    return new CoordinatorLifecycle(
+        connector, sessions, keys, signings, maker, handover, properties.handover().drain());
   }
 
   /** Ready when there is a channel and a party at its other end. */
@@ -434,10 +472,15 @@ class CoordinatorConfiguration {
         connector
             .channel()
             .map(
-                channel ->
-                    (channel.reachable().isEmpty() ? Health.outOfService() : Health.up())
-                        .withDetail("reachable", channel.reachable().size())
-                        .build())
+                channel -> {
+                  long parties =
+                      channel.reachable().stream()
+                          .filter(member -> member.role() == Member.Role.PARTY)
+                          .count();
+                  return (parties == 0 ? Health.outOfService() : Health.up())
+                      .withDetail("reachable", parties)
+                      .build();
+                })
             .orElseGet(() -> Health.outOfService().withDetail("channel", "not open").build());
   }
 

@@ -1,56 +1,66 @@
 package io.coterie.coordinator.config;
 
 import io.coterie.coordinator.channel.ChannelConnector;
+import io.coterie.coordinator.custody.Handover;
 import io.coterie.coordinator.custody.Keys;
 import io.coterie.coordinator.custody.PresignatureMaker;
-import io.coterie.coordinator.custody.Renewals;
 import io.coterie.coordinator.custody.Signings;
 import io.coterie.coordinator.session.Sessions;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.springframework.context.ApplicationListener;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.event.ContextClosedEvent;
 
 /**
- * Starts with the channel and what was left unfinished; stops in the order that loses nothing: no
- * new work, then the gRPC server lets its calls end, then the sessions, then the channel.
+ * Starts with the channel and what was left unfinished. Stops in the order that loses nothing: the
+ * gRPC server takes no more calls and lets those it has end; what does not end within the drain
+ * time is left to the other replicas, and its callers are told to ask again; then the channel.
  */
 final class CoordinatorLifecycle
     implements SmartLifecycle, ApplicationListener<ContextClosedEvent> {
   /** Started before the gRPC server and stopped after it. */
   private static final int BEFORE_SERVERS = 0;
 
+  private final AtomicBoolean leaving = new AtomicBoolean();
+  private final CountDownLatch left = new CountDownLatch(1);
+  private final CountDownLatch served = new CountDownLatch(1);
   private final ChannelConnector connector;
   private final Sessions sessions;
   private final Keys keys;
-  private final Renewals renewals;
   private final Signings signings;
   private final PresignatureMaker maker;
+  private final Handover handover;
+  private final Duration drain;
   private volatile boolean running;
 
   CoordinatorLifecycle(
       ChannelConnector connector,
       Sessions sessions,
       Keys keys,
-      Renewals renewals,
       Signings signings,
-      PresignatureMaker maker) {
+      PresignatureMaker maker,
+      Handover handover,
+      Duration drain) {
     this.connector = connector;
     this.sessions = sessions;
     this.keys = keys;
-    this.renewals = renewals;
     this.signings = signings;
     this.maker = maker;
+    this.handover = handover;
+    this.drain = drain;
   }
 
   @Override
   public void start() {
     running = true;
+    handover.start();
     connector.open(
         sessions::receive,
         () -> {
-          keys.resume();
-          renewals.resume();
-          signings.resume();
+          handover.ready();
           maker.start();
         });
   }
@@ -58,13 +68,43 @@ final class CoordinatorLifecycle
   @Override
   public void onApplicationEvent(ContextClosedEvent event) {
     maker.stop();
-    keys.stop();
-    signings.stop();
+    signings.endWatching();
+    Thread.ofVirtual().name("drain").start(this::leaveAfterDrain);
+  }
+
+  private void leaveAfterDrain() {
+    try {
+      if (!served.await(drain.toNanos(), TimeUnit.NANOSECONDS)) {
+        leave();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Ends what runs, and leaves it to the others. Once. */
+  private void leave() {
+    if (leaving.compareAndSet(false, true)) {
+      try {
+        keys.stop();
+        signings.stop();
+        sessions.stop();
+        handover.stop();
+      } finally {
+        left.countDown();
+      }
+    }
   }
 
   @Override
   public void stop() {
-    sessions.stop();
+    served.countDown();
+    leave();
+    try {
+      left.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
     connector.close();
     running = false;
   }

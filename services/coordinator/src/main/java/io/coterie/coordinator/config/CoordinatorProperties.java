@@ -15,7 +15,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * spring.datasource}, {@code spring.grpc.server}, {@code server} and {@code management}. Unknown
  * keys stop the start.
  *
- * @param replica name of this member in the roster
+ * @param replica name of this member in the roster, another one for each replica
  * @param region where it runs, as it appears in metrics
  * @param dataFolder where {@code roster-entry.json} and the wrapped data key are written to
  * @param tls what the gRPC and the management port present, and whom they trust
@@ -26,6 +26,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param edges names of certificates, as {@link Client#certificates}, of the proxies that are
  *     believed when they say in {@code x-forwarded-client-cert} who calls
  * @param limits bounds of the work
+ * @param handover between the replicas
  * @param signing time for one session of a signature
  * @param keygen time for one session of a key generation or refresh
  * @param presignatures what is kept ready for signings to come
@@ -42,6 +43,7 @@ public record CoordinatorProperties(
     @DefaultValue List<Client> clients,
     @DefaultValue Set<String> edges,
     @DefaultValue Limits limits,
+    @DefaultValue Handover handover,
     @DefaultValue SigningTime signing,
     @DefaultValue KeygenTime keygen,
     @DefaultValue Presignatures presignatures) {
@@ -121,6 +123,8 @@ public record CoordinatorProperties(
    * Bounds.
    *
    * @param runs requests being worked on at once
+   * @param atOnce signing sessions at once; more requests than that wait for their turn. Fewer run
+   *     while the parties cannot do as many in time
    * @param signingSessions sessions tried for one signature
    * @param keygenSessions sessions tried for one key
    * @param clockSkew by how much the parties' clocks may differ
@@ -129,13 +133,18 @@ public record CoordinatorProperties(
    */
   public record Limits(
       @DefaultValue("1024") int runs,
+      @DefaultValue("128") int atOnce,
       @DefaultValue("100") int signingSessions,
       @DefaultValue("8") int keygenSessions,
       @DefaultValue("2s") Duration clockSkew,
       @DefaultValue("30s") Duration longestWait,
       @DefaultValue("0") int cryptoThreads) {
     public Limits {
-      if (runs < 1 || signingSessions < 1 || keygenSessions < 1 || cryptoThreads < 0) {
+      if (runs < 1
+          || atOnce < 1
+          || signingSessions < 1
+          || keygenSessions < 1
+          || cryptoThreads < 0) {
         throw new IllegalArgumentException("limits must be positive");
       }
       if (clockSkew.isNegative() || !longestWait.isPositive()) {
@@ -146,6 +155,24 @@ public record CoordinatorProperties(
 
     int threads() {
       return cryptoThreads > 0 ? cryptoThreads : Runtime.getRuntime().availableProcessors();
+    }
+  }
+
+  /**
+   * How replicas hand their work to each other.
+   *
+   * @param goneAfter how long a replica is believed to be there that does not show it: every second
+   *     it says so in the database. What it works on is taken over then
+   * @param drain how long a replica that stops lets its calls end; then it leaves their work to the
+   *     others. Less than {@code spring.grpc.server.shutdown.grace-period}
+   */
+  public record Handover(
+      @DefaultValue("5s") Duration goneAfter, @DefaultValue("8s") Duration drain) {
+    public Handover {
+      if (goneAfter.compareTo(Duration.ofSeconds(2)) < 0 || drain.isNegative()) {
+        throw new IllegalArgumentException(
+            "handover.gone-after is below 2 s, or handover.drain is negative");
+      }
     }
   }
 

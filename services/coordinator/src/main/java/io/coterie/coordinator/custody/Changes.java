@@ -5,9 +5,10 @@ import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Tells those who watch a signing about its changes in this replica. Thread-safe. */
+/** Tells those who watch a signing about its changes that this replica sees. Thread-safe. */
 final class Changes {
   private final ConcurrentHashMap<UUID, List<SigningWatcher>> watchers = new ConcurrentHashMap<>();
+  private volatile boolean stopped;
 
   Runnable watch(UUID id, SigningWatcher watcher) {
     watchers.compute(
@@ -17,6 +18,9 @@ final class Changes {
           next.add(watcher);
           return next;
         });
+    if (stopped) {
+      watcher.stopping();
+    }
     return () ->
         watchers.computeIfPresent(
             id,
@@ -27,11 +31,16 @@ final class Changes {
             });
   }
 
+  boolean isWatched(UUID id) {
+    return watchers.containsKey(id);
+  }
+
   void publish(SigningRecord record) {
     watchers.getOrDefault(record.id(), List.of()).forEach(w -> w.changed(record));
   }
 
   void stop() {
+    stopped = true;
     watchers.values().forEach(list -> list.forEach(SigningWatcher::stopping));
   }
 }

@@ -24,7 +24,8 @@ public interface KeyStore {
   }
 
   /**
-   * Stores an attempt unless its request or its name is taken, which the database decides.
+   * Stores an attempt as this replica's work, unless its request or its name is taken, which the
+   * database decides.
    *
    * @param attempt CREATING, with id 0
    */
@@ -67,8 +68,21 @@ public interface KeyStore {
   /** What the ACTIVE keys need to sign, each different one once. */
   List<Quorum> quorums();
 
-  /** Attempts that are CREATING, oldest first. */
-  List<KeyRecord> creating();
+  /**
+   * Makes an attempt that is CREATING this replica's work, unless another replica that is there
+   * works on it.
+   *
+   * @return as it is stored; empty if it has ended, or is another's work
+   */
+  Optional<KeyRecord> take(long id);
+
+  /**
+   * Makes every attempt that is CREATING this replica's work that no replica works on that is
+   * there.
+   *
+   * @param own also what this replica works on: a process of the same name has left it
+   */
+  List<KeyRecord> takeAll(boolean own);
 
   /** Leaves a party out of every later session of a key. */
   void exclude(String key, int partyId, String cause, byte[] sessionId, Instant now);

@@ -18,6 +18,7 @@ import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.custody.v1.Key;
 import java.security.SecureRandom;
 import java.time.Clock;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -28,6 +29,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,7 +38,8 @@ import org.slf4j.LoggerFactory;
  * Keys: created by all their parties together, and looked up. One request id gives one key.
  *
  * <p>An ACTIVE key changes with its epoch only, so it is remembered; what is excluded for it is
- * remembered with it.
+ * remembered with it. Another replica may change both, so what is in use is read again now and
+ * then; what is done with what was true a moment before is refused by the parties.
  */
 public final class Keys {
   private static final Logger log = LoggerFactory.getLogger(Keys.class);
@@ -47,7 +50,16 @@ public final class Keys {
   /** Generation of the shares that key generation makes. */
   private static final int FIRST_EPOCH = 1;
 
-  private record Remembered(KeyRecord record, Set<Integer> excluded) {}
+  /** After which a key that is in use is read again, behind its use. */
+  private static final Duration FRESH = Duration.ofSeconds(3);
+
+  /**
+   * A key as it was read.
+   *
+   * @param readAgain whether it is being read again
+   */
+  private record Remembered(
+      KeyRecord record, Set<Integer> excluded, long readNanos, AtomicBoolean readAgain) {}
 
   private final ConcurrentHashMap<Run.Key, Run<KeyRecord>> runs = new ConcurrentHashMap<>();
   private final ConcurrentHashMap<String, Remembered> active = new ConcurrentHashMap<>();
@@ -97,28 +109,34 @@ public final class Keys {
   public KeyRecord create(VerifiedIntent.KeyCreation intent, Caller caller)
       throws InterruptedException {
     Run.Key key = Run.Key.of(intent);
-    Run<KeyRecord> fresh = new Run<>(intent.key(), caller);
     return Run.joinOrStart(
         runs,
         key,
-        fresh,
+        intent.key(),
         caller,
-        () -> {
-          KeyRecord stored = claim(intent);
-          if (stored.state() != Key.State.CREATING) {
-            fresh.finish(stored);
+        fresh -> {
+          Claim claim = claim(intent);
+          if (claim.record().state() != Key.State.CREATING) {
+            fresh.finish(claim.record());
             return false;
           }
-          begin(key, fresh, stored, () -> intent);
+          begin(key, fresh, claim.record(), () -> intent, claim.mine());
           return true;
         });
   }
 
+  /**
+   * A stored request.
+   *
+   * @param mine it is known to be this replica's work, because it has just been stored
+   */
+  private record Claim(KeyRecord record, boolean mine) {}
+
   /** Stores the request, or finds it stored. */
-  private KeyRecord claim(VerifiedIntent.KeyCreation intent) {
+  private Claim claim(VerifiedIntent.KeyCreation intent) {
     Instant now = clock.instant().truncatedTo(ChronoUnit.MICROS);
     if (now.isAfter(intent.notAfter())) {
-      return same(
+      return known(
           intent,
           store
               .findRequest(intent.requester(), intent.requestId())
@@ -130,7 +148,7 @@ public final class Keys {
     Optional<SecureChannel> channel = link.channel();
     if (channel.isEmpty()) {
       // Without a roster, party names mean nothing: what is stored can still be answered.
-      return same(
+      return known(
           intent,
           store
               .findRequest(intent.requester(), intent.requestId())
@@ -161,19 +179,19 @@ public final class Keys {
             null,
             null);
     return switch (store.create(attempt)) {
-      case KeyStore.Creation.Stored s -> s.record();
-      case KeyStore.Creation.Known k -> same(intent, k.record());
+      case KeyStore.Creation.Stored s -> new Claim(s.record(), true);
+      case KeyStore.Creation.Known k -> known(intent, k.record());
       case KeyStore.Creation.NameTaken t ->
           throw Trouble.of(ErrorReason.KEY_EXISTS, intent.key()).toException();
     };
   }
 
-  private static KeyRecord same(VerifiedIntent intent, KeyRecord stored) {
+  private static Claim known(VerifiedIntent intent, KeyRecord stored) {
     if (!stored.intentDigest().equals(intent.digest())) {
       throw new CustodyException(
           ErrorReason.REQUEST_ID_REUSED, Map.of(StatusErrors.RESOURCE, stored.name()));
     }
-    return stored;
+    return new Claim(stored, false);
   }
 
   private static CustodyException expired(VerifiedIntent intent, Instant now) {
@@ -208,22 +226,59 @@ public final class Keys {
     return holders;
   }
 
-  /** The running or successful attempt of that name, or else its last failed one. */
-  public Optional<KeyRecord> find(String name) {
+  /**
+   * The running or successful attempt of that name, or else its last failed one; an ACTIVE one as
+   * it was a few seconds ago at the latest, if it is in use.
+   */
+  Optional<KeyRecord> find(String name) {
     Remembered remembered = active.get(name);
-    return remembered != null
-        ? Optional.of(remembered.record())
-        : store.find(name).map(this::remember);
+    if (remembered == null) {
+      return read(name);
+    }
+    if (System.nanoTime() - remembered.readNanos() > FRESH.toNanos()
+        && remembered.readAgain().compareAndSet(false, true)) {
+      threads.execute(() -> readAgain(name, remembered));
+    }
+    return Optional.of(remembered.record());
   }
 
-  private KeyRecord remember(KeyRecord record) {
-    if (record.state() == Key.State.ACTIVE) {
-      if (active.size() >= MAX_REMEMBERED) {
-        active.clear();
-      }
-      active.put(record.name(), new Remembered(record, store.excluded(record.name())));
+  private void readAgain(String name, Remembered remembered) {
+    try {
+      read(name);
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot read a key again: {}", e.getMessage());
+      remembered.readAgain().set(false);
     }
-    return record;
+  }
+
+  /** The running or successful attempt of that name, or else its last failed one, as it is. */
+  public Optional<KeyRecord> read(String name) {
+    Optional<KeyRecord> stored = store.find(name);
+    stored.filter(record -> record.state() == Key.State.ACTIVE).ifPresent(this::remember);
+    return stored;
+  }
+
+  private void remember(KeyRecord record) {
+    if (active.size() >= MAX_REMEMBERED) {
+      active.clear();
+    }
+    String name = record.name();
+    Set<Integer> excluded = store.excluded(name);
+    Remembered read = new Remembered(record, excluded, System.nanoTime(), new AtomicBoolean());
+    Remembered before = active.get(name);
+    if (before != null && before.record().epoch() > record.epoch()) {
+      return; // read before the switch, and late
+    }
+    active.put(name, read);
+    if (before != null) {
+      // What another replica has done.
+      if (record.epoch() > before.record().epoch()) {
+        presignatures.renewed(name);
+      }
+      excluded.stream()
+          .filter(party -> !before.excluded().contains(party))
+          .forEach(party -> presignatures.excluded(name, party));
+    }
   }
 
   /** Keys in the order of their names: see {@link KeyStore#list}. */
@@ -235,6 +290,18 @@ public final class Keys {
   Set<Integer> excluded(String name) {
     Remembered remembered = active.get(name);
     return remembered != null ? remembered.excluded() : store.excluded(name);
+  }
+
+  /** The same as it is stored, or as it was last read if the database does not say. */
+  Set<Integer> excludedByNow(String name) {
+    try {
+      read(name);
+      return excluded(name);
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot read a key again: {}", e.getMessage());
+      Remembered remembered = active.get(name);
+      return remembered == null ? Set.of() : remembered.excluded();
+    }
   }
 
   /** Leaves a party out of every later session of a key. */
@@ -252,19 +319,27 @@ public final class Keys {
     presignatures.renewed(name);
   }
 
-  /** Takes up what was CREATING when this replica, or the one before it, stopped. */
-  public void resume() {
-    List<KeyRecord> creating = store.creating();
-    if (!creating.isEmpty()) {
-      log.info("resuming {} key creations", creating.size());
+  /**
+   * Takes up what is CREATING and nobody's work.
+   *
+   * @param own also what an earlier process of this replica has left
+   * @return how many were another replica's, or nobody's
+   */
+  int takeOver(boolean own) {
+    List<KeyRecord> taken = store.takeAll(own);
+    if (!taken.isEmpty()) {
+      log.info("taking up {} key creations", taken.size());
     }
-    for (KeyRecord record : creating) {
-      Run.Key key = new Run.Key(record.requester(), record.requestId(), record.intentDigest());
-      Run<KeyRecord> run =
-          new Run<>(record.name(), new Caller(System.nanoTime(), TraceContext.create(random)));
-      if (runs.putIfAbsent(key, run) == null) {
-        begin(key, run, record, () -> recheck(record));
-      }
+    taken.forEach(this::resume);
+    return taken.size();
+  }
+
+  private void resume(KeyRecord record) {
+    Run.Key key = new Run.Key(record.requester(), record.requestId(), record.intentDigest());
+    Run<KeyRecord> run =
+        new Run<>(record.name(), new Caller(System.nanoTime(), TraceContext.create(random)));
+    if (runs.putIfAbsent(key, run) == null) {
+      begin(key, run, record, () -> recheck(record), true);
     }
   }
 
@@ -279,24 +354,12 @@ public final class Keys {
       Run.Key key,
       Run<KeyRecord> run,
       KeyRecord record,
-      Supplier<VerifiedIntent.KeyCreation> intent) {
+      Supplier<VerifiedIntent.KeyCreation> intent,
+      boolean mine) {
     threads.execute(
         () -> {
           try (LogScope scope = LogScope.open().trace(run.trace).request(record.requestId())) {
-            VerifiedIntent.KeyCreation verified;
-            try {
-              verified = intent.get();
-            } catch (CustodyException e) {
-              // Resumed, and the configuration has changed: the requester is not known any more.
-              end(
-                  key,
-                  run,
-                  record.failed(
-                      new Trouble(e.reason(), e.metadata()).toStatus(), record.sessions()),
-                  e.reason().name());
-              return;
-            }
-            drive(key, run, record, verified);
+            work(key, run, record, intent, mine);
           } catch (RuntimeException e) {
             log.error("work on a key creation failed", e);
             run.fail(e);
@@ -305,11 +368,83 @@ public final class Keys {
             run.fail(Trouble.of(ErrorReason.DRAINING, record.name()).toException());
           } finally {
             runs.remove(key, run);
+            if (run.leave()) {
+              // It may have become this replica's while the last one who waited for it went.
+              threads.execute(() -> takeUp(record.id()));
+            }
           }
         });
   }
 
-  private void drive(
+  private void takeUp(long id) {
+    try {
+      store.take(id).ifPresent(this::resume);
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot see whose work a key creation is: {}", e.getMessage());
+    }
+  }
+
+  /** Works whenever the request is this replica's, and else waits. */
+  private void work(
+      Run.Key key,
+      Run<KeyRecord> run,
+      KeyRecord record,
+      Supplier<VerifiedIntent.KeyCreation> intent,
+      boolean mine)
+      throws InterruptedException {
+    boolean working = mine;
+    do {
+      if (!working
+          && !run.awaitTurn(() -> look(key, run, record), () -> false, making.stopping())) {
+        return;
+      }
+      VerifiedIntent.KeyCreation verified;
+      try {
+        verified = intent.get();
+      } catch (CustodyException e) {
+        // Resumed, and the configuration has changed: the requester is not known any more.
+        end(
+            key,
+            run,
+            record.failed(new Trouble(e.reason(), e.metadata()).toStatus(), record.sessions()),
+            e.reason().name());
+        return;
+      }
+      working = drive(key, run, record, verified);
+    } while (!working);
+  }
+
+  private Run.Look look(Run.Key key, Run<KeyRecord> run, KeyRecord record) {
+    if (store.take(record.id()).isPresent()) {
+      metrics.takenOver(CoordinatorMetrics.KEY_CREATION_WORK, 1);
+      return Run.Look.MINE;
+    }
+    KeyRecord stored = stored(record);
+    if (stored.state() == Key.State.CREATING) {
+      return Run.Look.ANOTHERS;
+    }
+    runs.remove(key, run);
+    run.finish(stored);
+    return Run.Look.OVER;
+  }
+
+  private KeyRecord stored(KeyRecord record) {
+    return store
+        .findRequest(record.requester(), record.requestId())
+        .orElseThrow(() -> new IllegalStateException("a stored key creation is gone"));
+  }
+
+  private boolean isStillMine(KeyRecord record) {
+    try {
+      return store.take(record.id()).isPresent();
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot see whose work a key creation is: {}", e.getMessage());
+      return true;
+    }
+  }
+
+  /** Works until the end; false if the request has become another replica's work. */
+  private boolean drive(
       Run.Key key, Run<KeyRecord> run, KeyRecord record, VerifiedIntent.KeyCreation intent)
       throws InterruptedException {
     ShareMaking.Task task =
@@ -325,22 +460,31 @@ public final class Keys {
             record.parties(),
             ErrorReason.KEY_CREATION_FAILED,
             () -> {},
+            () -> isStillMine(record),
             false,
             false);
     switch (making.drive(task, run, record.sessions())) {
+      case End.Lost lost -> {
+        return false;
+      }
       case End.Made made -> {
         end(key, run, record.active(made.keyPublic(), made.sessions()), CoordinatorMetrics.OK);
         log.info("key {} is active", record.name());
       }
-      case End.Failed failed ->
-          end(
-              key,
-              run,
-              record.failed(failed.trouble().toStatus(), failed.sessions()),
-              failed.trouble().reason().name());
+      case End.Failed failed -> {
+        if (!isStillMine(record)) {
+          return false;
+        }
+        end(
+            key,
+            run,
+            record.failed(failed.trouble().toStatus(), failed.sessions()),
+            failed.trouble().reason().name());
+      }
       case End.Stopped stopped ->
           run.fail(Trouble.of(ErrorReason.DRAINING, record.name()).toException());
     }
+    return true;
   }
 
   /** Stores the end, however long the database takes to come back: it must not be lost. */
@@ -352,10 +496,7 @@ public final class Keys {
         KeyRecord stored = finished;
         if (!store.finish(
             finished.id(), finished.keyPublic(), finished.error(), finished.sessions())) {
-          stored =
-              store
-                  .findRequest(finished.requester(), finished.requestId())
-                  .orElseThrow(() -> new IllegalStateException("a stored key creation is gone"));
+          stored = stored(finished);
         }
         metrics.keyCreationEnded(finished.scheme(), outcome);
         runs.remove(key, run);
@@ -376,7 +517,7 @@ public final class Keys {
     return runs.size();
   }
 
-  /** Starts nothing new; what is running ends at its next step and is resumed after the restart. */
+  /** Starts nothing new; what is running ends at its next step, and another replica goes on. */
   public void stop() {
     making.stop();
   }

@@ -11,18 +11,28 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Pauses between sessions of one request that grow from one to the next, and end early when what is
- * waited for happens or the service stops.
+ * Pauses between the steps of one request that grow from one to the next, and end early when what
+ * is waited for happens or the service stops.
  */
 final class Pace {
-  private static final Duration FIRST = Duration.ofMillis(50);
-  private static final Duration LONGEST = Duration.ofSeconds(2);
-
   private final CompletableFuture<Void> stopping;
-  private Duration next = FIRST;
+  private final Duration longest;
+  private Duration next;
 
-  Pace(CompletableFuture<Void> stopping) {
+  private Pace(CompletableFuture<Void> stopping, Duration first, Duration longest) {
     this.stopping = stopping;
+    this.next = first;
+    this.longest = longest;
+  }
+
+  /** Between sessions, and attempts to store their end. */
+  Pace(CompletableFuture<Void> stopping) {
+    this(stopping, Duration.ofMillis(50), Duration.ofSeconds(2));
+  }
+
+  /** Between looks at what another replica does. */
+  static Pace ofLooks(CompletableFuture<Void> stopping) {
+    return new Pace(stopping, Duration.ofMillis(20), Duration.ofMillis(250));
   }
 
   void pause() throws InterruptedException {
@@ -41,7 +51,7 @@ final class Pace {
 
   private void await(CompletableFuture<Void> event) throws InterruptedException {
     Duration pause = next;
-    next = next.multipliedBy(2).compareTo(LONGEST) > 0 ? LONGEST : next.multipliedBy(2);
+    next = next.multipliedBy(2).compareTo(longest) > 0 ? longest : next.multipliedBy(2);
     try {
       CompletableFuture.anyOf(event, stopping).get(pause.toNanos(), TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {

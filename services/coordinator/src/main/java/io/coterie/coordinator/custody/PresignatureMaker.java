@@ -27,12 +27,18 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Keeps the pool of presignatures filled, in the background and behind the signings. */
+/**
+ * Keeps the pool of presignatures filled, in the background and behind the signings: nothing is
+ * made with a party that has all the signing sessions it can do, and one session at a time at first
+ * and after a failure, one more after each success.
+ */
 public final class PresignatureMaker {
   private static final Logger log = LoggerFactory.getLogger(PresignatureMaker.class);
 
@@ -48,7 +54,10 @@ public final class PresignatureMaker {
    */
   public record Limits(int maxRunning, int yieldTo, Duration time) {}
 
-  private final Semaphore places;
+  /** How many sessions may run at once now. */
+  private final AtomicInteger places = new AtomicInteger(1);
+
+  private final AtomicInteger running = new AtomicInteger();
   private final Semaphore calls = new Semaphore(0);
   private final PresignaturePool pool;
   private final Keys keys;
@@ -56,6 +65,7 @@ public final class PresignatureMaker {
   private final PartyLink link;
   private final Limits limits;
   private final IntSupplier signings;
+  private final Predicate<List<Integer>> hasRoom;
   private final Executor threads;
   private final Clock clock;
   private final SecureRandom random;
@@ -65,6 +75,7 @@ public final class PresignatureMaker {
    * A maker that has not started.
    *
    * @param signings how many are being worked on
+   * @param hasRoom whether each of these parties could do more than its signings
    * @param threads starts a thread for each task; they wait most of the time
    */
   public PresignatureMaker(
@@ -74,16 +85,17 @@ public final class PresignatureMaker {
       PartyLink link,
       Limits limits,
       IntSupplier signings,
+      Predicate<List<Integer>> hasRoom,
       Executor threads,
       Clock clock,
       SecureRandom random) {
-    this.places = new Semaphore(limits.maxRunning());
     this.pool = pool;
     this.keys = keys;
     this.sessions = sessions;
     this.link = link;
     this.limits = limits;
     this.signings = signings;
+    this.hasRoom = hasRoom;
     this.threads = threads;
     this.clock = clock;
     this.random = random;
@@ -144,18 +156,18 @@ public final class PresignatureMaker {
               .filter(m -> m.role() == Member.Role.PARTY)
               .map(Member::partyId)
               .collect(Collectors.toSet()));
-      while (!stopping && places.tryAcquire()) {
-        Optional<Place> next = pool.next(signings.getAsInt() >= limits.yieldTo());
+      while (!stopping && running.get() < places.get()) {
+        Optional<Place> next = pool.next(signings.getAsInt() >= limits.yieldTo(), hasRoom);
         if (next.isEmpty()) {
-          places.release();
           return;
         }
+        running.incrementAndGet();
         threads.execute(
             () -> {
               try {
                 make(channel, next.get());
               } finally {
-                places.release();
+                running.decrementAndGet();
                 calls.release();
               }
             });
@@ -195,6 +207,7 @@ public final class PresignatureMaker {
       SessionOutcome outcome = session.await(limits.time());
       if (outcome instanceof SessionOutcome.Presigned presigned) {
         made = true;
+        places.updateAndGet(now -> Math.min(limits.maxRunning(), now + 1));
         pool.made(place, presigned.ids(), session.id());
         return;
       }
@@ -218,6 +231,7 @@ public final class PresignatureMaker {
       Thread.currentThread().interrupt();
     } finally {
       if (!made) {
+        places.set(1);
         pool.failed(place);
       }
     }

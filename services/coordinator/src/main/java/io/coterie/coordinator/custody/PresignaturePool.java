@@ -28,7 +28,10 @@ import org.jspecify.annotations.Nullable;
  * paths costs little, and a busy one soon has {@link Limits#target}.
  */
 public final class PresignaturePool {
-  /** What the first signing of a combination makes wanted; doubles with each further one. */
+  /**
+   * What the first signing of a combination makes wanted. One more with each use, and twice as many
+   * when there was none.
+   */
   private static final int FIRST_WANTED = 4;
 
   private static final Duration FIRST_PAUSE = Duration.ofMillis(250);
@@ -197,7 +200,7 @@ public final class PresignaturePool {
     Presignature taken = shelf.ready.removeFirst().presignature();
     ready--;
     metrics.presignatureUsed();
-    use(shelf);
+    use(shelf, 1 + shelf.wanted);
     return Optional.of(taken);
   }
 
@@ -215,7 +218,7 @@ public final class PresignaturePool {
             .computeIfAbsent(Purpose.of(combination), p -> new HashMap<>())
             .computeIfAbsent(
                 combination.signingSet(), s -> new Shelf(combination, batch, nanoTime.getAsLong()));
-    use(shelf);
+    use(shelf, 2 * shelf.wanted);
     if (combinations() > limits.maxCombinations()) {
       shelves.values().stream()
           .flatMap(sets -> sets.values().stream())
@@ -225,9 +228,9 @@ public final class PresignaturePool {
     }
   }
 
-  private void use(Shelf shelf) {
+  private void use(Shelf shelf, int wanted) {
     shelf.usedNanos = nanoTime.getAsLong();
-    shelf.wanted = Math.min(limits.target(), Math.max(FIRST_WANTED, 2 * shelf.wanted));
+    shelf.wanted = Math.min(limits.target(), Math.max(FIRST_WANTED, wanted));
     demand.run();
   }
 
@@ -263,8 +266,9 @@ public final class PresignaturePool {
    * low mark none is made for fewer than it can make, and below not only up to the mark.
    *
    * @param busy whether signings are waiting, so that only what is nearly used up is made
+   * @param hasRoom whether the parties of a signing set could do more than they have to do
    */
-  synchronized Optional<Place> next(boolean busy) {
+  synchronized Optional<Place> next(boolean busy, Predicate<List<Integer>> hasRoom) {
     expire();
     int room = limits.maxTotal() - ready - making;
     if (room <= 0) {
@@ -280,6 +284,7 @@ public final class PresignaturePool {
             // After a failure one at a time, so that a silent party does not take all places.
             .filter(s -> s.failures == 0 || s.making == 0)
             .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
+            .filter(s -> hasRoom.test(s.combination.signingSet()))
             .min(Comparator.comparingDouble(Shelf::filled));
     return emptiest.map(
         s -> {
@@ -393,12 +398,16 @@ public final class PresignaturePool {
     drop(expired, Dropped.EXPIRED);
   }
 
-  /** Gives up what is ready; what is wanted is made again. */
+  /**
+   * Gives up what is ready. Of what is wanted a little is made again, and more as it is used: a
+   * party that comes back has other things to do.
+   */
   private void empty(Predicate<Combination> which, Dropped reason) {
     List<Presignature> dropped = new ArrayList<>();
     for (Shelf shelf : matching(s -> which.test(s.combination))) {
       shelf.ready.forEach(r -> dropped.add(r.presignature()));
       shelf.ready.clear();
+      shelf.wanted = Math.min(shelf.wanted, FIRST_WANTED);
     }
     drop(dropped, reason);
   }

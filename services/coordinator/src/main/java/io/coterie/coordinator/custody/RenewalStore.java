@@ -21,8 +21,8 @@ public interface RenewalStore {
   }
 
   /**
-   * Stores a request if its key is at the epoch that it replaces, unless another one runs for the
-   * key or the request is known; the database decides.
+   * Stores a request as this replica's work if its key is at the epoch that it replaces, unless
+   * another one runs for the key or the request is known; the database decides.
    *
    * @param attempt RUNNING, with id 0
    */
@@ -63,11 +63,26 @@ public interface RenewalStore {
   boolean fail(long id, Status error, int sessions);
 
   /**
-   * Makes a FAILED one from that epoch RUNNING again, if none is: parties say that the key is not
-   * at that epoch any more. Of several, the one asked about least often.
+   * Makes a FAILED one from that epoch RUNNING again, as this replica's work, if none is: parties
+   * say that the key is not at that epoch any more. Of several, the one asked about least often.
    */
   Optional<Renewal> reopen(String key, int fromEpoch);
 
-  /** Renewals that are RUNNING, oldest first. */
-  List<Renewal> running();
+  /**
+   * Makes one that is RUNNING this replica's work, unless another replica that is there works on
+   * it.
+   *
+   * @return as it is stored; empty if it has ended, or is another's work
+   */
+  Optional<Renewal> take(long id);
+
+  /**
+   * Makes every one that is RUNNING this replica's work that no replica works on that is there.
+   *
+   * @param own also what this replica works on: a process of the same name has left it
+   */
+  List<Renewal> takeAll(boolean own);
+
+  /** What this replica works on and what is to come to nothing. */
+  List<Renewal> cancelled();
 }

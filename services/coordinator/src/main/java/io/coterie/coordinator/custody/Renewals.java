@@ -26,6 +26,7 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -90,22 +91,31 @@ public final class Renewals {
   public KeyRecord renew(VerifiedIntent.NextEpoch intent, Caller caller)
       throws InterruptedException {
     Run.Key key = Run.Key.of(intent);
-    Run<KeyRecord> fresh = new Run<>(intent.key(), caller);
     return Run.joinOrStart(
         runs,
         key,
-        fresh,
+        intent.key(),
         caller,
-        () -> {
-          Renewal stored = claim(intent);
-          switch (stored.state()) {
-            case DONE -> fresh.finish(current(stored.key()));
-            case FAILED ->
-                fresh.fail(Trouble.of(Objects.requireNonNull(stored.error())).toException());
-            case RUNNING -> begin(key, fresh, stored, () -> intent, false);
+        fresh -> {
+          Claim claim = claim(intent);
+          if (hasEnded(claim.record(), fresh)) {
+            return false;
           }
-          return stored.state() == Renewal.State.RUNNING;
+          begin(key, fresh, claim.record(), () -> intent, claim.mine(), false);
+          return true;
         });
+  }
+
+  /** Gives whoever waits the stored end of a renewal, if it has ended. */
+  private boolean hasEnded(Renewal stored, Run<KeyRecord> run) {
+    switch (stored.state()) {
+      case DONE -> run.finish(current(stored.key()));
+      case FAILED -> run.fail(Trouble.of(Objects.requireNonNull(stored.error())).toException());
+      case RUNNING -> {
+        return false;
+      }
+    }
+    return true;
   }
 
   /**
@@ -129,24 +139,29 @@ public final class Renewals {
     }
     log.info("the {} of key {} is to come to nothing", operation(record), key);
     Run.Key id = new Run.Key(record.requester(), record.requestId(), record.intentDigest());
-    if (!runs.containsKey(id)) {
-      resume(record, false);
+    Run<KeyRecord> running = runs.get(id);
+    if (running != null) {
+      running.cancel();
     }
-    Run<KeyRecord> run = runs.get(id);
-    if (run != null) {
-      run.cancel();
-      try {
-        run.join(caller);
-        run.await(caller);
-      } catch (CustodyException e) {
-        log.debug("cancelling a renewal of key {}: {}", key, e.reason());
-      }
+    CustodyException why;
+    try {
+      Run.joinOrStart(
+          runs,
+          id,
+          key,
+          caller,
+          fresh -> {
+            begin(id, fresh, record, () -> recheck(record), false, false);
+            return true;
+          });
+      why = Trouble.of(ErrorReason.DEADLINE_TOO_SHORT, key).toException();
+    } catch (CustodyException e) {
+      why = e;
     }
     Renewal end = store.findOfKey(key, requestId).orElse(record);
     if (end.state() == Renewal.State.RUNNING) {
       // The caller's time is up.
-      Trouble last = run == null ? null : run.trouble();
-      throw (last != null ? last : Trouble.of(ErrorReason.DEADLINE_TOO_SHORT, key)).toException();
+      throw why;
     }
     return ended(end);
   }
@@ -172,11 +187,18 @@ public final class Renewals {
     }
   }
 
+  /**
+   * A stored request.
+   *
+   * @param mine it is known to be this replica's work, because it has just been stored
+   */
+  private record Claim(Renewal record, boolean mine) {}
+
   /** Stores the request, or finds it stored. */
-  private Renewal claim(VerifiedIntent.NextEpoch intent) {
+  private Claim claim(VerifiedIntent.NextEpoch intent) {
     Optional<Renewal> known = store.findRequest(intent.requester(), intent.requestId());
     if (known.isPresent()) {
-      return same(intent, known.get());
+      return known(intent, known.get());
     }
     Instant now = clock.instant().truncatedTo(ChronoUnit.MICROS);
     try {
@@ -208,8 +230,8 @@ public final class Renewals {
             now,
             null);
     return switch (store.start(attempt)) {
-      case RenewalStore.Start.Stored s -> s.record();
-      case RenewalStore.Start.Known k -> same(intent, k.record());
+      case RenewalStore.Start.Stored s -> new Claim(s.record(), true);
+      case RenewalStore.Start.Known k -> known(intent, k.record());
       case RenewalStore.Start.Refused r ->
           throw Trouble.of(
                   store.isRunning(intent.key())
@@ -220,12 +242,12 @@ public final class Renewals {
     };
   }
 
-  private static Renewal same(VerifiedIntent intent, Renewal stored) {
+  private static Claim known(VerifiedIntent intent, Renewal stored) {
     if (!stored.intentDigest().equals(intent.digest())) {
       throw new CustodyException(
           ErrorReason.REQUEST_ID_REUSED, Map.of(StatusErrors.RESOURCE, stored.key()));
     }
-    return stored;
+    return new Claim(stored, false);
   }
 
   private List<KeyRecord.Holder> holders(VerifiedIntent.KeyReshare intent) {
@@ -245,7 +267,7 @@ public final class Renewals {
 
   private KeyRecord requireRenewable(VerifiedIntent.NextEpoch intent) {
     KeyRecord key =
-        keys.find(intent.key())
+        keys.read(intent.key())
             .orElseThrow(() -> Trouble.of(ErrorReason.KEY_NOT_FOUND, intent.key()).toException());
     if (key.state() != Key.State.ACTIVE) {
       throw Trouble.of(ErrorReason.KEY_NOT_ACTIVE, intent.key()).toException();
@@ -266,7 +288,7 @@ public final class Renewals {
   }
 
   private KeyRecord current(String key) {
-    return keys.find(key)
+    return keys.read(key)
         .orElseThrow(() -> new IllegalStateException("a key that was refreshed is gone"));
   }
 
@@ -284,29 +306,44 @@ public final class Renewals {
           .ifPresent(
               record -> {
                 log.warn("key {} may have the next epoch at its parties: asking them", key);
-                resume(record, true);
+                resume(record, true, true);
               });
     }
     return stored;
   }
 
-  /** Takes up what was RUNNING when this replica, or the one before it, stopped. */
-  public void resume() {
-    for (Renewal record : store.running()) {
-      log.info("resuming the renewal of key {}", record.key());
-      resume(record, false);
+  /**
+   * Takes up what is RUNNING and nobody's work.
+   *
+   * @param own also what an earlier process of this replica has left
+   * @return how many were another replica's, or nobody's
+   */
+  int takeOver(boolean own) {
+    List<Renewal> taken = store.takeAll(own);
+    for (Renewal record : taken) {
+      log.info("taking up the renewal of key {}", record.key());
+      resume(record, true, false);
+    }
+    return taken.size();
+  }
+
+  /** Ends what somebody has cancelled at another replica. */
+  void heedCancellations() {
+    for (Renewal record : store.cancelled()) {
+      Run<KeyRecord> run =
+          runs.get(new Run.Key(record.requester(), record.requestId(), record.intentDigest()));
+      if (run != null && !run.isCancelled()) {
+        run.cancel();
+      }
     }
   }
 
-  private void resume(Renewal record, boolean asking) {
+  private void resume(Renewal record, boolean mine, boolean asking) {
     Run.Key key = new Run.Key(record.requester(), record.requestId(), record.intentDigest());
     Run<KeyRecord> run =
         new Run<>(record.key(), new Caller(System.nanoTime(), TraceContext.create(random)));
-    if (record.cancelled()) {
-      run.cancel();
-    }
     if (runs.putIfAbsent(key, run) == null) {
-      begin(key, run, record, () -> recheck(record), asking);
+      begin(key, run, record, () -> recheck(record), mine, asking);
     }
   }
 
@@ -322,19 +359,12 @@ public final class Renewals {
       Run<KeyRecord> run,
       Renewal record,
       Supplier<VerifiedIntent.NextEpoch> intent,
+      boolean mine,
       boolean asking) {
     threads.execute(
         () -> {
           try (LogScope scope = LogScope.open().trace(run.trace).request(record.requestId())) {
-            VerifiedIntent.NextEpoch verified;
-            try {
-              verified = intent.get();
-            } catch (CustodyException e) {
-              // Resumed, and the configuration has changed: the requester is not known any more.
-              fail(run, record, new Trouble(e.reason(), e.metadata()), record.sessions());
-              return;
-            }
-            drive(run, record, verified, asking);
+            work(run, record, intent, mine, asking);
           } catch (RuntimeException e) {
             log.error("work on a renewal failed", e);
             run.fail(e);
@@ -343,18 +373,85 @@ public final class Renewals {
             run.fail(Trouble.of(ErrorReason.DRAINING, record.key()).toException());
           } finally {
             runs.remove(key, run);
+            if (run.leave()) {
+              // It may have become this replica's while the last one who waited for it went.
+              threads.execute(() -> takeUp(record.id()));
+            }
           }
         });
   }
 
-  private void drive(
+  private void takeUp(long id) {
+    try {
+      store.take(id).ifPresent(record -> resume(record, true, false));
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot see whose work a renewal is: {}", e.getMessage());
+    }
+  }
+
+  /** Works whenever the request is this replica's, and else waits. */
+  private void work(
+      Run<KeyRecord> run,
+      Renewal claimed,
+      Supplier<VerifiedIntent.NextEpoch> intent,
+      boolean mine,
+      boolean asking)
+      throws InterruptedException {
+    // How far another replica has come with it counts.
+    AtomicReference<Renewal> record = new AtomicReference<>(claimed);
+    boolean working = mine;
+    do {
+      if (!working && !run.awaitTurn(() -> look(run, record), () -> false, making.stopping())) {
+        return;
+      }
+      if (record.get().cancelled()) {
+        run.cancel();
+      }
+      VerifiedIntent.NextEpoch verified;
+      try {
+        verified = intent.get();
+      } catch (CustodyException e) {
+        // Resumed, and the configuration has changed: the requester is not known any more.
+        fail(run, record.get(), new Trouble(e.reason(), e.metadata()), record.get().sessions());
+        return;
+      }
+      working = drive(run, record.get(), verified, asking);
+    } while (!working);
+  }
+
+  private Run.Look look(Run<KeyRecord> run, AtomicReference<Renewal> record) {
+    Renewal before = record.get();
+    Optional<Renewal> taken = store.take(before.id());
+    if (taken.isPresent()) {
+      record.set(taken.get());
+      metrics.takenOver(CoordinatorMetrics.KEY_RENEWAL_WORK, 1);
+      return Run.Look.MINE;
+    }
+    Renewal stored =
+        store
+            .findRequest(before.requester(), before.requestId())
+            .orElseThrow(() -> new IllegalStateException("a stored renewal is gone"));
+    return hasEnded(stored, run) ? Run.Look.OVER : Run.Look.ANOTHERS;
+  }
+
+  private boolean isStillMine(Renewal record) {
+    try {
+      return store.take(record.id()).isPresent();
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot see whose work a renewal is: {}", e.getMessage());
+      return true;
+    }
+  }
+
+  /** Works until the end; false if the request has become another replica's work. */
+  private boolean drive(
       Run<KeyRecord> run, Renewal record, VerifiedIntent.NextEpoch intent, boolean asking)
       throws InterruptedException {
     KeyRecord key = current(record.key());
     if (key.epoch() != record.fromEpoch()) {
       // Another replica has ended it.
       run.finish(key);
-      return;
+      return true;
     }
     boolean reshare = operation(intent) == Operation.RESHARE;
     ShareMaking.Task task =
@@ -370,9 +467,13 @@ public final class Renewals {
             record.parties(),
             reshare ? ErrorReason.RESHARE_FAILED : ErrorReason.REFRESH_FAILED,
             () -> store.ordering(record.id()),
+            () -> isStillMine(record),
             asking,
             true);
     switch (making.drive(task, run, record.sessions())) {
+      case End.Lost lost -> {
+        return false;
+      }
       case End.Made made -> {
         boolean switched =
             persistently(() -> store.switchEpoch(record.id(), made.keyPublic(), made.sessions()));
@@ -383,10 +484,16 @@ public final class Renewals {
         }
         run.finish(persistently(() -> current(record.key())));
       }
-      case End.Failed failed -> fail(run, record, failed.trouble(), failed.sessions());
+      case End.Failed failed -> {
+        if (!isStillMine(record)) {
+          return false;
+        }
+        fail(run, record, failed.trouble(), failed.sessions());
+      }
       case End.Stopped stopped ->
           run.fail(Trouble.of(ErrorReason.DRAINING, record.key()).toException());
     }
+    return true;
   }
 
   private void fail(Run<KeyRecord> run, Renewal record, Trouble trouble, int sessions)

@@ -13,11 +13,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The work on one request. It belongs to nobody: everyone who asks for the same request waits here,
- * and it goes on when they have all gone.
+ * The work on one request in this replica. It belongs to nobody: everyone who asks for the same
+ * request waits here, and it goes on when they have all gone. If another replica does the work,
+ * what goes on here is only the waiting, and ends when they have gone.
  *
  * @param <R> the record of the request
  */
@@ -31,6 +34,25 @@ final class Run<R> {
   record Key(String requester, String requestId, ByteString digest) {
     static Key of(VerifiedIntent intent) {
       return new Key(intent.requester(), intent.requestId(), intent.digest());
+    }
+  }
+
+  /** What somebody who waits sees of a request. */
+  enum Look {
+    /** It has become this replica's work. */
+    MINE,
+    /** Another replica works on it. */
+    ANOTHERS,
+    /** There is nothing more to wait for. */
+    OVER
+  }
+
+  /** Nobody waited any more. */
+  private static final class Left extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    Left() {
+      super("nobody waits", null, false, false);
     }
   }
 
@@ -54,30 +76,85 @@ final class Run<R> {
    * Waits for the result of a request: of the work in progress if there is some, else of what
    * {@code start} does.
    *
-   * @param runs the work in progress; {@code fresh} stays in it for as long as it goes on
-   * @param start finishes the run at once, or begins work that will, and says whether work goes on
+   * @param runs the work in progress; a new run stays in it for as long as it goes on
+   * @param start finishes the new run at once, or begins work that will, and says whether work goes
+   *     on
    * @throws CustodyException as {@link #await}, or as {@code start}, and then nothing goes on
    */
   static <R> R joinOrStart(
-      ConcurrentMap<Key, Run<R>> runs, Key key, Run<R> fresh, Caller caller, BooleanSupplier start)
+      ConcurrentMap<Key, Run<R>> runs,
+      Key key,
+      String resource,
+      Caller caller,
+      Predicate<Run<R>> start)
       throws InterruptedException {
-    Run<R> running = runs.putIfAbsent(key, fresh);
-    if (running != null) {
-      running.join(caller);
-      return running.await(caller);
-    }
-    boolean goesOn = false;
-    try {
-      goesOn = start.getAsBoolean();
-    } catch (RuntimeException e) {
-      fresh.fail(e);
-      throw e;
-    } finally {
-      if (!goesOn) {
-        runs.remove(key, fresh);
+    while (true) {
+      Run<R> fresh = new Run<>(resource, caller);
+      Run<R> run = runs.putIfAbsent(key, fresh);
+      if (run != null) {
+        run.join(caller);
+      } else {
+        run = fresh;
+        boolean goesOn = false;
+        try {
+          goesOn = start.test(fresh);
+        } catch (RuntimeException e) {
+          fresh.fail(e);
+          throw e;
+        } finally {
+          if (!goesOn) {
+            runs.remove(key, fresh);
+          }
+        }
+      }
+      try {
+        return run.await(caller);
+      } catch (Left e) {
+        if (caller.deadlineNanos() - System.nanoTime() <= 0) {
+          throw run.whyNotYet().toException();
+        }
+        // It was left at the moment in which this caller came.
       }
     }
-    return fresh.await(caller);
+  }
+
+  /**
+   * Waits until this replica is to work on the request, while another one does.
+   *
+   * @param look at the request; finishes this run when it has a result
+   * @param watched whether somebody else than callers waits for the end
+   * @return false if it is over, nobody waits any more, or this replica stops
+   */
+  boolean awaitTurn(Supplier<Look> look, BooleanSupplier watched, CompletableFuture<Void> stopping)
+      throws InterruptedException {
+    Pace pace = Pace.ofLooks(stopping);
+    while (!stopping.isDone()) {
+      switch (look.get()) {
+        case MINE -> {
+          return true;
+        }
+        case OVER -> {
+          return false;
+        }
+        case ANOTHERS -> {
+          if (patienceNanos() < 0 && !watched.getAsBoolean()) {
+            return false;
+          }
+          pace.pause();
+        }
+      }
+    }
+    fail(Trouble.of(ErrorReason.DRAINING, resource).toException());
+    return false;
+  }
+
+  /**
+   * Nothing goes on here any more. Whoever has come meanwhile starts anew.
+   *
+   * @return whether there was no end
+   */
+  boolean leave() {
+    return result.completeExceptionally(new Left());
   }
 
   /** Another caller waits for the same. */
@@ -144,6 +221,9 @@ final class Run<R> {
     } catch (ExecutionException e) {
       if (e.getCause() instanceof CustodyException refused) {
         throw new CustodyException(refused.reason(), refused.metadata());
+      }
+      if (e.getCause() instanceof Left left) {
+        throw left;
       }
       if (e.getCause() instanceof StoreUnavailableException unavailable) {
         throw new StoreUnavailableException("a run stopped in its middle", unavailable);

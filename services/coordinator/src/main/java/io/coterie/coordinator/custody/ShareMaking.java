@@ -31,6 +31,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +54,7 @@ public final class ShareMaking {
    * @param parties that will hold a share, in ascending order of party id
    * @param failure the reason when no session can succeed
    * @param ordering done before the first order of all
+   * @param stillMine whether this replica is to go on; asked before each further session
    * @param asking only ask for what the parties hold already, and start nothing: they have no time
    *     left by the order
    * @param inDoubt whether a request that ran out of time, or of sessions, is still asked about
@@ -70,6 +72,7 @@ public final class ShareMaking {
       List<KeyRecord.Holder> parties,
       ErrorReason failure,
       Runnable ordering,
+      BooleanSupplier stillMine,
       boolean asking,
       boolean inDoubt) {
     Task {
@@ -97,7 +100,10 @@ public final class ShareMaking {
 
     record Failed(Trouble trouble, int sessions) implements End {}
 
-    /** This coordinator stops; the request is resumed after the restart. */
+    /** Another replica works on the request now. */
+    record Lost() implements End {}
+
+    /** This replica stops; another one goes on. */
     record Stopped() implements End {}
   }
 
@@ -171,6 +177,10 @@ public final class ShareMaking {
 
     End drive() throws InterruptedException {
       while (!stopping.isDone()) {
+        if (attempt > 0 && !task.stillMine().getAsBoolean()) {
+          log.warn("another replica works on this request now");
+          return new End.Lost();
+        }
         if (unmade || !task.inDoubt()) {
           if (run.isCancelled()) {
             return failed(Trouble.of(ErrorReason.OPERATION_CANCELLED, run.resource));

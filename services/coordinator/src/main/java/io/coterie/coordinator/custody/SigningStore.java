@@ -8,9 +8,9 @@ import java.util.UUID;
 public interface SigningStore {
 
   /**
-   * Stores a request unless the requester used its id before, which the database decides. It may be
-   * lost if the database crashes at once: then nothing was answered, and the signers' own claims
-   * keep the request to its first intent.
+   * Stores a request as this replica's work, unless the requester used its id before, which the
+   * database decides. It may be lost if the database crashes at once: then nothing was answered,
+   * and the signers' own claims keep the request to its first intent.
    *
    * @param pending PENDING
    * @return empty if it was stored, else the signing that is there
@@ -28,6 +28,18 @@ public interface SigningStore {
   /** The signing of that id. */
   Optional<SigningRecord> find(UUID id);
 
-  /** Ids of the PENDING signings, oldest first. */
-  List<UUID> pending();
+  /**
+   * Makes a PENDING signing this replica's work, unless another replica that is there works on it.
+   *
+   * @return as it is stored; empty if it has ended, or is another's work
+   */
+  Optional<SigningRecord> take(UUID id);
+
+  /**
+   * Makes every PENDING signing this replica's work that no replica works on that is there.
+   *
+   * @param own also what this replica works on: a process of the same name has left it
+   * @return their ids
+   */
+  List<UUID> takeAll(boolean own);
 }

@@ -71,6 +71,9 @@ public final class Signings {
    */
   private static final int SETTLING_SKEWS = 5;
 
+  /** For differences: {@link System#nanoTime} may overflow. */
+  private static final long BEGINNING = System.nanoTime();
+
   private final ConcurrentHashMap<Run.Key, Run<SigningRecord>> runs = new ConcurrentHashMap<>();
   private final CompletableFuture<Void> stopping = new CompletableFuture<>();
   private final Changes changes = new Changes();
@@ -84,6 +87,7 @@ public final class Signings {
   private final PartyLink link;
   private final IntentCheck intents;
   private final RunLimits limits;
+  private final SessionTurns turns;
   private final Executor threads;
   private final CoordinatorMetrics metrics;
   private final Clock clock;
@@ -119,6 +123,7 @@ public final class Signings {
     this.link = link;
     this.intents = intents;
     this.limits = limits;
+    this.turns = new SessionTurns(limits.atOnce());
     this.threads = threads;
     this.metrics = metrics;
     this.clock = clock;
@@ -136,25 +141,31 @@ public final class Signings {
       throws InterruptedException {
     Run.Key key = Run.Key.of(intent);
     UUID id = SigningRecord.idOf(intent.requester(), intent.requestId());
-    Run<SigningRecord> fresh = new Run<>(intent.key() + "/signings/" + id, caller);
     return Run.joinOrStart(
         runs,
         key,
-        fresh,
+        intent.key() + "/signings/" + id,
         caller,
-        () -> {
-          SigningRecord stored = claim(intent, id);
-          if (stored.state() != Signing.State.PENDING) {
-            fresh.finish(stored);
+        fresh -> {
+          Claim claim = claim(intent, id);
+          if (claim.record().state() != Signing.State.PENDING) {
+            fresh.finish(claim.record());
             return false;
           }
-          begin(key, fresh, stored, () -> intent);
+          begin(key, fresh, claim.record(), () -> intent, claim.mine());
           return true;
         });
   }
 
+  /**
+   * A stored request.
+   *
+   * @param mine it is known to be this replica's work, because it has just been stored
+   */
+  private record Claim(SigningRecord record, boolean mine) {}
+
   /** Stores the request, or finds it stored. */
-  private SigningRecord claim(VerifiedIntent.Signing intent, UUID id) {
+  private Claim claim(VerifiedIntent.Signing intent, UUID id) {
     Instant now = clock.instant().truncatedTo(ChronoUnit.MICROS);
     Optional<SigningRecord> known;
     if (now.isAfter(intent.notAfter())) {
@@ -170,7 +181,7 @@ public final class Signings {
         subject = SigningSubject.of(intent, requireUsable(intent));
       } catch (CustodyException e) {
         // What was stored is answered, even if it would not be accepted any more.
-        return same(intent, store.find(id).orElseThrow(() -> e));
+        return new Claim(same(intent, store.find(id).orElseThrow(() -> e)), false);
       }
       SigningRecord pending =
           new SigningRecord(
@@ -196,10 +207,10 @@ public final class Signings {
       }
       known = store.claimOnce(pending);
       if (known.isEmpty()) {
-        return pending;
+        return new Claim(pending, true);
       }
     }
-    return same(intent, known.get());
+    return new Claim(same(intent, known.get()), false);
   }
 
   private static SigningRecord same(VerifiedIntent.Signing intent, SigningRecord stored) {
@@ -246,18 +257,56 @@ public final class Signings {
     return changes.watch(id, watcher);
   }
 
-  /** Takes up what was PENDING when this replica, or the one before it, stopped. */
-  public void resume() {
-    List<UUID> pending = store.pending();
-    if (!pending.isEmpty()) {
-      log.info("resuming {} pending signings", pending.size());
+  /** Watches for the end of a signing that is not worked on here, while somebody wants to know. */
+  public void follow(SigningRecord record) {
+    resume(record, false);
+  }
+
+  /**
+   * Takes up what is PENDING and nobody's work.
+   *
+   * @param own also what an earlier process of this replica has left
+   * @return how many were another replica's, or nobody's
+   */
+  int takeOver(boolean own) {
+    List<UUID> taken = store.takeAll(own);
+    if (!taken.isEmpty()) {
+      log.info("taking up {} pending signings", taken.size());
+      threads.execute(() -> takeUp(taken));
     }
-    for (UUID id : pending) {
-      threads.execute(() -> store.find(id).ifPresent(this::resume));
+    return taken.size();
+  }
+
+  /** One after the other, so that what waits here takes no memory but its ids. */
+  private void takeUp(List<UUID> ids) {
+    try {
+      for (UUID id : ids) {
+        Pace pace = Pace.ofLooks(stopping);
+        while (runs.size() >= limits.maxRuns() / 2 && !stopping.isDone()) {
+          pace.pause();
+        }
+        takeUp(id);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
-  private void resume(SigningRecord record) {
+  /** Begins the work on a request that has become this replica's. */
+  private void takeUp(UUID id) throws InterruptedException {
+    Pace pace = new Pace(stopping);
+    while (!stopping.isDone()) {
+      try {
+        store.take(id).ifPresent(record -> resume(record, true));
+        return;
+      } catch (StoreUnavailableException e) {
+        log.warn("cannot take a signing up yet: {}", e.getMessage());
+      }
+      pace.pause();
+    }
+  }
+
+  private void resume(SigningRecord record, boolean mine) {
     if (record.state() != Signing.State.PENDING) {
       return;
     }
@@ -265,7 +314,7 @@ public final class Signings {
     Run<SigningRecord> run =
         new Run<>(record.name(), new Caller(System.nanoTime(), TraceContext.create(random)));
     if (runs.putIfAbsent(key, run) == null) {
-      begin(key, run, record, () -> recheck(record));
+      begin(key, run, record, () -> recheck(record), mine);
     }
   }
 
@@ -280,19 +329,15 @@ public final class Signings {
       Run.Key key,
       Run<SigningRecord> run,
       SigningRecord record,
-      Supplier<VerifiedIntent.Signing> intent) {
+      Supplier<VerifiedIntent.Signing> intent,
+      boolean mine) {
     threads.execute(
         () -> {
           try (LogScope scope = LogScope.open().trace(run.trace).request(record.requestId())) {
-            Work work;
-            try {
-              work = new Work(key, run, record, intent.get());
-            } catch (CustodyException e) {
-              // Resumed, and the configuration has changed: the requester is not known any more.
-              end(key, run, record, new Trouble(e.reason(), e.metadata()), record.sessions());
-              return;
-            }
-            work.drive();
+            work(key, run, record, intent, mine);
+          } catch (StoreUnavailableException e) {
+            log.warn("work on a signing stopped: {}", e.getMessage());
+            run.fail(e);
           } catch (RuntimeException e) {
             log.error("work on a signing failed", e);
             run.fail(e);
@@ -301,8 +346,60 @@ public final class Signings {
             run.fail(Trouble.of(ErrorReason.DRAINING, record.name()).toException());
           } finally {
             runs.remove(key, run);
+            if (run.leave()) {
+              // It may have become this replica's while the last one who waited for it went.
+              threads.execute(() -> takeUp(List.of(record.id())));
+            }
           }
         });
+  }
+
+  /** Works whenever the request is this replica's, and else waits. */
+  private void work(
+      Run.Key key,
+      Run<SigningRecord> run,
+      SigningRecord claimed,
+      Supplier<VerifiedIntent.Signing> intent,
+      boolean mine)
+      throws InterruptedException {
+    boolean working = mine;
+    do {
+      if (!working
+          && !run.awaitTurn(
+              () -> look(key, run, claimed.id()),
+              () -> changes.isWatched(claimed.id()),
+              stopping)) {
+        return;
+      }
+      Work work;
+      try {
+        work = new Work(key, run, claimed, intent.get());
+      } catch (CustodyException e) {
+        // Resumed, and the configuration has changed: the requester is not known any more.
+        end(key, run, claimed, new Trouble(e.reason(), e.metadata()), claimed.sessions());
+        return;
+      }
+      working = work.drive();
+    } while (!working);
+  }
+
+  private Run.Look look(Run.Key key, Run<SigningRecord> run, UUID id) {
+    if (store.take(id).isPresent()) {
+      metrics.takenOver(CoordinatorMetrics.SIGNING_WORK, 1);
+      return Run.Look.MINE;
+    }
+    Optional<SigningRecord> stored = store.find(id);
+    if (stored.isPresent() && stored.get().state() == Signing.State.PENDING) {
+      return Run.Look.ANOTHERS;
+    }
+    // If it is not there, a crash of the database has lost it: whoever waits stores it again.
+    stored.ifPresent(
+        ended -> {
+          runs.remove(key, run);
+          run.finish(ended);
+          changes.publish(ended);
+        });
+    return Run.Look.OVER;
   }
 
   /** Stores a result, however long the database takes to come back: it must not be lost. */
@@ -340,10 +437,46 @@ public final class Signings {
     return runs.size();
   }
 
-  /** Starts nothing new; what is running ends at its next step and is resumed after the restart. */
+  /** How many of them wait until a session may begin. */
+  public int waiting() {
+    return turns.waiting();
+  }
+
+  /** Whether each of these parties could do more than it has to do now. */
+  public boolean hasRoom(List<Integer> parties) {
+    return turns.hasRoom(parties);
+  }
+
+  /** How many signing sessions may run at once now with the slowest party. */
+  public int atOnce() {
+    return turns.limit();
+  }
+
+  /** Whoever watches a signing is told to do so elsewhere. */
+  public void endWatching() {
+    changes.stop();
+  }
+
+  /** Starts nothing new; what is running ends at its next step, and another replica goes on. */
   public void stop() {
     stopping.complete(null);
     changes.stop();
+  }
+
+  /**
+   * A session that may still become the signature of its request.
+   *
+   * @param bytes of the order, as the parties had them
+   * @param claimant the party that says it has given its part in it; 0: this run has ordered it
+   */
+  private record Unsettled(Order order, ByteString bytes, int claimant) {
+    static Unsettled own(ByteString bytes) {
+      try {
+        return new Unsettled(Order.parseFrom(bytes), bytes, 0);
+      } catch (InvalidProtocolBufferException e) {
+        throw new IllegalStateException("an order of this coordinator is damaged", e);
+      }
+    }
   }
 
   /** The work on one request: a thread's state. */
@@ -363,8 +496,8 @@ public final class Signings {
     private int tried;
     private int attempt;
 
-    /** The order of a session that may still become the signature, to be given again first. */
-    private @Nullable ByteString unsettled;
+    /** A session that may still become the signature: its order is to be given again first. */
+    private @Nullable Unsettled unsettled;
 
     /**
      * Parties that have given their part in a session that may still become a signature. They alone
@@ -374,9 +507,6 @@ public final class Signings {
     private Set<Integer> witnesses = Set.of();
 
     private Instant witnessesUntil = Instant.MIN;
-
-    /** The party that says it has given its part in the unsettled session; 0 if none says so. */
-    private int claimant;
 
     /** Parties that said in the last session that their shares are of another epoch. */
     private final Set<Integer> otherEpoch = new HashSet<>();
@@ -394,16 +524,21 @@ public final class Signings {
       this.presignable = Protocol.of(intent.scheme(), Operation.SIGN_PRESIGNED).isPresent();
     }
 
-    void drive() throws InterruptedException {
+    /** Works until the end; false if the request has become another replica's work. */
+    boolean drive() throws InterruptedException {
       while (!stopping.isDone()) {
+        if (attempt > 0 && !isStillMine()) {
+          log.warn("another replica works on this request now");
+          return false;
+        }
         Instant now = clock.instant();
         if (now.isAfter(intent.notAfter())) {
           fail(lastTrouble().as(ErrorReason.INTENT_EXPIRED));
-          return;
+          return true;
         }
         if (tried >= limits.maxSessions()) {
           fail(lastTrouble());
-          return;
+          return true;
         }
         Optional<SecureChannel> channel = link.channel();
         if (channel.isEmpty()) {
@@ -412,10 +547,10 @@ public final class Signings {
           continue;
         }
         if (unsettled != null) {
-          ByteString order = unsettled;
+          Unsettled session = unsettled;
           unsettled = null;
-          if (tryAgain(channel.get(), order)) {
-            return;
+          if (tryAgain(channel.get(), session)) {
+            return true;
           }
           continue;
         }
@@ -430,14 +565,14 @@ public final class Signings {
                   .sorted(Comparator.comparingInt(Member::partyId))
                   .toList();
           if (tryWith(channel.get(), parties, presignature.get().id())) {
-            return;
+            return true;
           }
           continue;
         }
         switch (chooser.choose(signingKey.threshold(), candidates, reachable, inOrder())) {
           case Choice.Exhausted e -> {
             fail(exhausted());
-            return;
+            return true;
           }
           case Choice.OutOfReach o -> {
             run.troubled(Trouble.outOfReach(run.resource, Trouble.names(o.unreachable())));
@@ -448,12 +583,26 @@ public final class Signings {
               pace.pause();
             }
             if (tryWith(channel.get(), chosen.parties(), null)) {
-              return;
+              return true;
             }
           }
         }
       }
       run.fail(Trouble.of(ErrorReason.DRAINING, run.resource).toException());
+      return true;
+    }
+
+    /**
+     * Asked before each further session: this process may have been away for longer than it knows.
+     */
+    private boolean isStillMine() {
+      try {
+        // If it is not there, a crash of the database has lost it: its end will be stored anew.
+        return store.take(record.id()).isPresent() || store.find(record.id()).isEmpty();
+      } catch (StoreUnavailableException e) {
+        log.warn("cannot see whose work a signing is: {}", e.getMessage());
+        return true;
+      }
     }
 
     /** How often each party has failed the request; those without whom nothing goes come first. */
@@ -502,21 +651,32 @@ public final class Signings {
     private boolean tryWith(
         SecureChannel channel, List<Member> parties, @Nullable ByteString presignature)
         throws InterruptedException {
-      Instant now = clock.instant();
-      Duration time = sessionTime(now, parties);
-      Session session =
-          sessions.start(channel, plan(sign(presignature), parties, deadline(now, time)));
-      tried++;
-      attempt++;
-      run.trying(session);
-      if (attempt > 1) {
-        changes.publish(record.trying(tried));
+      Session session;
+      SessionOutcome outcome;
+      try (SessionTurns.Turn turn = awaitTurn(parties)) {
+        if (turn == null) {
+          return false;
+        }
+        Instant now = clock.instant();
+        Duration time = sessionTime(now, parties);
+        session = sessions.start(channel, plan(sign(presignature), parties, deadline(now, time)));
+        tried++;
+        attempt++;
+        run.trying(session);
+        if (attempt > 1) {
+          changes.publish(record.trying(tried));
+        }
+        long started = System.nanoTime();
+        outcome = session.await(time);
+        if (outcome instanceof SessionOutcome.Signed) {
+          timeout.succeeded(System.nanoTime() - started);
+          turn.succeeded();
+        } else {
+          slow(outcome).ifPresent(turn::overloaded);
+        }
       }
-      long started = System.nanoTime();
-      SessionOutcome outcome = session.await(time);
       switch (outcome) {
         case SessionOutcome.Signed signed -> {
-          timeout.succeeded(System.nanoTime() - started);
           if (presignable && presignature == null) {
             want(parties);
           }
@@ -529,7 +689,13 @@ public final class Signings {
                 .forEach(
                     (party, reason) -> {
                       switch (RefusalScope.of(reason)) {
-                        case REQUEST -> refusals.put(party, reason);
+                        case REQUEST -> {
+                          if (wasLate(reason)) {
+                            failed(party);
+                          } else {
+                            refusals.put(party, reason);
+                          }
+                        }
                         case PARTY -> failed(party);
                         case SIGNING_SET -> {
                           presignatures.refused(combination(parties));
@@ -545,18 +711,26 @@ public final class Signings {
         case SessionOutcome.TimedOut timedOut -> {
           blame(timedOut.missing(), parties);
           // Without presignatures a signature can be made again: it would be the same.
-          unsettled = presignable ? session.order() : null;
+          unsettled = presignable ? Unsettled.own(session.order()) : null;
         }
         case SessionOutcome.Bound bound -> {
-          // No session of this one's: nothing was run, and nobody failed.
-          tried--;
-          unsettled = withIntent(bound.order());
-          claimant = bound.party();
+          unsettled = claimed(bound.party(), bound.order());
+          if (unsettled == null) {
+            // A refusal without a reason.
+            failed(bound.party());
+          } else {
+            // No session of this one's: nothing was run, and nobody failed.
+            tried--;
+          }
           pace.pause();
         }
         case SessionOutcome.Unsent unsent -> {
-          // Nobody's fault but the network's: the same parties are asked again, after a pause.
-          tried--;
+          switch (unsent.cause()) {
+            // One of them is not what the roster says: others are asked, in the end without it.
+            case UNAUTHENTICATED, UNTRUSTED, NOT_ESTABLISHED -> blame(Set.of(), parties);
+            // Nobody's fault but the network's: the same parties are asked again, after a pause.
+            default -> tried--;
+          }
         }
         case SessionOutcome.Stopped stopped -> {
           run.fail(Trouble.of(ErrorReason.DRAINING, run.resource).toException());
@@ -591,8 +765,49 @@ public final class Signings {
         }
         otherEpoch.clear();
         excluded = new HashSet<>(keys.excluded(intent.key()));
+      } else if (!(outcome instanceof SessionOutcome.Unsent)) {
+        // Another replica may know more about the parties.
+        excluded.addAll(keys.excludedByNow(intent.key()));
       }
       return false;
+    }
+
+    /** Of which parties more was asked than they can do; one that is gone looks the same. */
+    private Optional<Set<Integer>> slow(SessionOutcome outcome) {
+      return switch (outcome) {
+        case SessionOutcome.TimedOut timedOut -> Optional.of(timedOut.missing());
+        case SessionOutcome.Refused refused -> {
+          Set<Integer> slow = new HashSet<>();
+          refused
+              .by()
+              .forEach(
+                  (party, reason) -> {
+                    if (reason == RefusalReason.REFUSAL_REASON_OVERLOADED || wasLate(reason)) {
+                      slow.add(party);
+                    }
+                  });
+          yield slow.isEmpty() ? Optional.empty() : Optional.of(slow);
+        }
+        default -> Optional.empty();
+      };
+    }
+
+    /** Whether the order had come too late, rather than the request. */
+    private boolean wasLate(RefusalReason reason) {
+      return reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED
+          && !clock.instant().isAfter(intent.notAfter());
+    }
+
+    /** Null if this replica stops, or the intent expires, before it is this request's turn. */
+    private SessionTurns.@Nullable Turn awaitTurn(List<Member> parties)
+        throws InterruptedException {
+      return turns
+          .await(
+              run.startedNanos - BEGINNING,
+              parties.stream().map(Member::partyId).toList(),
+              () -> run.patienceNanos() > 0,
+              () -> stopping.isDone() || clock.instant().isAfter(intent.notAfter()))
+          .orElse(null);
     }
 
     private SessionPlan.Work.Sign sign(@Nullable ByteString presignature) {
@@ -617,16 +832,54 @@ public final class Signings {
       return deadline.isAfter(intent.notAfter()) ? intent.notAfter() : deadline;
     }
 
-    /** The order of a session of this request, as a party keeps it; null if it is no order. */
-    private @Nullable ByteString withIntent(ByteString order) {
+    /**
+     * The session in which a party says that it has given its part of the signature; null if what
+     * it sends is not the order of one that could be, to the last bit.
+     */
+    private @Nullable Unsettled claimed(int party, ByteString bytes) {
+      Order order;
       try {
-        return Order.parseFrom(order).toBuilder()
-            .setSignedIntent(intent.envelope())
-            .build()
-            .toByteString();
+        order = Order.parseFrom(bytes);
       } catch (InvalidProtocolBufferException e) {
         return null;
       }
+      ByteString presignature = order.getPresignatureId();
+      Optional<Protocol> protocol =
+          Protocol.of(
+              intent.scheme(), presignature.isEmpty() ? Operation.SIGN : Operation.SIGN_PRESIGNED);
+      if (!presignable
+          || protocol.isEmpty()
+          || !(presignature.isEmpty() || presignature.size() == Sessions.PRESIGNATURE_ID_BYTES)
+          || order.getCoordinatorNonce().size() != Sessions.NONCE_BYTES
+          || !couldSign(order.getSigningSetList(), party)) {
+        return null;
+      }
+      Order expected =
+          Order.newBuilder()
+              .setCoordinatorNonce(order.getCoordinatorNonce())
+              .setProtocol(protocol.get().id())
+              .setKey(intent.key())
+              .setEpoch(keyPublic.getEpoch())
+              .setThreshold(signingKey.threshold())
+              .addAllSigningSet(order.getSigningSetList())
+              .setDeadline(order.getDeadline())
+              .setPresignatureId(presignature)
+              .build();
+      if (!expected.equals(order)) {
+        return null;
+      }
+      Order whole = order.toBuilder().setSignedIntent(intent.envelope()).build();
+      return new Unsettled(whole, whole.toByteString(), party);
+    }
+
+    /** Whether a signing set is one of this key, in order, and has that party. */
+    private boolean couldSign(List<Integer> signingSet, int party) {
+      Set<Integer> holders =
+          signingKey.parties().stream().map(KeyRecord.Holder::partyId).collect(Collectors.toSet());
+      return signingSet.size() >= signingKey.threshold()
+          && signingSet.contains(party)
+          && holders.containsAll(signingSet)
+          && signingSet.equals(signingSet.stream().distinct().sorted().toList());
     }
 
     /**
@@ -634,31 +887,36 @@ public final class Signings {
      * more, and whoever has not says so for ever, which lets the others take part in another one.
      * True if the request has ended.
      */
-    private boolean tryAgain(SecureChannel channel, ByteString bytes) throws InterruptedException {
-      int witness = claimant;
-      claimant = 0;
-      Order order;
-      try {
-        order = Order.parseFrom(bytes);
-      } catch (InvalidProtocolBufferException e) {
-        return false;
-      }
+    private boolean tryAgain(SecureChannel channel, Unsettled unsettled)
+        throws InterruptedException {
+      int witness = unsettled.claimant();
+      Order order = unsettled.order();
       SessionPlan.Work.Sign work =
           sign(order.getPresignatureId().isEmpty() ? null : order.getPresignatureId());
       List<Member> parties =
           order.getSigningSetList().stream()
-              .filter(party -> signingKey.parties().stream().anyMatch(h -> h.partyId() == party))
               .flatMap(party -> channel.roster().byPartyId(party).stream())
               .toList();
       if (order.getEpoch() != keyPublic.getEpoch()
-          || parties.size() != order.getSigningSetCount()
-          || parties.size() < signingKey.threshold()) {
+          || parties.size() != order.getSigningSetCount()) {
+        if (witness != 0) {
+          failed(witness);
+        }
         return false;
       }
-      Session session =
-          sessions.again(channel, plan(work, parties, intent.notAfter()), work, bytes);
-      run.trying(session);
-      SessionOutcome outcome = session.await(timeout.min());
+      Session session;
+      SessionOutcome outcome;
+      try (SessionTurns.Turn turn = awaitTurn(parties)) {
+        if (turn == null) {
+          this.unsettled = unsettled;
+          return false;
+        }
+        session =
+            sessions.again(
+                channel, plan(work, parties, intent.notAfter()), work, unsettled.bytes());
+        run.trying(session);
+        outcome = session.await(timeout.min());
+      }
       if (outcome instanceof SessionOutcome.Signed signed) {
         if (work.presignature() == null) {
           want(parties);

@@ -26,7 +26,11 @@ import org.jspecify.annotations.Nullable;
 
 /** All running sessions of this replica, and the way of a message to its session. Thread-safe. */
 public final class Sessions {
-  private static final int NONCE_BYTES = 32;
+  /** Bytes of {@code Order.coordinator_nonce}. */
+  public static final int NONCE_BYTES = 32;
+
+  /** Bytes of {@code Order.presignature_id}. */
+  public static final int PRESIGNATURE_ID_BYTES = 32;
 
   private static final int LIFE_BYTES = 16;
 

@@ -13,32 +13,41 @@ import javax.sql.DataSource;
 import tools.jackson.core.type.TypeReference;
 import tools.jackson.databind.ObjectMapper;
 
-/** The audit chain in PostgreSQL; the primary key keeps a second writer from forking it. */
+/** An audit chain in PostgreSQL; the primary key keeps a second writer from forking it. */
 public final class JdbcAuditStore implements AuditStore {
   private static final String COLUMNS =
       "sequence, time, actor, action, outcome, fields, previous_hash, hash";
 
   private static final String LAST =
-      "select " + COLUMNS + " from audit_records order by sequence desc limit 1";
+      "select " + COLUMNS + " from audit_records where trail = ? order by sequence desc limit 1";
 
   private static final String APPEND =
-      "insert into audit_records (" + COLUMNS + ") values (?, ?, ?, ?, ?, ?, ?, ?)";
+      "insert into audit_records (" + COLUMNS + ", trail) values (?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
   private static final String READ =
-      "select " + COLUMNS + " from audit_records where sequence >= ? order by sequence limit ?";
+      "select "
+          + COLUMNS
+          + " from audit_records where trail = ? and sequence >= ? order by sequence limit ?";
 
   private static final TypeReference<TreeMap<String, String>> FIELDS = new TypeReference<>() {};
 
   private final Sql sql;
+  private final String trail;
   private final ObjectMapper json = new ObjectMapper();
 
-  public JdbcAuditStore(DataSource durable) {
+  /**
+   * The chain of one writer.
+   *
+   * @param trail name of the chain
+   */
+  public JdbcAuditStore(DataSource durable, String trail) {
     this.sql = new Sql(durable);
+    this.trail = trail;
   }
 
   @Override
   public Optional<AuditRecord> last() {
-    return sql.query(LAST, s -> {}, this::read).stream().findFirst();
+    return sql.query(LAST, s -> s.setString(1, trail), this::read).stream().findFirst();
   }
 
   @Override
@@ -54,6 +63,7 @@ public final class JdbcAuditStore implements AuditStore {
           s.setString(6, json.writeValueAsString(record.event().fields()));
           s.setBytes(7, record.previousHash());
           s.setBytes(8, record.hash());
+          s.setString(9, trail);
         });
   }
 
@@ -62,8 +72,9 @@ public final class JdbcAuditStore implements AuditStore {
     return sql.query(
         READ,
         s -> {
-          s.setLong(1, fromSequence);
-          s.setInt(2, limit);
+          s.setString(1, trail);
+          s.setLong(2, fromSequence);
+          s.setInt(3, limit);
         },
         this::read);
   }

@@ -27,8 +27,8 @@ public final class JdbcKeyStore implements KeyStore {
 
   private static final String CREATE =
       "insert into keys (name, requester, request_id, intent_digest, signed_intent, scheme,"
-          + " threshold, party_ids, party_names, state, not_after, created_at)"
-          + " values (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) on conflict do nothing returning id";
+          + " threshold, party_ids, party_names, state, not_after, created_at, worker)"
+          + " values (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?) on conflict do nothing returning id";
 
   private static final String FINISH =
       "update keys set state = ?, key_public = ?, error = ?, sessions = ?"
@@ -48,8 +48,17 @@ public final class JdbcKeyStore implements KeyStore {
           + " from keys where name > ? and name like any (?)"
           + " order by name, (state in (1, 2)) desc, id desc limit ?";
 
-  private static final String CREATING =
-      "select " + COLUMNS + " from keys where state = 1 order by id";
+  private static final String TAKE =
+      "update keys set worker = ? where id = (select id from keys where id = ? and state = 1 and "
+          + Worker.free("keys")
+          + " for update skip locked) returning "
+          + COLUMNS;
+
+  private static final String TAKE_ALL =
+      "update keys set worker = ? where id in (select id from keys where state = 1 and "
+          + Worker.free("keys")
+          + " for update skip locked) returning "
+          + COLUMNS;
 
   private static final String QUORUMS =
       "select distinct threshold, array(select p from unnest(party_ids) as p except select party_id"
@@ -63,9 +72,11 @@ public final class JdbcKeyStore implements KeyStore {
   private static final String EXCLUDED = "select party_id from key_exclusions where key_name = ?";
 
   private final Sql sql;
+  private final Worker self;
 
-  public JdbcKeyStore(DataSource durable) {
+  public JdbcKeyStore(DataSource durable, Worker self) {
     this.sql = new Sql(durable);
+    this.self = self;
   }
 
   @Override
@@ -84,6 +95,7 @@ public final class JdbcKeyStore implements KeyStore {
               Holders.bind(s, 8, attempt.parties());
               s.setObject(10, Sql.time(attempt.notAfter()));
               s.setObject(11, Sql.time(attempt.createdAt()));
+              s.setString(12, self.name());
             },
             row -> row.getLong(1));
     if (!id.isEmpty()) {
@@ -157,8 +169,29 @@ public final class JdbcKeyStore implements KeyStore {
   }
 
   @Override
-  public List<KeyRecord> creating() {
-    return sql.query(CREATING, s -> {}, JdbcKeyStore::read);
+  public Optional<KeyRecord> take(long id) {
+    return sql
+        .query(
+            TAKE,
+            s -> {
+              s.setString(1, self.name());
+              s.setLong(2, id);
+              self.bindFree(s, 3, true);
+            },
+            JdbcKeyStore::read)
+        .stream()
+        .findFirst();
+  }
+
+  @Override
+  public List<KeyRecord> takeAll(boolean own) {
+    return sql.query(
+        TAKE_ALL,
+        s -> {
+          s.setString(1, self.name());
+          self.bindFree(s, 2, own);
+        },
+        JdbcKeyStore::read);
   }
 
   @Override

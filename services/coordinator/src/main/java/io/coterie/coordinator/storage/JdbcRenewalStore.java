@@ -21,8 +21,8 @@ public final class JdbcRenewalStore implements RenewalStore {
 
   private static final String START =
       "insert into key_renewals (key_name, requester, request_id, intent_digest, signed_intent,"
-          + " from_epoch, threshold, party_ids, party_names, state, not_after, created_at)"
-          + " select name, ?, ?, ?, ?, epoch, ?, ?, ?, 1, ?, ? from keys"
+          + " from_epoch, threshold, party_ids, party_names, state, not_after, created_at, worker)"
+          + " select name, ?, ?, ?, ?, epoch, ?, ?, ?, 1, ?, ?, ? from keys"
           + " where name = ? and state = 2 and epoch = ?"
           + " on conflict do nothing returning id";
 
@@ -59,20 +59,36 @@ public final class JdbcRenewalStore implements RenewalStore {
       "update key_renewals set state = 3, error = ?, sessions = greatest(sessions, ?) where id = ? and state = 1";
 
   private static final String REOPEN =
-      "update key_renewals set state = 1, error = null where id ="
+      "update key_renewals set state = 1, error = null, worker = ? where id ="
           + " (select id from key_renewals where key_name = ? and from_epoch = ? and state = 3"
           + "   and not exists (select 1 from key_renewals where key_name = ? and state = 1)"
           + "   order by sessions, id desc limit 1 for update skip locked)"
           + " and state = 3 returning "
           + COLUMNS;
 
-  private static final String RUNNING =
-      "select " + COLUMNS + " from key_renewals where state = 1 order by id";
+  private static final String TAKE =
+      "update key_renewals set worker = ? where id ="
+          + " (select id from key_renewals where id = ? and state = 1 and "
+          + Worker.free("key_renewals")
+          + " for update skip locked) returning "
+          + COLUMNS;
+
+  private static final String TAKE_ALL =
+      "update key_renewals set worker = ? where id in"
+          + " (select id from key_renewals where state = 1 and "
+          + Worker.free("key_renewals")
+          + " for update skip locked) returning "
+          + COLUMNS;
+
+  private static final String CANCELLED =
+      "select " + COLUMNS + " from key_renewals where state = 1 and cancelled and worker = ?";
 
   private final Sql sql;
+  private final Worker self;
 
-  public JdbcRenewalStore(DataSource durable) {
+  public JdbcRenewalStore(DataSource durable, Worker self) {
     this.sql = new Sql(durable);
+    this.self = self;
   }
 
   @Override
@@ -89,8 +105,9 @@ public final class JdbcRenewalStore implements RenewalStore {
               Holders.bind(s, 6, attempt.parties());
               s.setObject(8, Sql.time(attempt.notAfter()));
               s.setObject(9, Sql.time(attempt.createdAt()));
-              s.setString(10, attempt.key());
-              s.setInt(11, attempt.fromEpoch());
+              s.setString(10, self.name());
+              s.setString(11, attempt.key());
+              s.setInt(12, attempt.fromEpoch());
             },
             row -> row.getLong(1));
     if (!id.isEmpty()) {
@@ -174,9 +191,10 @@ public final class JdbcRenewalStore implements RenewalStore {
         .query(
             REOPEN,
             s -> {
-              s.setString(1, key);
-              s.setInt(2, fromEpoch);
-              s.setString(3, key);
+              s.setString(1, self.name());
+              s.setString(2, key);
+              s.setInt(3, fromEpoch);
+              s.setString(4, key);
             },
             JdbcRenewalStore::read)
         .stream()
@@ -184,8 +202,34 @@ public final class JdbcRenewalStore implements RenewalStore {
   }
 
   @Override
-  public List<Renewal> running() {
-    return sql.query(RUNNING, s -> {}, JdbcRenewalStore::read);
+  public Optional<Renewal> take(long id) {
+    return sql
+        .query(
+            TAKE,
+            s -> {
+              s.setString(1, self.name());
+              s.setLong(2, id);
+              self.bindFree(s, 3, true);
+            },
+            JdbcRenewalStore::read)
+        .stream()
+        .findFirst();
+  }
+
+  @Override
+  public List<Renewal> takeAll(boolean own) {
+    return sql.query(
+        TAKE_ALL,
+        s -> {
+          s.setString(1, self.name());
+          self.bindFree(s, 2, own);
+        },
+        JdbcRenewalStore::read);
+  }
+
+  @Override
+  public List<Renewal> cancelled() {
+    return sql.query(CANCELLED, s -> s.setString(1, self.name()), JdbcRenewalStore::read);
   }
 
   private static Renewal read(ResultSet row) throws SQLException {

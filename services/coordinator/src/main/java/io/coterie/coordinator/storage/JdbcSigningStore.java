@@ -29,8 +29,8 @@ public final class JdbcSigningStore implements SigningStore {
 
   private static final String CLAIM =
       "insert into signings (id, requester, request_id, key_name, intent_digest, signed_intent,"
-          + " scheme, state, not_after, created_at, payload_digest, decoded)"
-          + " values (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)"
+          + " scheme, state, not_after, created_at, payload_digest, decoded, worker)"
+          + " values (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)"
           + " on conflict do nothing";
 
   private static final String FINISH =
@@ -40,11 +40,21 @@ public final class JdbcSigningStore implements SigningStore {
 
   private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
 
-  private static final String PENDING =
-      "select id from signings where state = 1 order by created_at";
+  private static final String TAKE =
+      "update signings set worker = ? where id = (select id from signings where id = ? and state = 1"
+          + " and "
+          + Worker.free("signings")
+          + " for update skip locked) returning "
+          + COLUMNS;
+
+  private static final String TAKE_ALL =
+      "update signings set worker = ? where id in (select id from signings where state = 1 and "
+          + Worker.free("signings")
+          + " for update skip locked) returning id";
 
   private final Sql durable;
   private final Sql soon;
+  private final Worker self;
 
   /**
    * A store on two pools of the same database.
@@ -52,9 +62,10 @@ public final class JdbcSigningStore implements SigningStore {
    * @param durable its commits wait for the disk
    * @param soon its commits do not ({@code synchronous_commit=off}): for what may be lost
    */
-  public JdbcSigningStore(DataSource durable, DataSource soon) {
+  public JdbcSigningStore(DataSource durable, DataSource soon, Worker self) {
     this.durable = new Sql(durable);
     this.soon = new Sql(soon);
+    this.self = self;
   }
 
   @Override
@@ -74,6 +85,7 @@ public final class JdbcSigningStore implements SigningStore {
               s.setObject(9, Sql.time(pending.createdAt()));
               s.setBytes(10, Sql.bytes(pending.payloadDigest()));
               s.setBytes(11, Sql.bytes(pending.decoded()));
+              s.setString(12, self.name());
             });
     return inserted == 1
         ? Optional.empty()
@@ -130,8 +142,29 @@ public final class JdbcSigningStore implements SigningStore {
   }
 
   @Override
-  public List<UUID> pending() {
-    return durable.query(PENDING, s -> {}, row -> row.getObject(1, UUID.class));
+  public Optional<SigningRecord> take(UUID id) {
+    return soon
+        .query(
+            TAKE,
+            s -> {
+              s.setString(1, self.name());
+              s.setObject(2, id);
+              self.bindFree(s, 3, true);
+            },
+            JdbcSigningStore::read)
+        .stream()
+        .findFirst();
+  }
+
+  @Override
+  public List<UUID> takeAll(boolean own) {
+    return soon.query(
+        TAKE_ALL,
+        s -> {
+          s.setString(1, self.name());
+          self.bindFree(s, 2, own);
+        },
+        row -> row.getObject(1, UUID.class));
   }
 
   private static SigningRecord read(ResultSet row) throws SQLException {

@@ -4,6 +4,7 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
+import java.util.List;
 import java.util.Locale;
 import java.util.function.Supplier;
 
@@ -30,6 +31,27 @@ public final class CoordinatorMetrics {
 
   /** Gauge: signings and key creations that are running. */
   public static final String RUNS = "coterie.coordinator.runs";
+
+  /** Gauge: signings that wait until a session of theirs may begin. */
+  public static final String WAITING = "coterie.coordinator.waiting";
+
+  /** Gauge: signing sessions that may run at once with the slowest party, as it did lately. */
+  public static final String AT_ONCE = "coterie.coordinator.at.once";
+
+  /** Gauge: replicas of this coordinator that are there, this one included. */
+  public static final String REPLICAS = "coterie.coordinator.replicas";
+
+  /**
+   * Counter {work}: requests that this replica has taken over from one that is gone or has stopped.
+   */
+  public static final String TAKEN_OVER = "coterie.coordinator.taken.over";
+
+  /** Values of the label of {@link #TAKEN_OVER}. */
+  public static final String SIGNING_WORK = "signing";
+
+  public static final String KEY_CREATION_WORK = "key_creation";
+
+  public static final String KEY_RENEWAL_WORK = "key_renewal";
 
   /** Gauge: presignatures ready for use. */
   public static final String PRESIGNATURES_READY = "coterie.coordinator.presignatures.ready";
@@ -67,6 +89,10 @@ public final class CoordinatorMetrics {
 
   public CoordinatorMetrics(MeterRegistry registry) {
     this.registry = registry;
+    // From the start, so that an increase can be seen.
+    for (String work : List.of(SIGNING_WORK, KEY_CREATION_WORK, KEY_RENEWAL_WORK)) {
+      takenOver(work, 0);
+    }
   }
 
   /** A signing ended with {@link #OK} or the name of an error reason. */
@@ -95,9 +121,25 @@ public final class CoordinatorMetrics {
     registry.timer(REQUESTS, "method", method, "status", status, "reason", reason).record(took);
   }
 
+  /** So many requests were taken over. */
+  public void takenOver(String work, int count) {
+    registry.counter(TAKEN_OVER, "work", work).increment(count);
+  }
+
+  /** Watches {@link #REPLICAS}. */
+  public void watchReplicas(Supplier<Number> replicas) {
+    Gauge.builder(REPLICAS, replicas).register(registry);
+  }
+
   /** Watches the number of running requests. */
   public void watchRuns(Supplier<Number> runs) {
     Gauge.builder(RUNS, runs).register(registry);
+  }
+
+  /** Watches {@link #WAITING} and {@link #AT_ONCE}. */
+  public void watchTurns(Supplier<Number> waiting, Supplier<Number> atOnce) {
+    Gauge.builder(WAITING, waiting).register(registry);
+    Gauge.builder(AT_ONCE, atOnce).register(registry);
   }
 
   /** Watches the pool of presignatures. */

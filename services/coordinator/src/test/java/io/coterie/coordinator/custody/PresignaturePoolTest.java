@@ -76,7 +76,9 @@ class PresignaturePoolTest {
   /** Makes all that is wanted; how many. */
   private int fill() {
     int count = 0;
-    for (Optional<Place> next = pool.next(false); next.isPresent(); next = pool.next(false)) {
+    for (Optional<Place> next = pool.next(false, set -> true);
+        next.isPresent();
+        next = pool.next(false, set -> true)) {
       make(next.get());
       count += next.get().count();
     }
@@ -84,11 +86,11 @@ class PresignaturePoolTest {
   }
 
   private Optional<Integer> nextCount(boolean busy) {
-    return pool.next(busy).map(Place::count);
+    return pool.next(busy, set -> true).map(Place::count);
   }
 
   private Optional<Combination> next(boolean busy) {
-    return pool.next(busy).map(Place::combination);
+    return pool.next(busy, set -> true).map(Place::combination);
   }
 
   private Optional<Presignature> take(Combination c) {
@@ -102,24 +104,40 @@ class PresignaturePoolTest {
   }
 
   @Test
-  void nothing_is_made_that_nobody_asked_for_and_use_doubles_what_is_wanted() {
-    assertThat(pool.next(false)).isEmpty();
+  void what_is_wanted_grows_with_its_use_and_doubles_when_there_was_none() {
+    assertThat(pool.next(false, set -> true)).isEmpty();
     assertThat(take(A)).isEmpty();
-    assertThat(pool.next(false)).isEmpty();
+    assertThat(pool.next(false, set -> true)).isEmpty();
     want(A);
     assertThat(fill()).isEqualTo(4);
     assertThat(take(A)).isPresent();
-    assertThat(fill()).isEqualTo(5);
+    assertThat(fill()).isEqualTo(2);
     assertThat(take(A)).isPresent();
-    assertThat(fill()).isEqualTo(9);
-    assertThat(take(A)).isPresent();
-    assertThat(fill()).isEqualTo(1);
+    assertThat(fill()).isEqualTo(2);
+    assertThat(pool.ready()).isEqualTo(6);
+    want(A);
+    assertThat(fill()).isEqualTo(6);
+    want(A);
+    assertThat(fill()).as("no more than the target").isEqualTo(4);
     assertThat(pool.ready()).isEqualTo(16);
-    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count()).isEqualTo(19);
-    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_USED).counter().count()).isEqualTo(3);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count()).isEqualTo(18);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_USED).counter().count()).isEqualTo(2);
     assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MISSED).counter().count())
         .isEqualTo(1);
     assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_READY).gauge().value()).isEqualTo(16);
+  }
+
+  @Test
+  void of_what_was_lost_a_little_is_made_again() {
+    want(A);
+    want(A);
+    want(A);
+    assertThat(fill()).isEqualTo(16);
+    pool.forgotten(2);
+    assertThat(dropped("unknown")).isEqualTo(16);
+    assertThat(fill()).isEqualTo(4);
+    assertThat(take(A)).isPresent();
+    assertThat(fill()).isEqualTo(2);
   }
 
   @Test
@@ -157,9 +175,9 @@ class PresignaturePoolTest {
     for (int i = 0; i < 3; i++) {
       assertThat(next(true)).contains(B);
     }
-    assertThat(pool.next(true)).isEmpty();
+    assertThat(pool.next(true, set -> true)).isEmpty();
     want(A);
-    assertThat(pool.next(true)).isEmpty();
+    assertThat(pool.next(true, set -> true)).isEmpty();
     assertThat(next(false)).contains(A);
   }
 
@@ -167,18 +185,18 @@ class PresignaturePoolTest {
   void a_session_makes_what_lacks_and_no_more_than_it_can() {
     batch = 6;
     want(A);
-    Place few = pool.next(false).orElseThrow();
+    Place few = pool.next(false, set -> true).orElseThrow();
     assertThat(few.count()).isEqualTo(4);
     assertThat(pool.making()).isEqualTo(4);
-    assertThat(pool.next(false)).isEmpty();
+    assertThat(pool.next(false, set -> true)).isEmpty();
     make(few);
     assertThat(pool.ready()).isEqualTo(4);
     want(A);
     want(A);
-    Place failing = pool.next(false).orElseThrow();
-    Place succeeding = pool.next(false).orElseThrow();
+    Place failing = pool.next(false, set -> true).orElseThrow();
+    Place succeeding = pool.next(false, set -> true).orElseThrow();
     assertThat(List.of(failing.count(), succeeding.count())).containsExactly(6, 6);
-    assertThat(pool.next(false)).isEmpty();
+    assertThat(pool.next(false, set -> true)).isEmpty();
     assertThat(pool.making()).isEqualTo(12);
     pool.failed(failing);
     assertThat(pool.making()).isEqualTo(6);
@@ -197,7 +215,7 @@ class PresignaturePoolTest {
     want(A);
     want(A);
     assertThat(nextCount(true)).contains(6);
-    assertThat(pool.next(true)).isEmpty();
+    assertThat(pool.next(true, set -> true)).isEmpty();
     // Also for all together there is a bound.
     pool = pool(16, 4, 8, 5);
     want(A);
@@ -205,7 +223,7 @@ class PresignaturePoolTest {
     want(A);
     assertThat(nextCount(false)).contains(6);
     assertThat(nextCount(false)).contains(2);
-    assertThat(pool.next(false)).isEmpty();
+    assertThat(pool.next(false, set -> true)).isEmpty();
   }
 
   @Test
@@ -216,7 +234,7 @@ class PresignaturePoolTest {
     want(A);
     assertThat(fill()).isEqualTo(12);
     assertThat(take(A)).isPresent();
-    assertThat(pool.next(false)).isEmpty();
+    assertThat(pool.next(false, set -> true)).isEmpty();
     assertThat(take(A)).isPresent();
     assertThat(fill()).isEqualTo(6);
     assertThat(pool.ready()).isEqualTo(16);
@@ -225,6 +243,16 @@ class PresignaturePoolTest {
     want(A);
     assertThat(nextCount(true)).isEmpty();
     assertThat(nextCount(false)).contains(4);
+  }
+
+  @Test
+  void parties_that_have_enough_to_do_make_none() {
+    want(A);
+    want(A13);
+    assertThat(pool.next(false, set -> false)).isEmpty();
+    Optional<Place> next = pool.next(false, set -> !set.contains(2));
+    assertThat(next.map(Place::combination)).contains(A13);
+    assertThat(pool.next(false, set -> set.contains(2)).map(Place::combination)).contains(A);
   }
 
   /** The parties are told the session, so nothing else of it may be in use any more. */
@@ -241,15 +269,16 @@ class PresignaturePoolTest {
     assertThat(givenUp).hasSize(2).extracting(Presignature::session).containsOnly(first);
     assertThat(dropped("expired")).isEqualTo(2);
     givenUp.clear();
-    assertThat(fill()).isEqualTo(16);
+    want(A);
+    assertThat(fill()).isEqualTo(12);
     for (int i = 0; i < 4; i++) {
       assertThat(take(A)).isPresent();
     }
-    Place late = pool.next(false).orElseThrow();
+    Place late = pool.next(false, set -> true).orElseThrow();
     pool.renewed("keys/a");
-    assertThat(givenUp).hasSize(12);
+    assertThat(givenUp).hasSize(8);
     make(late);
-    assertThat(givenUp).hasSize(16).extracting(Presignature::id).doesNotHaveDuplicates();
+    assertThat(givenUp).hasSize(12).extracting(Presignature::id).doesNotHaveDuplicates();
     assertThat(dropped("late")).isEqualTo(4);
   }
 
@@ -275,25 +304,25 @@ class PresignaturePoolTest {
     assertThat(pool.ready()).isEqualTo(30);
     pool = pool(0, 0, 0, 1);
     want(A);
-    assertThat(pool.next(false)).isEmpty();
+    assertThat(pool.next(false, set -> true)).isEmpty();
   }
 
   @Test
   void what_was_not_made_is_tried_again_after_a_pause_that_grows_and_one_at_a_time() {
     want(A);
-    pool.failed(pool.next(false).orElseThrow());
+    pool.failed(pool.next(false, set -> true).orElseThrow());
     assertThat(pool.making()).isZero();
     long[] pauses = {250, 500, 1_000};
     for (long pause : pauses) {
       now += Duration.ofMillis(pause).toNanos() - 1;
-      assertThat(pool.next(false)).isEmpty();
+      assertThat(pool.next(false, set -> true)).isEmpty();
       now += 1;
-      Place place = pool.next(false).orElseThrow();
-      assertThat(pool.next(false)).isEmpty();
+      Place place = pool.next(false, set -> true).orElseThrow();
+      assertThat(pool.next(false, set -> true)).isEmpty();
       pool.failed(place);
     }
     now += Duration.ofMillis(2_000).toNanos();
-    make(pool.next(false).orElseThrow());
+    make(pool.next(false, set -> true).orElseThrow());
     assertThat(fill()).isEqualTo(3);
   }
 
@@ -333,7 +362,7 @@ class PresignaturePoolTest {
   @Test
   void what_was_given_up_while_it_was_made_is_not_kept() {
     want(A);
-    Place making = pool.next(false).orElseThrow();
+    Place making = pool.next(false, set -> true).orElseThrow();
     pool.renewed("keys/a");
     make(making);
     assertThat(pool.ready()).isZero();
@@ -341,11 +370,11 @@ class PresignaturePoolTest {
     assertThat(dropped("late")).isEqualTo(1);
     assertThat(givenUp).hasSize(1);
     want(A);
-    making = pool.next(false).orElseThrow();
+    making = pool.next(false, set -> true).orElseThrow();
     pool.refused(A);
     // Wanted again meanwhile: what was begun before is of no use for it.
     want(A);
-    Place other = pool.next(false).orElseThrow();
+    Place other = pool.next(false, set -> true).orElseThrow();
     make(making);
     assertThat(pool.ready()).isZero();
     make(other);
@@ -366,7 +395,7 @@ class PresignaturePoolTest {
     assertThat(take(A)).isEmpty();
     assertThat(dropped("expired")).isEqualTo(2);
     now += IDLE.toNanos();
-    assertThat(pool.next(false)).isEmpty();
+    assertThat(pool.next(false, set -> true)).isEmpty();
     want(A);
     // Forgotten: it starts small again.
     assertThat(fill()).isEqualTo(4);
@@ -392,7 +421,7 @@ class PresignaturePoolTest {
                   List<ByteString> taken = new ArrayList<>();
                   for (int j = 0; j < 2_000; j++) {
                     take(A).ifPresent(p -> taken.add(p.id()));
-                    pool.next(j % 2 == 0)
+                    pool.next(j % 2 == 0, set -> true)
                         .ifPresent(
                             c -> {
                               List<ByteString> ids =

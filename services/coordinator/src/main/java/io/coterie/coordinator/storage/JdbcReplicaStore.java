@@ -1,0 +1,46 @@
+package io.coterie.coordinator.storage;
+
+import io.coterie.coordinator.custody.ReplicaStore;
+import javax.sql.DataSource;
+
+/** The replicas that are there, in PostgreSQL and by its clock. */
+public final class JdbcReplicaStore implements ReplicaStore {
+  private static final String SEEN =
+      "with this as (insert into coordinator_replicas (name, seen_at) values (?, now())"
+          + "   on conflict (name) do update set seen_at = now())"
+          + " select 1 + count(*) from coordinator_replicas r where r.name <> ? and "
+          + Worker.IS_THERE;
+
+  private static final String LEAVE = "delete from coordinator_replicas where name = ?";
+
+  private final Sql sql;
+  private final Worker self;
+
+  /**
+   * A store for one replica.
+   *
+   * @param soon its commits may be lost when the database crashes: then all replicas are seen again
+   */
+  public JdbcReplicaStore(DataSource soon, Worker self) {
+    this.sql = new Sql(soon);
+    this.self = self;
+  }
+
+  @Override
+  public int seen() {
+    return sql.query(
+            SEEN,
+            s -> {
+              s.setString(1, self.name());
+              s.setString(2, self.name());
+              s.setDouble(3, self.seconds());
+            },
+            row -> row.getInt(1))
+        .getFirst();
+  }
+
+  @Override
+  public void leave() {
+    sql.update(LEAVE, s -> s.setString(1, self.name()));
+  }
+}
