@@ -4,16 +4,16 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test demo bench lab load sim fuzz images charts cluster-images cluster-test fmt clean
+.PHONY: help bootstrap build test demo bench lab load sim fuzz images starts charts cluster-images cluster-test fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
 endif
-export KEEP QUICK SEED SLOW_START_AFTER_IDLE SHAPES
+export KEEP EDGE QUICK SEED SLOW_START_AFTER_IDLE SHAPES
 MAVEN = $(MVN) -B -ntp -Dstyle.color=never
 STEP = .ci/step
 LAB_EXTENT = $(if $(QUICK),quick,$(if $(PAPER),paper,full))
-LAB_PARTIES = $(if $(QUICK)$(PAPER),7,20)
+LAB_PARTIES = $(if $(QUICK)$(PAPER),7,22)
 # One heap for the whole platform in one JVM; the flags are those of the services.
 JAVA = $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow -XX:+UseSerialGC \
   -XX:TieredStopAtLevel=4 -Xmx1g -Djava.library.path=$(CURDIR)/build/native -cp "$$(ls services/acceptance/target/acceptance-*.jar):$$(cat build/classpath)"
@@ -45,15 +45,25 @@ build/verifier: services/acceptance/verifier/package-lock.json
 bin/coterie: build/classpath .ci/wrapper
 	@.ci/wrapper
 
-test: build ## run every test of every language, linters included
+build/k6/packages: loadtest/k6/package-lock.json
+	@$(STEP) k6-packages npm ci --prefix loadtest/k6 --no-audit --no-fund
+	@mkdir -p $(@D) && touch $@
+
+build/k6/sign.js: build/k6/packages loadtest/k6/package.json $(wildcard loadtest/k6/*.js)
+	@npm run --silent --prefix loadtest/k6 build
+
+test: build build/k6/sign.js ## run every test of every language, linters included
 	@STEP_SHOW='^test result: ' $(STEP) rust-tests .ci/rust
 	@STEP_SHOW='^\[(INFO|ERROR|WARNING)\] Tests run:.*[0-9]$$' $(STEP) java-tests $(MAVEN) spotless:check verify
 	@$(STEP) proto .ci/proto
 	@STEP_SHOW='^(terraform: |Success! [0-9])' $(STEP) terraform .ci/terraform
 	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) verifier-tests node --test services/acceptance/verifier/
+	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) k6-tests node --test loadtest/k6/
 	@STEP_SHOW='^# (tests|pass|fail) |^helm is missing' $(STEP) charts-tests .ci/charts test
+	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) images-tests .ci/images
 
-demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1 stays up
+demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1 stays up, EDGE=1 with Envoy in front
+	@$(if $(EDGE),$(STEP) envoy .ci/envoy)
 	@$(JAVA) io.coterie.acceptance.Demo
 
 bench: build ## measure key generation and signing against their floors; QUICK=1 for fewer runs
@@ -72,8 +82,8 @@ build/lab/python: loadtest/lab/requirements.txt
 	@$(STEP) plot-library python3 -m pip install --no-deps --upgrade --target $@ -r $<
 	@touch $@
 
-load: bin/coterie ## sign at a steady rate and verify every signature: KEY=name PROFILE=file RATE=10 DURATION=60
-	@bin/coterie load $(or $(KEY),demo) --rate $(or $(RATE),10) --seconds $(or $(DURATION),60) --profile $(or $(PROFILE),build/demo/profile.properties)
+load: bin/coterie $(if $(K6),build/k6/sign.js) ## sign at a steady rate and verify every signature: KEY=name PROFILE=file RATE=10 DURATION=60; K6=1 RAMP=20 by k6
+	@$(if $(K6),$(STEP) k6 .ci/k6 && loadtest/k6/run,bin/coterie load $(or $(KEY),demo) --rate $(or $(RATE),10) --seconds $(or $(DURATION),60) --profile $(or $(PROFILE),build/demo/profile.properties))
 
 sim: build/env.mk ## simulate the core under faults; RUNS=10000 schedules, SEED=n replays one
 	@cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture
@@ -88,12 +98,19 @@ ifdef IMAGE_REGISTRY
 endif
 export IMAGE_REGISTRY
 
-images: build $(IMAGES) ## container images of the services in build/images, without a container engine
+images: build $(IMAGES) ## container images of the services in build/images, without a container engine, and their SBOMs
 	@cat $(IMAGES)
+
+starts: images ## measure how fast a signer is ready, from its image's files; RUNS=5, BUSY=2 beside so many busy threads
+	@set -o pipefail; $(JAVA) io.coterie.acceptance.Rehearsal measure build/images $(or $(RUNS),5) $(or $(BUSY),0) | grep '^  '
 
 cluster-images: build $(CLUSTER_IMAGES)
 
-$(CLUSTER_IMAGES): build/images/%.ref: build/classpath deploy/images/build deploy/images/pack
+# Together: one rehearsal records the class caches of all.
+$(IMAGES) &: build/classpath build/native/libsignal_jni.so deploy/images/build deploy/images/pack deploy/images/config.json deploy/images/sbom.mjs
+	@STEP_SHOW='^  ([a-z/.:0-9-]*coterie-|no class cache)' MAVEN='$(MAVEN)' $(STEP) images deploy/images/build messaging coordinator signer
+
+build/images/envoy.ref build/images/postgres.ref: build/images/%.ref: build/classpath deploy/images/build deploy/images/pack
 	@STEP_SHOW='^  [a-z/.:0-9-]*coterie-' $(STEP) image-$* deploy/images/build $*
 
 charts: build ## package the helm charts into build/charts
@@ -108,5 +125,5 @@ fmt: build/classpath ## format every language
 	@$(STEP) fmt-proto .ci/proto format
 
 clean: ## remove what the build made
-	rm -rf build bin services/mpc-core/target proto/node_modules services/acceptance/verifier/node_modules
+	rm -rf build bin services/mpc-core/target proto/node_modules services/acceptance/verifier/node_modules loadtest/k6/node_modules
 	find . -type d -name target -not -path './services/mpc-core/*' -prune -exec rm -rf {} +

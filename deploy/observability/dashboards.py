@@ -93,6 +93,8 @@ def overview():
                           query(f'sum by (status) (rate(coterie_coordinator_requests_seconds_count{{method="Sign"}}{RATE}))', "{{status}}")))
         .with_panel(graph("Time of a signing request, all rounds and storage", "s", *quantiles(
             "coterie_coordinator_requests_seconds", "method", '{method="Sign",status="OK"}')))
+        .with_panel(graph("Time of a key creation, all rounds and storage", "s", *quantiles(
+            "coterie_coordinator_requests_seconds", "method", '{method="CreateKey",status="OK"}')))
         .with_panel(graph("Signatures by scheme and outcome", "ops",
                           query(f"sum by (scheme, outcome) (rate(coterie_signings_total{RATE}))", "{{scheme}} {{outcome}}")))
         .with_panel(graph("Time of a signature by scheme", "s", *quantiles("coterie_signing_seconds", "scheme", '{outcome="ok"}')))
@@ -104,6 +106,10 @@ def overview():
         .with_row(dashboard.Row("Sessions and presignatures"))
         .with_panel(graph("Sessions by protocol and outcome", "ops",
                           query(f"sum by (protocol, outcome) (rate(coterie_sessions_total{RATE}))", "{{protocol}} {{outcome}}")))
+        .with_panel(graph("Requests under way", "none",
+                          query("sum(coterie_coordinator_runs)", "under way"),
+                          query("sum(coterie_coordinator_waiting)", "waiting for their turn"),
+                          query("sum(coterie_coordinator_at_once)", "signing sessions that may run at once")))
         .with_panel(graph("Presignatures of the coordinator", "none",
                           query("sum(coterie_coordinator_presignatures_ready)", "ready"),
                           query("sum(coterie_coordinator_presignatures_wanted)", "wanted"),

@@ -153,6 +153,43 @@ for (const name of ["coordinator", "signer"]) {
   });
 }
 
+test("coordinator: each of several replicas has its own name, number and token, and is called by itself", () => {
+  const { coordinator } = minimal;
+  const { channel } = coordinator;
+  const numbers = ["+15550000000", "+15550000007"];
+  const objects = render("coordinator", { replicas: 2, channel: { ...channel, numbers } });
+  assert.equal(workload(objects).spec.replicas, 2);
+  const data = one(objects, "ConfigMap").data;
+  const own = (pod) => {
+    const { replica, channel } = parse(data[`${pod}.yaml`]).coterie.coordinator;
+    return [replica, channel.number, channel["token-file"]];
+  };
+  // The first one is who it would be alone.
+  const { replica, channel: alone } = parse(data["config.yaml"]).coterie.coordinator;
+  assert.deepEqual(own("coordinator-0"), [replica, alone.number, alone["token-file"]]);
+  assert.deepEqual(own("coordinator-0"), ["coordinator", numbers[0], "/etc/coterie/enrolment/token"]);
+  assert.deepEqual(own("coordinator-1"), ["coordinator-1", numbers[1], "/etc/coterie/enrolment/token-1"]);
+  assert.equal(data["coordinator-2.yaml"], undefined);
+  assert.ok(parse(data["config.yaml"]).spring.config.import.includes("file:/etc/coterie/config/${POD_NAME}.yaml"));
+  const container = workload(objects).spec.template.spec.containers[0];
+  assert.deepEqual(container.env.find((variable) => variable.name === "POD_NAME").valueFrom, { fieldRef: { fieldPath: "metadata.name" } });
+  assert.equal(container.lifecycle.preStop.sleep.seconds, 15);
+  const service = objects.find((object) => object.kind === "Service" && object.metadata.name === "coordinator-replicas");
+  assert.equal(service.spec.clusterIP, "None");
+  assert.deepEqual(service.spec.selector, workload(objects).spec.selector.matchLabels);
+  assert.deepEqual(service.spec.ports.map((port) => port.port), [9090]);
+
+  const single = render("coordinator");
+  assert.deepEqual(Object.keys(one(single, "ConfigMap").data).filter((name) => /-\d+\.yaml$/.test(name)), []);
+  assert.equal(workload(single).spec.template.spec.containers[0].lifecycle.preStop.sleep.seconds, 5);
+  assert.equal(workload(render("coordinator", { preStopSeconds: 0 })).spec.template.spec.containers[0].lifecycle.preStop.sleep.seconds, 0);
+  refused("coordinator", { ...coordinator, replicas: 2 }, /channel.numbers has 1 for 2 replicas/);
+  refused("coordinator", { ...coordinator, replicas: 0 }, /replicas/);
+  refused("coordinator", { ...coordinator, replicas: 2, channel: { ...channel, numbers: [numbers[1], numbers[1]] } }, /numbers.*equal/);
+  refused("coordinator", { ...coordinator, channel: { ...channel, numbers: [numbers[1]] } }, /another one than the first/);
+  refused("coordinator", { ...coordinator, channel: { trustRoot: "AAAA" } }, /channel.number is missing/);
+});
+
 test("messaging: several replicas need Redis, whose password and authority are files and to which a way out is open", () => {
   const { messaging } = minimal;
   refused("messaging", { ...messaging, replicas: 2 }, /redis/);
@@ -227,9 +264,13 @@ test("edge: names and limits are those of the values, and Envoy takes the file",
   assert.ok(!/coterie\.internal/.test(text.replace(/^ *#.*$/gm, "")));
   assert.match(text, /address: coordinator\.example, port_value: 9090/);
   assert.match(text, /max_tokens: 9, tokens_per_fill: 7/);
-  const envoy = path.join(root, "build/images/envoy/program/usr/local/bin/envoy");
+  const replicas = one(render("edge", { coordinator: { host: "coordinator.example", address: "coordinator-replicas" } }), "ConfigMap").data["envoy.yaml"];
+  assert.match(replicas, /address: coordinator-replicas, port_value: 9090/);
+  assert.match(replicas, /sni: coordinator\.example/);
+  assert.match(replicas, /exact: coordinator\.example/);
+  const envoy = path.join(root, "build/tools/bin/envoy");
   if (!existsSync(envoy)) {
-    context.diagnostic("no Envoy here to validate the file with: make images");
+    context.diagnostic("no Envoy here to validate the file with: .ci/envoy");
     return;
   }
   const folder = mkdtempSync(path.join(tmpdir(), "edge-"));

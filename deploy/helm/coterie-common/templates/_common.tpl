@@ -93,6 +93,9 @@ env:
   # The JVM's heap; the native core, sockets and class data come on top: see resources.
   - name: JDK_JAVA_OPTIONS
     value: {{ join " " (prepend .Values.javaOptions (printf "-Xmx%s" .Values.heap)) | quote }}
+  # For what is configured for each pod of a workload by itself.
+  - name: POD_NAME
+    valueFrom: {fieldRef: {fieldPath: metadata.name}}
 securityContext:
   {{- include "coterie.securityContext" . | nindent 2 }}
 resources:
