@@ -31,6 +31,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -79,12 +80,13 @@ public final class Cluster implements AutoCloseable {
   private final Settings settings;
   private final Database database;
   private final Service messaging;
-  private final Service coordinator;
+  private final List<Service> coordinators = new ArrayList<>();
   private final Map<String, Service> signers = new LinkedHashMap<>();
   private final Map<String, WalletBackend> backends = new LinkedHashMap<>();
   private @Nullable Roster roster;
   private @Nullable ChannelAccount secondCoordinator;
-  private final int apiPort;
+  private final List<Integer> apiPorts;
+  private final @Nullable Edge edge;
   private final int messagingPort;
 
   /** Starts describing an installation of n parties. */
@@ -102,8 +104,11 @@ public final class Cluster implements AutoCloseable {
     private Function<String, Site> sites = service -> Site.HERE;
     private Consumer<String> progress = line -> {};
     private String secondCoordinator = "";
+    private int coordinators = 1;
+    private Edge.@Nullable Plan edge;
     private final List<String> strangers = new ArrayList<>();
     private final Map<String, List<String>> more = new LinkedHashMap<>();
+    private final Map<String, Service.Launch> launches = new LinkedHashMap<>();
 
     private Builder(int parties) {
       this.parties = parties;
@@ -133,6 +138,12 @@ public final class Cluster implements AutoCloseable {
       return this;
     }
 
+    /** Starts one of the {@link #processes} by a command instead of this JVM's class path. */
+    Builder launch(String service, Service.Launch launch) {
+      launches.put(service, launch);
+      return this;
+    }
+
     /**
      * Each service as a process of its own that stays when the service is stopped.
      *
@@ -150,11 +161,32 @@ public final class Cluster implements AutoCloseable {
       return this;
     }
 
+    /** So many coordinators with one database; the second one is called {@code coordinator-1}. */
+    public Builder coordinators(int count) {
+      coordinators = count;
+      return this;
+    }
+
     /** A second coordinator that every member pins, and that is not one of the services. */
     public Builder secondCoordinator(String name) {
       alsoEnrol(name);
       secondCoordinator = name;
       return this;
+    }
+
+    /**
+     * Envoy in front of it: wallet backends and signers call it instead of the services.
+     *
+     * @param projectRoot where the Makefile is
+     */
+    public Builder edge(Path projectRoot) {
+      return edge(new Edge.Plan(projectRoot));
+    }
+
+    /** Envoy in front of it, with limits of its own. */
+    Builder edge(Edge.Plan edge) {
+      this.edge = edge;
+      return setting(Settings.COORDINATOR, "--coterie.coordinator.edges[0]=dns:" + Edge.NAME);
     }
 
     /** Receives a line for each thing done. */
@@ -187,17 +219,22 @@ public final class Cluster implements AutoCloseable {
     this.folder = plan.folder.toAbsolutePath().normalize();
     empty(folder);
     ca = InstallationCa.create(folder.resolve("ca"));
-    List<Integer> ports = freePorts(5 + plan.parties);
-    apiPort = ports.get(0);
+    int edgePorts = 3 + plan.parties + 2 * plan.coordinators;
+    List<Integer> ports = freePorts(edgePorts + 4);
     messagingPort = ports.get(1);
+    apiPorts = ports.subList(3 + plan.parties, 3 + plan.parties + plan.coordinators);
+    HttpClient http = httpClient();
+    edge =
+        plan.edge == null ? null : edge(plan.edge, ports.subList(edgePorts, edgePorts + 4), http);
     List<String> members = new ArrayList<>(partyNames());
-    members.add(Settings.COORDINATOR);
+    members.addAll(coordinatorNames());
     members.addAll(plan.strangers);
     settings =
         new Settings(
             folder,
             ca,
             messagingUri(),
+            edge == null ? messagingUri() : edge.parties(),
             plan.sendMode,
             plan.home != Service.Home.CONTEXT,
             plan.sites,
@@ -205,42 +242,48 @@ public final class Cluster implements AutoCloseable {
     List<Settings.Requester> requesters =
         List.of(requester(WALLET, "*", true), requester(AUDITOR, "keys/audit-*", false));
     for (Settings.Requester requester : requesters) {
-      backends.put(
-          requester.name(),
-          new WalletBackend(
-              requester.name(),
-              keyFile(requester.name()),
-              ca,
-              ca.client(requester.name()),
-              endpoint()));
+      backends.put(requester.name(), newBackend(requester.name(), 0));
     }
     database =
-        Database.start(folder.resolve("database"), ports.get(2), plan.sites.apply(CLIENT).direct());
+        Database.start(folder.resolve("database"), ports.get(0), plan.sites.apply(CLIENT).direct());
     database.create("messaging");
     database.create("coordinator");
 
-    HttpClient http = httpClient();
     messaging =
         service(
             MESSAGING_NAME,
             MESSAGING,
-            settings.messaging(messagingPort, ports.get(3), database),
-            ports.get(3),
+            settings.messaging(messagingPort, ports.get(2), database),
+            ports.get(2),
             http);
-    coordinator =
-        service(
-            Settings.COORDINATOR,
-            COORDINATOR,
-            settings.coordinator(apiPort, ports.get(4), database, requesters),
-            ports.get(4),
-            http);
+    for (int replica = 0; replica < plan.coordinators; replica++) {
+      String name = coordinatorNames().get(replica);
+      int port = ports.get(3 + plan.parties + plan.coordinators + replica);
+      List<String> arguments =
+          settings.coordinator(name, apiPorts.get(replica), port, database, requesters);
+      coordinators.add(service(name, COORDINATOR, arguments, port, http));
+    }
     for (int party = 1; party <= plan.parties; party++) {
       String name = partyName(party);
-      int port = ports.get(4 + party);
+      int port = ports.get(2 + party);
       String region = REGIONS.get((party - 1) % REGIONS.size());
       List<String> arguments = settings.signer(name, party, region, port, requesters);
       signers.put(name, service(name, SIGNER, arguments, port, http));
     }
+  }
+
+  private Edge edge(Edge.Plan edge, List<Integer> ports, HttpClient http) {
+    if (plan.home == Service.Home.RESIDENT) {
+      throw new IllegalStateException("the edge is on this machine, the services need not be");
+    }
+    return Edge.prepare(
+        edge,
+        folder.resolve(Edge.NAME),
+        ca,
+        new Edge.Ports(ports.get(0), ports.get(1), ports.get(2), ports.get(3)),
+        new Edge.Upstream("localhost", apiPorts.getFirst()),
+        new Edge.Upstream("localhost", messagingPort),
+        http);
   }
 
   private Service service(
@@ -248,7 +291,15 @@ public final class Cluster implements AutoCloseable {
     List<String> all = new ArrayList<>(arguments);
     all.addAll(plan.more.getOrDefault(name, List.of()));
     return new Service(
-        name, program, all, folder.resolve(name), port, http, plan.home, plan.sites.apply(name));
+        name,
+        program,
+        all,
+        folder.resolve(name),
+        port,
+        http,
+        plan.home,
+        plan.sites.apply(name),
+        plan.launches.get(name));
   }
 
   private void startServices() {
@@ -256,7 +307,11 @@ public final class Cluster implements AutoCloseable {
     messaging.start();
     messaging.awaitReady(START_TIMEOUT);
     plan.progress.accept("messaging is ready at " + messagingUri());
-    coordinator.start();
+    coordinators.forEach(Service::start);
+    if (edge != null) {
+      edge.start();
+      plan.progress.accept("Envoy is ready at " + edge.clients() + " and " + edge.parties());
+    }
     if (plan.home == Service.Home.RESIDENT) {
       signers.values().parallelStream().forEach(Service::start);
     } else {
@@ -266,7 +321,7 @@ public final class Cluster implements AutoCloseable {
     for (Service service : services()) {
       service.awaitReady(START_TIMEOUT);
     }
-    plan.progress.accept("coordinator is ready at " + endpoint());
+    plan.progress.accept("coordinator is ready at " + coordinatorAddress(0));
     plan.progress.accept("signers are ready: " + String.join(", ", signers.keySet()));
   }
 
@@ -274,7 +329,7 @@ public final class Cluster implements AutoCloseable {
   private void pinIdentities() {
     List<Member> members = new ArrayList<>();
     List<Service> holders = new ArrayList<>(signers.values());
-    holders.add(coordinator);
+    holders.addAll(coordinators);
     try {
       for (Service holder : holders) {
         Path entry = dataFolder(holder).resolve("roster-entry.json");
@@ -296,7 +351,7 @@ public final class Cluster implements AutoCloseable {
   }
 
   private Path dataFolder(Service service) {
-    return service == coordinator ? service.folder() : service.folder().resolve("data");
+    return coordinators.contains(service) ? service.folder() : service.folder().resolve("data");
   }
 
   /** Makes a messaging account for one of {@link Builder#alsoEnrol}. */
@@ -387,8 +442,34 @@ public final class Cluster implements AutoCloseable {
     return messaging;
   }
 
+  /** The first coordinator. */
   public Service coordinator() {
-    return coordinator;
+    return coordinators.getFirst();
+  }
+
+  /** All coordinators. */
+  public List<Service> coordinators() {
+    return List.copyOf(coordinators);
+  }
+
+  private List<String> coordinatorNames() {
+    List<String> names = new ArrayList<>(List.of(Settings.COORDINATOR));
+    for (int replica = 1; replica < plan.coordinators; replica++) {
+      names.add(Settings.COORDINATOR + "-" + replica);
+    }
+    return names;
+  }
+
+  /** The requester who may do everything, calling that one of {@link #coordinators}. */
+  public WalletBackend walletAt(int replica) {
+    return replica == 0
+        ? wallet()
+        : backends.computeIfAbsent(WALLET + "@" + replica, key -> newBackend(WALLET, replica));
+  }
+
+  private WalletBackend newBackend(String requester, int replica) {
+    return new WalletBackend(
+        requester, keyFile(requester), ca, ca.client(requester), endpoint(replica));
   }
 
   /** The signer of a party, {@code party-1} to {@code party-n}. */
@@ -404,11 +485,17 @@ public final class Cluster implements AutoCloseable {
     return List.copyOf(signers.values());
   }
 
-  /** Messaging, coordinator, signers. */
+  /** Messaging, coordinators, signers. */
   public List<Service> services() {
-    List<Service> all = new ArrayList<>(List.of(messaging, coordinator));
+    List<Service> all = new ArrayList<>(List.of(messaging));
+    all.addAll(coordinators);
     all.addAll(signers.values());
     return all;
+  }
+
+  /** Envoy, if there is one in front. */
+  public Optional<Edge> edge() {
+    return Optional.ofNullable(edge);
   }
 
   Database database() {
@@ -423,8 +510,19 @@ public final class Cluster implements AutoCloseable {
     return folder;
   }
 
-  private String endpoint() {
-    return plan.sites.apply(Settings.COORDINATOR).address() + ":" + apiPort;
+  /** Where wallet backends call. */
+  String endpoint() {
+    return endpoint(0);
+  }
+
+  private String endpoint(int replica) {
+    return edge == null ? coordinatorAddress(replica) : edge.clients().getAuthority();
+  }
+
+  private String coordinatorAddress(int replica) {
+    return plan.sites.apply(coordinatorNames().get(replica)).address()
+        + ":"
+        + apiPorts.get(replica);
   }
 
   private URI messagingUri() {
@@ -433,7 +531,7 @@ public final class Cluster implements AutoCloseable {
   }
 
   int apiPort() {
-    return apiPort;
+    return apiPorts.getFirst();
   }
 
   int messagingPort() {
@@ -471,8 +569,8 @@ public final class Cluster implements AutoCloseable {
           requester-key=%s
           """
               .formatted(
-                  endpoint(),
-                  coordinator.management(),
+                  endpoint(0),
+                  coordinator().management(),
                   ca.certificateFile(),
                   backend.certificate().certificate(),
                   backend.certificate().key(),
@@ -496,8 +594,11 @@ public final class Cluster implements AutoCloseable {
   @Override
   public void close() {
     backends.values().forEach(WalletBackend::close);
-    coordinator.close();
+    coordinators.forEach(Service::close);
     signers.values().forEach(Service::close);
+    if (edge != null) {
+      edge.close();
+    }
     messaging.close();
     database.close();
   }
@@ -527,7 +628,8 @@ public final class Cluster implements AutoCloseable {
         .build();
   }
 
-  private static List<Integer> freePorts(int count) {
+  /** Ports that nobody listens on. */
+  static List<Integer> freePorts(int count) {
     List<ServerSocket> sockets = new ArrayList<>();
     try {
       List<Integer> ports = new ArrayList<>();

@@ -16,7 +16,13 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.TaprootOutput;
+import java.io.IOException;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -31,7 +37,7 @@ import java.util.stream.IntStream;
 /**
  * {@code make demo}: a whole installation on this machine, keys that no party holds, signatures by
  * two of three parties, and their verification by implementations that are not ours. With {@code
- * KEEP=1} in the environment it stays up.
+ * EDGE=1} in the environment Envoy is in front of it; with {@code KEEP=1} it stays up.
  */
 public final class Demo {
   private static final String KEY = "demo";
@@ -60,10 +66,9 @@ public final class Demo {
   private Demo() {}
 
   public static void main(String[] args) throws InterruptedException {
-    boolean keep = !System.getenv().getOrDefault("KEEP", "").isBlank();
     boolean verified;
     try {
-      verified = new Demo().run(keep);
+      verified = new Demo().run(wanted("KEEP"), wanted("EDGE"));
     } catch (RuntimeException e) {
       System.err.println("the demo failed: " + e.getMessage());
       e.printStackTrace(System.err);
@@ -72,15 +77,19 @@ public final class Demo {
     System.exit(verified ? 0 : 1);
   }
 
-  private boolean run(boolean keep) throws InterruptedException {
-    title("Starting messaging, a coordinator and three signers");
+  private static boolean wanted(String variable) {
+    return !System.getenv().getOrDefault(variable, "").isBlank();
+  }
+
+  private boolean run(boolean keep, boolean edge) throws InterruptedException {
+    title("Starting messaging, a coordinator and three signers" + (edge ? ", behind Envoy" : ""));
+    Cluster.Builder plan =
+        Cluster.of(3).threshold(2).folder(Path.of("build", "demo")).progress(this::step);
+    if (edge) {
+      plan.edge(Path.of(""));
+    }
     try (OutsideVerifier outside = OutsideVerifier.start(Path.of(""));
-        Cluster cluster =
-            Cluster.of(3)
-                .threshold(2)
-                .folder(Path.of("build", "demo"))
-                .progress(this::step)
-                .start()) {
+        Cluster cluster = plan.start()) {
 
       title("Creating a 2-of-3 key by distributed key generation");
       Metrics before = cluster.metrics();
@@ -158,7 +167,8 @@ public final class Demo {
               && again.getSignature().equals(signing.getSignature())
               && ecdsa(cluster, outside)
               && solana(cluster, outside)
-              && taproot(cluster, outside);
+              && taproot(cluster, outside)
+              && (!edge || throughTheEdge(cluster));
       if (good && keep) {
         stay(cluster);
       }
@@ -331,6 +341,44 @@ public final class Demo {
     return finalised.valid();
   }
 
+  /** What Envoy makes of all that, and JSON. */
+  private boolean throughTheEdge(Cluster cluster) throws InterruptedException {
+    title("Through the edge: Envoy, with the file that is used on a cluster");
+    Edge edge = cluster.edge().orElseThrow();
+    URI uri = edge.clients().resolve("/v1/keys/" + KEY);
+    HttpResponse<String> answer;
+    try (HttpClient http = HttpClient.newBuilder().sslContext(cluster.wallet().tls()).build()) {
+      answer = http.send(HttpRequest.newBuilder(uri).build(), HttpResponse.BodyHandlers.ofString());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    String requestId = answer.headers().firstValue("x-request-id").orElseThrow();
+    Metrics metrics = edge.metrics();
+    double signatures =
+        metrics.sum(
+            "envoy_cluster_grpc_success", s -> s.label("envoy_grpc_bridge_method").equals("Sign"));
+    double sockets =
+        metrics.sum(
+            "envoy_http_downstream_cx_upgrades_active",
+            s -> s.label("envoy_http_conn_manager_prefix").equals("parties"));
+    row(
+        "gRPC",
+        "%s, where the %.0f signatures above have gone through"
+            .formatted(cluster.endpoint(), signatures));
+    row("signers", "%.0f WebSockets at %s".formatted(sockets, edge.parties()));
+    row("JSON", "GET %s: %d".formatted(uri, answer.statusCode()));
+    row("", answer.body());
+    row("access log", edge.accessLogLine(requestId));
+    row("metrics", edge.management() + "/stats/prometheus, such as");
+    row(
+        "",
+        "envoy_cluster_grpc_success{envoy_grpc_bridge_method=\"Sign\"} %.0f".formatted(signatures));
+    return answer.statusCode() == 200
+        && answer.body().contains("\"state\":\"ACTIVE\"")
+        && signatures > WARM_SIGNATURES
+        && sockets >= cluster.partyNames().size();
+  }
+
   private static ByteString signedTransaction(ByteString draft, Signing signing) {
     try {
       return EthereumTransaction.decode(draft)
@@ -356,7 +404,16 @@ public final class Demo {
   private void stay(Cluster cluster) throws InterruptedException {
     String profile = "--profile " + relative(cluster.writeProfile(Cluster.WALLET));
     title("Everything stays up; Ctrl-C ends it");
-    row("gRPC API", "localhost:" + cluster.apiPort() + " (mutual TLS, reflection on)");
+    cluster
+        .edge()
+        .ifPresent(
+            edge -> {
+              row("gRPC and JSON", cluster.endpoint() + " (Envoy; mutual TLS)");
+              row("for signers", edge.parties() + " (Envoy)");
+              row("Envoy", edge.management() + "/stats/prometheus");
+              row("its log", relative(edge.log()).toString());
+            });
+    row("coordinator", "localhost:" + cluster.apiPort() + " (gRPC, mutual TLS, reflection on)");
     row("messaging", "https://localhost:" + cluster.messagingPort());
     for (Service service : cluster.services()) {
       row(service.name(), service.management() + "/actuator/prometheus");
@@ -377,6 +434,18 @@ public final class Demo {
     out.println("    bin/coterie key show " + SOLANA_KEY + " --address solana " + profile);
     out.println(
         "    bin/coterie key show " + TAPROOT_KEY + " --address bitcoin --path m/1/0 " + profile);
+    InstallationCa.Leaf tls = cluster.wallet().certificate();
+    out.println(
+        cluster.edge().isEmpty()
+            ? "    make demo KEEP=1 EDGE=1: the same with Envoy in front, JSON, an access log"
+            : "    curl --cacert %s --cert %s --key %s https://%s/v1/keys/%s"
+                .formatted(
+                    relative(cluster.ca().certificateFile()),
+                    relative(tls.certificate()),
+                    relative(tls.key()),
+                    cluster.endpoint(),
+                    KEY));
+    out.println("    make load; make load K6=1: sign at a steady rate, every signature verified");
     out.println();
     CountDownLatch interrupted = new CountDownLatch(1);
     Thread main = Thread.currentThread();

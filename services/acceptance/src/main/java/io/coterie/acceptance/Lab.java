@@ -18,10 +18,12 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
@@ -80,9 +82,12 @@ public final class Lab {
   private static final int WARM_UPS = 3;
 
   /** A cell whose single run takes longer has several under way at once. */
-  private static final double LONG_RUN_MILLIS = 500;
+  private static final double LONG_RUN_MILLIS = 1000;
 
   private static final int MOST_AT_ONCE = 8;
+
+  /** The widest of the timers' buckets between 100 ms and 2 s, end to begin. */
+  private static final double BUCKET_RATIO = 4 / 3.0;
 
   /** Parties needed of parties that hold a share. */
   record Shape(int threshold, int parties) {
@@ -160,10 +165,13 @@ public final class Lab {
    * @param served mean of the coordinator's own timer over the same calls; 0 where it was not read
    * @param rounds mean of its timer of a protocol's rounds, from the order on; 0 where it takes
    *     none
+   * @param shown median that the dashboard's panel shows of the same calls; 0 where it was not
+   *     asked
    */
-  record Result(Cell cell, double[] sorted, double floor, double served, double rounds) {
+  record Result(
+      Cell cell, double[] sorted, double floor, double served, double rounds, double shown) {
     Result(Cell cell, double[] sorted, double floor) {
-      this(cell, sorted, floor, 0, 0);
+      this(cell, sorted, floor, 0, 0, 0);
     }
 
     Result {
@@ -193,6 +201,9 @@ public final class Lab {
         lines.add(line("mean", mean(), mean(), sorted.length));
         lines.add(line("prometheus_mean", served, served, sorted.length));
       }
+      if (shown > 0) {
+        lines.add(line("dashboard_p50", shown, shown, sorted.length));
+      }
       return lines;
     }
 
@@ -214,19 +225,23 @@ public final class Lab {
       "scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs,delay_ms,placement";
 
   private final PrintStream out = System.out;
-  private final long started = System.nanoTime();
+  private static final long STARTED = System.nanoTime();
   private final LabNetwork network;
   private final Cluster cluster;
   private final Path folder;
   private final int runs;
-  private final List<Result> results = new ArrayList<>();
+  private final List<Result> results;
   private final Map<String, String> keys = new HashMap<>();
   private final AtomicInteger newKeys = new AtomicInteger();
 
-  private Lab(LabNetwork network, Cluster cluster, Path folder, int runs) {
+  /** Empty where there is no Prometheus. */
+  private Optional<LabDashboard> dashboard = Optional.empty();
+
+  private Lab(LabNetwork network, Cluster cluster, Path folder, List<Result> results, int runs) {
     this.network = network;
     this.cluster = cluster;
     this.folder = folder;
+    this.results = results;
     this.runs = runs;
   }
 
@@ -247,14 +262,42 @@ public final class Lab {
 
   private static void run(Path delayer, int parties, String extent) throws IOException {
     Path folder = Files.createDirectories(Path.of("build", "lab"));
-    try (LabNetwork network = LabNetwork.open(delayer, parties);
-        Cluster cluster = start(network, parties, folder)) {
+    List<Result> results = new ArrayList<>();
+    try (LabNetwork network = LabNetwork.open(delayer, parties)) {
       switch (extent) {
-        case "full" -> new Lab(network, cluster, folder, 20).full();
-        case "paper" -> new Lab(network, cluster, folder, 20).paper();
-        case "quick" -> new Lab(network, cluster, folder, 5).quick();
-        case "check" -> new Lab(network, cluster, folder, 15).check();
+        case "full" -> {
+          // Processes of parties that take no part would still take processor time.
+          measure(network, PAPER_PARTIES, folder, results, 20, Lab::full);
+          measure(network, parties, folder, results, 20, Lab::large);
+        }
+        case "paper" -> measure(network, parties, folder, results, 20, Lab::paper);
+        case "quick" -> measure(network, parties, folder, results, 5, Lab::quick);
+        case "check" -> measure(network, parties, folder, results, 15, Lab::check);
         default -> throw new IllegalArgumentException("full, paper, quick or check, not " + extent);
+      }
+    }
+  }
+
+  private interface Measurement {
+    void of(Lab lab) throws IOException;
+  }
+
+  /** Measures with an installation of its own; what is measured is added to the results. */
+  private static void measure(
+      LabNetwork network,
+      int parties,
+      Path folder,
+      List<Result> results,
+      int runs,
+      Measurement measurement)
+      throws IOException {
+    network.delays((_, _) -> 0);
+    try (Cluster cluster = start(network, parties, folder)) {
+      Lab lab = new Lab(network, cluster, folder, results, runs);
+      try {
+        measurement.of(lab);
+      } finally {
+        lab.dashboard.ifPresent(LabDashboard::close);
       }
     }
   }
@@ -281,8 +324,12 @@ public final class Lab {
   private static final List<Shape> ALL_SIGN =
       List.of(new Shape(3, 3), new Shape(4, 4), new Shape(5, 5));
 
-  private static final List<Shape> THRESHOLDS =
-      List.of(TWO_OF_THREE, new Shape(3, 5), new Shape(7, 10), new Shape(14, 20));
+  private static final List<Shape> THRESHOLDS = List.of(TWO_OF_THREE, new Shape(3, 5));
+
+  private static final List<Shape> LARGE = List.of(new Shape(7, 10), new Shape(14, 20));
+
+  /** Those of the paper's cells, and two that are never measured (see {@link #neighbours}). */
+  private static final int PAPER_PARTIES = 7;
 
   private static final List<Shape> SMALL = List.of(new Shape(3, 3), TWO_OF_THREE);
 
@@ -305,14 +352,25 @@ public final class Lab {
       cells(mode, Setting.uniform(75, Placement.BESIDE_COORDINATOR), SMALL);
       cells(mode, Setting.uniform(150, Placement.THIRD_REGION), all(ALL_SIGN, SMALL.subList(1, 2)));
       for (Setting setting : published()) {
-        cells(mode, setting, List.of(TWO_OF_THREE, new Shape(3, 5)));
+        cells(mode, setting, THRESHOLDS);
       }
-      firstContact(mode, Setting.uniform(75, Placement.THIRD_REGION), ALL_SIGN, runs);
-      write(); // What is measured is not lost if the rest is interrupted.
+      firstContact(
+          mode, Setting.uniform(75, Placement.THIRD_REGION), all(ALL_SIGN, THRESHOLDS), runs);
     }
     rotation(Setting.uniform(75, Placement.THIRD_REGION));
     presignable(List.of(75, 150));
     write();
+  }
+
+  /** More parties than a machine of few processors has power for: it shows where that begins. */
+  private void large() throws IOException {
+    prepare(LARGE, 100);
+    for (SendMode mode : MODES) {
+      restart(cluster.partyNames(), mode);
+      Setting setting = Setting.uniform(75, Placement.THIRD_REGION);
+      cells(mode, setting, LARGE);
+      firstContact(mode, setting, LARGE, FEW_CONTACTS);
+    }
   }
 
   /** The paper's cells, 2-of-3, and what the other schemes take, at one distance. */
@@ -323,12 +381,14 @@ public final class Lab {
     for (SendMode mode : MODES) {
       restart(cluster.partyNames(), mode);
       cells(mode, setting, all(ALL_SIGN, SMALL.subList(1, 2)));
-      firstContact(mode, setting, ALL_SIGN, FEW_CONTACTS);
-      write();
     }
     rotation(setting);
     presignable(List.of(75));
     write();
+    for (SendMode mode : MODES) {
+      restart(cluster.partyNames(), mode);
+      firstContact(mode, setting, ALL_SIGN, FEW_CONTACTS);
+    }
   }
 
   private void quick() throws IOException {
@@ -355,7 +415,6 @@ public final class Lab {
         SendMode.GROUP,
         Setting.uniform(CHECKED_MILLIS, Placement.THIRD_REGION),
         List.of(TWO_OF_THREE));
-    write();
     for (Result result : results) {
       double fastest = result.quantile(0);
       boolean signing = result.cell().scenario().equals("sign");
@@ -377,27 +436,49 @@ public final class Lab {
             "the client's mean is %.1f ms, the coordinator's %.1f, its rounds' %.1f: %s"
                 .formatted(result.mean(), result.served(), result.rounds(), result.csv()));
       }
+      // As far as the buckets tell: a median is somewhere in one of them.
+      if (dashboard.isPresent()
+          && (result.shown() < result.floor() / BUCKET_RATIO
+              || result.shown() > result.median() * BUCKET_RATIO)) {
+        throw new IllegalStateException(
+            "the client's median is %.1f ms, the dashboard's %.1f: %s"
+                .formatted(result.median(), result.shown(), result.csv()));
+      }
     }
-    progress("no round trip too many; Prometheus and client agree");
+    progress("no round trip too many; Prometheus, the dashboard and the client agree");
   }
 
   /**
    * Makes the keys, and lets the compiler see the code that is measured.
    *
-   * @param compiled signings for the compiler
+   * @param compiled signings for the compiler, and a tenth as many key generations
    */
-  private void prepare(List<Shape> shapes, int compiled) {
+  private void prepare(List<Shape> shapes, int compiled) throws IOException {
     network.delays((_, _) -> 0);
     Setting none = Setting.uniform(0, Placement.THIRD_REGION);
     for (Shape shape : shapes) {
       key(new Cell("sign", BLS, shape, SendMode.GROUP, SUBSEQUENT, none));
     }
-    String key = key(new Cell("sign", BLS, shapes.getFirst(), SendMode.GROUP, SUBSEQUENT, none));
+    // By the shape with the most signers, so that each process has seen it.
+    Shape widest = shapes.stream().max(Comparator.comparingInt(Shape::threshold)).orElseThrow();
+    String key = key(new Cell("sign", BLS, widest, SendMode.GROUP, SUBSEQUENT, none));
     neighbours();
+    List<String> parties = cluster.partyNames().subList(0, widest.parties());
     for (int i = 0; i < compiled; i++) {
       cluster.wallet().sign(key, "warm " + i);
+      if (i % 10 == 0) {
+        create(BLS, widest, parties);
+      }
     }
-    progress("warm");
+    dashboard =
+        LabDashboard.start(
+            Path.of(System.getProperty("coterie.root", "")).toAbsolutePath(),
+            folder.resolve("prometheus").toAbsolutePath(),
+            cluster);
+    progress(
+        dashboard.isPresent()
+            ? "warm"
+            : "warm; there is no Prometheus (make bootstrap), so the dashboard is not asked");
   }
 
   /** One signing in all its parts. */
@@ -433,12 +514,13 @@ public final class Lab {
   }
 
   /** Signing and key generation. */
-  private void cells(SendMode mode, Setting setting, List<Shape> shapes) {
+  private void cells(SendMode mode, Setting setting, List<Shape> shapes) throws IOException {
     network.delays(setting.oneWayMillis());
     for (Shape shape : shapes) {
       sign(new Cell("sign", BLS, shape, mode, SUBSEQUENT, setting));
       keygen(new Cell("keygen", BLS, shape, mode, SUBSEQUENT, setting));
     }
+    write();
   }
 
   /**
@@ -478,7 +560,8 @@ public final class Lab {
    * The first session of parties that left and came back: none of them has a session or a sender
    * key with anybody, nor anybody with them, but what they made until they said to be ready.
    */
-  private void firstContact(SendMode mode, Setting setting, List<Shape> shapes, int contacts) {
+  private void firstContact(SendMode mode, Setting setting, List<Shape> shapes, int contacts)
+      throws IOException {
     network.delays(setting.oneWayMillis());
     for (Shape shape : shapes) {
       List<String> parties = cluster.partyNames().subList(0, shape.parties());
@@ -499,6 +582,7 @@ public final class Lab {
       add(new Result(sign, signing, floor(sign, Floor.Operation.SIGN, parties)));
       add(new Result(keygen, making, floor(keygen, Floor.Operation.KEYGEN_BLS, parties)));
     }
+    write();
   }
 
   /**
@@ -641,6 +725,10 @@ public final class Lab {
     for (int i = 0; i < WARM_UPS; i++) {
       var unused = once.getAsBoolean();
     }
+    // In one mode: what the client sees is held against the dashboard, not the modes' difference.
+    Optional<LabDashboard> shown = dashboard.filter(_ -> cell.mode() == SendMode.GROUP);
+    String method = operation == Floor.Operation.KEYGEN_BLS ? "CreateKey" : "Sign";
+    Optional<LabDashboard.Moment> begin = shown.map(d -> d.moment(method));
     Metrics before = cluster.coordinator().metrics();
     double[] samples = samples(atOnce(floor), once);
     Metrics after = cluster.coordinator().metrics().since(before);
@@ -650,7 +738,8 @@ public final class Lab {
             samples,
             floor,
             meanMillis(after, "coterie_coordinator_requests_seconds"),
-            meanMillis(after, "coterie_protocol_round_seconds")));
+            meanMillis(after, "coterie_protocol_round_seconds"),
+            shown.map(d -> d.median(begin.orElseThrow(), d.moment(method))).orElse(0.0)));
   }
 
   private static double meanMillis(Metrics metrics, String timer) {
@@ -742,6 +831,7 @@ public final class Lab {
         .formatted(service == cluster.coordinator() ? "coordinator" : "signer", setting);
   }
 
+  /** All that was measured until now: what comes later may be interrupted. */
   private void write() throws IOException {
     List<String> lines = new ArrayList<>(List.of(HEADER));
     results.forEach(result -> lines.addAll(result.csv()));
@@ -774,6 +864,6 @@ public final class Lab {
   }
 
   private void progress(String what) {
-    out.printf(Locale.ROOT, "%7.1f s  %s%n", (System.nanoTime() - started) / 1e9, what);
+    out.printf(Locale.ROOT, "%7.1f s  %s%n", (System.nanoTime() - STARTED) / 1e9, what);
   }
 }

@@ -259,8 +259,8 @@ final class LabReport {
 
         The parties left, came back and said to be ready; `reconnect` is how long that took. The paper, in its own system and network, at 3, 4 and 5 parties: group 4226, 8759, 13356 ms, pairwise 2145, 7747, 15300 ms.
 
-        | | parties | group | pairwise, in parallel | pairwise, one after another |
-        |---|---|---|---|---|""");
+        | | parties | runs | group | pairwise, in parallel | pairwise, one after another |
+        |---|---|---|---|---|---|""");
     for (String scenario : List.of("reconnect", "sign", "keygen")) {
       for (Result group : first(scenario, SendMode.GROUP)) {
         Shape shape = group.cell().shape();
@@ -273,7 +273,7 @@ final class LabReport {
                       .map(LabReport::median)
                       .orElse("not measured"));
         }
-        line("| %s | %d%s |", scenario, shape.parties(), modes);
+        line("| %s | %s | %d%s |", scenario, shape, group.sorted().length, modes);
       }
     }
     line("");
@@ -315,6 +315,22 @@ final class LabReport {
                     worst.mean() - worst.served(),
                     worst.mean(),
                     worst.served(),
+                    worst.cell().csv(),
+                    worst.cell().setting()));
+    List<Result> shown = results.stream().filter(r -> r.shown() > 0).toList();
+    shown.stream()
+        .max(
+            (a, b) ->
+                Double.compare(
+                    Math.abs(Math.log(a.median() / a.shown())),
+                    Math.abs(Math.log(b.median() / b.shown()))))
+        .ifPresent(
+            worst ->
+                line(
+                    "The overview dashboard's p50 of the same calls, from histogram buckets, in %d cells; the furthest from the client's median is %.1f ms for %.1f, %s %s.%n",
+                    shown.size(),
+                    worst.shown(),
+                    worst.median(),
                     worst.cell().csv(),
                     worst.cell().setting()));
   }

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.context.ConfigurableApplicationContext;
 
@@ -26,7 +27,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 public final class Service implements AutoCloseable {
   private static final Duration POLL = Duration.ofMillis(25);
   private static final Duration REQUEST_TIMEOUT = Duration.ofSeconds(10);
-  private static final Duration STOP_TIMEOUT = Duration.ofSeconds(30);
+  private static final Duration STOP_TIMEOUT = Duration.ofSeconds(60);
 
   /**
    * How a service starts.
@@ -37,6 +38,14 @@ public final class Service implements AutoCloseable {
    */
   record Program(
       Function<String[], ConfigurableApplicationContext> inJvm, Class<?> main, String heap) {}
+
+  /**
+   * What starts a service as a process, instead of the class path of this JVM.
+   *
+   * @param folder that the process works in
+   * @param command asked for at each start; the service's arguments come after it
+   */
+  record Launch(Path folder, Supplier<List<String>> command) {}
 
   /** What a service lives in. */
   enum Home {
@@ -56,6 +65,7 @@ public final class Service implements AutoCloseable {
   private final HttpClient http;
   private final Home home;
   private final Site site;
+  private final @Nullable Launch launch;
   private boolean residentRuns;
   private @Nullable ConfigurableApplicationContext context;
   private @Nullable Process process;
@@ -68,7 +78,11 @@ public final class Service implements AutoCloseable {
       int managementPort,
       HttpClient http,
       Home home,
-      Site site) {
+      Site site,
+      @Nullable Launch launch) {
+    if (launch != null && home != Home.PROCESS) {
+      throw new IllegalArgumentException(name + " has a command to start it, and is no process");
+    }
     this.name = name;
     this.program = program;
     this.arguments = List.copyOf(arguments);
@@ -77,6 +91,7 @@ public final class Service implements AutoCloseable {
     this.http = http;
     this.home = home;
     this.site = site;
+    this.launch = launch;
   }
 
   public String name() {
@@ -122,7 +137,7 @@ public final class Service implements AutoCloseable {
         case CONTEXT -> context = program.inJvm().apply(all.toArray(String[]::new));
         case PROCESS ->
             process =
-                builder(program.main(), all)
+                (launch == null ? builder(program.main(), all) : builder(launch, all))
                     .redirectErrorStream(true)
                     .redirectOutput(ProcessBuilder.Redirect.appendTo(log().toFile()))
                     .start();
@@ -155,6 +170,13 @@ public final class Service implements AutoCloseable {
       throw new IllegalStateException(
           "%s: %s; the end of its log:%n%s".formatted(name, answer, logTail()));
     }
+  }
+
+  private ProcessBuilder builder(Launch launch, List<String> all) {
+    List<String> command = new ArrayList<>(site.launcher());
+    command.addAll(launch.command().get());
+    command.addAll(all);
+    return new ProcessBuilder(command).directory(launch.folder().toFile());
   }
 
   private ProcessBuilder builder(Class<?> main, List<String> all) {

@@ -36,6 +36,7 @@ final class Settings {
   private final Path folder;
   private final InstallationCa ca;
   private final URI messagingUri;
+  private final URI partiesUri;
   private final SendMode sendMode;
   private final Path sharedLog;
   private final boolean ownLogs;
@@ -55,10 +56,17 @@ final class Settings {
    */
   record Requester(String name, Path publicKey, String keys, boolean digests) {}
 
+  /**
+   * Makes all secrets.
+   *
+   * @param messagingUri where the coordinator reaches messaging
+   * @param partiesUri where signers do
+   */
   Settings(
       Path folder,
       InstallationCa ca,
       URI messagingUri,
+      URI partiesUri,
       SendMode sendMode,
       boolean ownLogs,
       Function<String, Site> sites,
@@ -66,6 +74,7 @@ final class Settings {
     this.folder = folder;
     this.ca = ca;
     this.messagingUri = messagingUri;
+    this.partiesUri = partiesUri;
     this.sendMode = sendMode;
     this.ownLogs = ownLogs;
     this.sites = sites;
@@ -128,14 +137,14 @@ final class Settings {
   }
 
   List<String> coordinator(
-      int port, int managementPort, Database database, List<Requester> requesters) {
-    InstallationCa.Leaf tls = certificate(COORDINATOR);
+      String replica, int port, int managementPort, Database database, List<Requester> requesters) {
+    InstallationCa.Leaf tls = certificate(replica);
     StringBuilder text =
         new StringBuilder(
             """
             coterie:
               coordinator:
-                replica: coordinator
+                replica: %s
                 data-folder: %s
                 tls:
                   certificate: %s
@@ -153,17 +162,18 @@ final class Settings {
                 requesters:
             """
                 .formatted(
-                    folder.resolve(COORDINATOR),
+                    replica,
+                    folder.resolve(replica),
                     tls.certificate(),
                     tls.key(),
                     ca.certificateFile(),
                     messagingUri,
                     ca.certificateFile(),
                     certificates.trustRoot(),
-                    enrolment(COORDINATOR).number(),
-                    enrolment(COORDINATOR).token(),
+                    enrolment(replica).number(),
+                    enrolment(replica).token(),
                     sendMode,
-                    write(COORDINATOR, "passphrase", randomText())));
+                    write(replica, "passphrase", randomText())));
     for (Requester requester : requesters) {
       text.append("      - name: %s\n".formatted(requester.name()));
       text.append("        public-key: %s\n".formatted(requester.publicKey()));
@@ -191,7 +201,7 @@ final class Settings {
             port: %d
         """
             .formatted(database.url("coordinator"), database.user(), port, managementPort));
-    return arguments(COORDINATOR, text.toString());
+    return arguments(replica, text.toString());
   }
 
   List<String> signer(
@@ -223,7 +233,7 @@ final class Settings {
                     region,
                     folder.resolve(name).resolve("data"),
                     write(name, "passphrase", randomText()),
-                    messagingUri,
+                    partiesUri,
                     ca.certificateFile(),
                     trustRoot(),
                     enrolment(name).number(),

@@ -30,6 +30,10 @@ import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLContext;
+import org.springframework.boot.ssl.SslBundle;
+import org.springframework.boot.ssl.pem.PemSslStoreBundle;
+import org.springframework.boot.ssl.pem.PemSslStoreDetails;
 
 /** A requester: its own key for intents, its own client certificate, calls over gRPC. */
 public final class WalletBackend implements AutoCloseable {
@@ -37,6 +41,7 @@ public final class WalletBackend implements AutoCloseable {
   private static final Duration DEADLINE = Duration.ofSeconds(60);
 
   private final String name;
+  private final InstallationCa ca;
   private final InstallationCa.Leaf certificate;
   private final IntentSigner intents;
   private final ManagedChannel channel;
@@ -48,6 +53,7 @@ public final class WalletBackend implements AutoCloseable {
       InstallationCa.Leaf certificate,
       String endpoint) {
     this.name = name;
+    this.ca = ca;
     this.certificate = certificate;
     this.intents = RequesterKeyFile.read(name, keyFile);
     try {
@@ -70,6 +76,16 @@ public final class WalletBackend implements AutoCloseable {
 
   InstallationCa.Leaf certificate() {
     return certificate;
+  }
+
+  /** Mutual TLS with this requester's certificate, for whatever else speaks with it. */
+  SSLContext tls() {
+    return SslBundle.of(
+            new PemSslStoreBundle(
+                PemSslStoreDetails.forCertificate(certificate.certificate().toUri().toString())
+                    .withPrivateKey(certificate.key().toUri().toString()),
+                PemSslStoreDetails.forCertificate(ca.certificateFile().toUri().toString())))
+        .createSslContext();
   }
 
   /** Signs intents as this requester. */

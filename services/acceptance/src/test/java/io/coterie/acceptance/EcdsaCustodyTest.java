@@ -36,6 +36,10 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(300)
 class EcdsaCustodyTest {
   private static final int POOL = 6;
+
+  /** What the first signature of a kind makes wanted. */
+  private static final int FIRST_WANTED = 4;
+
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final String SOMEONE = "0x52908400098527886E0F7030069857D2E4169EE7";
   private static final String SOMEONES_COINS = "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu";
@@ -189,24 +193,30 @@ class EcdsaCustodyTest {
     assertThat(signDigest(key).getDigest()).isEqualTo(ByteString.fromHex("5a".repeat(32)));
   }
 
-  /** Waits until the coordinator has presignatures of every combination in use. */
-  private static void awaitPool(int presignatures) {
+  /** Waits until the coordinator has so many presignatures more, and makes none. */
+  private static void awaitPool(double before, int presignatures) {
     long end = System.nanoTime() + PATIENCE.toNanos();
-    while (ready() < presignatures && System.nanoTime() < end) {
+    while ((ready() < before + presignatures || presignatures("making") > 0)
+        && System.nanoTime() < end) {
       LockSupport.parkNanos(Duration.ofMillis(50).toNanos());
     }
-    assertThat(ready()).isGreaterThanOrEqualTo(presignatures);
+    assertThat(ready()).isGreaterThanOrEqualTo(before + presignatures);
   }
 
   private static double ready() {
-    return cluster.coordinator().metrics().sum("coterie_coordinator_presignatures_ready");
+    return presignatures("ready");
+  }
+
+  private static double presignatures(String state) {
+    return cluster.coordinator().metrics().sum("coterie_coordinator_presignatures_" + state);
   }
 
   @Test
   void presignaturesAreUsedOnceTheyAreThereAndNeverTwice() {
     Key key = createKey("presigned");
+    double before = ready();
     assertThat(signDigest(key, 1).getPresigned()).as("nothing can be ready yet").isFalse();
-    awaitPool(POOL);
+    awaitPool(before, FIRST_WANTED);
     for (int i = 0; i < 2 * POOL; i++) {
       Signing signing = signDigest(key, 1);
       if (i < 2) {
@@ -224,8 +234,9 @@ class EcdsaCustodyTest {
   @Test
   void aRefreshedKeySignsOnUnderTheSameAddress() {
     Key key = createKey("refreshed");
+    double before = ready();
     signDigest(key, 2);
-    awaitPool(1);
+    awaitPool(before, 1);
     RefreshKeyRequest request =
         RefreshKeyRequest.newBuilder()
             .setSignedIntent(
@@ -251,8 +262,9 @@ class EcdsaCustodyTest {
   @Test
   void aSignerThatDiesWithAFullPoolStopsNobody() {
     Key key = createKey("bereft");
+    double before = ready();
     Signing first = signDigest(key, 3);
-    awaitPool(POOL);
+    awaitPool(before, FIRST_WANTED);
     String victim = first.getSigningSet(0);
     cluster.kill(victim);
     try {

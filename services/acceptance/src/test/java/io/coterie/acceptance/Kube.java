@@ -9,14 +9,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * {@code kubectl} and {@code helm} as a person would use them, on the cluster that {@code
  * KUBECONFIG} names.
  */
 final class Kube {
-  private static final Duration TIMEOUT = Duration.ofMinutes(6);
+  private static final Duration TIMEOUT = Duration.ofMinutes(8);
   private static final String ROLLOUT_TIMEOUT = "300s";
 
   private final Path folder;
@@ -49,18 +51,48 @@ final class Kube {
     return result.status() == 0 ? Optional.of(result.output()) : Optional.empty();
   }
 
+  /**
+   * Runs a script in bash, from the root of the project, until a command of it fails.
+   *
+   * @param absent variables that it does not inherit
+   * @param variables what it has instead
+   * @return what it printed
+   */
+  String shell(String script, Set<String> absent, Map<String, String> variables) {
+    Result result =
+        execute(
+            List.of("bash", "-euo", "pipefail", "-c", script),
+            process -> {
+              process.directory(ProjectRoot.PATH.toFile());
+              process.environment().keySet().removeAll(absent);
+              process.environment().putAll(variables);
+            });
+    if (result.status() != 0) {
+      throw new IllegalStateException(
+          "this ended with %d: %s%s%nit was:%n%s"
+              .formatted(result.status(), result.output(), result.complaint(), script));
+    }
+    return result.output();
+  }
+
   private Result execute(List<String> words) {
+    return execute(words, process -> {});
+  }
+
+  private Result execute(List<String> words, Consumer<ProcessBuilder> settings) {
     try {
       Path output = Files.createTempFile(folder, "stdout-", "");
       Path complaint = Files.createTempFile(folder, "stderr-", "");
-      Process process =
+      ProcessBuilder builder =
           new ProcessBuilder(words)
               .redirectInput(ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()))
               .redirectOutput(output.toFile())
-              .redirectError(complaint.toFile())
-              .start();
+              .redirectError(complaint.toFile());
+      settings.accept(builder);
+      Process process = builder.start();
       boolean ended = process.waitFor(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
       if (!ended) {
+        process.descendants().forEach(ProcessHandle::destroyForcibly);
         process.destroyForcibly().waitFor();
       }
       Result result =
@@ -88,10 +120,6 @@ final class Kube {
     return attempt(inNamespace("kubectl", namespace, words));
   }
 
-  String helm(String namespace, String... words) {
-    return run(inNamespace("helm", namespace, words));
-  }
-
   private static List<String> inNamespace(String program, String namespace, String... words) {
     List<String> all = new ArrayList<>(List.of(program, "--namespace", namespace));
     all.addAll(List.of(words));
@@ -106,13 +134,6 @@ final class Kube {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-  }
-
-  /** Makes a Secret of files. */
-  void secret(String namespace, String name, Map<String, Path> files) {
-    List<String> words = new ArrayList<>(List.of("create", "secret", "generic", name));
-    files.forEach((key, file) -> words.add("--from-file=" + key + "=" + file));
-    kubectl(namespace, words.toArray(String[]::new));
   }
 
   /** One field of an object, as {@code -o jsonpath} prints it. */

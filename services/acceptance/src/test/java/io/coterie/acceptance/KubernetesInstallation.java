@@ -1,39 +1,40 @@
 package io.coterie.acceptance;
 
-import io.coterie.cli.RequesterKeyFile;
-import io.coterie.messaging.certificate.SenderCertificates;
-import io.coterie.messaging.certificate.SenderCertificates.CertificateFiles;
+import io.coterie.acceptance.Runbooks.Section;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
-import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.locks.LockSupport;
+import java.util.TreeMap;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.springframework.boot.ssl.SslBundle;
 import org.springframework.boot.ssl.pem.PemSslStoreBundle;
 import org.springframework.boot.ssl.pem.PemSslStoreDetails;
 import org.springframework.util.FileSystemUtils;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
- * An installation on Kubernetes, put together as docs/runbooks/install.md says: the control plane
- * in one namespace, each of three parties in its own, everything by {@code helm} and the scripts in
- * {@code deploy/}.
+ * An installation on Kubernetes, by the commands of docs/runbooks/install.md: the control plane in
+ * one namespace, each of three parties in its own. What the page takes as given is made here:
+ * certificates and PostgreSQL.
  */
 final class KubernetesInstallation implements AutoCloseable {
   static final String CONTROL = "coterie";
   static final int THRESHOLD = 2;
   static final List<String> PARTIES =
       IntStream.rangeClosed(1, 3).mapToObj(party -> "party-" + party).toList();
+
+  /** Pods of the coordinator. */
+  static final List<String> COORDINATORS = List.of("coordinator-0", "coordinator-1");
 
   /** Where Prometheus would be, and where nobody is expected to call from. */
   static final String MONITORING = "cluster-test-monitoring";
@@ -47,27 +48,21 @@ final class KubernetesInstallation implements AutoCloseable {
   static final String SIGNER_WORKLOAD = "statefulset/signer";
 
   /** Marks the namespaces that a later run may delete. */
-  private static final String MARK = "coterie.io/cluster-test";
+  private static final String MARK = "coterie.io/cluster-test=true";
 
   private static final List<String> REGIONS = List.of("eu-central", "us-east", "ap-south");
   private static final String WALLET = "wallet";
-  private static final String COORDINATOR_NUMBER = "+15550000000";
-  private static final int SERVER_CERTIFICATE_ID = 7;
   private static final int SECRET_BYTES = 24;
-  private static final Duration ENROLMENT = Duration.ofMinutes(4);
-  private static final Duration LOOK = Duration.ofMillis(500);
   private static final SecureRandom RANDOM = new SecureRandom();
-  private static final JsonMapper JSON = JsonMapper.builder().build();
 
   private final Path root;
   private final Path folder;
   private final Consumer<String> progress;
   private final Kube kube;
+  private final Runbooks runbooks;
   private final InstallationCa ca;
-  private final CertificateFiles certificates;
-  private final Path walletKey;
-  private final List<Map<String, ?>> enrolments = new ArrayList<>();
-  private String node = "";
+  private final InstallationCa.Leaf walletCertificate;
+  private final String node;
   private Optional<WalletBackend> wallet = Optional.empty();
 
   /**
@@ -82,15 +77,26 @@ final class KubernetesInstallation implements AutoCloseable {
     this.folder = Files.createDirectories(folder).toAbsolutePath();
     this.progress = progress;
     kube = new Kube(this.folder);
-    ca = InstallationCa.create(this.folder.resolve("ca"));
-    certificates =
-        SenderCertificates.generate(this.folder.resolve("messaging"), SERVER_CERTIFICATE_ID);
-    walletKey = this.folder.resolve("wallet-requester.pem");
-    RequesterKeyFile.create(RequesterKeyFile.Algorithm.ED25519, walletKey);
+    runbooks = new Runbooks(kube, this::variables);
+    ca = InstallationCa.create(this.folder.resolve("tls"));
+    walletCertificate = ca.client(WALLET);
+    node =
+        kube.run(
+                List.of(
+                    "kubectl",
+                    "get",
+                    "nodes",
+                    "--output",
+                    "jsonpath={.items[0].status.addresses[?(@.type==\"InternalIP\")].address}"))
+            .strip();
   }
 
   Kube kube() {
     return kube;
+  }
+
+  Runbooks runbooks() {
+    return runbooks;
   }
 
   WalletBackend wallet() {
@@ -125,108 +131,107 @@ final class KubernetesInstallation implements AutoCloseable {
     return all;
   }
 
-  /** From nothing to ready. */
-  void install() throws IOException {
-    node =
-        kube.run(
-                List.of(
-                    "kubectl",
-                    "get",
-                    "nodes",
-                    "--output",
-                    "jsonpath={.items[0].status.addresses[?(@.type==\"InternalIP\")].address}"))
-            .strip();
+  /** From nothing to ready, with an ECDSA key of all parties. */
+  void install(String key) throws IOException {
     removeNamespaces(true);
-    for (String namespace : namespaces()) {
-      namespace(namespace, "restricted");
+    certificates();
+    try {
+      runbooks.run(Section.NAMESPACES, Map.of());
+    } finally {
+      namespaces().forEach(name -> kube.attempt(labelled(name, MARK)));
     }
-    namespace(MONITORING, "restricted");
-    namespace(STRANGERS, "restricted");
-    secrets();
+    for (String name : List.of(MONITORING, STRANGERS)) {
+      kube.run(List.of("kubectl", "create", "namespace", name));
+      kube.run(labelled(name, MARK));
+      kube.run(labelled(name, "pod-security.kubernetes.io/enforce=restricted"));
+    }
+    Files.writeString(folder.resolve("database-user"), "postgres");
+    Files.writeString(folder.resolve("database-password"), secret());
+    runbooks.run(Section.SECRETS, Map.of());
     database();
     progress.accept("namespaces, Secrets and PostgreSQL are there");
-    control();
+    runbooks.run(Section.CONTROL_PLANE, Map.of());
     for (String party : PARTIES) {
-      signer(party);
+      runbooks.run(Section.A_PARTY, party(party));
     }
     progress.accept("helm install: messaging, coordinator, edge, three signers");
-    Path roster = collectRoster();
-    progress.accept("all members have enrolled; pinning them");
-    upgrade(CONTROL, "coordinator", "--set-file", "roster=" + roster);
-    for (String party : PARTIES) {
-      upgrade(party, "signer", "--set-file", "roster=" + roster);
-    }
-    for (String workload : CONTROL_WORKLOADS) {
-      kube.rollout(CONTROL, workload);
-    }
-    for (String party : PARTIES) {
-      kube.rollout(party, SIGNER_WORKLOAD);
-    }
-    wallet = Optional.of(new WalletBackend(WALLET, walletKey, ca, ca.client(WALLET), edge()));
+    runbooks.run(Section.THE_ROSTER, Map.of());
+    progress.accept("all members have enrolled, are pinned and ready");
+    runbooks.run(
+        Section.THE_FIRST_KEY, Map.of("KEY", key, "THRESHOLD", Integer.toString(THRESHOLD)));
+    wallet =
+        Optional.of(
+            new WalletBackend(
+                WALLET, folder.resolve(WALLET + "-requester.pem"), ca, walletCertificate, edge()));
   }
 
-  /** A namespace that admits only pods of a standard of pod security. */
-  private void namespace(String name, String standard) {
-    kube.run(List.of("kubectl", "create", "namespace", name));
-    kube.run(
-        List.of(
-            "kubectl",
-            "label",
-            "namespace",
-            name,
-            MARK + "=true",
-            "pod-security.kubernetes.io/enforce=" + standard));
+  private static List<String> labelled(String namespace, String label) {
+    return List.of("kubectl", "label", "namespace", namespace, label);
   }
 
-  private void secrets() throws IOException {
-    tls(CONTROL, "messaging", "messaging", "messaging." + CONTROL + ".svc");
-    tls(CONTROL, "coordinator", "coordinator");
-    tls(CONTROL, "edge", "edge", "edge." + CONTROL + ".svc", node);
-    kube.secret(
-        CONTROL,
-        "messaging-certificates",
-        Map.of(
-            "trust-root", certificates.trustRoot(),
-            "server-certificate", certificates.serverCertificate(),
-            "server-private-key", certificates.serverPrivateKey()));
-    Path password = secretFile("database");
-    Path user = Files.writeString(folder.resolve("database-user"), "postgres");
-    for (String service : List.of("messaging", "coordinator")) {
-      kube.secret(CONTROL, service + "-database", Map.of("username", user, "password", password));
-    }
-    enrolment(CONTROL, "coordinator", COORDINATOR_NUMBER);
-    kube.secret(CONTROL, "coordinator-passphrase", Map.of("passphrase", secretFile("coordinator")));
-    for (String party : PARTIES) {
-      tls(party, "signer", "signer", "signer." + party + ".svc");
-      enrolment(party, "signer", number(party));
-      kube.secret(party, "signer-passphrase", Map.of("passphrase", secretFile(party)));
-    }
+  /** What every page's commands may use. */
+  private Map<String, String> variables() {
+    Map<String, String> all = new TreeMap<>();
+    all.put("FILES", folder.toString());
+    all.put("CONTROL", CONTROL);
+    all.put("MONITORING", MONITORING);
+    all.put(
+        "COORDINATORS",
+        COORDINATORS.stream().map(pod -> CONTROL + "/" + pod).collect(Collectors.joining(" ")));
+    all.put("PARTIES", String.join(" ", PARTIES));
+    all.put(
+        "MEMBERS",
+        Stream.concat(
+                COORDINATORS.stream().map(pod -> member(pod) + "=" + number(pod)),
+                PARTIES.stream().map(party -> party + "=" + number(party)))
+            .collect(Collectors.joining(" ")));
+    all.put("DATABASE", "postgres:5432");
+    all.put("TOOLS", image("postgres"));
+    all.put("COTERIE_PROFILE", folder.resolve("profile.properties").toString());
+    kube.attemptKubectl(CONTROL, "get", "service", "edge")
+        .ifPresent(there -> all.put("EDGE", edge()));
+    return all;
   }
 
-  private void tls(String namespace, String name, String... names) {
-    InstallationCa.Leaf leaf = ca.service(namespace + "-" + name, names);
-    kube.secret(
-        namespace,
-        name + "-tls",
-        Map.of(
-            "tls.crt", leaf.certificate(), "tls.key", leaf.key(), "ca.crt", ca.certificateFile()));
+  /** What commands about one party may use besides. */
+  Map<String, String> party(String party) {
+    return Map.of(
+        "PARTY", party,
+        "PARTY_ID", Integer.toString(id(party)),
+        "REGION", REGIONS.get(id(party) - 1),
+        "NUMBER", number(party));
+  }
+
+  private void certificates() {
+    certificate(CONTROL, "messaging");
+    certificate(CONTROL, "coordinator");
+    certificate(CONTROL, "edge");
+    PARTIES.forEach(party -> certificate(party, "signer"));
+  }
+
+  /** Issues a release's certificate, the first one or another, to where the commands find it. */
+  Path certificate(String namespace, String release) {
+    String[] names = {release, release + "." + namespace + ".svc"};
+    if (release.equals("edge")) {
+      names = Arrays.copyOf(names, names.length + 1);
+      names[names.length - 1] = node;
+    }
+    return ca.service(namespace + "-" + release, names).certificate();
   }
 
   private static int id(String party) {
     return PARTIES.indexOf(party) + 1;
   }
 
-  private static String number(String party) {
-    return "+1555000000" + id(party);
+  /** The name of a coordinator's pod on the channel: the first one's is that of the release. */
+  private static String member(String pod) {
+    return pod.replaceFirst("-0$", "");
   }
 
-  private void enrolment(String namespace, String name, String number) {
-    Path token = folder.resolve(namespace + "-token");
-    String line =
-        kube.run(List.of(root.resolve("deploy/new-token").toString(), number, token.toString()));
-    String hash = line.replaceFirst("(?s).*tokenSha256: \"([0-9a-f]{64})\".*", "$1");
-    enrolments.add(Map.of("number", number, "tokenSha256", hash));
-    kube.secret(namespace, name + "-enrolment", Map.of("token", token));
+  private static String number(String partyOrPod) {
+    return COORDINATORS.contains(partyOrPod)
+        ? "+1555001000" + COORDINATORS.indexOf(partyOrPod)
+        : "+1555000000" + id(partyOrPod);
   }
 
   /** A PostgreSQL of the test's own: in production it is somebody else's. */
@@ -238,126 +243,6 @@ final class KubernetesInstallation implements AutoCloseable {
     kube.rollout(CONTROL, "statefulset/postgres");
   }
 
-  private void control() throws IOException {
-    Map<String, Object> database = Map.of("pods", Map.of("app", "postgres"));
-    List<Map<String, String>> parties =
-        PARTIES.stream().map(party -> Map.of("namespace", party)).toList();
-    install(
-        CONTROL,
-        "messaging",
-        Map.of(
-            "enrolments",
-            enrolments,
-            "database",
-            Map.of("url", "jdbc:postgresql://postgres:5432/messaging"),
-            "networkPolicy",
-            Map.of("database", database, "clients", parties)));
-    Map<String, Object> coordinator = new LinkedHashMap<>();
-    coordinator.put("database", Map.of("url", "jdbc:postgresql://postgres:5432/coordinator"));
-    coordinator.put("channel", Map.of("number", COORDINATOR_NUMBER, "trustRoot", trustRoot()));
-    coordinator.put("networkPolicy", Map.of("database", database));
-    coordinator.put("edges", List.of("dns:edge"));
-    coordinator.put("requesters", List.of(Map.of("name", WALLET, "publicKey", publicKey())));
-    coordinator.put(
-        "clients",
-        List.of(
-            Map.of(
-                "name",
-                WALLET,
-                "certificates",
-                List.of("dns:" + WALLET),
-                "submitFor",
-                List.of(WALLET),
-                "readKeys",
-                List.of("*"))));
-    install(CONTROL, "coordinator", coordinator);
-    install(CONTROL, "edge", Map.of("service", Map.of("type", "NodePort")));
-  }
-
-  private void signer(String party) throws IOException {
-    install(
-        party,
-        "signer",
-        Map.of(
-            "party",
-            Map.of("name", party, "id", id(party), "region", REGIONS.get(id(party) - 1)),
-            "channel",
-            Map.of(
-                "messaging",
-                "https://messaging." + CONTROL + ".svc:8443",
-                "number",
-                number(party),
-                "trustRoot",
-                trustRoot()),
-            "networkPolicy",
-            Map.of("messaging", Map.of("namespace", CONTROL)),
-            "metrics",
-            Map.of("namespace", MONITORING),
-            "requesters",
-            List.of(
-                Map.of(
-                    "name",
-                    WALLET,
-                    "publicKey",
-                    publicKey(),
-                    "keys",
-                    List.of("*"),
-                    "mayCreateKeys",
-                    true,
-                    "schemes",
-                    List.of("bls12381", "ecdsa-secp256k1"),
-                    "payloads",
-                    List.of("message", "digest")))));
-  }
-
-  private String trustRoot() throws IOException {
-    return Files.readString(certificates.trustRoot()).strip();
-  }
-
-  private String publicKey() throws IOException {
-    return Files.readString(RequesterKeyFile.publicFile(walletKey)).strip() + "\n";
-  }
-
-  private void install(String namespace, String release, Map<String, ?> values) throws IOException {
-    String image = image(release.equals("edge") ? "envoy" : release);
-    int colon = image.lastIndexOf(':');
-    Map<String, Object> all = new LinkedHashMap<>(values);
-    all.put(
-        "image",
-        Map.of("repository", image.substring(0, colon), "tag", image.substring(colon + 1)));
-    Path file = folder.resolve(namespace + "-" + release + ".json");
-    Files.writeString(file, JSON.writeValueAsString(all));
-    kube.helm(namespace, "install", release, chart(release), "--values", file.toString());
-  }
-
-  private String chart(String release) {
-    return root.resolve("build/charts/coterie-" + release + "-0.1.0.tgz").toString();
-  }
-
-  /** The operator's part: every member's own entry, collected out of band. */
-  private Path collectRoster() throws IOException {
-    List<String> command = new ArrayList<>();
-    command.add(root.resolve("deploy/roster").toString());
-    command.add(CONTROL + "/coordinator-0");
-    PARTIES.forEach(party -> command.add(party + "/signer-0"));
-    long end = System.nanoTime() + ENROLMENT.toNanos();
-    Optional<String> roster = kube.attempt(command);
-    while (roster.isEmpty() && System.nanoTime() < end) {
-      LockSupport.parkNanos(LOOK.toNanos());
-      roster = kube.attempt(command);
-    }
-    String text = roster.isPresent() ? roster.get() : kube.run(command);
-    return Files.writeString(folder.resolve("roster.json"), text);
-  }
-
-  /** {@code helm upgrade} with the values that are there and a change to them. */
-  void upgrade(String namespace, String release, String... change) {
-    List<String> words =
-        new ArrayList<>(List.of("upgrade", release, chart(release), "--reuse-values"));
-    words.addAll(List.of(change));
-    kube.helm(namespace, words.toArray(String[]::new));
-  }
-
   /** Name and tag of an image, as {@code make images} left them. */
   String image(String name) {
     try {
@@ -367,11 +252,16 @@ final class KubernetesInstallation implements AutoCloseable {
     }
   }
 
-  private Path secretFile(String name) throws IOException {
+  private static String secret() {
     byte[] bytes = new byte[SECRET_BYTES];
     RANDOM.nextBytes(bytes);
-    return Files.writeString(
-        folder.resolve(name + "-secret"), Base64.getUrlEncoder().encodeToString(bytes));
+    return Base64.getUrlEncoder().encodeToString(bytes);
+  }
+
+  /** The metrics of one pod that begin so, if it tells them. */
+  Optional<String> metrics(String namespace, String pod, String name) {
+    return kube.attempt(
+        List.of(root.resolve("deploy/metrics").toString(), namespace + "/" + pod, name));
   }
 
   /** What somebody needs who looks for the reason of a failure: pods, warnings, last lines. */
@@ -428,8 +318,7 @@ final class KubernetesInstallation implements AutoCloseable {
   }
 
   private void removeNamespaces(boolean wait) {
-    kube.run(
-        List.of("kubectl", "delete", "namespace", "--selector", MARK + "=true", "--wait=" + wait));
+    kube.run(List.of("kubectl", "delete", "namespace", "--selector", MARK, "--wait=" + wait));
   }
 
   @Override

@@ -1,11 +1,16 @@
 package io.coterie.acceptance;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import com.google.protobuf.ByteString;
+import io.coterie.acceptance.Runbooks.Section;
+import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -13,16 +18,24 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.MethodOrderer;
@@ -33,6 +46,8 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.TestWatcher;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
 
 /**
  * {@code make cluster-test}: a control plane and three parties on the Kubernetes of {@code
@@ -47,20 +62,44 @@ class KubernetesTest {
   private static final String ECDSA = "ecdsa";
   private static final int SIGNATURES = 500;
   private static final int CALLERS = 4;
+  private static final int REQUESTS_A_SECOND = 10;
+  private static final long MAX_IMAGE_BYTES = 250_000_000;
 
-  private static final Duration PATIENCE = Duration.ofMinutes(2);
+  /** From the start of a signer's container to ready, with everything else running. */
+  private static final Duration MAX_START = Duration.ofSeconds(15);
+
+  private static final String FIRST = KubernetesInstallation.PARTIES.getFirst();
+  private static final String LAST = KubernetesInstallation.PARTIES.getLast();
+
+  /** How well an end that is told in seconds from now is known. */
+  private static final long CLOCK_SECONDS = 20;
+
+  private static final JsonMapper JSON = JsonMapper.builder().build();
+
+  /** The kubelet brings a new Secret into a pod within some minutes. */
+  private static final Duration PATIENCE = Duration.ofMinutes(4);
+
   private static final Duration LOOK = Duration.ofMillis(500);
+
+  /** What an upgrade waits for, as deploy/metrics is asked for it. */
+  private static final String SETTLED = "coterie_\\(coordinator_waiting\\|quorum_margin\\)";
+
+  private static final Predicate<String> WAITING = line -> line.contains("waiting");
 
   private static final long STARTED = System.nanoTime();
   private static KubernetesInstallation installation;
   private static Kube kube;
+  private static Runbooks runbooks;
   private static OutsideVerifier outside;
   private static boolean installed;
+  private static ByteString publicKey = ByteString.EMPTY;
 
   /** Says what the cluster looked like when a test failed; .ci/cluster-test shows it last. */
   static final class Diagnosis implements TestWatcher {
     @Override
     public void testFailed(ExtensionContext context, Throwable cause) {
+      // What comes after would fail for this reason, each with its own patience.
+      installed = false;
       try {
         String text =
             "%s failed: %s%n%s"
@@ -77,6 +116,7 @@ class KubernetesTest {
     installation =
         new KubernetesInstallation(ProjectRoot.PATH, FOLDER, line -> progress("%s", line));
     kube = installation.kube();
+    runbooks = installation.runbooks();
     outside = OutsideVerifier.start(ProjectRoot.PATH);
   }
 
@@ -102,15 +142,20 @@ class KubernetesTest {
   @Test
   @Order(1)
   void aControlPlaneAndThreePartiesAreInstalledByHelmAndMakeKeys() throws IOException {
-    installation.install();
-    progress("everything is ready");
+    for (String service : List.of("messaging", "coordinator", "signer")) {
+      assertThat(ProjectRoot.PATH.resolve("build/images/" + service + ".tar").toFile().length())
+          .as("bytes of the image of %s", service)
+          .isPositive()
+          .isLessThan(MAX_IMAGE_BYTES);
+    }
+    installation.install(ECDSA);
     WalletBackend wallet = installation.wallet();
     Key bls =
         wallet.createKey(BLS, KubernetesInstallation.THRESHOLD, KubernetesInstallation.PARTIES);
-    Key ecdsa =
-        wallet.createEcdsaKey(
-            ECDSA, KubernetesInstallation.THRESHOLD, KubernetesInstallation.PARTIES);
+    Key ecdsa = key(ECDSA);
     assertThat(List.of(bls.getState(), ecdsa.getState())).containsOnly(Key.State.ACTIVE);
+    assertThat(ecdsa.getPartiesList()).isEqualTo(KubernetesInstallation.PARTIES);
+    publicKey = ecdsa.getPublicKey();
     progress("keys: %s, %s", bls.getName(), ecdsa.getName());
     installed = true;
   }
@@ -165,18 +210,6 @@ class KubernetesTest {
 
   @Test
   @Order(4)
-  void helmTestFindsEveryReleaseReady() {
-    assumeTrue(installed);
-    kube.helm(KubernetesInstallation.CONTROL, "test", "messaging");
-    kube.helm(KubernetesInstallation.CONTROL, "test", "coordinator");
-    for (String party : KubernetesInstallation.PARTIES) {
-      kube.helm(party, "test", "signer");
-    }
-    progress("helm test: all releases are ready");
-  }
-
-  @Test
-  @Order(5)
   void aSignerReachesMessagingAndDnsOnlyAndOnlyPrometheusReachesIt() {
     assumeTrue(installed);
     String control = KubernetesInstallation.CONTROL;
@@ -290,30 +323,292 @@ class KubernetesTest {
   }
 
   @Test
-  @Order(6)
-  void aSignerWhosePodIsDeletedIsBackWithItsShares() {
+  @Order(5)
+  void noRequestFailsWhileEverythingIsUpgradedAndEveryPodIsDeletedInTurn() throws Exception {
     assumeTrue(installed);
-    String party = KubernetesInstallation.PARTIES.getLast();
-    kube.kubectl(party, "delete", "pod", "signer-0");
-    kube.rollout(party, KubernetesInstallation.SIGNER_WORKLOAD);
-    progress(
-        "%s: from the start of its container to ready %d s",
-        party, startToReady(party).toSeconds());
-    // Without the first party, the restarted one is needed.
-    String away = KubernetesInstallation.PARTIES.getFirst();
-    kube.kubectl(away, "scale", KubernetesInstallation.SIGNER_WORKLOAD, "--replicas=0");
-    kube.kubectl(away, "wait", "--for=delete", "pod/signer-0", "--timeout=120s");
-    try {
-      SteadyLoad load = SteadyLoad.start(installation.wallet(), ECDSA, 1);
-      awaitAnswers(load, 1);
-      load.end();
-      assertThat(load.failed()).isEmpty();
-      assertThat(load.answered().getFirst().signing().getSigningSetList()).contains(party);
+    Map<String, String> key = Map.of("KEY", ECDSA, "RATE", "1", "DURATION", "60");
+    Map<String, String> before = pods();
+    SteadyLoad load = SteadyLoad.start(installation.wallet(), ECDSA, REQUESTS_A_SECOND);
+    try (ExecutorService terminal = Executors.newSingleThreadExecutor()) {
+      runbooks.run(Section.BEFORE_AN_UPGRADE, Map.of());
+      Future<String> second = runbooks.run(terminal, Section.LOAD, key);
+      Map<String, String> change = Map.of("CHANGE", "--set podAnnotations.cluster-test=upgraded");
+      runbooks.run(Section.UPGRADE_CONTROL_PLANE, change);
+      progress("upgraded: messaging, coordinator, edge");
+      runbooks.run(Section.UPGRADE_PARTIES, change);
+      progress("upgraded: %s", String.join(", ", KubernetesInstallation.PARTIES));
+      Map<String, String> after = pods();
+      assertThat(after.values()).doesNotContainAnyElementsOf(before.values());
+      runbooks.run(
+          Section.BACK,
+          release(KubernetesInstallation.CONTROL, "edge", "deployment/edge", "deployment/edge"));
+      assertThat(second.get()).contains("requests 60, signed and verified 60, failed 0");
+      progress("rolled back: edge; coterie load: %s", second.get().lines().findFirst().orElse(""));
+
+      for (String pod : pods().keySet()) {
+        String namespace = pod.substring(0, pod.indexOf('/'));
+        kube.kubectl(namespace, "delete", "pod", pod.substring(pod.indexOf('/') + 1));
+        awaitEverything();
+        boolean signer = !namespace.equals(KubernetesInstallation.CONTROL);
+        progress(
+            "deleted: %s%s",
+            pod, signer ? ", from its container's start to ready " + startToReady(namespace) : "");
+      }
     } finally {
-      kube.kubectl(away, "scale", KubernetesInstallation.SIGNER_WORKLOAD, "--replicas=1");
-      kube.rollout(away, KubernetesInstallation.SIGNER_WORKLOAD);
+      load.end();
     }
-    progress("%s signs again", party);
+    assertThat(load.failed()).isEmpty();
+    SteadyLoad.Verdict verdict = load.judge(outside, publicKey);
+    assertThat(verdict.wrong()).isEmpty();
+    assertThat(verdict.twice()).isEmpty();
+    assertThat(verdict.verified()).isEqualTo(load.asked());
+    progress(
+        "%d requests, %d a second: all signed and valid, each the same when asked again; asked"
+            + " again meanwhile: %s; longest %.1f s",
+        load.asked(),
+        REQUESTS_A_SECOND,
+        load.retries(),
+        load.answered().stream().mapToDouble(a -> a.took().toMillis() / 1e3).max().orElse(0));
+  }
+
+  /** Every pod of ours that is not on its way out: its namespace and name, and its identity. */
+  private static Map<String, String> pods() {
+    Map<String, String> pods = new TreeMap<>();
+    for (String namespace : KubernetesInstallation.namespaces()) {
+      String json =
+          kube.kubectl(
+              namespace,
+              "get",
+              "pods",
+              "--selector=app.kubernetes.io/part-of=coterie",
+              "--output=json");
+      for (JsonNode pod : JSON.readTree(json).path("items")) {
+        JsonNode metadata = pod.path("metadata");
+        if (!metadata.has("deletionTimestamp")) {
+          pods.put(
+              namespace + "/" + metadata.path("name").asString(), metadata.path("uid").asString());
+        }
+      }
+    }
+    return pods;
+  }
+
+  /**
+   * Waits until every workload is ready, each coordinator reaches more parties than it needs, and
+   * no request waits for its turn.
+   */
+  private static void awaitEverything() {
+    for (String workload : KubernetesInstallation.CONTROL_WORKLOADS) {
+      kube.rollout(KubernetesInstallation.CONTROL, workload);
+    }
+    for (String party : KubernetesInstallation.PARTIES) {
+      kube.rollout(party, KubernetesInstallation.SIGNER_WORKLOAD);
+    }
+    for (String coordinator : KubernetesInstallation.COORDINATORS) {
+      await(
+          coordinator + " reaches every party, and nothing waits",
+          () ->
+              installation
+                  .metrics(KubernetesInstallation.CONTROL, coordinator, SETTLED)
+                  .filter(metrics -> metrics.lines().count() == 2)
+                  .filter(metrics -> value(metrics.lines().filter(WAITING)) == 0)
+                  .filter(metrics -> value(metrics.lines().filter(WAITING.negate())) >= 1)
+                  .isPresent());
+    }
+  }
+
+  /** The smallest number in the metrics. */
+  private static double value(String metrics) {
+    return value(metrics.lines());
+  }
+
+  private static double value(Stream<String> metrics) {
+    return metrics
+        .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
+        .min()
+        .orElse(Double.NaN);
+  }
+
+  private static void await(String what, BooleanSupplier condition) {
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    while (!condition.getAsBoolean()) {
+      assertThat(System.nanoTime()).as(what).isLessThan(end);
+      LockSupport.parkNanos(LOOK.toNanos());
+    }
+  }
+
+  /** What commands about one release use. */
+  private static Map<String, String> release(
+      String namespace, String release, String workload, String pod) {
+    return Map.of("NAMESPACE", namespace, "RELEASE", release, "WORKLOAD", workload, "POD", pod);
+  }
+
+  /** What commands about a party's release use. */
+  private static Map<String, String> signer(String party) {
+    return release(party, "signer", KubernetesInstallation.SIGNER_WORKLOAD, "signer-0");
+  }
+
+  @Test
+  @Order(6)
+  void aPartyIsRestoredFromItsBackupAndReadyInTime() {
+    assumeTrue(installed);
+    for (String party : KubernetesInstallation.PARTIES) {
+      runbooks.run(Section.BACK_UP_A_PARTY, installation.party(party));
+    }
+    runbooks.run(Section.BACK_UP_CONTROL_PLANE, Map.of());
+    String identity = rosterEntry(LAST);
+    runbooks.run(Section.RESTORE_A_PARTY, installation.party(LAST));
+    assertThat(rosterEntry(LAST)).isEqualTo(identity);
+    Duration start = startToReady(LAST);
+    assertThat(start).as("from the start of a signer's container to ready").isLessThan(MAX_START);
+    progress("%s: restored; from its container's start to ready %d s", LAST, start.toSeconds());
+  }
+
+  private static String rosterEntry(String party) {
+    return kube.kubectl(party, "exec", "signer-0", "--", "cat", "/data/party/roster-entry.json");
+  }
+
+  @Test
+  @Order(7)
+  void sharesAndCertificatesAreRotated() throws Exception {
+    assumeTrue(installed);
+    int epoch = key(ECDSA).getEpoch();
+    runbooks.run(Section.SHARES, Map.of("KEY", ECDSA));
+    assertThat(key(ECDSA).getEpoch()).isEqualTo(epoch + 1);
+    assertThat(key(ECDSA).getPublicKey()).isEqualTo(publicKey);
+    progress("refreshed: %s", ECDSA);
+
+    Map<String, String> messaging =
+        release(
+            KubernetesInstallation.CONTROL,
+            "messaging",
+            "deployment/messaging",
+            "deployment/messaging");
+    Instant messagingsEnd = newCertificate(messaging);
+    Instant signersEnd = newCertificate(signer(FIRST));
+    // While the first party restarts, the restored one is needed.
+    awaitEverything();
+    SteadyLoad load = SteadyLoad.start(installation.wallet(), ECDSA, 2);
+    try {
+      runbooks.run(Section.A_RESTART, signer(FIRST));
+    } finally {
+      load.end();
+    }
+    assertThat(load.failed()).isEmpty();
+    assertThat(load.judge(outside, publicKey).wrong()).isEmpty();
+    assertThat(load.answered())
+        .anySatisfy(
+            answer ->
+                assertThat(answer.signing().getSigningSetList())
+                    .contains(LAST)
+                    .doesNotContain(FIRST));
+    assertThat(presentedUntil(runbooks.run(Section.VALID_NOW, signer(FIRST))))
+        .isCloseTo(signersEnd, within(CLOCK_SECONDS, ChronoUnit.SECONDS));
+    progress("%s presents its new certificate; meanwhile %s, restored, has signed", FIRST, LAST);
+
+    await(
+        "messaging takes its new certificate over",
+        () ->
+            Duration.between(validUntil(messaging), messagingsEnd).abs().toSeconds()
+                < CLOCK_SECONDS);
+    progress("messaging presents its new certificate");
+  }
+
+  /** Issues a release's next certificate and puts it where the release finds it. */
+  private static Instant newCertificate(Map<String, String> release) throws Exception {
+    Instant before = validUntil(release);
+    Path file = installation.certificate(release.get("NAMESPACE"), release.get("RELEASE"));
+    Instant end;
+    try (InputStream in = Files.newInputStream(file)) {
+      end =
+          ((X509Certificate) CertificateFactory.getInstance("X.509").generateCertificate(in))
+              .getNotAfter()
+              .toInstant();
+    }
+    assertThat(end).isAfter(before.plus(3 * CLOCK_SECONDS, ChronoUnit.SECONDS));
+    runbooks.run(Section.A_NEW_CERTIFICATE, release);
+    return end;
+  }
+
+  /** When the certificate ends that a release presents now, by its own metrics. */
+  private static Instant validUntil(Map<String, String> release) {
+    String name = release.get("NAMESPACE") + "/" + release.get("POD");
+    return installation
+        .metrics(release.get("NAMESPACE"), release.get("POD"), "ssl_chain_expiry_seconds")
+        .map(KubernetesTest::presentedUntil)
+        .orElseThrow(() -> new IllegalStateException(name + " tells no metrics"));
+  }
+
+  private static Instant presentedUntil(String metrics) {
+    return Instant.now().plusSeconds((long) value(metrics));
+  }
+
+  @Test
+  @Order(8)
+  void aCoordinatorThatHasLostItsVolumeGoesOn() {
+    assumeTrue(installed);
+    String control = KubernetesInstallation.CONTROL;
+    String pod = KubernetesInstallation.COORDINATORS.getFirst();
+    kube.kubectl(control, "delete", "pvc", "data-" + pod, "--wait=false");
+    kube.kubectl(control, "delete", "pod", pod);
+    kube.kubectl(control, "wait", "--for=create", "pod/" + pod, "--timeout=60s");
+    kube.kubectl(
+        control,
+        "wait",
+        "--for=jsonpath={.status.containerStatuses[0].started}=true",
+        "pod/" + pod,
+        "--timeout=120s");
+    assertThat(kube.field(control, "pod/" + pod, ".status.containerStatuses[0].ready"))
+        .isEqualTo("false");
+    runbooks.run(Section.LOST_COORDINATOR, Map.of("POD", pod));
+    awaitEverything();
+    signs(Set.of());
+    progress("%s: its volume was lost, and it goes on", pod);
+  }
+
+  @Test
+  @Order(9)
+  void theOthersGiveALostPartyNewSharesAndDoWithoutABrokenOne() {
+    assumeTrue(installed);
+    Map<String, String> key =
+        Map.of("KEY", ECDSA, "THRESHOLD", Integer.toString(KubernetesInstallation.THRESHOLD));
+    String identity = rosterEntry(LAST);
+    runbooks.run(Section.LOST_PARTY, installation.party(LAST));
+    assertThat(rosterEntry(LAST)).isNotEqualTo(identity);
+    progress("%s: its volume was lost, it has enrolled anew and everybody knows it", LAST);
+    int epoch = key(ECDSA).getEpoch();
+    runbooks.run(Section.LOST_SHARES, key);
+    assertThat(key(ECDSA).getEpoch()).isEqualTo(epoch + 1);
+    progress("%s: has new shares", LAST);
+
+    List<String> others =
+        KubernetesInstallation.PARTIES.stream().filter(party -> !party.equals(FIRST)).toList();
+    Map<String, String> broken = new TreeMap<>(key);
+    broken.putAll(installation.party(FIRST));
+    broken.put("OTHERS", String.join(",", others));
+    runbooks.run(Section.BROKEN_INTO, broken);
+    Key left = key(ECDSA);
+    assertThat(left.getPartiesList()).isEqualTo(others);
+    assertThat(left.getPublicKey()).isEqualTo(publicKey);
+    signs(Set.copyOf(others));
+    progress("%s: stopped, and without a share; %s sign", FIRST, String.join(" and ", others));
+  }
+
+  @Test
+  @Order(10)
+  void everyCommandOfTheRunbooksWasRun() {
+    assumeTrue(installed);
+    assertThat(runbooks.left()).isEmpty();
+  }
+
+  /** The ECDSA key signs, and these parties are in the signing set. */
+  private static void signs(Set<String> parties) {
+    SteadyLoad load = SteadyLoad.start(installation.wallet(), ECDSA, 1);
+    await("a signature comes", () -> load.answers() > 0);
+    load.end();
+    assertThat(load.failed()).isEmpty();
+    assertThat(load.judge(outside, publicKey).wrong()).isEmpty();
+    assertThat(load.answered().getFirst().signing().getSigningSetList()).containsAll(parties);
   }
 
   /** Kubernetes tells both times in whole seconds. */
@@ -331,20 +626,10 @@ class KubernetesTest {
     return Duration.between(started, ready);
   }
 
-  private static void awaitAnswers(SteadyLoad load, int number) {
-    long end = System.nanoTime() + PATIENCE.toNanos();
-    while (load.answers() < number) {
-      assertThat(load.failed()).isEmpty();
-      assertThat(System.nanoTime()).as("signatures come").isLessThan(end);
-      LockSupport.parkNanos(LOOK.toNanos());
-    }
-  }
-
   private static Key key(String name) {
     return installation
         .wallet()
         .keys()
-        .getKey(
-            io.coterie.proto.custody.v1.GetKeyRequest.newBuilder().setName("keys/" + name).build());
+        .getKey(GetKeyRequest.newBuilder().setName("keys/" + name).build());
   }
 }

@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * A short run of the latency lab: 2-of-3, regions 50 ms apart. The lab itself refuses its results
- * if a message makes a way too many, or if Prometheus and the client disagree. Only where network
- * namespaces may be made.
+ * if a message makes a way too many, or if Prometheus, the dashboard and the client disagree. Only
+ * where network namespaces may be made.
  */
 class LabTest {
   /** What {@code loadtest/lab/run} says where it cannot run. */
@@ -54,6 +54,7 @@ class LabTest {
             "-XX:+UseSerialGC",
             "-Xmx256m",
             "-Djava.library.path=" + root.resolve("build/native"),
+            "-Dcoterie.root=" + root,
             "-cp",
             System.getProperty(
                 "surefire.real.class.path",
@@ -70,6 +71,11 @@ class LabTest {
     assertThat(results.getFirst()).isEqualTo(Lab.HEADER);
     assertThat(results).anyMatch(l -> l.startsWith("sign,bls12-381,2,3,group,subsequent,latency"));
     assertThat(results).anyMatch(l -> l.startsWith("keygen,bls12-381,2,3,group,subsequent,floor"));
+    if (Tools.find(root, "prometheus").isPresent()) {
+      assertThat(results)
+          .anyMatch(l -> l.startsWith("sign,bls12-381,2,3,group,subsequent,dashboard_p50"))
+          .anyMatch(l -> l.startsWith("keygen,bls12-381,2,3,group,subsequent,dashboard_p50"));
+    }
     assertThat(folder.resolve("build/lab/report.md")).content().contains("# Latency lab");
   }
 

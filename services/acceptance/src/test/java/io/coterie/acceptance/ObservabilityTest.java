@@ -112,7 +112,7 @@ class ObservabilityTest {
 
   @Test
   void alerts_fire_when_their_unit_tests_say_so() throws Exception {
-    Optional<Path> promtool = Prometheus.tool("promtool");
+    Optional<Path> promtool = Tools.find(ProjectRoot.PATH, "promtool");
     assumeTrue(promtool.isPresent(), "no promtool: make bootstrap says how to get it");
     run(Map.of(), promtool.get().toString(), "test", "rules", "rules_test.yaml");
     String tests = Files.readString(DEPLOY.resolve("observability/rules_test.yaml"));
@@ -140,7 +140,7 @@ class ObservabilityTest {
 
   @Test
   void every_query_returns_data_under_load(SharedCluster.Running running) throws Exception {
-    Optional<Path> binary = Prometheus.tool("prometheus");
+    Optional<Path> binary = Tools.find(ProjectRoot.PATH, "prometheus");
     assumeTrue(binary.isPresent(), "no Prometheus: make bootstrap says how to get it");
     Map<String, String> missing = new LinkedHashMap<>(panelQueries());
     assertThat(missing).hasSizeGreaterThan(40);

@@ -7,7 +7,9 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -37,6 +39,11 @@ final class SteadyLoad {
   private static final Duration FIRST_PAUSE = Duration.ofMillis(100);
   private static final Duration LONGEST_PAUSE = Duration.ofSeconds(2);
   private static final int DIGEST_BYTES = 32;
+
+  /** r, which the random point of an ECDSA signature gives. */
+  private static final int POINT_BYTES = 32;
+
+  private static final int CALLERS = 8;
   private static final SecureRandom RANDOM = new SecureRandom();
 
   /** What a caller is told when something is down, and may answer by trying again. */
@@ -47,7 +54,7 @@ final class SteadyLoad {
           Status.Code.DEADLINE_EXCEEDED,
           Status.Code.RESOURCE_EXHAUSTED);
 
-  private final WalletBackend wallet;
+  private final List<WalletBackend> wallets;
   private final String key;
   private final Duration interval;
   private final Queue<Answered> answered = new ConcurrentLinkedQueue<>();
@@ -62,8 +69,8 @@ final class SteadyLoad {
   record Answered(
       SignRequest request, ByteString digest, Signing signing, int attempts, Duration took) {}
 
-  private SteadyLoad(WalletBackend wallet, String key, int perSecond) {
-    this.wallet = wallet;
+  private SteadyLoad(List<WalletBackend> wallets, String key, int perSecond) {
+    this.wallets = wallets;
     this.key = key;
     this.interval = Duration.ofSeconds(1).dividedBy(perSecond);
     this.clock = Thread.ofVirtual().name("load").unstarted(this::tick);
@@ -71,7 +78,16 @@ final class SteadyLoad {
 
   /** Starts asking for signatures of digests with an ECDSA key. */
   static SteadyLoad start(WalletBackend wallet, String key, int perSecond) {
-    SteadyLoad load = new SteadyLoad(wallet, key, perSecond);
+    return start(List.of(wallet), key, perSecond);
+  }
+
+  /**
+   * Starts asking for signatures of digests with an ECDSA key, one coordinator after the other.
+   *
+   * @param wallets one requester, calling each of the coordinators
+   */
+  static SteadyLoad start(List<WalletBackend> wallets, String key, int perSecond) {
+    SteadyLoad load = new SteadyLoad(List.copyOf(wallets), key, perSecond);
     load.clock.start();
     return load;
   }
@@ -92,7 +108,10 @@ final class SteadyLoad {
     ByteString digest = ByteString.copyFrom(bytes);
     SignRequest request =
         WalletBackend.signRequest(
-            wallet.intents().sign(WalletBackend.ecdsaIntent(key).setDigest(digest).build()));
+            wallets
+                .getFirst()
+                .intents()
+                .sign(WalletBackend.ecdsaIntent(key).setDigest(digest).build()));
     long begin = System.nanoTime();
     long deadline = begin + DEADLINE.toNanos();
     Duration pause = FIRST_PAUSE;
@@ -100,6 +119,7 @@ final class SteadyLoad {
       String why;
       try {
         long left = Math.min(deadline - System.nanoTime(), ATTEMPT.toNanos());
+        WalletBackend wallet = wallets.get((number + attempt) % wallets.size());
         Signing signing =
             wallet.signings().withDeadlineAfter(left, TimeUnit.NANOSECONDS).sign(request);
         if (signing.getState() == Signing.State.SIGNED) {
@@ -147,6 +167,72 @@ final class SteadyLoad {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("interrupted", e);
+    }
+  }
+
+  /**
+   * What became of the signatures, once the load has ended.
+   *
+   * @param wrong requests whose signature an implementation that is not ours refuses
+   * @param twice requests that are answered otherwise when they are asked again, by any of the
+   *     wallets, or whose signature shares its random point with that of another one
+   */
+  record Verdict(int verified, List<String> wrong, List<String> twice) {}
+
+  /**
+   * Verifies every signature, and asks each coordinator for every one again.
+   *
+   * @param publicKey of the key
+   */
+  Verdict judge(OutsideVerifier outside, ByteString publicKey) {
+    List<String> wrong = new ArrayList<>();
+    Map<ByteString, String> points = new HashMap<>();
+    Queue<String> twice = new ConcurrentLinkedQueue<>();
+    try (ExecutorService callers = Executors.newFixedThreadPool(CALLERS)) {
+      for (Answered each : answered) {
+        String name = each.signing().getName();
+        ByteString signature = each.signing().getSignature();
+        if (!outside.ecdsa(publicKey, each.digest(), signature).valid()) {
+          wrong.add(name);
+        }
+        String other = points.put(signature.substring(0, POINT_BYTES), name);
+        if (other != null) {
+          twice.add(name + " and " + other);
+        }
+        for (WalletBackend wallet : wallets) {
+          callers.execute(
+              () -> {
+                try {
+                  if (!askAgain(wallet, each.request()).equals(each.signing())) {
+                    twice.add(name);
+                  }
+                } catch (RuntimeException e) {
+                  twice.add(name + ": asked again: " + e);
+                }
+              });
+        }
+      }
+    }
+    return new Verdict(answered.size(), wrong, List.copyOf(twice));
+  }
+
+  /** The answer to a request that has one, however often it takes: the edge limits the rate. */
+  private static Signing askAgain(WalletBackend wallet, SignRequest request) {
+    long deadline = System.nanoTime() + DEADLINE.toNanos();
+    while (true) {
+      try {
+        return wallet
+            .signings()
+            .withDeadlineAfter(ATTEMPT.toNanos(), TimeUnit.NANOSECONDS)
+            .sign(request);
+      } catch (StatusRuntimeException e) {
+        if (!TRY_AGAIN.contains(e.getStatus().getCode()) || System.nanoTime() >= deadline) {
+          throw e;
+        }
+        // A coordinator that was away may have been back for longer than the channel has noticed.
+        wallet.channel().resetConnectBackoff();
+        LockSupport.parkNanos(ThreadLocalRandom.current().nextLong(LONGEST_PAUSE.toNanos()));
+      }
     }
   }
 

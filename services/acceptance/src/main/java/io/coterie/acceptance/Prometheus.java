@@ -1,6 +1,7 @@
 package io.coterie.acceptance;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.net.URLEncoder;
@@ -12,10 +13,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -24,6 +24,8 @@ final class Prometheus implements AutoCloseable {
   private static final JsonMapper JSON = new JsonMapper();
   private static final Duration START = Duration.ofSeconds(60);
   private static final long POLL_NANOS = 100_000_000;
+  private static final String GLOBAL =
+      "global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n";
 
   private final HttpClient http = HttpClient.newHttpClient();
   private final Process process;
@@ -36,22 +38,32 @@ final class Prometheus implements AutoCloseable {
     this.port = port;
   }
 
-  /** A tool that {@code make bootstrap} fetches, or the system's; empty if there is neither. */
-  static Optional<Path> tool(String name) {
-    return Stream.concat(
-            Stream.of(ProjectRoot.PATH.resolve("build/tools/bin")),
-            Stream.of(System.getenv("PATH").split(":")).map(Path::of))
-        .map(folder -> folder.resolve(name))
-        .filter(Files::isExecutable)
-        .findFirst();
+  /** Starts, reading all services of an installation, with rules, and waits until it answers. */
+  static Prometheus start(Path binary, Path folder, Path rules, Cluster cluster)
+      throws IOException {
+    return start(
+        binary,
+        folder,
+        GLOBAL
+            + "rule_files: ['%s']\nscrape_configs:\n".formatted(rules)
+            + job("messaging", List.of(cluster.messaging()), cluster)
+            + job("coordinator", List.of(cluster.coordinator()), cluster)
+            + job("signer", cluster.signers(), cluster));
   }
 
-  /** Starts and waits until it answers. */
-  static Prometheus start(Path binary, Path folder, Path rules, Cluster cluster)
+  /** Starts, reading the coordinator alone, and waits until it answers. */
+  static Prometheus ofCoordinator(Path binary, Path folder, Cluster cluster) throws IOException {
+    return start(
+        binary,
+        folder,
+        GLOBAL + "scrape_configs:\n" + job("coordinator", List.of(cluster.coordinator()), cluster));
+  }
+
+  private static Prometheus start(Path binary, Path folder, String configuration)
       throws IOException {
     Files.createDirectories(folder);
     Path config = folder.resolve("prometheus.yaml");
-    Files.writeString(config, config(rules, cluster));
+    Files.writeString(config, configuration);
     int port;
     try (ServerSocket socket = new ServerSocket(0)) {
       port = socket.getLocalPort();
@@ -69,18 +81,6 @@ final class Prometheus implements AutoCloseable {
     Prometheus prometheus = new Prometheus(process, log, port);
     prometheus.awaitReady();
     return prometheus;
-  }
-
-  private static String config(Path rules, Cluster cluster) {
-    return """
-        global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
-        rule_files: ['%s']
-        scrape_configs:
-        """
-            .formatted(rules)
-        + job("messaging", List.of(cluster.messaging()), cluster)
-        + job("coordinator", List.of(cluster.coordinator()), cluster)
-        + job("signer", cluster.signers(), cluster);
   }
 
   private static String job(String name, List<Service> services, Cluster cluster) {
@@ -130,9 +130,28 @@ final class Prometheus implements AutoCloseable {
 
   /** Number of series that a query gives now. */
   int series(String query) {
-    JsonNode answer =
-        get("/api/v1/query?query=" + URLEncoder.encode(query, StandardCharsets.UTF_8));
-    return answer.get("data").get("result").size();
+    return result(query, "").size();
+  }
+
+  /**
+   * The value of the one series that a query gives.
+   *
+   * @param time for which it is evaluated, seconds since 1970; empty: now
+   * @return empty if there is not exactly one, or if it is not a number
+   */
+  OptionalDouble value(String query, String time) {
+    JsonNode result = result(query, time.isEmpty() ? "" : "&time=" + time);
+    if (result.size() != 1) {
+      return OptionalDouble.empty();
+    }
+    double value = Double.parseDouble(result.get(0).get("value").get(1).asString());
+    return Double.isNaN(value) ? OptionalDouble.empty() : OptionalDouble.of(value);
+  }
+
+  private JsonNode result(String query, String more) {
+    return get("/api/v1/query?query=" + URLEncoder.encode(query, StandardCharsets.UTF_8) + more)
+        .get("data")
+        .get("result");
   }
 
   /** Problems that Prometheus had with its rules. */
@@ -153,11 +172,11 @@ final class Prometheus implements AutoCloseable {
           http.send(
               HttpRequest.newBuilder(uri(path)).build(), HttpResponse.BodyHandlers.ofString());
       if (answer.statusCode() != 200) {
-        throw new AssertionError(path + ": " + answer.body());
+        throw new IllegalStateException(path + ": " + answer.body());
       }
       return JSON.readTree(answer.body());
     } catch (IOException e) {
-      throw new AssertionError(path, e);
+      throw new UncheckedIOException(path, e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException(e);

@@ -1,0 +1,508 @@
+package io.coterie.acceptance;
+
+import static io.coterie.acceptance.Refusals.refused;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.google.protobuf.util.JsonFormat;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.proto.custody.v1.GetKeyRequest;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.ListKeysRequest;
+import io.coterie.proto.custody.v1.ListKeysResponse;
+import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.grpc.Channel;
+import io.grpc.ClientInterceptors;
+import io.grpc.Grpc;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.ServiceDescriptor;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.TlsChannelCredentials;
+import io.grpc.stub.MetadataUtils;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** Envoy with the file that is used on a cluster, in front of a real installation. */
+@Timeout(180)
+class EdgeTest {
+  private static final String KEY = "edge";
+  private static final String KEY_PATH = "/v1/keys/" + KEY;
+  private static final String FORWARDED = "x-forwarded-client-cert";
+
+  /** Low, so that a test reaches it; what the other tests ask for stays below. */
+  private static final int BURST = 20;
+
+  private static final int A_SECOND = 10;
+
+  /** For everything that should be answered at once, by a machine that has other things to do. */
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  private static Cluster cluster;
+  private static Edge edge;
+  private static HttpClient http;
+  private static OutsideVerifier outside;
+  private final List<ManagedChannel> channels = new ArrayList<>();
+
+  @BeforeAll
+  static void start() {
+    assumeTrue(
+        Edge.possible(ProjectRoot.PATH),
+        "Envoy is not here: .ci/envoy fetches it with python3 and pip");
+    cluster =
+        Cluster.of(3)
+            .threshold(2)
+            .folder(Path.of("target", "cluster-edge"))
+            .edge(new Edge.Plan(ProjectRoot.PATH, A_SECOND, BURST))
+            .progress(line -> System.out.println("progress: edge: " + line))
+            .start();
+    edge = cluster.edge().orElseThrow();
+    http = HttpClient.newBuilder().sslContext(cluster.wallet().tls()).build();
+    cluster.createKey(KEY);
+    outside = OutsideVerifier.start(ProjectRoot.PATH);
+  }
+
+  @AfterAll
+  static void stop() {
+    if (outside != null) {
+      outside.close();
+    }
+    if (http != null) {
+      http.close();
+    }
+    if (cluster != null) {
+      cluster.close();
+    }
+  }
+
+  @AfterEach
+  void hangUp() {
+    channels.forEach(ManagedChannel::shutdownNow);
+  }
+
+  private Channel channel(String endpoint, TlsChannelCredentials.Builder credentials)
+      throws IOException {
+    ManagedChannel channel =
+        Grpc.newChannelBuilder(
+                endpoint, credentials.trustManager(cluster.ca().certificateFile().toFile()).build())
+            .build();
+    channels.add(channel);
+    return channel;
+  }
+
+  /** To the edge with a certificate. */
+  private Channel as(InstallationCa.Leaf leaf) throws IOException {
+    return channel(cluster.endpoint(), credentials(leaf));
+  }
+
+  private static TlsChannelCredentials.Builder credentials(InstallationCa.Leaf leaf)
+      throws IOException {
+    return TlsChannelCredentials.newBuilder()
+        .keyManager(leaf.certificate().toFile(), leaf.key().toFile());
+  }
+
+  private static Channel with(Channel channel, String header, String value) {
+    Metadata headers = new Metadata();
+    headers.put(Metadata.Key.of(header, Metadata.ASCII_STRING_MARSHALLER), value);
+    return ClientInterceptors.intercept(
+        channel, MetadataUtils.newAttachHeadersInterceptor(headers));
+  }
+
+  private static Key getKey(Channel channel) {
+    return KeyServiceGrpc.newBlockingStub(channel)
+        .withDeadlineAfter(PATIENCE.toMillis(), TimeUnit.MILLISECONDS)
+        .getKey(GetKeyRequest.newBuilder().setName("keys/" + KEY).build());
+  }
+
+  @Test
+  void whoHasNoCertificateOfTheInstallationIsNotLetIn() throws Exception {
+    InstallationCa other = InstallationCa.create(Path.of("target", "cluster-edge", "other-ca"));
+    Metrics before = edge.metrics();
+    for (TlsChannelCredentials.Builder credentials :
+        List.of(TlsChannelCredentials.newBuilder(), credentials(other.client(Cluster.WALLET)))) {
+      Channel channel = channel(cluster.endpoint(), credentials);
+      StatusRuntimeException failure =
+          catchThrowableOfType(StatusRuntimeException.class, () -> getKey(channel));
+      assertThat(failure.getStatus().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
+    }
+    // For these reasons, and not because nobody listens.
+    Metrics refusals = edge.metrics().since(before);
+    assertThat(refusals.sum("envoy_listener_ssl_fail_verify_no_cert")).isPositive();
+    assertThat(refusals.sum("envoy_listener_ssl_fail_verify_error")).isPositive();
+  }
+
+  @Test
+  void theCertificateSaysWhoCallsAndNothingElseDoes() throws Exception {
+    assertThat(getKey(cluster.wallet().channel()).getState()).isEqualTo(Key.State.ACTIVE);
+    InstallationCa.Leaf auditor = cluster.backend(Cluster.AUDITOR).certificate();
+    InstallationCa.Leaf wallet = cluster.wallet().certificate();
+    InstallationCa.Leaf nobody = cluster.ca().client("nobody");
+    refused(ErrorReason.CLIENT_NOT_ALLOWED, () -> getKey(as(auditor)));
+    refused(ErrorReason.CLIENT_NOT_ALLOWED, () -> getKey(as(nobody)));
+
+    String forged = "Cert=\"" + encoded(wallet) + "\"";
+    refused(ErrorReason.CLIENT_NOT_ALLOWED, () -> getKey(with(as(auditor), FORWARDED, forged)));
+    refused(ErrorReason.CLIENT_NOT_ALLOWED, () -> getKey(with(as(nobody), FORWARDED, forged)));
+    getKey(with(as(wallet), FORWARDED, "Cert=\"" + encoded(nobody) + "\""));
+    // The forgery is one that the coordinator would believe: of the edge it does.
+    InstallationCa.Leaf own =
+        new InstallationCa.Leaf(
+            cluster.folder().resolve("ca").resolve("edge.pem"),
+            cluster.folder().resolve("ca").resolve("edge-key.pem"));
+    Channel direct = channel("localhost:" + cluster.apiPort(), credentials(own));
+    getKey(with(direct, FORWARDED, forged));
+  }
+
+  /** As Envoy encodes a certificate. */
+  private static String encoded(InstallationCa.Leaf leaf) throws IOException {
+    return Files.readString(leaf.certificate())
+        .replace("\n", "%0A")
+        .replace(" ", "%20")
+        .replace("+", "%2B")
+        .replace("/", "%2F")
+        .replace("=", "%3D");
+  }
+
+  @Test
+  void jsonIsTakenAndAnsweredAsTheContractSays() throws Exception {
+    HttpResponse<String> found = get(KEY_PATH);
+    assertThat(found.statusCode()).isEqualTo(200);
+    Key.Builder key = Key.newBuilder();
+    JsonFormat.parser().merge(found.body(), key);
+
+    byte[] message = "in JSON".getBytes(StandardCharsets.UTF_8);
+    String body =
+        JsonFormat.printer()
+            .print(
+                WalletBackend.signRequest(
+                    cluster
+                        .wallet()
+                        .intents()
+                        .sign(WalletBackend.signingIntent(KEY, message).build())));
+    // Envoy drops what it does not know in a body. All that counts is in the intent, where nothing
+    // unknown passes.
+    HttpResponse<String> signed =
+        post("/v1/signings:sign", body.replaceFirst("\\{", "{\"unknown\": 1, "));
+    assertThat(signed.statusCode()).as(signed.body()).isEqualTo(200);
+    Signing.Builder signing = Signing.newBuilder();
+    JsonFormat.parser().merge(signed.body(), signing);
+    byte[] publicKey = key.getPublicKey().toByteArray();
+    byte[] signature = signing.getSignature().toByteArray();
+    assertThat(outside.verify(publicKey, message, signature).valid()).isTrue();
+    assertThat(get("/v1/" + signing.getName()).body()).isEqualTo(signed.body());
+  }
+
+  @Test
+  void whatIsNotInTheContractIsRefused() throws Exception {
+    double before = calls();
+    assertThat(before).as("the key's creation at least").isPositive();
+    assertThat(get("/v1/keys?x=1").statusCode()).isEqualTo(400);
+    assertThat(get("/v1/nothing").statusCode()).isEqualTo(404);
+    assertThat(get("/v1%2Fkeys").statusCode()).isEqualTo(400);
+    assertThat(get("/").statusCode()).isEqualTo(404);
+    assertThat(calls()).as("calls that reached the coordinator").isEqualTo(before);
+    // And an error of the coordinator is one in JSON.
+    HttpResponse<String> absent = get("/v1/keys/no-such");
+    assertThat(absent.statusCode()).isEqualTo(404);
+    assertThat(absent.body()).contains(ErrorReason.KEY_NOT_FOUND.name());
+    // A body is read while it is passed on.
+    assertThat(post("/v1/signings:sign", "{").statusCode()).isEqualTo(400);
+  }
+
+  private static double calls() {
+    return cluster.coordinator().metrics().sum("coterie_coordinator_requests_seconds_count");
+  }
+
+  private static HttpResponse<String> get(String path, String... headers) throws Exception {
+    return send(path, request -> {}, headers);
+  }
+
+  private static HttpResponse<String> post(String path, String json) throws Exception {
+    return send(
+        path,
+        request -> request.POST(HttpRequest.BodyPublishers.ofString(json)),
+        "content-type",
+        "application/json");
+  }
+
+  private static HttpResponse<String> send(
+      String path, Consumer<HttpRequest.Builder> more, String... headers) throws Exception {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(URI.create(edge.clients() + path)).timeout(PATIENCE);
+    if (headers.length > 0) {
+      request.headers(headers);
+    }
+    more.accept(request);
+    return http.send(request.build(), HttpResponse.BodyHandlers.ofString());
+  }
+
+  @Test
+  void signersAreConnectedThroughItAndSign() {
+    double sockets =
+        edge.metrics()
+            .sum(
+                "envoy_http_downstream_cx_upgrades_active",
+                s -> s.label("envoy_http_conn_manager_prefix").equals("parties"));
+    assertThat(sockets).isGreaterThanOrEqualTo(cluster.partyNames().size());
+    String message = "behind the edge";
+    Signing signing = cluster.wallet().sign(KEY, message);
+    byte[] publicKey = getKey(cluster.wallet().channel()).getPublicKey().toByteArray();
+    byte[] bytes = message.getBytes(StandardCharsets.UTF_8);
+    assertThat(outside.verify(publicKey, bytes, signing.getSignature().toByteArray()).valid())
+        .isTrue();
+  }
+
+  @Test
+  void aClientThatAsksTooOftenIsRefusedAndOthersAreNot() throws Exception {
+    // A certificate of its own: the limit is one for each.
+    Channel often = as(cluster.ca().service("often", Cluster.AUDITOR));
+    List<Future<ListKeysResponse>> answers = new ArrayList<>();
+    for (int i = 0; i < 5 * BURST; i++) {
+      answers.add(
+          KeyServiceGrpc.newFutureStub(often)
+              .withDeadlineAfter(PATIENCE.toMillis(), TimeUnit.MILLISECONDS)
+              .listKeys(ListKeysRequest.getDefaultInstance()));
+    }
+    int served = 0;
+    for (Future<ListKeysResponse> answer : answers) {
+      try {
+        answer.get();
+        served++;
+      } catch (ExecutionException e) {
+        assertThat(Status.fromThrowable(e).getCode()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
+      }
+    }
+    assertThat(served).isBetween(BURST, 5 * BURST - 1);
+    assertThat(getKey(cluster.wallet().channel()).getState()).isEqualTo(Key.State.ACTIVE);
+    // The bucket fills again.
+    KeyServiceGrpc.KeyServiceBlockingStub stub = KeyServiceGrpc.newBlockingStub(often);
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    while (true) {
+      try {
+        stub.listKeys(ListKeysRequest.getDefaultInstance());
+        break;
+      } catch (StatusRuntimeException e) {
+        assertThat(e.getStatus().getCode()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
+        assertThat(System.nanoTime()).isLessThan(end);
+        LockSupport.parkNanos(Duration.ofMillis(100).toNanos());
+      }
+    }
+  }
+
+  @Test
+  void inJsonTheLimitIsStatus429() throws Exception {
+    InstallationCa.Leaf often = cluster.ca().service("often-in-json", Cluster.AUDITOR);
+    List<Integer> statuses = new ArrayList<>();
+    try (WalletBackend backend =
+            new WalletBackend(
+                Cluster.AUDITOR,
+                cluster.folder().resolve(Cluster.AUDITOR + "-requester.pem"),
+                cluster.ca(),
+                often,
+                cluster.endpoint());
+        HttpClient client = HttpClient.newBuilder().sslContext(backend.tls()).build()) {
+      HttpRequest list = HttpRequest.newBuilder(edge.clients().resolve("/v1/keys")).build();
+      List<Future<HttpResponse<String>>> answers = new ArrayList<>();
+      for (int i = 0; i < 5 * BURST; i++) {
+        answers.add(client.sendAsync(list, HttpResponse.BodyHandlers.ofString()));
+      }
+      for (Future<HttpResponse<String>> answer : answers) {
+        statuses.add(answer.get().statusCode());
+      }
+    }
+    assertThat(statuses).containsOnly(200, 429);
+  }
+
+  private record Ended(Status.Code code, Duration after, String text) {
+    static Ended of(Runnable call) {
+      long begin = System.nanoTime();
+      StatusRuntimeException failure =
+          catchThrowableOfType(StatusRuntimeException.class, call::run);
+      assertThat(failure).as("a call that cannot be answered").isNotNull();
+      return new Ended(
+          failure.getStatus().getCode(),
+          Duration.ofNanos(System.nanoTime() - begin),
+          failure.getMessage());
+    }
+
+    void at(Duration deadline) {
+      assertThat(after)
+          .as(text)
+          .isBetween(deadline.minusMillis(500), deadline.plus(Duration.ofSeconds(3)));
+    }
+  }
+
+  /**
+   * The caller's deadline reaches Envoy and, through it, the coordinator, which says shortly before
+   * it what it is waiting for. It is given by the header alone, so that it is not grpc-java that
+   * ends the call. 16 s are more than a route of Envoy has by default.
+   */
+  @Test
+  void aCallEndsAtTheDeadlineOfItsCaller() throws Exception {
+    String all = "edge-all";
+    List<String> parties = cluster.partyNames();
+    cluster.wallet().createKey(all, parties.size(), parties);
+    SignRequest request =
+        WalletBackend.signRequest(
+            cluster
+                .wallet()
+                .intents()
+                .sign(WalletBackend.signingIntent(all, new byte[] {1}).build()));
+    String away = parties.getLast();
+    cluster.kill(away);
+    try (ExecutorService callers = Executors.newVirtualThreadPerTaskExecutor()) {
+      Future<Ended> longer = callers.submit(() -> Ended.of(() -> sign(request, "16S")));
+      Ended.of(() -> sign(request, "2S")).at(Duration.ofSeconds(2));
+      longer.get().at(Duration.ofSeconds(16));
+    } finally {
+      cluster.restart(away);
+    }
+    assertThat(cluster.wallet().signings().sign(request).getState())
+        .isEqualTo(Signing.State.SIGNED);
+  }
+
+  @Test
+  void aCallThatNobodyAnswersIsEndedByEnvoy() throws Exception {
+    List<Integer> ports = Cluster.freePorts(4);
+    // Takes connections and says nothing.
+    try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        Edge before =
+            Edge.prepare(
+                new Edge.Plan(ProjectRoot.PATH),
+                cluster.folder().resolve("edge-before-silence"),
+                cluster.ca(),
+                new Edge.Ports(ports.get(0), ports.get(1), ports.get(2), ports.get(3)),
+                new Edge.Upstream("localhost", silent.getLocalPort()),
+                new Edge.Upstream("localhost", silent.getLocalPort()),
+                http)) {
+      before.start();
+      Channel channel =
+          channel(before.clients().getAuthority(), credentials(cluster.wallet().certificate()));
+      Ended ended =
+          Ended.of(
+              () ->
+                  KeyServiceGrpc.newBlockingStub(with(channel, "grpc-timeout", "2S"))
+                      .listKeys(ListKeysRequest.getDefaultInstance()));
+      assertThat(ended.code()).as(ended.text()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
+      ended.at(Duration.ofSeconds(2));
+    }
+  }
+
+  private static Channel within(String timeout) {
+    return with(cluster.wallet().channel(), "grpc-timeout", timeout);
+  }
+
+  private static void sign(SignRequest request, String timeout) {
+    SigningServiceGrpc.newBlockingStub(within(timeout)).sign(request);
+  }
+
+  @Test
+  void eachRequestIsALineOfTheAccessLogUnderItsOwnId() throws Exception {
+    String lie = "chosen-by-the-client";
+    HttpResponse<String> answer =
+        get(
+            KEY_PATH,
+            "x-request-id",
+            lie,
+            "x-envoy-original-path",
+            lie,
+            "x-envoy-original-method",
+            lie,
+            "x-forwarded-for",
+            lie);
+    String id = answer.headers().firstValue("x-request-id").orElseThrow();
+    assertThat(edge.accessLogLine(id)).doesNotContain(lie);
+    JsonNode line = new JsonMapper().readTree(edge.accessLogLine(id));
+    assertThat(line.get("request_id").asString()).isEqualTo(id);
+    assertThat(line.get("log").asString()).isEqualTo("access");
+    assertThat(line.get("client").asString()).isEqualTo("CN=" + Cluster.WALLET);
+    assertThat(line.get("method").asString()).isEqualTo("GET");
+    assertThat(line.get("path").asString()).isEqualTo(KEY_PATH);
+    assertThat(line.get("status").asInt()).isEqualTo(200);
+    assertThat(line.get("grpc_status").asString()).isEqualTo("OK");
+    assertThat(line.get("upstream").asString()).endsWith(":" + cluster.apiPort());
+    assertThat(Files.readString(edge.log())).doesNotContain("PRIVATE KEY", "BEGIN CERTIFICATE");
+  }
+
+  @Test
+  void metricsAndReadinessAreServedOverTlsAndNothingElseIs() throws Exception {
+    assertThat(edge.status("/ready")).isEqualTo(200);
+    for (String path : List.of("/config_dump", "/certs", "/stats", "/")) {
+      assertThat(edge.status(path)).as(path).isEqualTo(404);
+    }
+    Metrics before = edge.metrics();
+    cluster.wallet().sign(KEY, "measured");
+    assertThat(
+            edge.metrics()
+                .since(before)
+                .sum(
+                    "envoy_cluster_grpc_success",
+                    s ->
+                        s.label("envoy_grpc_bridge_service").equals(SigningServiceGrpc.SERVICE_NAME)
+                            && s.label("envoy_grpc_bridge_method").equals("Sign")))
+        .isPositive();
+    URI plain = URI.create(edge.management().toString().replace("https", "http") + "/ready");
+    assertThatThrownBy(
+            () ->
+                http.send(
+                    HttpRequest.newBuilder(plain).timeout(PATIENCE).build(),
+                    HttpResponse.BodyHandlers.discarding()))
+        .isInstanceOf(IOException.class);
+  }
+
+  @Test
+  void everyMethodOfTheApiIsCountedByItsName() throws Exception {
+    String file = Files.readString(ProjectRoot.PATH.resolve("deploy/envoy/envoy.yaml"));
+    for (ServiceDescriptor service :
+        List.of(KeyServiceGrpc.getServiceDescriptor(), SigningServiceGrpc.getServiceDescriptor())) {
+      String methods =
+          service.getMethods().stream()
+              .map(MethodDescriptor::getBareMethodName)
+              .collect(Collectors.joining(", "));
+      assertThat(file)
+          .containsPattern(
+              "name: %s\\s+method_names: \\[%s\\]\\s".formatted(service.getName(), methods));
+    }
+  }
+
+  @Test
+  void aFileThatIsNotAsExpectedIsNotUsed() {
+    assertThat(Edge.replace("port_value: 1", "1", "2")).isEqualTo("port_value: 2");
+    assertThatThrownBy(() -> Edge.replace("port_value: 1", "3", "2"))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("envoy.yaml has no 3");
+  }
+}
