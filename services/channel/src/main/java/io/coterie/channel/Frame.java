@@ -63,6 +63,13 @@ sealed interface Frame {
   /** Shows that the sender is alive. */
   record Heartbeat() implements Frame {}
 
+  /**
+   * Says that the sender's process ends in order.
+   *
+   * @param incarnation the process, as in its hellos
+   */
+  record Farewell(long incarnation) implements Frame {}
+
   /** The bytes are not a frame. */
   final class MalformedException extends Exception {
     private static final long serialVersionUID = 1L;
@@ -78,6 +85,7 @@ sealed interface Frame {
   int KIND_CHUNK = 2;
   int KIND_HELLO = 3;
   int KIND_HEARTBEAT = 4;
+  int KIND_FAREWELL = 5;
 
   /** Flag of a body or chunk: it is a broadcast. */
   int BROADCAST = 1;
@@ -150,6 +158,14 @@ sealed interface Frame {
     return padded;
   }
 
+  /** A farewell, padded. */
+  static byte[] farewell(long incarnation) {
+    byte[] padded = padded(3 + 8);
+    padded[1] = KIND_FAREWELL;
+    ByteBuffer.wrap(padded).putLong(3, incarnation);
+    return padded;
+  }
+
   /** An array for {@code length} bytes and their padding, with version and padding in place. */
   private static byte[] padded(int length) {
     byte[] padded = new byte[paddedLength(length)];
@@ -213,6 +229,14 @@ sealed interface Frame {
             throw new MalformedException("heartbeat with content");
           }
           yield new Heartbeat();
+        }
+        case KIND_FAREWELL -> {
+          requireFlags(flags, 0);
+          long incarnation = in.getLong();
+          if (in.hasRemaining()) {
+            throw new MalformedException("bytes after a farewell");
+          }
+          yield new Farewell(incarnation);
         }
         default -> throw new MalformedException("kind");
       };

@@ -262,6 +262,10 @@ final class Inbox {
           yield Mode.GROUP;
         }
         case Frame.Heartbeat() -> Mode.CONTROL;
+        case Frame.Farewell farewell -> {
+          exchange.received(peer, farewell);
+          yield Mode.CONTROL;
+        }
         // Who is in a session with whom is between the two.
         case Frame.Hello _ -> throw new RefusedException(Rejection.FRAME);
       };
@@ -293,6 +297,10 @@ final class Inbox {
           }
         }
         case Frame.Heartbeat() -> metrics.received(Mode.CONTROL, arrival.bytes);
+        case Frame.Farewell farewell -> {
+          metrics.received(Mode.CONTROL, arrival.bytes);
+          exchange.received(peer, farewell);
+        }
       }
     } catch (Frame.MalformedException e) {
       throw new RefusedException(Rejection.FRAME);

@@ -149,10 +149,13 @@ final class KeyExchange {
 
   // What is known of a peer
 
-  /** Whether sender keys have been exchanged in both directions. */
+  /** Whether sender keys have been exchanged in both directions with a process that is there. */
   boolean established(Peer peer) {
     synchronized (peer) {
-      return peer.holds.contains(current.id()) && !peer.theirs.isEmpty() && outbox.hasSession(peer);
+      return !peer.farewell
+          && peer.holds.contains(current.id())
+          && !peer.theirs.isEmpty()
+          && outbox.hasSession(peer);
     }
   }
 
@@ -175,6 +178,11 @@ final class KeyExchange {
   /** The sender key for broadcasts. */
   OwnSenderKey senderKey() {
     return current;
+  }
+
+  /** What tells the peers that this process ends. */
+  byte[] farewell() {
+    return Frame.farewell(incarnation);
   }
 
   private boolean needsHello(Peer peer) {
@@ -372,6 +380,7 @@ final class KeyExchange {
           peer.offeredNanos = 0;
         }
         peer.incarnation = hello.incarnation();
+        peer.farewell = false;
         for (UUID id : peer.theirs) {
           store.deleteSenderKey(peer.address, id);
         }
@@ -413,6 +422,16 @@ final class KeyExchange {
         | InvalidKeyException e) {
       LOG.info("{} sent a sender key that is not readable", peer);
       return false;
+    }
+  }
+
+  /**
+   * Takes a farewell: nothing is sent to that process alone any more, and nobody counts on it. What
+   * is broadcast may still go out, since the next process of the peer can ask for the sender key.
+   */
+  void received(Peer peer, Frame.Farewell farewell) {
+    synchronized (peer) {
+      peer.farewell |= farewell.incarnation() == peer.incarnation;
     }
   }
 

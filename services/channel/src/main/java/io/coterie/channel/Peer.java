@@ -49,6 +49,9 @@ final class Peer {
 
   long lastSequence;
 
+  /** That process has said that it ends. */
+  boolean farewell;
+
   /** Own sender keys the messaging service has accepted for this process of the peer. */
   final Set<UUID> offered = new HashSet<>();
 

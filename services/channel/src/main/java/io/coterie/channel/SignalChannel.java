@@ -47,6 +47,9 @@ public final class SignalChannel implements SecureChannel {
   private static final Duration SLOW_TICK = Duration.ofSeconds(1);
   private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(2);
 
+  /** What the peers are told on leaving takes one round trip to the service. */
+  private static final Duration FAREWELL_PATIENCE = Duration.ofSeconds(1);
+
   private final ChannelConfig config;
   private final AtomicLong reassemblyBytes = new AtomicLong();
   private final Member self;
@@ -459,19 +462,22 @@ public final class SignalChannel implements SecureChannel {
   }
 
   private void heartbeat() {
-    List<Peer> to = peers.values().stream().filter(exchange::offered).toList();
-    if (!to.isEmpty()) {
-      var unused =
-          outbox.group(
-              Mode.CONTROL,
-              exchange.senderKey(),
-              to,
-              List.of(Frame.heartbeat()),
-              SendOptions.online(null));
-    }
+    var unused = tellAll(Frame.heartbeat());
   }
 
-  /** Disconnects, and fails what is under way with CLOSED. */
+  /** Broadcasts to all peers that can read it. */
+  private CompletableFuture<Void> tellAll(byte[] frame) {
+    List<Peer> to = peers.values().stream().filter(exchange::offered).toList();
+    return to.isEmpty()
+        ? CompletableFuture.completedFuture(null)
+        : outbox.group(
+            Mode.CONTROL, exchange.senderKey(), to, List.of(frame), SendOptions.online(null));
+  }
+
+  /**
+   * Takes leave of the peers, so that none sends this process what the next one could not read,
+   * disconnects, and fails what is under way with CLOSED.
+   */
   @Override
   public void close() {
     if (closed) {
@@ -479,6 +485,13 @@ public final class SignalChannel implements SecureChannel {
     }
     closed = true;
     timer.shutdownNow();
+    if (connected()) {
+      // Who does not hear of it notices that the heartbeats stay away.
+      tellAll(exchange.farewell())
+          .orTimeout(FAREWELL_PATIENCE.toMillis(), TimeUnit.MILLISECONDS)
+          .exceptionally(failure -> null)
+          .join();
+    }
     exchange.close();
     certificates.close();
     authenticated.close();

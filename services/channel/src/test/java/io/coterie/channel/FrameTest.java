@@ -67,6 +67,7 @@ class FrameTest {
     assertThat(hello.holds()).containsExactly(new UUID(1, 2));
     assertThat(hello.distributions()).containsExactly(new byte[] {1, 2, 3}, new byte[] {4});
     assertThat(Frame.decode(Frame.heartbeat())).isEqualTo(new Frame.Heartbeat());
+    assertThat(Frame.decode(Frame.farewell(-7))).isEqualTo(new Frame.Farewell(-7));
   }
 
   /** The layout is a wire contract between versions. */
@@ -90,6 +91,8 @@ class FrameTest {
                 .formatHex(Arrays.copyOf(Frame.chunk(false, 3, 1, 2, new byte[] {1, 2, 9}), 21)))
         .isEqualTo("010200" + "0000000000000003" + "0001" + "0002" + "00000003" + "09" + "80");
     assertThat(HexFormat.of().formatHex(Arrays.copyOf(Frame.heartbeat(), 4))).isEqualTo("01040080");
+    assertThat(HexFormat.of().formatHex(Arrays.copyOf(Frame.farewell(9), 12)))
+        .isEqualTo("010500" + "0000000000000009" + "80");
   }
 
   @ParameterizedTest
@@ -130,6 +133,9 @@ class FrameTest {
     bad.add(changed(Frame.hello(HELLO), 36, 5));
     bad.add(changed(Frame.hello(HELLO), 36, 1)); // bytes left over
     bad.add(changed(Frame.hello(HELLO), 37, 0x7f)); // length of a distribution
+    bad.add(changed(Frame.farewell(9), 2, 1)); // a farewell has no flags
+    bad.add(changed(Frame.farewell(9), 12, 0x80)); // bytes left over
+    bad.add(changed(Frame.heartbeat(), 1, Frame.KIND_FAREWELL)); // of no process
     byte[] chunk = Frame.chunk(false, 3, 1, 1000, new byte[2500]);
     bad.add(changed(chunk, 12, 3)); // index is not below count
     bad.add(changed(chunk, 14, 1)); // one chunk is no chunk

@@ -7,12 +7,16 @@ final class Timings {
   private Timings() {}
 
   static ChannelConfig.Timing heartbeat(Duration heartbeat) {
+    return heartbeat(heartbeat, ChannelConfig.Timing.DEFAULT.establishWait());
+  }
+
+  static ChannelConfig.Timing heartbeat(Duration heartbeat, Duration establishWait) {
     ChannelConfig.Timing d = ChannelConfig.Timing.DEFAULT;
     return new ChannelConfig.Timing(
         d.connect(),
         d.request(),
         d.write(),
-        d.establishWait(),
+        establishWait,
         d.reconnectMin(),
         d.reconnectMax(),
         d.displaced(),
