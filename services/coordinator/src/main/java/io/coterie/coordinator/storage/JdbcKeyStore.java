@@ -170,28 +170,12 @@ public final class JdbcKeyStore implements KeyStore {
 
   @Override
   public Optional<KeyRecord> take(long id) {
-    return sql
-        .query(
-            TAKE,
-            s -> {
-              s.setString(1, self.name());
-              s.setLong(2, id);
-              self.bindFree(s, 3, true);
-            },
-            JdbcKeyStore::read)
-        .stream()
-        .findFirst();
+    return sql.query(TAKE, s -> self.bindTake(s, id), JdbcKeyStore::read).stream().findFirst();
   }
 
   @Override
   public List<KeyRecord> takeAll(boolean own) {
-    return sql.query(
-        TAKE_ALL,
-        s -> {
-          s.setString(1, self.name());
-          self.bindFree(s, 2, own);
-        },
-        JdbcKeyStore::read);
+    return sql.query(TAKE_ALL, s -> self.bindTakeAll(s, own), JdbcKeyStore::read);
   }
 
   @Override

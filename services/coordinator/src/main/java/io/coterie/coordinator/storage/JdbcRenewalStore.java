@@ -203,28 +203,12 @@ public final class JdbcRenewalStore implements RenewalStore {
 
   @Override
   public Optional<Renewal> take(long id) {
-    return sql
-        .query(
-            TAKE,
-            s -> {
-              s.setString(1, self.name());
-              s.setLong(2, id);
-              self.bindFree(s, 3, true);
-            },
-            JdbcRenewalStore::read)
-        .stream()
-        .findFirst();
+    return sql.query(TAKE, s -> self.bindTake(s, id), JdbcRenewalStore::read).stream().findFirst();
   }
 
   @Override
   public List<Renewal> takeAll(boolean own) {
-    return sql.query(
-        TAKE_ALL,
-        s -> {
-          s.setString(1, self.name());
-          self.bindFree(s, 2, own);
-        },
-        JdbcRenewalStore::read);
+    return sql.query(TAKE_ALL, s -> self.bindTakeAll(s, own), JdbcRenewalStore::read);
   }
 
   @Override

@@ -143,28 +143,12 @@ public final class JdbcSigningStore implements SigningStore {
 
   @Override
   public Optional<SigningRecord> take(UUID id) {
-    return soon
-        .query(
-            TAKE,
-            s -> {
-              s.setString(1, self.name());
-              s.setObject(2, id);
-              self.bindFree(s, 3, true);
-            },
-            JdbcSigningStore::read)
-        .stream()
-        .findFirst();
+    return soon.query(TAKE, s -> self.bindTake(s, id), JdbcSigningStore::read).stream().findFirst();
   }
 
   @Override
   public List<UUID> takeAll(boolean own) {
-    return soon.query(
-        TAKE_ALL,
-        s -> {
-          s.setString(1, self.name());
-          self.bindFree(s, 2, own);
-        },
-        row -> row.getObject(1, UUID.class));
+    return soon.query(TAKE_ALL, s -> self.bindTakeAll(s, own), row -> row.getObject(1, UUID.class));
   }
 
   private static SigningRecord read(ResultSet row) throws SQLException {

@@ -41,10 +41,26 @@ public record Worker(String name, Duration goneAfter) {
    * @param index of the first of the three
    * @param own whether what is this replica's already counts as free
    */
-  void bindFree(PreparedStatement statement, int index, boolean own) throws SQLException {
+  private void bindFree(PreparedStatement statement, int index, boolean own) throws SQLException {
     statement.setBoolean(index, own);
     statement.setString(index + 1, name);
     statement.setDouble(index + 2, seconds());
+  }
+
+  /**
+   * Sets the parameters of an update that makes one row this replica's: name, id, and those of
+   * {@link #free}, with its own rows.
+   */
+  void bindTake(PreparedStatement statement, Object id) throws SQLException {
+    statement.setString(1, name);
+    statement.setObject(2, id);
+    bindFree(statement, 3, true);
+  }
+
+  /** As {@link #bindTake}, for all rows that are free. */
+  void bindTakeAll(PreparedStatement statement, boolean own) throws SQLException {
+    statement.setString(1, name);
+    bindFree(statement, 2, own);
   }
 
   /** {@link #goneAfter}. */
