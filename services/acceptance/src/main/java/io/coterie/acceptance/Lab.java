@@ -387,7 +387,7 @@ public final class Lab {
     write();
     for (SendMode mode : MODES) {
       restart(cluster.partyNames(), mode);
-      firstContact(mode, setting, ALL_SIGN, FEW_CONTACTS);
+      firstContact(mode, setting, ALL_SIGN, runs);
     }
   }
 
