@@ -247,7 +247,7 @@ public final class Lab {
 
   /**
    * @param args the delayer's program, the number of parties that have a namespace, and {@code
-   *     full}, {@code quick} or {@code check}
+   *     full}, {@code large}, {@code paper}, {@code quick} or {@code check}
    */
   public static void main(String[] args) {
     try {
@@ -270,10 +270,12 @@ public final class Lab {
           measure(network, PAPER_PARTIES, folder, results, 20, Lab::full);
           measure(network, parties, folder, results, 20, Lab::large);
         }
+        case "large" -> measure(network, parties, folder, results, 20, Lab::large);
         case "paper" -> measure(network, parties, folder, results, 20, Lab::paper);
         case "quick" -> measure(network, parties, folder, results, 5, Lab::quick);
         case "check" -> measure(network, parties, folder, results, 15, Lab::check);
-        default -> throw new IllegalArgumentException("full, paper, quick or check, not " + extent);
+        default ->
+            throw new IllegalArgumentException("full, large, paper, quick or check, not " + extent);
       }
     }
   }
