@@ -73,10 +73,10 @@ bench: build ## measure key generation and signing against their floors; QUICK=1
 	@STEP_SHOW='^(Benchmark|ChannelBenchmark[^:]*(:p0[.]50)?) ' $(STEP) jmh $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) io.coterie.channel.ChannelBenchmark
 	@$(JAVA) io.coterie.acceptance.Bench
 
-lab: build ## measure with real delays between the services (needs root); PAPER=1, LARGE=1 or QUICK=1 for fewer cells
+lab: build build/lab/python ## measure with real delays between the services (needs root); PAPER=1, LARGE=1 or QUICK=1 for fewer cells
 	@$(STEP) delayer cargo build --release --locked --manifest-path loadtest/lab/delayer/Cargo.toml
 	@loadtest/lab/run $(LAB_PARTIES) $(JAVA) io.coterie.acceptance.Lab loadtest/lab/delayer/target/release/delayer $(LAB_PARTIES) $(LAB_EXTENT) \
-	  || { status=$$?; [ $$status = 77 ] && exit 0 || exit $$status; } && $(MAKE) --no-print-directory build/lab/python && PYTHONPATH=build/lab/python loadtest/lab/plot build/lab
+	  && PYTHONPATH=build/lab/python loadtest/lab/plot build/lab || { status=$$?; [ $$status = 77 ] && exit 0 || exit $$status; }
 
 build/lab/python: loadtest/lab/requirements.txt
 	@$(STEP) plot-library python3 -m pip install --no-deps --upgrade --target $@ -r $<

@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
@@ -32,6 +33,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 import java.util.function.ToDoubleBiFunction;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -40,7 +42,7 @@ import java.util.stream.Stream;
  * {@code make lab}: key generation and signing with real delays between the services, each a
  * process in a network namespace of its own, beside the time that the messages' way alone needs
  * ({@link Floor}). Runs inside {@code loadtest/lab/run}. Writes {@code results.csv}, {@code
- * samples.csv} and {@code report.md}.
+ * samples.csv}, {@code rounds.csv}, {@code waterfall.csv} and {@code report.md}.
  */
 public final class Lab {
   private static final Duration RESTART = Duration.ofSeconds(60);
@@ -85,6 +87,12 @@ public final class Lab {
   private static final double LONG_RUN_MILLIS = 1000;
 
   private static final int MOST_AT_ONCE = 8;
+
+  /** Of the sessions that the compiler sees: they need not wait for each other. */
+  private static final int WARM_UPS_AT_ONCE = 4;
+
+  /** Key generations among the sessions that the compiler sees: each takes as long as some ten. */
+  private static final int WARM_UPS_PER_KEY = 20;
 
   /** The widest of the timers' buckets between 100 ms and 2 s, end to begin. */
   private static final double BUCKET_RATIO = 4 / 3.0;
@@ -167,16 +175,25 @@ public final class Lab {
    *     none
    * @param shown median that the dashboard's panel shows of the same calls; 0 where it was not
    *     asked
+   * @param passes the services' buckets of the rounds that ended meanwhile; none where they were
+   *     not read
    */
   record Result(
-      Cell cell, double[] sorted, double floor, double served, double rounds, double shown) {
+      Cell cell,
+      double[] sorted,
+      double floor,
+      double served,
+      double rounds,
+      double shown,
+      List<Metrics.Sample> passes) {
     Result(Cell cell, double[] sorted, double floor) {
-      this(cell, sorted, floor, 0, 0, 0);
+      this(cell, sorted, floor, 0, 0, 0, List.of());
     }
 
     Result {
       sorted = sorted.clone();
       Arrays.sort(sorted);
+      passes = List.copyOf(passes);
     }
 
     double mean() {
@@ -207,6 +224,47 @@ public final class Lab {
       return lines;
     }
 
+    /**
+     * How long the rounds took, by the timers of those who were in them: how many passes took at
+     * most so long. Only the buckets in which there are some.
+     */
+    List<String> roundsCsv() {
+      Map<String, Map<Double, Double>> rounds = new TreeMap<>();
+      for (Metrics.Sample bucket : passes) {
+        boolean coordinator = bucket.label("service").equals(Settings.COORDINATOR);
+        rounds
+            .computeIfAbsent(
+                "%s,%s,%s"
+                    .formatted(
+                        bucket.label("protocol"),
+                        bucket.label("round"),
+                        coordinator ? "coordinator" : "parties"),
+                _ -> new TreeMap<>())
+            .merge(Metrics.number(bucket.label("le")), bucket.value(), Double::sum);
+      }
+      List<String> lines = new ArrayList<>();
+      rounds.forEach(
+          (round, buckets) -> {
+            double below = 0;
+            for (Map.Entry<Double, Double> bucket : buckets.entrySet()) {
+              if (bucket.getValue() > below) {
+                below = bucket.getValue();
+                lines.add(
+                    String.format(
+                        Locale.ROOT,
+                        "%s,%s,%s,%s,%.3f,%.0f",
+                        cell.csv(),
+                        cell.setting().delay(),
+                        cell.setting().placement(),
+                        round,
+                        1000 * bucket.getKey(),
+                        below));
+              }
+            }
+          });
+      return lines;
+    }
+
     private String line(String metric, double median, double p95, int runs) {
       return String.format(
           Locale.ROOT,
@@ -221,8 +279,14 @@ public final class Lab {
     }
   }
 
+  private static final String REQUESTS = "coterie_coordinator_requests_seconds";
+  private static final String ROUND = "coterie_protocol_round_seconds";
+
   static final String HEADER =
       "scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs,delay_ms,placement";
+
+  static final String ROUNDS_HEADER =
+      "scenario,scheme,t,n,mode,phase,delay_ms,placement,protocol,round,by,at_most_ms,passes";
 
   private final PrintStream out = System.out;
   private static final long STARTED = System.nanoTime();
@@ -342,7 +406,7 @@ public final class Lab {
   }
 
   private void full() throws IOException {
-    prepare(all(ALL_SIGN, THRESHOLDS), 1000);
+    prepare(all(ALL_SIGN, THRESHOLDS), 5000);
     waterfall();
     for (SendMode mode : MODES) {
       restart(cluster.partyNames(), mode);
@@ -351,23 +415,28 @@ public final class Lab {
       }
       cells(mode, Setting.uniform(75, Placement.THIRD_REGION), all(ALL_SIGN, THRESHOLDS));
       cells(mode, Setting.uniform(75, Placement.BESIDE_PARTY), SMALL);
-      cells(mode, Setting.uniform(75, Placement.BESIDE_COORDINATOR), SMALL);
-      cells(mode, Setting.uniform(150, Placement.THIRD_REGION), all(ALL_SIGN, SMALL.subList(1, 2)));
+      cells(mode, Setting.uniform(75, Placement.BESIDE_COORDINATOR), List.of(TWO_OF_THREE));
+      cells(mode, Setting.uniform(150, Placement.THIRD_REGION), ALL_SIGN);
       for (Setting setting : published()) {
         cells(mode, setting, THRESHOLDS);
       }
-      firstContact(
-          mode, Setting.uniform(75, Placement.THIRD_REGION), all(ALL_SIGN, THRESHOLDS), runs);
     }
-    rotation(Setting.uniform(75, Placement.THIRD_REGION));
+    Setting far = Setting.uniform(75, Placement.THIRD_REGION);
+    rotation(far);
     presignable(List.of(75, 150));
     write();
+    for (SendMode mode : MODES) {
+      restart(cluster.partyNames(), mode);
+      firstContact(mode, far, all(ALL_SIGN, THRESHOLDS), runs);
+    }
   }
 
   /** More parties than a machine of few processors has power for: it shows where that begins. */
   private void large() throws IOException {
-    prepare(LARGE, 100);
-    for (SendMode mode : MODES) {
+    prepare(LARGE, 400);
+    // Nobody is as warm here as in the small cells; the group must not be alone in being coldest.
+    for (SendMode mode :
+        List.of(SendMode.PAIRWISE_PARALLEL, SendMode.GROUP, SendMode.PAIRWISE_SEQUENTIAL)) {
       restart(cluster.partyNames(), mode);
       Setting setting = Setting.uniform(75, Placement.THIRD_REGION);
       cells(mode, setting, LARGE);
@@ -378,7 +447,7 @@ public final class Lab {
   /** The paper's cells, 2-of-3, and what the other schemes take, at one distance. */
   private void paper() throws IOException {
     Setting setting = Setting.uniform(75, Placement.THIRD_REGION);
-    prepare(all(ALL_SIGN, SMALL.subList(1, 2)), 500);
+    prepare(all(ALL_SIGN, SMALL.subList(1, 2)), 4000);
     waterfall();
     for (SendMode mode : MODES) {
       restart(cluster.partyNames(), mode);
@@ -394,7 +463,7 @@ public final class Lab {
   }
 
   private void quick() throws IOException {
-    prepare(SMALL, 500);
+    prepare(SMALL, 1000);
     waterfall();
     for (SendMode mode : MODES) {
       restart(cluster.partyNames(), mode);
@@ -453,7 +522,7 @@ public final class Lab {
   /**
    * Makes the keys, and lets the compiler see the code that is measured.
    *
-   * @param compiled signings for the compiler, and a tenth as many key generations
+   * @param compiled sessions for the compiler; one in {@link #WARM_UPS_PER_KEY} makes a key
    */
   private void prepare(List<Shape> shapes, int compiled) throws IOException {
     network.delays((_, _) -> 0);
@@ -466,12 +535,16 @@ public final class Lab {
     String key = key(new Cell("sign", BLS, widest, SendMode.GROUP, SUBSEQUENT, none));
     neighbours();
     List<String> parties = cluster.partyNames().subList(0, widest.parties());
-    for (int i = 0; i < compiled; i++) {
-      cluster.wallet().sign(key, "warm " + i);
-      if (i % 10 == 0) {
-        create(BLS, widest, parties);
-      }
-    }
+    AtomicInteger session = new AtomicInteger();
+    repeat(
+        WARM_UPS_AT_ONCE,
+        compiled,
+        () -> {
+          int number = session.incrementAndGet();
+          return number % WARM_UPS_PER_KEY == 0
+              ? create(BLS, widest, parties)
+              : cluster.wallet().sign(key, "warm " + number);
+        });
     dashboard =
         LabDashboard.start(
             Path.of(System.getProperty("coterie.root", "")).toAbsolutePath(),
@@ -497,7 +570,8 @@ public final class Lab {
     cluster.coordinator().awaitReady(RESTART);
     Setting setting = Setting.uniform(75, Placement.THIRD_REGION);
     network.delays(setting.oneWayMillis());
-    String key = key(new Cell("sign", BLS, TWO_OF_THREE, SendMode.GROUP, SUBSEQUENT, setting));
+    Cell cell = new Cell("sign", BLS, TWO_OF_THREE, SendMode.GROUP, SUBSEQUENT, setting);
+    String key = key(cell);
     for (int i = 0; i < 2 * WARM_UPS; i++) {
       cluster.wallet().sign(key, MESSAGE);
     }
@@ -507,6 +581,8 @@ public final class Lab {
     List<String> lines = new ArrayList<>(List.of(LabTrace.HEADER));
     LabTrace.read(cluster, signing.getSigningSetList(), begin, end, 75)
         .forEach(span -> lines.add(span.csv()));
+    double floor = floor(cell, Floor.Operation.SIGN, signing.getSigningSetList());
+    lines.add(new LabTrace.Span("floor", "floor", 0, floor).csv());
     Files.write(folder.resolve("waterfall.csv"), lines);
     network.delays((_, _) -> 0);
     cluster.messaging().stop();
@@ -599,9 +675,7 @@ public final class Lab {
     double reconnected = time(() -> services.forEach(s -> s.awaitReady(RESTART)));
     cluster.coordinator().awaitReady(RESTART);
     // By parties that are not measured: a machine that has rested is slow, whoever signs.
-    for (int i = 0; i < WARM_UPS; i++) {
-      cluster.wallet().sign(neighbours(), MESSAGE);
-    }
+    cluster.wallet().sign(neighbours(), MESSAGE);
     return reconnected;
   }
 
@@ -731,22 +805,25 @@ public final class Lab {
     Optional<LabDashboard> shown = dashboard.filter(_ -> cell.mode() == SendMode.GROUP);
     String method = operation == Floor.Operation.KEYGEN_BLS ? "CreateKey" : "Sign";
     Optional<LabDashboard.Moment> begin = shown.map(d -> d.moment(method));
-    Metrics before = cluster.coordinator().metrics();
+    Metrics before = cluster.metrics();
     double[] samples = samples(atOnce(floor), once);
-    Metrics after = cluster.coordinator().metrics().since(before);
+    Metrics after = cluster.metrics().since(before);
     add(
         new Result(
             cell,
             samples,
             floor,
-            meanMillis(after, "coterie_coordinator_requests_seconds"),
-            meanMillis(after, "coterie_protocol_round_seconds"),
-            shown.map(d -> d.median(begin.orElseThrow(), d.moment(method))).orElse(0.0)));
+            meanMillis(after, REQUESTS),
+            meanMillis(after, ROUND),
+            shown.map(d -> d.median(begin.orElseThrow(), d.moment(method))).orElse(0.0),
+            after.samples().stream().filter(s -> s.name().equals(ROUND + "_bucket")).toList()));
   }
 
+  /** Of a timer of the coordinator. */
   private static double meanMillis(Metrics metrics, String timer) {
-    double count = metrics.sum(timer + "_count");
-    return count == 0 ? 0 : 1000 * metrics.sum(timer + "_sum") / count;
+    Predicate<Metrics.Sample> own = s -> s.label("service").equals(Settings.COORDINATOR);
+    double count = metrics.sum(timer + "_count", own);
+    return count == 0 ? 0 : 1000 * metrics.sum(timer + "_sum", own) / count;
   }
 
   private void add(Result result) {
@@ -778,25 +855,33 @@ public final class Lab {
   }
 
   private double[] samples(int atOnce, BooleanSupplier once) {
-    try (ExecutorService threads = Executors.newFixedThreadPool(atOnce)) {
-      Callable<Double> timed =
-          () -> {
-            for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-              long begin = System.nanoTime();
-              if (once.getAsBoolean()) {
-                return (System.nanoTime() - begin) / 1e6;
+    return repeat(
+            atOnce,
+            runs,
+            () -> {
+              for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+                long begin = System.nanoTime();
+                if (once.getAsBoolean()) {
+                  return (System.nanoTime() - begin) / 1e6;
+                }
               }
-            }
-            throw new IllegalStateException(
-                "not one run of " + ATTEMPTS + " was what it should be");
-          };
-      List<Future<Double>> all =
-          IntStream.range(0, runs).mapToObj(_ -> threads.submit(timed)).toList();
-      double[] samples = new double[runs];
-      for (int i = 0; i < runs; i++) {
-        samples[i] = all.get(i).get();
+              throw new IllegalStateException(
+                  "not one run of " + ATTEMPTS + " was what it should be");
+            })
+        .stream()
+        .mapToDouble(Double::doubleValue)
+        .toArray();
+  }
+
+  /** Does the same so many times, some of them at once. */
+  private static <T> List<T> repeat(int atOnce, int times, Callable<T> once) {
+    try (ExecutorService threads = Executors.newFixedThreadPool(atOnce)) {
+      List<Future<T>> all = IntStream.range(0, times).mapToObj(_ -> threads.submit(once)).toList();
+      List<T> results = new ArrayList<>();
+      for (Future<T> one : all) {
+        results.add(one.get());
       }
-      return samples;
+      return results;
     } catch (ExecutionException e) {
       throw new CompletionException(e.getCause());
     } catch (InterruptedException e) {
@@ -855,6 +940,9 @@ public final class Lab {
       }
     }
     Files.write(folder.resolve("samples.csv"), samples);
+    List<String> rounds = new ArrayList<>(List.of(ROUNDS_HEADER));
+    results.forEach(result -> rounds.addAll(result.roundsCsv()));
+    Files.write(folder.resolve("rounds.csv"), rounds);
     Files.writeString(folder.resolve("report.md"), LabReport.of(results, runs));
     progress("wrote " + folder.resolve("report.md"));
   }

@@ -36,7 +36,7 @@ final class LabTrace {
   /**
    * A part of the signing.
    *
-   * @param kind {@code way} of a message, {@code compute}, or {@code all} of it
+   * @param kind {@code way} of a message, {@code compute}, {@code all} of it, or its {@code floor}
    * @param begin milliseconds after the client's call
    */
   record Span(String what, String kind, double begin, double end) {

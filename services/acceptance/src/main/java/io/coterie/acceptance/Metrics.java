@@ -46,7 +46,8 @@ public record Metrics(List<Sample> samples) {
     return new Metrics(List.copyOf(samples));
   }
 
-  private static double number(String text) {
+  /** A number as the text format writes it, infinities too. */
+  static double number(String text) {
     return switch (text) {
       case "+Inf" -> Double.POSITIVE_INFINITY;
       case "-Inf" -> Double.NEGATIVE_INFINITY;

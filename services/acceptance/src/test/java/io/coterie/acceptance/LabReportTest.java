@@ -10,6 +10,7 @@ import io.coterie.acceptance.Lab.Shape;
 import io.coterie.channel.SendMode;
 import io.coterie.cli.Floor;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class LabReportTest {
@@ -17,8 +18,14 @@ class LabReportTest {
   private static final Shape ALL_OF_THREE = new Shape(3, 3);
 
   private static Result result(String scenario, SendMode mode, String phase, double... latencies) {
-    Cell cell = new Cell(scenario, Lab.BLS, ALL_OF_THREE, mode, phase, FAR);
-    List<String> parties = List.of("party-1", "party-2", "party-3");
+    return result(ALL_OF_THREE, scenario, mode, phase, latencies);
+  }
+
+  private static Result result(
+      Shape shape, String scenario, SendMode mode, String phase, double... latencies) {
+    Cell cell = new Cell(scenario, Lab.BLS, shape, mode, phase, FAR);
+    List<String> parties =
+        IntStream.rangeClosed(1, shape.threshold()).mapToObj(Cluster::partyName).toList();
     Floor.Operation operation =
         scenario.equals("sign") ? Floor.Operation.SIGN : Floor.Operation.KEYGEN_BLS;
     return new Result(cell, latencies, Lab.floor(cell, operation, parties));
@@ -50,6 +57,7 @@ class LabReportTest {
         LabReport.of(
             List.of(
                 result("sign", SendMode.GROUP, Lab.SUBSEQUENT, 310),
+                result(new Shape(7, 10), "sign", SendMode.GROUP, Lab.SUBSEQUENT, 390),
                 result("sign", SendMode.PAIRWISE_SEQUENTIAL, Lab.SUBSEQUENT, 930),
                 result("keygen", SendMode.GROUP, Lab.SUBSEQUENT, 1200),
                 result("sign", SendMode.GROUP, Lab.FIRST, 320),
@@ -58,6 +66,8 @@ class LabReportTest {
     assertThat(report)
         .contains("| sign, group, 75 and 150 ms: times floor | at most 1.15 | 1.033 (3-of-3")
         .contains("| keygen, group, 75 and 150 ms: times floor | at most 1.25 | 1.333 (3-of-3")
+        .contains(
+            "| sign, group, 75 and 150 ms, more than 5 parties: times floor | at most 1.15 | 1.300 (7-of-10")
         .contains("at least 68.83 % | 66.67 % | **no** |")
         .contains(
             "| sign, first contact: group against one after another | at most 1 | 0.36 | yes |");
