@@ -13,7 +13,7 @@ export KEEP EDGE QUICK SEED SLOW_START_AFTER_IDLE SHAPES
 MAVEN = $(MVN) -B -ntp -Dstyle.color=never
 STEP = .ci/step
 LAB_EXTENT = $(if $(QUICK),quick,$(if $(PAPER),paper,$(if $(LARGE),large,full)))
-LAB_PARTIES = $(if $(QUICK)$(PAPER),7,22)
+LAB_PARTIES = $(if $(QUICK)$(PAPER),5,20)
 # One heap for the whole platform in one JVM; the flags are those of the services.
 JAVA = $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow -XX:+UseSerialGC \
   -XX:TieredStopAtLevel=4 -Xmx1g -Djava.library.path=$(CURDIR)/build/native -cp "$$(ls services/acceptance/target/acceptance-*.jar):$$(cat build/classpath)"

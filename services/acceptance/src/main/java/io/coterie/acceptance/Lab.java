@@ -74,7 +74,7 @@ public final class Lab {
   /** Tries of a run that may turn out to be of another kind. */
   private static final int ATTEMPTS = 50;
 
-  /** First contacts of a cell where not all runs are wanted: each takes several seconds. */
+  /** First contacts of a cell where not all runs are wanted: each takes up to half a minute. */
   private static final int FEW_CONTACTS = 5;
 
   /** One way, of the short run. */
@@ -394,8 +394,8 @@ public final class Lab {
 
   private static final List<Shape> LARGE = List.of(new Shape(7, 10), new Shape(14, 20));
 
-  /** Those of the paper's cells, and two that are never measured (see {@link #neighbours}). */
-  private static final int PAPER_PARTIES = 7;
+  /** Those of the paper's cells. */
+  private static final int PAPER_PARTIES = 5;
 
   private static final List<Shape> SMALL = List.of(new Shape(3, 3), TWO_OF_THREE);
 
@@ -434,12 +434,16 @@ public final class Lab {
   /** More parties than a machine of few processors has power for: it shows where that begins. */
   private void large() throws IOException {
     prepare(LARGE, 400);
-    // Nobody is as warm here as in the small cells; the group must not be alone in being coldest.
-    for (SendMode mode :
-        List.of(SendMode.PAIRWISE_PARALLEL, SendMode.GROUP, SendMode.PAIRWISE_SEQUENTIAL)) {
+    Setting setting = Setting.uniform(75, Placement.THIRD_REGION);
+    // Nobody is as warm here as in the small cells, and the group should not be the coldest.
+    List<SendMode> modes =
+        List.of(SendMode.PAIRWISE_PARALLEL, SendMode.GROUP, SendMode.PAIRWISE_SEQUENTIAL);
+    for (SendMode mode : modes) {
       restart(cluster.partyNames(), mode);
-      Setting setting = Setting.uniform(75, Placement.THIRD_REGION);
       cells(mode, setting, LARGE);
+    }
+    for (SendMode mode : modes) {
+      restart(cluster.partyNames(), mode);
       firstContact(mode, setting, LARGE, FEW_CONTACTS);
     }
   }
@@ -533,7 +537,6 @@ public final class Lab {
     // By the shape with the most signers, so that each process has seen it.
     Shape widest = shapes.stream().max(Comparator.comparingInt(Shape::threshold)).orElseThrow();
     String key = key(new Cell("sign", BLS, widest, SendMode.GROUP, SUBSEQUENT, none));
-    neighbours();
     List<String> parties = cluster.partyNames().subList(0, widest.parties());
     AtomicInteger session = new AtomicInteger();
     repeat(
@@ -674,17 +677,7 @@ public final class Lab {
     services.parallelStream().forEach(Service::join);
     double reconnected = time(() -> services.forEach(s -> s.awaitReady(RESTART)));
     cluster.coordinator().awaitReady(RESTART);
-    // By parties that are not measured: a machine that has rested is slow, whoever signs.
-    cluster.wallet().sign(neighbours(), MESSAGE);
     return reconnected;
-  }
-
-  /** A key of the two last parties. */
-  private String neighbours() {
-    List<String> names = cluster.partyNames();
-    return keys.computeIfAbsent(
-        "neighbours",
-        _ -> create(BLS, new Shape(2, 2), names.subList(names.size() - 2, names.size())));
   }
 
   /** Signing while every member replaces its sender key every other second. */

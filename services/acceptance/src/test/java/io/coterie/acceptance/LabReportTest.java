@@ -52,6 +52,42 @@ class LabReportTest {
   }
 
   @Test
+  void theRoundsOfAllPartiesTogether() {
+    Result once = result("keygen", SendMode.GROUP, Lab.SUBSEQUENT, 1);
+    Result result =
+        new Result(
+            once.cell(),
+            once.sorted(),
+            once.floor(),
+            0,
+            0,
+            0,
+            Metrics.union(
+                    List.of(
+                        passes("party-1", "0.125", 3, "0.15", 4, "+Inf", 4),
+                        passes("party-2", "0.125", 0, "0.15", 5, "+Inf", 6),
+                        passes("coordinator", "0.125", 0, "0.15", 2, "+Inf", 2)))
+                .samples());
+    String cell = "keygen,bls12-381,3,3,group,subsequent,75,third_region,bls_keygen_1,1,";
+    assertThat(result.roundsCsv())
+        .containsExactly(
+            cell + "coordinator,150.000,2",
+            cell + "parties,125.000,3",
+            cell + "parties,150.000,9",
+            cell + "parties,Infinity,10");
+  }
+
+  private static Metrics passes(String service, Object... buckets) {
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < buckets.length; i += 2) {
+      text.append(
+          "coterie_protocol_round_seconds_bucket{protocol=\"bls_keygen_1\",round=\"1\",le=\"%s\"} %s%n"
+              .formatted(buckets[i], buckets[i + 1]));
+    }
+    return Metrics.parse(text.toString()).labelled("service", service);
+  }
+
+  @Test
   void aBarThatIsMissedIsNamed() {
     String report =
         LabReport.of(

@@ -76,6 +76,15 @@ class LabTest {
           .anyMatch(l -> l.startsWith("sign,bls12-381,2,3,group,subsequent,dashboard_p50"))
           .anyMatch(l -> l.startsWith("keygen,bls12-381,2,3,group,subsequent,dashboard_p50"));
     }
+    List<String> rounds = Files.readAllLines(folder.resolve("build/lab/rounds.csv"));
+    assertThat(rounds.getFirst()).isEqualTo(Lab.ROUNDS_HEADER);
+    for (int round = 1; round <= 4; round++) {
+      String passes =
+          "keygen,bls12-381,2,3,group,subsequent,50,third_region,bls_keygen_1,"
+              + round
+              + ",parties,";
+      assertThat(rounds).anyMatch(l -> l.startsWith(passes));
+    }
     assertThat(folder.resolve("build/lab/report.md")).content().contains("# Latency lab");
   }
 
