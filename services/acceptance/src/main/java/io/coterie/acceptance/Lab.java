@@ -660,7 +660,8 @@ public final class Lab {
         making[run] = time(() -> create(BLS, shape, parties));
       }
       add(new Result(reconnect, connecting, 0));
-      add(new Result(sign, signing, floor(sign, Floor.Operation.SIGN, parties)));
+      List<String> signers = parties.subList(0, shape.threshold());
+      add(new Result(sign, signing, floor(sign, Floor.Operation.SIGN, signers)));
       add(new Result(keygen, making, floor(keygen, Floor.Operation.KEYGEN_BLS, parties)));
     }
     write();
