@@ -12,6 +12,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.google.protobuf.ByteString;
+import com.google.rpc.ErrorInfo;
 import io.coterie.coordinator.ScriptedParties.Behaviour;
 import io.coterie.coordinator.custody.PresignaturePool;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
@@ -53,6 +54,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** ECDSA keys: creation, three rounds, derivation, and signing with presignatures. */
@@ -258,6 +260,32 @@ class EcdsaTest {
       installation.parties.behave();
       assertThat(answer.get().getState()).isEqualTo(Signing.State.SIGNED);
     }
+  }
+
+  /** What one session ended with is no reason not to ask again: another one may sign. */
+  @ParameterizedTest
+  @CsvSource({
+    "REFUSAL_REASON_INTENT_EXPIRED, PARTY_UNRESPONSIVE",
+    "REFUSAL_REASON_INTERNAL, SESSION_FAILED"
+  })
+  void who_cannot_wait_any_longer_is_told_to_ask_again(RefusalReason refusal, ErrorReason told) {
+    for (String party : List.of("p1", "p2", "p3")) {
+      installation.parties.behave(party, new Behaviour.Refuses(refusal));
+    }
+    SignedIntent intent = signed(intent("hot", 3));
+    // Told while a session runs, it is that the parties have not answered yet.
+    eventually(
+        () -> {
+          StatusRuntimeException thrown =
+              catchThrowableOfType(
+                  StatusRuntimeException.class,
+                  () -> signing(client).withDeadlineAfter(1, TimeUnit.SECONDS).sign(sign(intent)));
+          ErrorInfo info = StatusErrors.info(thrown).orElseThrow();
+          assertThat(info.getReason()).isIn(told.name(), ErrorReason.PARTY_UNRESPONSIVE.name());
+          return info.getMetadataOrThrow(StatusErrors.CAUSE).equals(refusal.name());
+        });
+    installation.parties.behave();
+    assertThat(signing(client).sign(sign(intent)).getState()).isEqualTo(Signing.State.SIGNED);
   }
 
   @Test

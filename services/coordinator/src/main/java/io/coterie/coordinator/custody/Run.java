@@ -238,6 +238,10 @@ final class Run<R> {
       return Trouble.of(resource, current, current.waitingFor());
     }
     Trouble last = trouble;
-    return last != null ? last : Trouble.of(ErrorReason.DEADLINE_TOO_SHORT, resource);
+    if (last == null) {
+      return Trouble.of(ErrorReason.DEADLINE_TOO_SHORT, resource);
+    }
+    // The work goes on: what one session ended with must not keep the caller from asking again.
+    return last.reason().isTransient() ? last : last.as(ErrorReason.SESSION_FAILED);
   }
 }

@@ -313,7 +313,7 @@ public final class ShareMaking {
         return new End.Stopped();
       }
       unmade = shows(outcome);
-      Trouble trouble = Trouble.of(run.resource, session, outcome);
+      Trouble trouble = Trouble.of(run.resource, session, outcome).asOf(isPast(clock.instant()));
       run.troubled(trouble);
       try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
         log.warn("no new shares: {} {}", trouble.reason(), trouble.metadata());

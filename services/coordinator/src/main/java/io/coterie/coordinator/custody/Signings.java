@@ -531,8 +531,7 @@ public final class Signings {
           log.warn("another replica works on this request now");
           return false;
         }
-        Instant now = clock.instant();
-        if (now.isAfter(intent.notAfter())) {
+        if (isExpired()) {
           fail(lastTrouble().as(ErrorReason.INTENT_EXPIRED));
           return true;
         }
@@ -743,7 +742,7 @@ public final class Signings {
         case SessionOutcome.Undecided undecided ->
             throw new IllegalStateException("a signing session was about shares");
       }
-      Trouble trouble = Trouble.of(run.resource, session, outcome);
+      Trouble trouble = Trouble.of(run.resource, session, outcome).asOf(isExpired());
       Trouble before = run.trouble();
       // What keeps the other session from its end is what the caller is to know.
       run.troubled(before != null && outcome instanceof SessionOutcome.Bound ? before : trouble);
@@ -794,8 +793,11 @@ public final class Signings {
 
     /** Whether the order had come too late, rather than the request. */
     private boolean wasLate(RefusalReason reason) {
-      return reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED
-          && !clock.instant().isAfter(intent.notAfter());
+      return reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED && !isExpired();
+    }
+
+    private boolean isExpired() {
+      return clock.instant().isAfter(intent.notAfter());
     }
 
     /** Null if this replica stops, or the intent expires, before it is this request's turn. */
@@ -806,7 +808,7 @@ public final class Signings {
               run.startedNanos - BEGINNING,
               parties.stream().map(Member::partyId).toList(),
               () -> run.patienceNanos() > 0,
-              () -> stopping.isDone() || clock.instant().isAfter(intent.notAfter()))
+              () -> stopping.isDone() || isExpired())
           .orElse(null);
     }
 

@@ -43,6 +43,18 @@ record Trouble(ErrorReason reason, Map<String, String> metadata) {
     return new Trouble(other, metadata);
   }
 
+  /**
+   * The same, for the caller: parties call an intent expired when its order came after the
+   * session's deadline too, and then it is they who are late.
+   *
+   * @param expired whether the intent has expired
+   */
+  Trouble asOf(boolean expired) {
+    return reason == ErrorReason.INTENT_EXPIRED && !expired
+        ? as(ErrorReason.PARTY_UNRESPONSIVE)
+        : this;
+  }
+
   static Trouble of(ErrorReason reason, String resource) {
     return new Trouble(reason, Map.of(StatusErrors.RESOURCE, resource));
   }

@@ -171,6 +171,14 @@ public enum ErrorReason {
     return code;
   }
 
+  /** Whether its status is one after which clients ask again. */
+  public boolean isTransient() {
+    return switch (code) {
+      case UNAVAILABLE, ABORTED, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED -> true;
+      default -> false;
+    };
+  }
+
   /** One line for people, without values. */
   public String text() {
     return text;
