@@ -444,7 +444,7 @@ public final class Lab {
     }
     for (SendMode mode : modes) {
       restart(cluster.partyNames(), mode);
-      firstContact(mode, setting, LARGE, FEW_CONTACTS);
+      firstContact(mode, setting, LARGE, runs);
     }
   }
 

@@ -84,7 +84,8 @@ public record ChannelConfig(
    * @param maxReassemblyBytes bytes of unfinished bodies of all senders
    * @param maxHeld group messages kept for each sender until its sender key comes
    * @param maxHeldBytes their bytes
-   * @param preKeyBatch one-time prekeys of each kind uploaded at a time, at most 100
+   * @param preKeyBatch one-time prekeys of each kind uploaded at a time, at most 100; each kind's
+   *     are some 2 KB, which a process that starts uploads before it greets anybody
    * @param senderKeyMessages broadcasts under one sender key before it is replaced; a member that
    *     is in none of them must still be able to follow (25,000 steps)
    * @param cryptoThreads platform threads for cryptography; at least 3, because a stalled socket
@@ -116,7 +117,7 @@ public record ChannelConfig(
             64 << 20,
             64,
             1 << 20,
-            100,
+            32,
             10_000,
             Math.max(4, Runtime.getRuntime().availableProcessors()));
 
