@@ -298,6 +298,15 @@ class CrashTest {
     }
   }
 
+  /** Of an envelope. */
+  static com.google.protobuf.ByteString session(byte[] body) {
+    try {
+      return PartyMessage.parseFrom(body).getEnvelope().getSessionId();
+    } catch (com.google.protobuf.InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
   static byte[] withEnvelope(byte[] body, byte[] envelope) {
     try {
       PartyMessage.Builder message = PartyMessage.parseFrom(body).toBuilder();

@@ -57,6 +57,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Predicate;
@@ -102,6 +103,9 @@ public final class Installation implements AutoCloseable {
   public volatile Duration clockOffset = Duration.ZERO;
 
   public SessionLimits limits = LIMITS;
+
+  /** Called when a party begins to judge an intent, in the order's lane. */
+  public volatile BiConsumer<String, SignedIntent> judging = (_, _) -> {};
 
   /**
    * @param evidence public evidence key of each party
@@ -282,27 +286,32 @@ public final class Installation implements AutoCloseable {
       pool = new WorkPool(name, 2, limits.combineDelay());
       channel = network.channel(name);
       ChannelNetwork net = new ChannelNetwork(channel, pool, metrics);
+      ConfiguredPolicy policy =
+          new ConfiguredPolicy(
+              new RequesterDirectory(List.of(new Requester("wallet", wallet.getPublic()))),
+              Map.of(
+                  "wallet",
+                  new RequesterRule(
+                      List.of(new Glob("keys/treasury-*"), new Glob("keys/main")),
+                      Set.of(
+                          Scheme.SCHEME_BLS12381,
+                          Scheme.SCHEME_ECDSA_SECP256K1,
+                          Scheme.SCHEME_ED25519,
+                          Scheme.SCHEME_BIP340_SECP256K1),
+                      true,
+                      true,
+                      true,
+                      Set.of(PayloadKind.values()),
+                      List.of(PathPrefix.parse("m")),
+                      List.of(new Glob("*")),
+                      1024)));
       driver =
           new SessionDriver(
               net,
-              new ConfiguredPolicy(
-                  new RequesterDirectory(List.of(new Requester("wallet", wallet.getPublic()))),
-                  Map.of(
-                      "wallet",
-                      new RequesterRule(
-                          List.of(new Glob("keys/treasury-*"), new Glob("keys/main")),
-                          Set.of(
-                              Scheme.SCHEME_BLS12381,
-                              Scheme.SCHEME_ECDSA_SECP256K1,
-                              Scheme.SCHEME_ED25519,
-                              Scheme.SCHEME_BIP340_SECP256K1),
-                          true,
-                          true,
-                          true,
-                          Set.of(PayloadKind.values()),
-                          List.of(PathPrefix.parse("m")),
-                          List.of(new Glob("*")),
-                          1024))),
+              intent -> {
+                judging.accept(name, intent);
+                return policy.admit(intent);
+              },
               store,
               store,
               core,

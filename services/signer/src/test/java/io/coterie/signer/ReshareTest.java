@@ -23,6 +23,9 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiPredicate;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
@@ -299,6 +302,49 @@ class ReshareTest {
     for (int other : List.of(1, 2, 3)) {
       assertThat(refusal(Installation.NAMES.get(other - 1), sign(2, 2, other, 4)))
           .isEqualTo(REFUSED_EPOCH);
+    }
+  }
+
+  /** However long a party takes to judge it. */
+  @Test
+  void an_order_does_not_take_the_place_of_one_that_came_later() {
+    List<Integer> receivers = List.of(1, 2, 5);
+    SignedIntent older = i.signed(intent(1, 2, receivers));
+    SignedIntent newer = i.signed(intent(1, 2, receivers));
+    CountDownLatch echo = new CountDownLatch(1);
+    CountDownLatch charlie = new CountDownLatch(1);
+    i.judging =
+        (party, intent) -> {
+          if (party.equals("echo") && intent.equals(older)) {
+            pass(echo);
+          } else if (party.equals("charlie") && intent.equals(newer)) {
+            pass(charlie);
+          }
+        };
+    Set<ByteString> run = ConcurrentHashMap.newKeySet();
+    i.network.tap(
+        (from, _, body) -> {
+          if (from.name().equals("echo") && CrashTest.isEnvelope(body)) {
+            run.add(CrashTest.session(body));
+          }
+          return body;
+        });
+    SessionId first = i.coordinator.give(order(older, 2, FIRST, receivers).build());
+    SessionId second = i.coordinator.give(order(newer, 2, FIRST, receivers).build());
+    Installation.until("echo runs the newer", () -> run.contains(second.bytes()));
+    echo.countDown();
+    assertThat(refusal("echo", first)).isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
+    charlie.countDown();
+    awaitAt(2, receivers, List.of(3));
+    assertThat(run).containsExactly(second.bytes());
+    signs(2, 2, 2, 5);
+  }
+
+  private static void pass(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(Installation.PATIENCE.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
     }
   }
 

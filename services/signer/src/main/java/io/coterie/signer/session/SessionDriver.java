@@ -595,13 +595,24 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   /**
-   * One run that makes a share of a key at a time: the newer order counts. A run whose share is
-   * being stored goes on.
+   * One run that makes a share of a key at a time: the newer order counts, also when the check of
+   * the older one took longer. A run whose share is being stored goes on.
    */
-  private void supersede(Session session) {
-    Session older = sharings.put(session.plan().key(), session);
-    if (older != null) {
-      run(older, () -> endIfAllowed(older, Event.CANCEL, "superseded"));
+  private void supersede(Session session) throws RefusedException {
+    String key = session.plan().key();
+    while (true) {
+      Session other = sharings.putIfAbsent(key, session);
+      if (other == null) {
+        return;
+      }
+      if (other.orderedNanos - session.orderedNanos > 0) {
+        throw new RefusedException(
+            RefusalReason.REFUSAL_REASON_NOT_READY, "a newer order for the same key has come");
+      }
+      if (sharings.replace(key, other, session)) {
+        run(other, () -> endIfAllowed(other, Event.CANCEL, "superseded"));
+        return;
+      }
     }
   }
 
