@@ -12,8 +12,8 @@ endif
 export KEEP EDGE QUICK SEED SLOW_START_AFTER_IDLE SHAPES
 MAVEN = $(MVN) -B -ntp -Dstyle.color=never
 STEP = .ci/step
-LAB_EXTENT = $(if $(QUICK),quick,$(if $(PAPER),paper,$(if $(LARGE),large,full)))
-LAB_PARTIES = $(if $(QUICK)$(PAPER),5,20)
+LAB_EXTENT = $(if $(QUICK),quick,$(if $(PAPER),paper,$(if $(CONTACTS),contacts,$(if $(LARGE),large,full))))
+LAB_PARTIES = $(if $(QUICK)$(PAPER)$(CONTACTS),5,20)
 # One heap for the whole platform in one JVM; the flags are those of the services.
 JAVA = $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow -XX:+UseSerialGC \
   -XX:TieredStopAtLevel=4 -Xmx1g -Djava.library.path=$(CURDIR)/build/native -cp "$$(ls services/acceptance/target/acceptance-*.jar):$$(cat build/classpath)"
@@ -73,7 +73,7 @@ bench: build ## measure key generation and signing against their floors; QUICK=1
 	@STEP_SHOW='^(Benchmark|ChannelBenchmark[^:]*(:p0[.]50)?) ' $(STEP) jmh $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) io.coterie.channel.ChannelBenchmark
 	@$(JAVA) io.coterie.acceptance.Bench
 
-lab: build build/lab/python ## measure with real delays between the services (needs root); PAPER=1, LARGE=1 or QUICK=1 for fewer cells
+lab: build build/lab/python ## measure with real delays between the services (needs root); PAPER=1, LARGE=1, CONTACTS=1 or QUICK=1 for fewer cells
 	@$(STEP) delayer cargo build --release --locked --manifest-path loadtest/lab/delayer/Cargo.toml
 	@loadtest/lab/run $(LAB_PARTIES) $(JAVA) io.coterie.acceptance.Lab loadtest/lab/delayer/target/release/delayer $(LAB_PARTIES) $(LAB_EXTENT) \
 	  && PYTHONPATH=build/lab/python loadtest/lab/plot build/lab || { status=$$?; [ $$status = 77 ] && exit 0 || exit $$status; }

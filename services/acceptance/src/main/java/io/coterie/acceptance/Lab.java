@@ -311,7 +311,7 @@ public final class Lab {
 
   /**
    * @param args the delayer's program, the number of parties that have a namespace, and {@code
-   *     full}, {@code large}, {@code paper}, {@code quick} or {@code check}
+   *     full}, {@code large}, {@code paper}, {@code contacts}, {@code quick} or {@code check}
    */
   public static void main(String[] args) {
     try {
@@ -336,10 +336,12 @@ public final class Lab {
         }
         case "large" -> measure(network, parties, folder, results, 20, Lab::large);
         case "paper" -> measure(network, parties, folder, results, 20, Lab::paper);
+        case "contacts" -> measure(network, parties, folder, results, 20, Lab::contacts);
         case "quick" -> measure(network, parties, folder, results, 5, Lab::quick);
         case "check" -> measure(network, parties, folder, results, 15, Lab::check);
         default ->
-            throw new IllegalArgumentException("full, large, paper, quick or check, not " + extent);
+            throw new IllegalArgumentException(
+                "full, large, paper, contacts, quick or check, not " + extent);
       }
     }
   }
@@ -463,6 +465,18 @@ public final class Lab {
     for (SendMode mode : MODES) {
       restart(cluster.partyNames(), mode);
       firstContact(mode, setting, ALL_SIGN, runs);
+    }
+  }
+
+  /** First contacts alone; the modes take turns, so that all are as warm. */
+  private void contacts() throws IOException {
+    List<Shape> shapes = all(ALL_SIGN, THRESHOLDS);
+    prepare(shapes, 4000);
+    for (Shape shape : shapes) {
+      for (SendMode mode : MODES) {
+        restart(cluster.partyNames(), mode);
+        firstContact(mode, Setting.uniform(75, Placement.THIRD_REGION), List.of(shape), runs);
+      }
     }
   }
 
