@@ -487,7 +487,13 @@ class HandoverTest {
   @Test
   void a_party_that_one_has_excluded_is_not_asked_by_the_other() {
     blsKey();
-    assertThat(signing(atTwo).sign(sign(bls("before"))).getSigningSetList()).contains("p1");
+    assertThat(signing(atTwo).sign(sign(bls("before"))).getSigningSetList())
+        .containsExactly("p1", "p2");
+    // Asked because it never was; then a suspect for ten seconds: without need nobody asks it.
+    one.parties.behave(
+        "p3", new Behaviour.Once(new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_OVERLOADED)));
+    assertThat(signing(atTwo).sign(sign(bls("not with p3"))).getSigningSetList())
+        .containsExactly("p1", "p2");
     one.parties.behave("p1", new Behaviour.Lies());
     assertThat(signing(atOne).sign(sign(bls("lied to"))).getSigningSetList())
         .containsExactly("p2", "p3");
