@@ -88,6 +88,9 @@ public final class Lab {
 
   private static final int MOST_AT_ONCE = 8;
 
+  /** The same with more parties, which together compute for more than a second of each run. */
+  private static final int FEW_AT_ONCE = 2;
+
   /** Of the sessions that the compiler sees: they need not wait for each other. */
   private static final int WARM_UPS_AT_ONCE = 4;
 
@@ -444,9 +447,11 @@ public final class Lab {
       restart(cluster.partyNames(), mode);
       cells(mode, setting, LARGE);
     }
-    for (SendMode mode : modes) {
-      restart(cluster.partyNames(), mode);
-      firstContact(mode, setting, LARGE, runs);
+    for (Shape shape : LARGE) {
+      for (SendMode mode : modes) {
+        restart(cluster.partyNames(), mode);
+        firstContact(mode, setting, List.of(shape), runs);
+      }
     }
   }
 
@@ -814,7 +819,7 @@ public final class Lab {
     String method = operation == Floor.Operation.KEYGEN_BLS ? "CreateKey" : "Sign";
     Optional<LabDashboard.Moment> begin = shown.map(d -> d.moment(method));
     Metrics before = cluster.metrics();
-    double[] samples = samples(atOnce(floor), once);
+    double[] samples = samples(atOnce(floor, cell.shape()), once);
     Metrics after = cluster.metrics().since(before);
     add(
         new Result(
@@ -858,8 +863,9 @@ public final class Lab {
   }
 
   /** Long runs are nearly all waiting: some of them at once do not disturb each other. */
-  private static int atOnce(double floor) {
-    return (int) Math.clamp(Math.ceil(floor / LONG_RUN_MILLIS), 1, MOST_AT_ONCE);
+  private static int atOnce(double floor, Shape shape) {
+    int most = shape.parties() > PAPER_PARTIES ? FEW_AT_ONCE : MOST_AT_ONCE;
+    return (int) Math.clamp(Math.ceil(floor / LONG_RUN_MILLIS), 1, most);
   }
 
   private double[] samples(int atOnce, BooleanSupplier once) {
