@@ -84,8 +84,8 @@ public record ChannelConfig(
    * @param maxReassemblyBytes bytes of unfinished bodies of all senders
    * @param maxHeld group messages kept for each sender until its sender key comes
    * @param maxHeldBytes their bytes
-   * @param preKeyBatch one-time prekeys of each kind uploaded at a time, at most 100; each kind's
-   *     are some 2 KB, which a process that starts uploads before it greets anybody
+   * @param preKeyBatch one-time prekeys of each kind uploaded at a time, at most 100; one of each
+   *     is 2.3 KB together, and a process that starts uploads them before it greets anybody
    * @param senderKeyMessages broadcasts under one sender key before it is replaced; a member that
    *     is in none of them must still be able to follow (25,000 steps)
    * @param cryptoThreads platform threads for cryptography; at least 3, because a stalled socket
