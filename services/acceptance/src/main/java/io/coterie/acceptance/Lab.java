@@ -411,14 +411,19 @@ public final class Lab {
   }
 
   private void full() throws IOException {
-    prepare(all(ALL_SIGN, THRESHOLDS), 5000);
+    List<Shape> shapes = all(ALL_SIGN, THRESHOLDS);
+    Setting far = Setting.uniform(75, Placement.THIRD_REGION);
+    prepare(shapes, 5000);
     waterfall();
+    // First contacts before the cells without a distance, where all is computing: the mode that is
+    // measured first is no colder there than the others.
+    firstContacts(MODES, far, shapes);
     for (SendMode mode : MODES) {
       restart(cluster.partyNames(), mode);
       for (int delay : new int[] {0, 1, 10}) {
         cells(mode, Setting.uniform(delay, Placement.THIRD_REGION), SMALL);
       }
-      cells(mode, Setting.uniform(75, Placement.THIRD_REGION), all(ALL_SIGN, THRESHOLDS));
+      cells(mode, far, shapes);
       cells(mode, Setting.uniform(75, Placement.BESIDE_PARTY), SMALL);
       cells(mode, Setting.uniform(75, Placement.BESIDE_COORDINATOR), List.of(TWO_OF_THREE));
       cells(mode, Setting.uniform(150, Placement.THIRD_REGION), ALL_SIGN);
@@ -426,14 +431,9 @@ public final class Lab {
         cells(mode, setting, THRESHOLDS);
       }
     }
-    Setting far = Setting.uniform(75, Placement.THIRD_REGION);
     rotation(far);
     presignable(List.of(75, 150));
     write();
-    for (SendMode mode : MODES) {
-      restart(cluster.partyNames(), mode);
-      firstContact(mode, far, all(ALL_SIGN, THRESHOLDS), runs);
-    }
   }
 
   /** More parties than a machine of few processors has power for: it shows where that begins. */
@@ -447,12 +447,7 @@ public final class Lab {
       restart(cluster.partyNames(), mode);
       cells(mode, setting, LARGE);
     }
-    for (Shape shape : LARGE) {
-      for (SendMode mode : modes) {
-        restart(cluster.partyNames(), mode);
-        firstContact(mode, setting, List.of(shape), runs);
-      }
-    }
+    firstContacts(modes, setting, LARGE);
   }
 
   /** The paper's cells, 2-of-3, and what the other schemes take, at one distance. */
@@ -467,20 +462,23 @@ public final class Lab {
     rotation(setting);
     presignable(List.of(75));
     write();
-    for (SendMode mode : MODES) {
-      restart(cluster.partyNames(), mode);
-      firstContact(mode, setting, ALL_SIGN, runs);
-    }
+    firstContacts(MODES, setting, ALL_SIGN);
   }
 
-  /** First contacts alone; the modes take turns, so that all are as warm. */
+  /** First contacts alone. */
   private void contacts() throws IOException {
     List<Shape> shapes = all(ALL_SIGN, THRESHOLDS);
     prepare(shapes, 4000);
+    firstContacts(MODES, Setting.uniform(75, Placement.THIRD_REGION), shapes);
+  }
+
+  /** The modes take turns, so that all are as warm. */
+  private void firstContacts(List<SendMode> modes, Setting setting, List<Shape> shapes)
+      throws IOException {
     for (Shape shape : shapes) {
-      for (SendMode mode : MODES) {
+      for (SendMode mode : modes) {
         restart(cluster.partyNames(), mode);
-        firstContact(mode, Setting.uniform(75, Placement.THIRD_REGION), List.of(shape), runs);
+        firstContact(mode, setting, shape, runs);
       }
     }
   }
@@ -492,7 +490,7 @@ public final class Lab {
       restart(cluster.partyNames(), mode);
       cells(mode, Setting.uniform(75, Placement.THIRD_REGION), SMALL);
       firstContact(
-          mode, Setting.uniform(75, Placement.THIRD_REGION), SMALL.subList(0, 1), FEW_CONTACTS);
+          mode, Setting.uniform(75, Placement.THIRD_REGION), SMALL.getFirst(), FEW_CONTACTS);
     }
     rotation(Setting.uniform(75, Placement.THIRD_REGION));
     presignable(List.of(75));
@@ -660,44 +658,45 @@ public final class Lab {
    * The first session of parties that left and came back: none of them has a session or a sender
    * key with anybody, nor anybody with them, but what they made until they said to be ready.
    */
-  private void firstContact(SendMode mode, Setting setting, List<Shape> shapes, int contacts)
+  private void firstContact(SendMode mode, Setting setting, Shape shape, int contacts)
       throws IOException {
     network.delays(setting.oneWayMillis());
-    for (Shape shape : shapes) {
-      List<String> parties = cluster.partyNames().subList(0, shape.parties());
-      Cell sign = new Cell("sign", BLS, shape, mode, FIRST, setting);
-      Cell keygen = new Cell("keygen", BLS, shape, mode, FIRST, setting);
-      Cell reconnect = new Cell("reconnect", BLS, shape, mode, FIRST, setting);
-      String key = key(sign);
-      double[] signing = new double[contacts];
-      double[] making = new double[contacts];
-      double[] connecting = new double[contacts];
-      for (int run = 0; run < contacts; run++) {
-        connecting[run] = reconnect(parties);
-        signing[run] = time(() -> cluster.wallet().sign(key, MESSAGE));
-        reconnect(parties);
-        making[run] = time(() -> create(BLS, shape, parties));
-      }
-      add(new Result(reconnect, connecting, 0));
-      List<String> signers = parties.subList(0, shape.threshold());
-      add(new Result(sign, signing, floor(sign, Floor.Operation.SIGN, signers)));
-      add(new Result(keygen, making, floor(keygen, Floor.Operation.KEYGEN_BLS, parties)));
+    List<String> parties = cluster.partyNames().subList(0, shape.parties());
+    Cell sign = new Cell("sign", BLS, shape, mode, FIRST, setting);
+    Cell keygen = new Cell("keygen", BLS, shape, mode, FIRST, setting);
+    Cell reconnect = new Cell("reconnect", BLS, shape, mode, FIRST, setting);
+    String key = key(sign);
+    double[] signing = new double[contacts];
+    double[] making = new double[contacts];
+    double[] connecting = new double[contacts];
+    for (int run = 0; run < contacts; run++) {
+      connecting[run] = reconnect(parties);
+      signing[run] = time(() -> cluster.wallet().sign(key, MESSAGE));
+      reconnect(parties);
+      making[run] = time(() -> create(BLS, shape, parties));
     }
+    add(new Result(reconnect, connecting, 0));
+    List<String> signers = parties.subList(0, shape.threshold());
+    add(new Result(sign, signing, floor(sign, Floor.Operation.SIGN, signers)));
+    add(new Result(keygen, making, floor(keygen, Floor.Operation.KEYGEN_BLS, parties)));
     write();
   }
 
   /**
    * Lets parties leave and come back.
    *
-   * @return milliseconds from the last return until all say that they are ready
+   * @return milliseconds from the last return until all, and the coordinator, say that they are
+   *     ready; the coordinator never says otherwise while enough others stay
    */
   private double reconnect(List<String> parties) {
     List<Service> services = parties.stream().map(cluster::signer).toList();
     services.parallelStream().forEach(Service::leave);
     services.parallelStream().forEach(Service::join);
-    double reconnected = time(() -> services.forEach(s -> s.awaitReady(RESTART)));
-    cluster.coordinator().awaitReady(RESTART);
-    return reconnected;
+    return time(
+        () -> {
+          services.forEach(s -> s.awaitReady(RESTART));
+          cluster.coordinator().awaitReady(RESTART);
+        });
   }
 
   /** Signing while every member replaces its sender key every other second. */
