@@ -273,7 +273,7 @@ final class LabReport {
         """
         ## First contact, 75 ms one way
 
-        The parties left, came back and said to be ready; `reconnect` is how long that took. The paper, in its own system and network, at 3, 4 and 5 parties: group 4226, 8759, 13356 ms, pairwise 2145, 7747, 15300 ms.
+        The parties left and came back until they and the coordinator said to be ready; `reconnect` is how long that took. The paper, in its own system and network, at 3, 4 and 5 parties: group 4226, 8759, 13356 ms, pairwise 2145, 7747, 15300 ms.
 
         | | parties | runs | group | pairwise, in parallel | pairwise, one after another |
         |---|---|---|---|---|---|""");
