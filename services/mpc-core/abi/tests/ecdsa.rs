@@ -724,7 +724,11 @@ fn garbage_in_every_field_never_panics() {
         (using(&made[&1], 1, &signers), Vec::new()),
         (config(ProtocolId::EcdsaRefresh1, 1, &signers, 2), share.clone()),
     ];
-    let mut runner = TestRunner::new(Config { cases: 150, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        cases: sim::seeds::cases(15_000),
+        failure_persistence: None,
+        ..Config::default()
+    });
     let bytes = || proptest::collection::vec(any::<u8>(), 0..100);
     runner
         .run(

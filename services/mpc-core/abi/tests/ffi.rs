@@ -410,7 +410,11 @@ fn random_calls_never_panic_and_never_hurt() {
     let parties = parties(2);
     let all: Vec<&Party> = parties.iter().collect();
     let base = config(proto::ProtocolId::BlsKeygen1, 1, &all, 2).encode_to_vec();
-    let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        cases: sim::seeds::cases(20_000),
+        failure_persistence: None,
+        ..Config::default()
+    });
     let bytes = || proptest::collection::vec(any::<u8>(), 0..200);
     runner
         .run(

@@ -11,13 +11,14 @@ mod corpus;
 mod hostile_code;
 
 use proptest::prelude::*;
+use sim::seeds::cases;
 
 fn bytes(longest: usize) -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..longest)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(6_400), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn envelopes(data in bytes(400)) {

@@ -12,13 +12,14 @@ mod ecdsa_common;
 mod hostile_code;
 
 use proptest::prelude::*;
+use sim::seeds::cases;
 
 fn bytes(longest: usize) -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..longest)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(9_600), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn bodies(data in bytes(300)) {

@@ -82,7 +82,7 @@ fn nearly_valid() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sim::seeds::cases(40_000), ..ProptestConfig::default() })]
 
     #[test]
     fn bodies_decode_without_panic(bytes in prop_oneof![nearly_valid(), prop::collection::vec(any::<u8>(), 0..300)]) {

@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod seeds;
+
 use std::collections::BTreeMap;
 
 use engine::session::{Progress, Protocol, Session, Step};

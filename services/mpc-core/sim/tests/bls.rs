@@ -24,15 +24,7 @@ use engine::session::NOTICE_ROUND;
 use protocols::bls::KeyShare;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
-use sim::{Address, Faults, Outcome, Packet};
-
-fn seeds(default_runs: u64) -> std::ops::Range<u64> {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    match number("SEED") {
-        Some(seed) => seed..seed + number("RUNS").unwrap_or(1),
-        None => 0..number("RUNS").unwrap_or(default_runs),
-    }
-}
+use sim::{Address, Faults, Outcome, Packet, seeds};
 
 struct Plan {
     parties: Vec<u32>,
@@ -144,7 +136,8 @@ fn nobody_honest_is_blamed<T>(plan: &Plan, outcomes: &BTreeMap<Address, Outcome<
 #[test]
 fn key_generation_holds_its_promises() {
     let (mut finished, mut blamed) = (0, 0);
-    for seed in seeds(400) {
+    let seeds = seeds::wanted(10_000);
+    for &seed in &seeds {
         println!("seed {seed}");
         let plan = plan(&mut ChaCha20Rng::seed_from_u64(seed));
         let outcomes = keygen_with(&plan.parties, plan.t, seed, faults(&plan, seed));
@@ -176,9 +169,10 @@ fn key_generation_holds_its_promises() {
             assert!(signed.values().all(|outcome| outcome.done.is_some()));
         }
     }
-    if std::env::var("SEED").is_err() {
+    if seeds.len() >= 100 {
+        let some = seeds.len() / 20;
         assert!(
-            finished > 20 && blamed > 20,
+            finished > some && blamed > some,
             "the plans are worth running: {finished} finished, {blamed} blamed"
         );
     }
@@ -194,7 +188,7 @@ fn signing_holds_its_promises() {
             sign_with(shares, p, b"m", 0, Faults::default())[&None].done.as_ref().unwrap().signature
         })
         .collect();
-    for seed in seeds(300) {
+    for seed in seeds::wanted(10_000) {
         println!("seed {seed}");
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let which = pick(&mut rng, keys.len());

@@ -122,18 +122,15 @@ impl<S: Keyed> Scheme for Frost<S> {
     }
 }
 
-/// In debug builds a schedule takes several times as long.
-const RUNS: u64 = if cfg!(debug_assertions) { 100 } else { 10_000 };
-
 macro_rules! both_suites {
     ($($suite:ident in $module:ident),+) => {
         $(mod $module {
-            use super::{Frost, RUNS, schedules};
+            use super::{Frost, schedules};
             use protocols::frost::$suite;
 
             #[test]
             fn nothing_is_used_twice_and_every_request_has_one_answer() {
-                schedules::nothing_is_used_twice_and_every_request_has_one_answer::<Frost<$suite>>(RUNS);
+                schedules::nothing_is_used_twice_and_every_request_has_one_answer::<Frost<$suite>>();
             }
 
             #[test]

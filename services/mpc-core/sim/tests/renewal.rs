@@ -4,7 +4,7 @@
 //! What must hold ([`Checker`]): the key stays the key; no party switches to shares that another has given up; no epoch is made twice; at
 //! every moment enough parties hold shares of one epoch; and when the faults end, exactly one epoch is usable, and it signs.
 //!
-//! `SEED=<number>` repeats one seed, `RUNS=<count>` runs that many.
+//! `SEED=<number>` repeats one seed, `RUNS=<count>` runs that many; see [`sim::seeds`].
 
 #![allow(
     clippy::unwrap_used,
@@ -21,8 +21,6 @@ mod ecdsa_common;
 #[allow(dead_code, reason = "the part that is about whole sessions")]
 #[path = "../../protocols/tests/frost/harness.rs"]
 mod harness;
-#[path = "schedules/seeds.rs"]
-mod seeds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -38,7 +36,7 @@ use protocols::frost::{Bip340, Ed25519};
 use protocols::{ecdsa, frost};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
-use sim::Faults;
+use sim::{Faults, seeds};
 
 /// Everyone who may ever hold a share. The first three hold the key to begin with, two of whom sign.
 const PARTIES: [u32; 4] = [1, 2, 3, 4];
@@ -758,8 +756,8 @@ impl<S: Scheme> World<S> {
     }
 }
 
-fn exactly_one_epoch_is_usable<S: Scheme>(default_runs: u64) {
-    let seeds = seeds::wanted(default_runs);
+fn exactly_one_epoch_is_usable<S: Scheme>(full: u64) {
+    let seeds = seeds::wanted(full);
     let mut total = Counts::default();
     seeds::run_all(
         &seeds,
@@ -773,7 +771,7 @@ fn exactly_one_epoch_is_usable<S: Scheme>(default_runs: u64) {
             violations.clone()
         },
     );
-    let runs = (seeds.end - seeds.start) as usize;
+    let runs = seeds.len();
     println!("{runs} schedules: {total:?}");
     if runs >= 100 {
         assert!(
@@ -784,22 +782,17 @@ fn exactly_one_epoch_is_usable<S: Scheme>(default_runs: u64) {
     }
 }
 
-/// In debug builds a schedule takes several times as long.
-const fn runs(debug: u64) -> u64 {
-    if cfg!(debug_assertions) { debug } else { 10_000 }
-}
-
 #[test]
 fn ecdsa() {
-    exactly_one_epoch_is_usable::<Ecdsa>(runs(10));
+    exactly_one_epoch_is_usable::<Ecdsa>(if cfg!(debug_assertions) { 1_000 } else { 10_000 }); // takes several times as long in debug builds
 }
 
 #[test]
 fn ed25519() {
-    exactly_one_epoch_is_usable::<Frost<Ed25519>>(runs(100));
+    exactly_one_epoch_is_usable::<Frost<Ed25519>>(10_000);
 }
 
 #[test]
 fn bip340() {
-    exactly_one_epoch_is_usable::<Frost<Bip340>>(runs(100));
+    exactly_one_epoch_is_usable::<Frost<Bip340>>(10_000);
 }

@@ -1,12 +1,13 @@
 //! Hostile bytes at every decoder, as many as a test run has time for. The fuzz targets run the same code for longer.
 
 use proptest::prelude::*;
+use sim::seeds::cases;
 
 use crate::corpus::replay;
 use crate::frost_hostile::{frost_agreed, frost_body, frost_keygen_message, frost_notice, frost_sealed};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(12_800), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn bodies(data in bytes(300)) {

@@ -5,9 +5,7 @@
 //! What must hold, seen from the wire and from the answers alone ([`Checker`]): nothing that may be used once is used twice, one answer a
 //! request, and nothing signed that was not asked for. And when the faults end, every request gets its answer.
 //!
-//! `make sim SEED=<number>` repeats one seed, `make sim RUNS=<count>` runs that many.
-
-mod seeds;
+//! `make sim SEED=<number>` repeats one seed, `make sim RUNS=<count>` runs that many; see [`sim::seeds`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +14,7 @@ use engine::session::{Progress, Session, Step};
 use engine::{Protocol, SessionId, SessionSettings};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+use sim::seeds;
 
 use crate::common::{self, party, roster, threshold};
 
@@ -657,9 +656,9 @@ impl Counts {
     }
 }
 
-/// The test of a scheme: as many schedules as `RUNS` says, or so many.
-pub fn nothing_is_used_twice_and_every_request_has_one_answer<S: Scheme>(default_runs: u64) {
-    let seeds = seeds::wanted(default_runs);
+/// The test of a scheme.
+pub fn nothing_is_used_twice_and_every_request_has_one_answer<S: Scheme>() {
+    let seeds = seeds::wanted(10_000);
     let mut counts = Counts::default();
     seeds::run_all(
         &seeds,
@@ -669,9 +668,9 @@ pub fn nothing_is_used_twice_and_every_request_has_one_answer<S: Scheme>(default
             checker.violations.clone()
         },
     );
-    println!("{} schedules: {counts:?}", seeds.end - seeds.start);
-    if seeds.end - seeds.start >= 100 {
-        let runs = (seeds.end - seeds.start) as usize;
+    let runs = seeds.len();
+    println!("{runs} schedules: {counts:?}");
+    if runs >= 100 {
         assert!(counts.presigned > runs / 2 && counts.interactive > runs / 2, "{counts:?}");
         assert!(counts.mixed > 0 && counts.refused > runs / 4 && counts.crashes > runs, "{counts:?}");
     }
