@@ -1,14 +1,16 @@
 /*
  * Coterie MPC core: the C interface.
  *
- * Computation only: no socket, file, clock, thread or log. Configurations, steps and reports are encoded messages of
- * proto/coterie/core/v1/core.proto; envelopes are opaque bytes that the service carries between parties.
+ * Computation only: no socket, file, thread or log; the clock is read for randomness alone. Configurations, steps and
+ * reports are encoded messages of proto/coterie/core/v1/core.proto; envelopes are opaque bytes that the service carries
+ * between parties.
  *
  * Rules that hold for every function:
  *   - Inputs are borrowed for the call and never kept.
  *   - Outputs belong to the library, are freed by its function, and are cleared when the code is not MPC_OK.
  *   - No panic crosses: it is caught, MPC_INTERNAL is returned, and the session it happened in is poisoned.
- * A session may be used by one thread at a time, a vault by several until it is freed. There is no global state.
+ * A session may be used by one thread at a time, a vault by several until it is freed. The only global state is a random
+ * value of the process and a counter, which are hashed into every draw of randomness.
  */
 #ifndef COTERIE_MPC_H
 #define COTERIE_MPC_H

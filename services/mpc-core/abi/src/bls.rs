@@ -9,7 +9,7 @@ use protocols::bls::{
 };
 
 use crate::inputs::{Inputs, SealedShare};
-use crate::os_rng::OsRng;
+use crate::os_rng::os_rng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
 
@@ -28,7 +28,7 @@ impl Offered for Keygen {
 
     fn done(share: KeyShare, key: &mut Arc<DataKey>) -> proto::Done {
         proto::Done {
-            sealed_share: sealed(share.seal(key, &mut OsRng)),
+            sealed_share: sealed(share.seal(key, &mut os_rng())),
             key_public: Some(key_public_message(share.public())),
             ..proto::Done::default()
         }

@@ -14,7 +14,7 @@ use protocols::ecdsa::{
 };
 
 use crate::inputs::{Inputs, SealedShare};
-use crate::os_rng::OsRng;
+use crate::os_rng::os_rng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
 use crate::vault::{Exclusions, ReservedPlaces};
@@ -146,7 +146,7 @@ impl Offered for Presigning {
 
     fn done(made: Vec<Presignature>, (_, places): &mut Self::Kept) -> proto::Done {
         let name = |presignature: &Presignature| (*presignature.id(), presignature.party());
-        let made = places.fill_all(made, name, |presignature, key| presignature.seal(key, &mut OsRng));
+        let made = places.fill_all(made, name, |presignature, key| presignature.seal(key, &mut os_rng()));
         proto::Done { presignatures: sealed(made), ..proto::Done::default() }
     }
 
@@ -212,7 +212,7 @@ impl KeptShare {
         let share = KeyShare::unseal(&self.key, &self.blob, &self.label).ok();
         sealed(share.and_then(|mut share| {
             excluded.iter().for_each(|peer| share.exclude(peer));
-            share.seal(&self.key, &mut OsRng)
+            share.seal(&self.key, &mut os_rng())
         }))
     }
 }
@@ -241,7 +241,7 @@ fn sign_payload(inputs: &mut Inputs<'_>, presignature: Option<[u8; 32]>) -> Resu
 
 fn share_done(share: &KeyShare, key: &DataKey) -> proto::Done {
     proto::Done {
-        sealed_share: sealed(share.seal(key, &mut OsRng)),
+        sealed_share: sealed(share.seal(key, &mut os_rng())),
         key_public: Some(key_public_message(share.public())),
         ..proto::Done::default()
     }

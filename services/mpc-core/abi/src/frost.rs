@@ -14,7 +14,7 @@ use protocols::frost::{
 };
 
 use crate::inputs::{Inputs, SealedShare};
-use crate::os_rng::OsRng;
+use crate::os_rng::os_rng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
 use crate::vault::ReservedPlaces;
@@ -128,7 +128,7 @@ impl<S: Suite> Offered for Presigning<S> {
 
     fn done(made: Vec<Presignature<S>>, places: &mut ReservedPlaces) -> proto::Done {
         let name = |presignature: &Presignature<S>| (*presignature.id(), presignature.party());
-        let made = places.fill_all(made, name, |presignature, key| presignature.seal(key, &mut OsRng));
+        let made = places.fill_all(made, name, |presignature, key| presignature.seal(key, &mut os_rng()));
         proto::Done { presignatures: sealed(made), ..proto::Done::default() }
     }
 }
@@ -187,7 +187,7 @@ fn sign_payload<S: Suite>(
 
 fn share_done<S: Suite>(share: &KeyShare<S>, key: &DataKey) -> proto::Done {
     proto::Done {
-        sealed_share: sealed(share.seal(key, &mut OsRng)),
+        sealed_share: sealed(share.seal(key, &mut os_rng())),
         key_public: Some(key_public_message(share.public())),
         ..proto::Done::default()
     }

@@ -8,7 +8,7 @@ use prost::Message;
 use protocols::frost;
 
 use crate::inputs::Inputs;
-use crate::os_rng::OsRng;
+use crate::os_rng::os_rng;
 use crate::proto;
 use crate::vault::Vault;
 
@@ -98,7 +98,7 @@ where
     Run<P>: Running + 'static,
 {
     let Prepared { settings, identity, input, mut kept } = P::prepare(inputs)?;
-    let (session, step) = Session::<P>::start(settings, identity, input, &mut OsRng)?;
+    let (session, step) = Session::<P>::start(settings, identity, input, &mut os_rng())?;
     let step = encode_step::<P>(step, &mut kept);
     Ok((AnySession(Box::new(Run { session, kept })), step))
 }
@@ -155,7 +155,7 @@ where
     fn handle(&mut self, sender: PartyId, envelope: &[u8]) -> Vec<u8> {
         let step = match P::stopped_by(&self.session, &self.kept) {
             Some(fault) => self.session.stop(fault),
-            None => self.session.handle(sender, envelope, &mut OsRng),
+            None => self.session.handle(sender, envelope, &mut os_rng()),
         };
         encode_step::<P>(step, &mut self.kept)
     }

@@ -8,7 +8,7 @@ use engine::{EvidenceKey, PartyId, PartySet, Secret, SetupError};
 use rand_core::Rng;
 use zeroize::Zeroize;
 
-use crate::os_rng::OsRng;
+use crate::os_rng::os_rng;
 use crate::proto;
 
 /// Most presignatures that a vault can have: those that are kept and those being made.
@@ -54,7 +54,7 @@ impl Vault {
     }
 
     pub(crate) fn seal(&self, label: &[u8], plaintext: &[u8]) -> Result<Vec<u8>, InvalidArgument> {
-        self.key.seal(SealKind::Other, &[], label, plaintext, &mut OsRng).ok_or(InvalidArgument)
+        self.key.seal(SealKind::Other, &[], label, plaintext, &mut os_rng()).ok_or(InvalidArgument)
     }
 
     pub(crate) fn unseal(&self, label: &[u8], sealed: &[u8]) -> Result<Secret<Vec<u8>>, UnsealFailed> {
@@ -67,10 +67,10 @@ impl Vault {
         if !named || core::str::from_utf8(party_name).is_err() {
             return Err(InvalidArgument);
         }
-        let identity = EvidenceKey::generate(&mut OsRng);
+        let identity = EvidenceKey::generate(&mut os_rng());
         let sealed = self
             .key
-            .seal(SealKind::Identity, party_name, &[], identity.seed().expose(), &mut OsRng)
+            .seal(SealKind::Identity, party_name, &[], identity.seed().expose(), &mut os_rng())
             .ok_or(InvalidArgument)?;
         Ok((sealed, identity.public().as_bytes().to_vec()))
     }
@@ -186,7 +186,7 @@ impl ReservedPlaces {
         seal: impl FnOnce(&DataKey) -> Option<Vec<u8>>,
     ) -> Option<Vec<u8>> {
         let mut random = Secret::new([0u8; DATA_KEY_BYTES]);
-        OsRng.fill_bytes(random.expose_mut());
+        os_rng().fill_bytes(random.expose_mut());
         let key = Box::new(DataKey::new(random));
         let blob = seal(&key)?;
         let mut table = self.keys.table();
