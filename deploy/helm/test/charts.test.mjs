@@ -248,6 +248,18 @@ test("signer: sealed without its Secret, instead of not started", () => {
   assert.equal(volumes.find((volume) => volume.name === "unseal").secret.optional, true);
 });
 
+test("signer: the rights over keys are off unless a rule gives them", () => {
+  const rule = (more) =>
+    parse(one(render("signer", { requesters: [{ name: "treasury", publicKey: pem, keys: ["keys/*"], ...more }] }), "ConfigMap").data["config.yaml"]).coterie
+      .signer.requesters[0];
+  const rights = ["may-create-keys", "may-refresh-keys", "may-reshare-keys"];
+  assert.deepEqual(rights.map((right) => rule({})[right]), [false, false, false]);
+  assert.deepEqual(rights.map((right) => rule({ mayCreateKeys: true })[right]), [true, false, false]);
+  assert.deepEqual(rights.map((right) => rule({ mayRefreshKeys: true })[right]), [false, true, false]);
+  assert.deepEqual(rights.map((right) => rule({ mayReshareKeys: true })[right]), [false, false, true]);
+  assert.deepEqual(rule({ payloads: [] }).payloads, []);
+});
+
 test("signer: what makes no sense is refused", () => {
   const signer = minimal.signer;
   refused("signer", { ...signer, party: { name: "Party", id: 1 } }, /name/);

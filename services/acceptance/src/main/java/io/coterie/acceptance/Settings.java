@@ -243,7 +243,9 @@ final class Settings {
       text.append("      - name: %s\n".formatted(requester.name()));
       text.append("        public-key-file: %s\n".formatted(requester.publicKey()));
       text.append("        keys: [\"%s\"]\n".formatted(requester.keys()));
-      text.append("        may-create-keys: true\n");
+      for (String right : List.of("create", "refresh", "reshare")) {
+        text.append("        may-%s-keys: true\n".formatted(right));
+      }
       text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1]\n");
       if (requester.digests()) {
         text.append(

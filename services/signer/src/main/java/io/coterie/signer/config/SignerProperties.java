@@ -145,8 +145,10 @@ public record SignerProperties(
    * @param keys names or globs, for example {@code keys/treasury-*}
    * @param schemes {@code bls12381}, {@code ecdsa-secp256k1}, {@code ed25519}, {@code
    *     bip340-secp256k1}
-   * @param mayRefreshKeys as {@code mayCreateKeys} if not given
-   * @param mayReshareKeys as {@code mayCreateKeys} if not given
+   * @param mayCreateKeys whether it may create keys of those names
+   * @param mayRefreshKeys whether it may have their shares replaced; not implied by any other right
+   * @param mayReshareKeys whether it may hand their shares to other parties or change the
+   *     threshold, down to one; not implied by any other right
    * @param payloads labels of {@link PayloadKind}; all but {@code digest} if not given, because
    *     nobody can see what a digest says
    * @param derivationPrefixes paths below a key that it may use: {@code m} for all
@@ -159,8 +161,8 @@ public record SignerProperties(
       List<String> keys,
       @DefaultValue("bls12381") List<String> schemes,
       @DefaultValue("false") boolean mayCreateKeys,
-      @Nullable Boolean mayRefreshKeys,
-      @Nullable Boolean mayReshareKeys,
+      @DefaultValue("false") boolean mayRefreshKeys,
+      @DefaultValue("false") boolean mayReshareKeys,
       @DefaultValue({
             "message",
             "ethereum-transaction",
@@ -193,8 +195,8 @@ public record SignerProperties(
           keys.stream().map(Glob::new).toList(),
           schemes.stream().map(this::scheme).collect(Collectors.toSet()),
           mayCreateKeys,
-          mayRefreshKeys == null ? mayCreateKeys : mayRefreshKeys,
-          mayReshareKeys == null ? mayCreateKeys : mayReshareKeys,
+          mayRefreshKeys,
+          mayReshareKeys,
           payloads.stream().map(this::payloadKind).collect(Collectors.toSet()),
           derivationPrefixes.stream().map(PathPrefix::parse).toList(),
           purposes.stream().map(Glob::new).toList(),

@@ -1,0 +1,107 @@
+package io.coterie.signer.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.ReshareIntent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.signer.policy.RequesterRule;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
+import org.springframework.boot.env.YamlPropertySourceLoader;
+import org.springframework.core.io.ByteArrayResource;
+
+/** The rule that comes out of what an operator writes for a requester. */
+class RequesterSettingsTest {
+  private static RequesterRule rule(String... lines) throws IOException {
+    String yaml =
+        "requester:\n  name: wallet\n  public-key-file: wallet.pem\n  keys: [\"*\"]\n"
+            + String.join("", Stream.of(lines).map(line -> "  " + line + "\n").toList());
+    var source =
+        new YamlPropertySourceLoader()
+            .load("test", new ByteArrayResource(yaml.getBytes(StandardCharsets.UTF_8)));
+    return new Binder(ConfigurationPropertySources.from(source))
+        .bind("requester", SignerProperties.RequesterSettings.class)
+        .get()
+        .rule();
+  }
+
+  private static boolean mayCreate(RequesterRule rule) {
+    return rule.denial(
+            new VerifiedIntent.KeyCreation(
+                "wallet",
+                ByteString.EMPTY,
+                SignedIntent.getDefaultInstance(),
+                KeyIntent.newBuilder().setScheme(Scheme.SCHEME_BLS12381).build()))
+        .isEmpty();
+  }
+
+  private static boolean mayRefresh(RequesterRule rule) {
+    return rule.denial(
+            new VerifiedIntent.KeyRefresh(
+                "wallet",
+                ByteString.EMPTY,
+                SignedIntent.getDefaultInstance(),
+                RefreshIntent.newBuilder().setScheme(Scheme.SCHEME_BLS12381).build()))
+        .isEmpty();
+  }
+
+  private static boolean mayReshare(RequesterRule rule) {
+    return rule.denial(
+            new VerifiedIntent.KeyReshare(
+                "wallet",
+                ByteString.EMPTY,
+                SignedIntent.getDefaultInstance(),
+                ReshareIntent.newBuilder().setScheme(Scheme.SCHEME_BLS12381).build()))
+        .isEmpty();
+  }
+
+  private static boolean maySign(RequesterRule rule) {
+    return rule.denial(
+            new VerifiedIntent.Signing(
+                "wallet",
+                ByteString.EMPTY,
+                SignedIntent.getDefaultInstance(),
+                SigningIntent.newBuilder()
+                    .setScheme(Scheme.SCHEME_BLS12381)
+                    .setMessage(ByteString.copyFromUtf8("m"))
+                    .build()))
+        .isEmpty();
+  }
+
+  @Test
+  void whoever_may_create_keys_may_not_have_them_refreshed_or_reshared() throws Exception {
+    RequesterRule creator = rule("may-create-keys: true");
+    assertThat(List.of(mayCreate(creator), mayRefresh(creator), mayReshare(creator)))
+        .containsExactly(true, false, false);
+  }
+
+  @Test
+  void each_right_over_shares_is_given_by_itself() throws Exception {
+    RequesterRule none = rule();
+    assertThat(List.of(mayCreate(none), mayRefresh(none), mayReshare(none)))
+        .containsExactly(false, false, false);
+    RequesterRule refresher = rule("may-refresh-keys: true");
+    assertThat(List.of(mayCreate(refresher), mayRefresh(refresher), mayReshare(refresher)))
+        .containsExactly(false, true, false);
+    RequesterRule resharer = rule("may-reshare-keys: true");
+    assertThat(List.of(mayCreate(resharer), mayRefresh(resharer), mayReshare(resharer)))
+        .containsExactly(false, false, true);
+  }
+
+  @Test
+  void a_requester_without_payloads_has_nothing_signed() throws Exception {
+    assertThat(maySign(rule())).isTrue();
+    assertThat(maySign(rule("payloads: []"))).isFalse();
+  }
+}
