@@ -82,6 +82,10 @@ public enum IntentProblem {
   MESSAGE_IS_TRANSACTION(
       ErrorReason.PAYLOAD_INVALID,
       "message is a Solana transaction: it can be signed as solana_transaction only"),
+  MESSAGE_VERSIONED(
+      ErrorReason.PAYLOAD_INVALID,
+      "message begins as a versioned Solana transaction does (first byte 0x80 or above) and is not"
+          + " a well-formed Solana off-chain message of this key"),
   PURPOSE_TOO_LONG(ErrorReason.INTENT_MALFORMED, "purpose has more than 256 characters"),
   PURPOSE_MALFORMED(
       ErrorReason.INTENT_MALFORMED, "purpose has control, formatting or line-break characters"),

@@ -31,8 +31,10 @@ public final class Payloads {
     ByteString toSign =
         switch (kind) {
           case MESSAGE -> {
-            requireNoTransaction(intent);
             lines.add("length", intent.getMessage().size());
+            if (intent.getScheme() == Scheme.SCHEME_ED25519) {
+              requireNoTransaction(intent.getMessage(), publicKey, lines);
+            }
             yield intent.getMessage();
           }
           case DIGEST -> {
@@ -66,12 +68,16 @@ public final class Payloads {
 
   /**
    * A chain that signs its transactions unhashed takes a message for one: whoever may have messages
-   * signed may not have transactions signed unread.
+   * signed may not have transactions signed unread. Solana marks every versioned transaction, known
+   * today or not, by the top bit of its first byte, and keeps one such byte for messages.
    */
-  private static void requireNoTransaction(SigningIntent intent) throws IntentException {
-    if (intent.getScheme() == Scheme.SCHEME_ED25519
-        && SolanaTransaction.isTransaction(intent.getMessage())) {
+  private static void requireNoTransaction(ByteString message, ByteString publicKey, Lines lines)
+      throws IntentException {
+    if (SolanaTransaction.isTransaction(message)) {
       throw new IntentException(IntentProblem.MESSAGE_IS_TRANSACTION);
+    }
+    if (!message.isEmpty() && (message.byteAt(0) & SolanaTransaction.VERSIONED) != 0) {
+      SolanaOffchainMessage.decode(message, publicKey).describe(lines);
     }
   }
 

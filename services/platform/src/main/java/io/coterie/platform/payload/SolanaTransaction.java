@@ -19,7 +19,7 @@ public final class SolanaTransaction {
   private static final int BLOCKHASH_BYTES = 32;
 
   /** In the first byte: the rest of it is a version. */
-  private static final int VERSIONED = 0x80;
+  static final int VERSIONED = 0x80;
 
   private final ByteString encoded;
   private final boolean legacy;

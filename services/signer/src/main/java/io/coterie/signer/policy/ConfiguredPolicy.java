@@ -99,7 +99,8 @@ public final class ConfiguredPolicy implements PolicyGate {
           SOLANA_TRANSACTION_MALFORMED,
           SOLANA_TRANSACTION_VERSION,
           SOLANA_SIGNER_MISSING,
-          MESSAGE_IS_TRANSACTION ->
+          MESSAGE_IS_TRANSACTION,
+          MESSAGE_VERSIONED ->
           RefusalReason.REFUSAL_REASON_BAD_PAYLOAD;
     };
   }
