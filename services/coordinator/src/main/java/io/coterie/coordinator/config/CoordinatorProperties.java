@@ -48,6 +48,9 @@ public record CoordinatorProperties(
     @DefaultValue KeygenTime keygen,
     @DefaultValue Presignatures presignatures) {
 
+  /** A party refuses orders whose deadline is further away: its {@code sessions.max-time}. */
+  private static final Duration LONGEST_ORDER = Duration.ofMinutes(2);
+
   Path rosterFile() {
     return channel.rosterFile() == null ? dataFolder.resolve("roster.json") : channel.rosterFile();
   }
@@ -56,6 +59,14 @@ public record CoordinatorProperties(
     requesters = List.copyOf(requesters);
     clients = List.copyOf(clients);
     edges = Set.copyOf(edges);
+    for (Duration time : List.of(signing.max(), keygen.max(), presignatures.sessionTime())) {
+      if (time.plus(limits.clockSkew()).compareTo(LONGEST_ORDER) > 0) {
+        throw new IllegalArgumentException(
+            "a session's time and the clock skew together are more than "
+                + LONGEST_ORDER
+                + ", which parties refuse");
+      }
+    }
   }
 
   /**

@@ -31,7 +31,8 @@ public final class SessionFailures {
           ErrorReason.SESSION_FAILED;
       // The coordinator's own order was wrong, or a newer signer says what this version cannot
       // know.
-      case REFUSAL_REASON_MALFORMED_ORDER,
+      case REFUSAL_REASON_DEADLINE_TOO_FAR,
+          REFUSAL_REASON_MALFORMED_ORDER,
           REFUSAL_REASON_ORDER_MISMATCH,
           REFUSAL_REASON_INTERNAL,
           REFUSAL_REASON_UNSPECIFIED,

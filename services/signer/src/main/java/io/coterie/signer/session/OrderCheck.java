@@ -182,7 +182,6 @@ final class OrderCheck {
     // A clock that runs ahead of the coordinator's must not leave a session without any time. But
     // when a random signature cannot come about any more, all its parties must know.
     Instant least = now.plus(protocol.signsAtRandom() ? Duration.ZERO : limits.clockSkew());
-    Instant latest = now.plus(limits.maxSessionTime());
     Instant deadline = instant(order.getDeadline());
     Instant end = deadline.isBefore(least) ? least : deadline;
     return new SessionPlan(
@@ -198,7 +197,7 @@ final class OrderCheck {
         order.getPresignatureCount(),
         order.getCoordinatorLife(),
         terms,
-        end.isAfter(latest) ? latest : end);
+        end);
   }
 
   /**
@@ -215,6 +214,13 @@ final class OrderCheck {
     agree(
         intent == null || !instant(order.getDeadline()).isAfter(intent.notAfter()),
         "the deadline is later than the intent allows");
+    // Not cut: as long as its deadline has not passed an order can be given again, also to a store
+    // that has forgotten it.
+    require(
+        !instant(order.getDeadline())
+            .isAfter(now.plus(limits.maxSessionTime()).plus(limits.clockSkew())),
+        RefusalReason.REFUSAL_REASON_DEADLINE_TOO_FAR,
+        "the order's deadline is more than " + limits.maxSessionTime() + " away");
     boolean exact = Protocol.of(order.getProtocol()).filter(Protocol::signsAtRandom).isPresent();
     require(
         now.isBefore(instant(order.getDeadline()).plus(exact ? Duration.ZERO : limits.clockSkew())),

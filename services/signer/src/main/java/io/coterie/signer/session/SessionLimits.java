@@ -9,7 +9,7 @@ import java.time.Duration;
  * @param maxSessionsPerRequester the same, for one requester
  * @param maxCombining sessions that only wait to see their result, if that cannot be another one;
  *     beyond it a session ends with its last own message. Of others as many as {@code maxSessions}.
- * @param maxSessionTime a later deadline is cut to this
+ * @param maxSessionTime an order with a later deadline is refused
  * @param clockSkew by how much this party's clock and a requester's may differ
  * @param combineDelay how long a session that only waits to see its result lets messages lie, so
  *     that the work of others comes first

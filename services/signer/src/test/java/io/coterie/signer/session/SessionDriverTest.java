@@ -1248,6 +1248,19 @@ class SessionDriverTest {
     assertThat(ledger.accepted).isEmpty();
   }
 
+  /** Until its deadline an order can be given again, also to a store that has forgotten it. */
+  @Test
+  void order_for_longer_than_sessions_may_take_is_refused_and_not_cut() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent().setNotAfter(Installation.in(Duration.ofHours(1)));
+    for (Order.Builder order : List.of(presigning(), ecdsaSigning(intent))) {
+      SessionId late = give(order.setDeadline(Installation.in(Duration.ofSeconds(90))));
+      assertThat(awaitRefusal(late)).isEqualTo(RefusalReason.REFUSAL_REASON_DEADLINE_TOO_FAR);
+      assertThat(core.configs).as("nothing has run").isEmpty();
+    }
+    awaitEnvelope(give(presigning().setDeadline(Installation.in(Duration.ofSeconds(58)))));
+  }
+
   @Test
   void presignature_is_made_used_once_and_gone() {
     ecdsaKey();
