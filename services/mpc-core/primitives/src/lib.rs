@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 pub mod bls12_381;
+mod hedge;
 pub mod ot;
 pub mod schnorr;
 pub mod secp256k1;

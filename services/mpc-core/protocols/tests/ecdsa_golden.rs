@@ -80,7 +80,7 @@ fn messages_of_all_protocols() {
     });
     let change = Change { dealers: &[1, 2], receivers: &[2, 3, 4], t: 2 };
     note(4 + 4 + 12 + 12 + 12 + 4, &|faults| drop(reshare_with(&shares, &change, 4, faults)));
-    compare("ecdsa-messages-1.txt", &all);
+    compare("ecdsa-messages-2.txt", &all);
 }
 
 #[test]

@@ -126,6 +126,8 @@ const KEY_POINT: usize = 97;
 const PRODUCT_POINTS: usize = 130;
 const MASK_MINUS_FACTOR: usize = 196;
 const MESSAGE: usize = 228;
+/// Alice's masked scalars, after her salt.
+const MASKED: usize = MESSAGE + 16;
 
 /// Name, round, change, cause at party 1, whether the attacker is named.
 const SIGN_CASES: &[(&str, u8, Change, AbortCause, bool)] = &[
@@ -202,9 +204,10 @@ const SIGN_CASES: &[(&str, u8, Change, AbortCause, bool)] = &[
         AbortCause::InvalidScalar,
         true,
     ),
-    ("masked scalar", 2, |b| flip(b, MESSAGE + 32 * 100 + 31), AbortCause::TransferCheckFailed, true),
-    ("masked scalar too large", 2, |b| b[MESSAGE..MESSAGE + 32].fill(0xff), AbortCause::MalformedBody, true),
-    ("masked check scalar", 2, |b| flip(b, MESSAGE + 95), AbortCause::TransferCheckFailed, true),
+    ("salt of the answer", 2, |b| flip(b, MESSAGE), AbortCause::TransferCheckFailed, true),
+    ("masked scalar", 2, |b| flip(b, MASKED + 32 * 100 + 31), AbortCause::TransferCheckFailed, true),
+    ("masked scalar too large", 2, |b| b[MASKED..MASKED + 32].fill(0xff), AbortCause::MalformedBody, true),
+    ("masked check scalar", 2, |b| flip(b, MASKED + 95), AbortCause::TransferCheckFailed, true),
     (
         "check scalar",
         2,

@@ -37,8 +37,8 @@ pub(crate) fn read_all(bytes: &[u8]) -> Vec<u128> {
 pub(crate) struct Permutation(Aes128);
 
 impl Permutation {
-    pub(crate) fn new(tag: &str, binding: &[u8; 32], number: u8) -> Self {
-        Self(Aes128::new(&half(&hash(tag, &[binding, &[number]])).into()))
+    pub(crate) fn new(tag: &str, parts: &[&[u8]]) -> Self {
+        Self(Aes128::new(&half(&hash(tag, parts)).into()))
     }
 
     /// Encrypts each block in place.
@@ -55,26 +55,6 @@ impl Permutation {
             blocks.iter().zip(inputs).map(|(block, input)| u128::from_le_bytes(*block) ^ input).collect(),
         )
     }
-}
-
-/// AES-128 in counter mode under a secret key: `output` becomes the key stream from `start` on.
-pub(crate) fn key_stream(key: u128, start: u128, output: &mut [u128]) {
-    let cipher = Aes128::new(&key.to_le_bytes().into());
-    let mut blocks: [[u8; 16]; 8] = [[0; 16]; 8];
-    let mut counter = start;
-    for chunk in output.chunks_mut(blocks.len()) {
-        for block in &mut blocks {
-            *block = counter.to_le_bytes();
-            counter = counter.wrapping_add(1);
-        }
-        if let Some(used) = blocks.get_mut(..chunk.len()) {
-            cipher.encrypt_blocks(Block::cast_slice_from_core_mut(used));
-        }
-        for (word, block) in chunk.iter_mut().zip(&blocks) {
-            *word = u128::from_le_bytes(*block);
-        }
-    }
-    zeroize::Zeroize::zeroize(&mut blocks);
 }
 
 /// Transposes 128 rows of 128 bits in place: bit c of row r becomes bit r of row c.
@@ -109,20 +89,5 @@ mod tests {
             mirror[column] = 1 << row;
             assert_eq!(matrix, mirror);
         }
-    }
-
-    #[test]
-    fn key_stream_is_one_stream_whatever_its_length() {
-        let (mut short, mut long) = ([0u128; 5], [0u128; 19]);
-        key_stream(7, u128::MAX, &mut short);
-        key_stream(7, u128::MAX, &mut long);
-        assert_eq!(short, long[..5]);
-        let first = u128::from_le_bytes({
-            let mut block = [[0xffu8; 16]];
-            Aes128::new(&7u128.to_le_bytes().into())
-                .encrypt_blocks(Block::cast_slice_from_core_mut(&mut block));
-            block[0]
-        });
-        assert_eq!(long[0], first);
     }
 }

@@ -13,8 +13,10 @@ use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::block::{Permutation, absorb, half, hash, key_stream, transpose};
+use super::block::{Permutation, absorb, half, hash, transpose};
+use super::pads::{JointKey, Pads, RowHash, SALT_BYTES, SenderSalt, Sent};
 use super::{CORRELATION_BITS, FIELD_BITS, LEAVES, OtError, TREES, same_digest};
+use crate::Secret;
 
 /// Correlated transfers a session: what one multiplication of 256-bit scalars with 80 bits of statistical security needs.
 pub const EXTENDED: usize = 416;
@@ -25,17 +27,15 @@ const DATA_BLOCKS: usize = EXTENDED.div_ceil(128);
 const LAST_BITS: usize = EXTENDED - 128 * (DATA_BLOCKS - 1);
 /// With the block that hides the hash.
 const BLOCKS: usize = DATA_BLOCKS + 1;
-const SALT_BYTES: usize = 16;
 /// A column on the wire: the used bits, then the hiding block.
 const COLUMN_BYTES: usize = EXTENDED / 8 + 16;
 const DIFFERENCE_BYTES: usize = (TREES - 1) * COLUMN_BYTES;
 /// Salt, differences, hash of the choice column, digest of the hashes of the other columns.
 pub const EXTENSION_BYTES: usize = SALT_BYTES + DIFFERENCE_BYTES + 16 + 32;
 
-const STREAM: &str = "coterie/ot-stream/1";
+const LEAF: &str = "coterie/ot-leaf/2";
 const CHALLENGE: &str = "coterie/ot-challenge/1";
 const COLUMN_HASHES: &str = "coterie/ot-column-hashes/1";
-const ROW_HASH: &str = "coterie/ot-row-hash/1";
 
 type Column = [u128; BLOCKS];
 
@@ -43,8 +43,8 @@ type Column = [u128; BLOCKS];
 pub struct ReceiverCorrelation {
     /// Choice bit i is bit i mod 128 of block i / 128.
     choices: Zeroizing<Vec<u128>>,
-    pub(crate) rows: Zeroizing<Vec<u128>>,
-    pub(crate) row_hash: RowHash,
+    pub(super) rows: Zeroizing<Vec<u128>>,
+    sent: Sent,
 }
 
 impl ReceiverCorrelation {
@@ -52,29 +52,51 @@ impl ReceiverCorrelation {
     pub(crate) fn choices(&self) -> impl Iterator<Item = u8> + '_ {
         self.choices.iter().flat_map(|block| (0..128).map(move |bit| (block >> bit) as u8 & 1)).take(EXTENDED)
     }
-}
 
-impl ReceiverCorrelation {
+    /// The key of this session, with the salt that the sender answered with.
+    pub(crate) fn key(&self, salt: &SenderSalt) -> JointKey {
+        JointKey::new(&self.sent, salt)
+    }
+
+    /// The pads of the chosen branch.
+    pub(crate) fn pads<const N: usize>(&self, key: &JointKey) -> Pads<N> {
+        RowHash::new(key).pads(&self.rows)
+    }
+
     /// The key of the chosen branch of the first [`CORRELATION_BITS`] transfers: what base transfers give.
-    pub(super) fn keys(&self) -> Zeroizing<Vec<u128>> {
-        first_keys(&self.row_hash, &self.rows)
+    pub(super) fn keys(&self, salt: &SenderSalt) -> Zeroizing<Vec<u128>> {
+        first_keys(&RowHash::new(&self.key(salt)), &self.rows)
     }
 }
 
 /// The sender's side of one session.
 pub struct SenderCorrelation {
-    pub(crate) delta: crate::Secret<u128>,
-    pub(crate) rows: Zeroizing<Vec<u128>>,
-    pub(crate) row_hash: RowHash,
+    delta: Secret<u128>,
+    pub(super) rows: Zeroizing<Vec<u128>>,
+    sent: Sent,
 }
 
 impl SenderCorrelation {
+    /// The key of this session, with the salt that goes to the receiver with the answer.
+    pub(crate) fn key(&self, salt: &SenderSalt) -> JointKey {
+        JointKey::new(&self.sent, salt)
+    }
+
+    /// The pads of both branches.
+    pub(crate) fn pads<const N: usize>(&self, key: &JointKey) -> [Pads<N>; 2] {
+        let row_hash = RowHash::new(key);
+        [row_hash.pads(&self.rows), row_hash.pads(&self.flipped())]
+    }
+
     /// Both keys of the first [`CORRELATION_BITS`] transfers: what base transfers give.
-    pub(super) fn key_pairs(&self) -> Zeroizing<Vec<[u128; 2]>> {
-        let flipped: Zeroizing<Vec<u128>> =
-            Zeroizing::new(self.rows.iter().map(|row| row ^ self.delta.expose()).collect());
-        let (zeros, ones) = (first_keys(&self.row_hash, &self.rows), first_keys(&self.row_hash, &flipped));
+    pub(super) fn key_pairs(&self, salt: &SenderSalt) -> Zeroizing<Vec<[u128; 2]>> {
+        let row_hash = RowHash::new(&self.key(salt));
+        let (zeros, ones) = (first_keys(&row_hash, &self.rows), first_keys(&row_hash, &self.flipped()));
         Zeroizing::new(zeros.iter().zip(ones.iter()).map(|(zero, one)| [*zero, *one]).collect())
+    }
+
+    fn flipped(&self) -> Zeroizing<Vec<u128>> {
+        Zeroizing::new(self.rows.iter().map(|row| row ^ self.delta.expose()).collect())
     }
 }
 
@@ -83,57 +105,34 @@ fn first_keys(row_hash: &RowHash, rows: &[u128]) -> Zeroizing<Vec<u128>> {
     Zeroizing::new(pads.iter().map(|[block]| u128::from_le_bytes(*block)).collect())
 }
 
-/// Makes pads out of rows: a tweakable hash that stays random under the correlation (π(π(x) ⊕ i) ⊕ π(x); Guo, Katz, Wang, Yu
-/// 2020, section 7.4), with a permutation of its own for each session.
-pub(crate) struct RowHash(Permutation);
+/// Turns the leaves of a pair into the columns of one session: block i of leaf x is π(x ⊕ i) ⊕ x, with a permutation that hashes
+/// binding and receiver's salt. See `docs/protocols/ecdsa.md` for what is claimed of it.
+struct Expansion(Permutation);
 
-impl RowHash {
-    /// `N` blocks for each row.
-    pub(crate) fn pads<const N: usize>(&self, rows: &[u128]) -> Zeroizing<Vec<[[u8; 16]; N]>> {
-        let mut inner: Zeroizing<Vec<[u8; 16]>> =
-            Zeroizing::new(rows.iter().map(|row| row.to_le_bytes()).collect());
-        self.0.apply(&mut inner);
-        let mut pads: Zeroizing<Vec<[[u8; 16]; N]>> = Zeroizing::new(vec![[[0; 16]; N]; rows.len()]);
-        let mut tweak = 0u128;
-        for (pad, inner) in pads.iter_mut().zip(inner.iter()) {
-            for block in pad.iter_mut() {
-                *block = (u128::from_le_bytes(*inner) ^ tweak).to_le_bytes();
-                tweak += 1;
-            }
-        }
-        self.0.apply(pads.as_flattened_mut());
-        for (pad, inner) in pads.iter_mut().zip(inner.iter()) {
-            for block in pad.iter_mut() {
-                *block = (u128::from_le_bytes(*block) ^ u128::from_le_bytes(*inner)).to_le_bytes();
-            }
-        }
-        pads
-    }
-}
-
-/// What both sides derive from the binding and the receiver's salt: fresh even if the caller repeats a binding.
-struct Session {
-    start: u128,
-    row_hash: RowHash,
-}
-
-impl Session {
+impl Expansion {
     fn new(binding: &[u8; 32], salt: &[u8]) -> Self {
-        let salted = hash(STREAM, &[binding, salt]);
-        // Streams of different sessions under one seed overlap with probability 2^-124.
-        Self {
-            start: u128::from_le_bytes(half(&salted)),
-            row_hash: RowHash(Permutation::new(ROW_HASH, &salted, 0)),
-        }
+        Self(Permutation::new(LEAF, &[binding, salt]))
     }
 
-    fn column(&self, seed: u128) -> Column {
-        let mut column = [0; BLOCKS];
-        key_stream(seed, self.start, &mut column);
-        if let Some(last) = column.get_mut(DATA_BLOCKS - 1) {
-            *last &= (1 << LAST_BITS) - 1;
+    /// The columns of some leaves of one tree.
+    fn columns(&self, leaves: &[u128]) -> Zeroizing<Vec<Column>> {
+        let mut blocks = Zeroizing::new(vec![[0u8; 16]; BLOCKS * leaves.len()]);
+        for (blocks, leaf) in blocks.as_chunks_mut::<BLOCKS>().0.iter_mut().zip(leaves) {
+            for (place, block) in (0u128..).zip(blocks) {
+                *block = (leaf ^ place).to_le_bytes();
+            }
         }
-        column
+        self.0.apply(&mut blocks);
+        let mut columns = Zeroizing::new(vec![[0; BLOCKS]; leaves.len()]);
+        for ((column, blocks), leaf) in columns.iter_mut().zip(blocks.as_chunks::<BLOCKS>().0).zip(leaves) {
+            for (word, block) in column.iter_mut().zip(blocks) {
+                *word = u128::from_le_bytes(*block) ^ leaf;
+            }
+            if let Some(last) = column.get_mut(DATA_BLOCKS - 1) {
+                *last &= (1 << LAST_BITS) - 1;
+            }
+        }
+        columns
     }
 }
 
@@ -167,16 +166,15 @@ struct Columns {
 
 impl Columns {
     /// Computes them, and appends the differences of the trees' choice columns to `message`.
-    fn new(session: &Session, leaves: &[u128], message: &mut Vec<u8>) -> Self {
+    fn new(expansion: &Expansion, leaves: &[u128], message: &mut Vec<u8>) -> Self {
         let mut choice: Zeroizing<Column> = Zeroizing::new([0; BLOCKS]);
         let mut all = Zeroizing::new([[0; BLOCKS]; CORRELATION_BITS]);
         let trees = leaves.chunks_exact(LEAVES).zip(all.chunks_exact_mut(FIELD_BITS)).enumerate();
         for (tree, (leaves, columns)) in trees {
             let mut sum: Zeroizing<Column> = Zeroizing::new([0; BLOCKS]);
-            for (place, leaf) in leaves.iter().enumerate() {
-                let stream = Zeroizing::new(session.column(*leaf));
-                add(&mut sum, &stream);
-                add_to_bits(columns, place, &stream);
+            for (place, column) in expansion.columns(leaves).iter().enumerate() {
+                add(&mut sum, column);
+                add_to_bits(columns, place, column);
             }
             if tree == 0 {
                 *choice = *sum;
@@ -206,11 +204,11 @@ pub(crate) fn receive(
     let mut salt = [0u8; SALT_BYTES];
     rng.fill_bytes(&mut salt);
     message.extend_from_slice(&salt);
-    let session = Session::new(binding, &salt);
-    let columns = Columns::new(&session, leaves, &mut message);
+    let columns = Columns::new(&Expansion::new(binding, &salt), leaves, &mut message);
     columns.prove(binding, &mut message);
     let choices = Zeroizing::new(columns.choice.iter().take(DATA_BLOCKS).copied().collect());
-    let correlation = ReceiverCorrelation { choices, rows: rows(&columns.all), row_hash: session.row_hash };
+    let correlation =
+        ReceiverCorrelation { choices, rows: rows(&columns.all), sent: Sent::new(binding, &message) };
     (correlation, message)
 }
 
@@ -225,12 +223,12 @@ pub(crate) fn send(
     let (choice_hash, digest) = check.split_first_chunk::<16>().ok_or(OtError::Malformed)?;
     let digest = digest.try_into().map_err(|_| OtError::Malformed)?;
     let (salt, differences) = sent.split_at(SALT_BYTES);
-    let session = Session::new(binding, salt);
+    let expansion = Expansion::new(binding, salt);
 
     let mut columns = Zeroizing::new([[0; BLOCKS]; CORRELATION_BITS]);
     for (leaves, columns) in leaves.chunks_exact(LEAVES - 1).zip(columns.chunks_exact_mut(FIELD_BITS)) {
-        for (difference, leaf) in (1..).zip(leaves) {
-            add_to_bits(columns, difference, &Zeroizing::new(session.column(*leaf)));
+        for (difference, column) in (1..).zip(expansion.columns(leaves).iter()) {
+            add_to_bits(columns, difference, column);
         }
     }
     let differences = differences.as_chunks::<COLUMN_BYTES>().0;
@@ -250,9 +248,9 @@ pub(crate) fn send(
         return Err(OtError::CheckFailed);
     }
     Ok(SenderCorrelation {
-        delta: crate::Secret::new(delta),
+        delta: Secret::new(delta),
         rows: rows(&columns),
-        row_hash: session.row_hash,
+        sent: Sent::new(binding, message),
     })
 }
 
@@ -271,11 +269,11 @@ fn add_if(sum: &mut Column, column: &Column, mask: u128) {
     }
 }
 
-/// Adds a stream to the columns of those bits that its place in the tree has set. The place is public on both sides.
-fn add_to_bits(columns: &mut [Column], place: usize, stream: &Column) {
+/// Adds a leaf's column to those of the bits that its place in the tree has set. The place is public on both sides.
+fn add_to_bits(columns: &mut [Column], place: usize, leaf: &Column) {
     for (bit, column) in columns.iter_mut().enumerate() {
         if (place >> bit) & 1 == 1 {
-            add(column, stream);
+            add(column, leaf);
         }
     }
 }
@@ -357,8 +355,8 @@ mod tests {
             let digit = (DELTA >> (FIELD_BITS * tree)) & (LEAVES as u128 - 1);
             for guess in 0..LEAVES as u128 {
                 let mut message = vec![9u8; SALT_BYTES];
-                let session = Session::new(&BINDING, &message);
-                let mut columns = Columns::new(&session, &all, &mut message);
+                let expansion = Expansion::new(&BINDING, &message);
+                let mut columns = Columns::new(&expansion, &all, &mut message);
                 let mut error: Column = [0; BLOCKS];
                 error[1] = 1 << 77;
                 message[SALT_BYTES + (tree - 1) * COLUMN_BYTES + 16 + 9] ^= 1 << 5;

@@ -17,19 +17,24 @@
 //! A failed check is not harmless: by failing or not it tells the peer up to one bit of Δ for each bit it had guessed. The
 //! caller must never use the state with that peer again, see [`OtError::CheckFailed`].
 //!
-//! `binding` is in every call a hash of all that must be the same on both sides and must never repeat: session, roles, parties.
+//! `binding` is in every call a hash of all that must be the same on both sides: session, roles, parties. It should never repeat, and
+//! nothing here breaks if it does: every step draws what it draws hedged with all that the step knows, and pads are keyed by a fresh
+//! part of each side, see [`pads`].
 
 mod base;
 pub(crate) mod block;
 mod extension;
+pub(crate) mod pads;
 mod tree;
 
-use rand_core::CryptoRng;
+use rand_core::{CryptoRng, Rng};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::Secret;
+use crate::hedge::HedgedRng;
 pub use extension::{EXTENDED, EXTENSION_BYTES, ReceiverCorrelation, SenderCorrelation};
+use pads::{SALT_BYTES, SenderSalt};
 
 /// Bits of Δ, and number of base transfers: the computational security parameter.
 pub const CORRELATION_BITS: usize = 128;
@@ -44,8 +49,8 @@ const TREES: usize = CORRELATION_BITS / FIELD_BITS;
 pub const REQUEST_BYTES: usize = base::REQUEST_BYTES;
 /// Bytes of the responder's message.
 pub const RESPONSE_BYTES: usize = base::ANSWER_BYTES + tree::CORRECTION_BYTES + EXTENSION_BYTES;
-/// Bytes of the initiator's second message.
-pub const CORRECTION_BYTES: usize = tree::CORRECTION_BYTES;
+/// Bytes of the initiator's second message: its salt, then the corrections of the trees.
+pub const CORRECTION_BYTES: usize = SALT_BYTES + tree::CORRECTION_BYTES;
 /// Bytes of a stored [`PairState`].
 pub const PAIR_STATE_BYTES: usize = SENDER_STATE_BYTES + RECEIVER_STATE_BYTES;
 /// Bytes of a stored [`SenderState`].
@@ -82,10 +87,11 @@ pub struct Initiator {
 impl Initiator {
     /// Draws Δ and asks for the keys of its complement.
     pub fn begin(binding: &[u8; 32], rng: &mut dyn CryptoRng) -> (Self, Vec<u8>) {
+        let mut rng = HedgedRng::new("initiator begins", &[binding], rng);
         let mut bytes = Zeroizing::new([0u8; 16]);
         rng.fill_bytes(bytes.as_mut());
         let delta = Secret::new(u128::from_le_bytes(*bytes));
-        let (base, request) = base::Requester::new(binding, &tree::choices(*delta.expose()), rng);
+        let (base, request) = base::Requester::new(binding, &tree::choices(*delta.expose()), &mut rng);
         (Self { binding: *binding, delta, base }, request)
     }
 
@@ -103,9 +109,14 @@ impl Initiator {
         let sender = SenderState { delta: self.delta, leaves };
 
         let reverse = reverse_binding(&self.binding);
-        let keys = sender.extend(&reverse, extension)?.key_pairs();
-        let receiver = ReceiverState::generate(&reverse, rng);
+        let correlation = sender.extend(&reverse, extension)?;
+        let delta = sender.delta_bytes();
+        let mut rng = HedgedRng::new("initiator finishes", &[&reverse, delta.as_ref(), response], rng);
+        let salt = SenderSalt::draw(&mut rng);
+        let keys = correlation.key_pairs(&salt);
+        let receiver = ReceiverState::generate(&reverse, &mut rng);
         let mut message = Vec::with_capacity(CORRECTION_BYTES);
+        message.extend_from_slice(salt.as_bytes());
         tree::correct(&reverse, &receiver.roots, &keys, &mut message);
         Ok((PairState { sender, receiver }, message))
     }
@@ -116,7 +127,7 @@ pub struct Responder {
     binding: [u8; 32],
     receiver: ReceiverState,
     delta: Secret<u128>,
-    keys: Zeroizing<Vec<u128>>,
+    correlation: ReceiverCorrelation,
 }
 
 impl Responder {
@@ -126,21 +137,25 @@ impl Responder {
         request: &[u8; REQUEST_BYTES],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Vec<u8>), OtError> {
-        let (keys, answer) = base::answer(binding, request, rng)?;
-        let receiver = ReceiverState::generate(binding, rng);
+        let mut rng = HedgedRng::new("responder answers", &[binding, request], rng);
+        let (keys, answer) = base::answer(binding, request, &mut rng)?;
+        let receiver = ReceiverState::generate(binding, &mut rng);
         let mut response = Vec::with_capacity(RESPONSE_BYTES);
         response.extend_from_slice(&answer);
         tree::correct(binding, &receiver.roots, &keys, &mut response);
-        let (correlation, extension) = receiver.extend(&reverse_binding(binding), rng);
+        let (correlation, extension) = receiver.extend(&reverse_binding(binding), &mut rng);
         response.extend_from_slice(&extension);
         let delta = Secret::new(tree::delta_of(correlation.choices()));
-        Ok((Self { binding: *binding, receiver, delta, keys: correlation.keys() }, response))
+        Ok((Self { binding: *binding, receiver, delta, correlation }, response))
     }
 
     /// Checks the initiator's second message.
     pub fn finish(self, corrections: &[u8; CORRECTION_BYTES]) -> Result<PairState, OtError> {
         let binding = reverse_binding(&self.binding);
-        let leaves = tree::puncture(&binding, *self.delta.expose(), &self.keys, corrections)?;
+        let (salt, corrections) = split::<SALT_BYTES>(corrections)?;
+        let corrections = corrections.try_into().map_err(|_| OtError::Malformed)?;
+        let keys = self.correlation.keys(&SenderSalt::new(salt));
+        let leaves = tree::puncture(&binding, *self.delta.expose(), &keys, corrections)?;
         Ok(PairState { sender: SenderState { delta: self.delta, leaves }, receiver: self.receiver })
     }
 }
@@ -206,6 +221,11 @@ impl SenderState {
     ) -> Result<SenderCorrelation, OtError> {
         extension::send(binding, *self.delta.expose(), &self.leaves, message)
     }
+
+    /// Δ, to hedge with.
+    pub(crate) fn delta_bytes(&self) -> Zeroizing<[u8; 16]> {
+        Zeroizing::new(self.delta.expose().to_le_bytes())
+    }
 }
 
 /// What the receiver of the extension keeps: the roots of its trees.
@@ -224,8 +244,11 @@ impl ReceiverState {
 
     /// Starts one session: random choice bits, and the message that lets the sender correct its side.
     pub fn extend(&self, binding: &[u8; 32], rng: &mut dyn CryptoRng) -> (ReceiverCorrelation, Vec<u8>) {
+        let mut roots = Zeroizing::new(Vec::with_capacity(16 * TREES));
+        roots.extend(self.roots.iter().flat_map(|root| root.to_le_bytes()));
+        let mut rng = HedgedRng::new("receiver extends", &[binding, &roots], rng);
         let leaves = tree::leaves(&self.binding, &self.roots);
-        extension::receive(binding, &leaves, rng)
+        extension::receive(binding, &leaves, &mut rng)
     }
 }
 
@@ -277,6 +300,42 @@ mod tests {
             let mut altered: [u8; EXTENSION_BYTES] = message.as_slice().try_into().unwrap();
             altered[byte] ^= 1;
             assert_eq!(first.sender.extend(&[5; 32], &altered).err(), Some(OtError::CheckFailed));
+        }
+    }
+
+    /// A set-up that starts twice from one state of the initiator's generator, and a responder that says something else the second
+    /// time: no key of the reverse transfers, no root and no salt comes twice. With the generator at the same place and the same
+    /// response, the same message.
+    #[test]
+    fn initiator_that_repeats_its_generator_masks_nothing_twice() {
+        let corrections = |responder_seed: u64| {
+            let (initiator, request) = Initiator::begin(&[1; 32], &mut ChaCha20Rng::seed_from_u64(1));
+            let mut other = ChaCha20Rng::seed_from_u64(responder_seed);
+            let request = request.as_slice().try_into().unwrap();
+            let (responder, response) = Responder::answer(&[1; 32], request, &mut other).unwrap();
+            let response = response.as_slice().try_into().unwrap();
+            let (_, message) = initiator.finish(response, &mut ChaCha20Rng::seed_from_u64(2)).unwrap();
+            assert!(responder.finish(message.as_slice().try_into().unwrap()).is_ok());
+            message
+        };
+        let (first, second) = (corrections(10), corrections(11));
+        assert_eq!(first, corrections(10));
+        assert!(first.as_chunks::<16>().0.iter().zip(second.as_chunks::<16>().0).all(|(a, b)| a != b));
+    }
+
+    /// The responder derives its keys of the reverse direction with the initiator's salt: with another one nothing fits.
+    #[test]
+    fn altered_salt_of_the_initiator_fails() {
+        let mut rng = ChaCha20Rng::seed_from_u64(4);
+        for place in [0, SALT_BYTES - 1] {
+            let (initiator, request) = Initiator::begin(&[1; 32], &mut rng);
+            let (responder, response) =
+                Responder::answer(&[1; 32], request.as_slice().try_into().unwrap(), &mut rng).unwrap();
+            let (_, corrections) =
+                initiator.finish(response.as_slice().try_into().unwrap(), &mut rng).unwrap();
+            let mut altered: [u8; CORRECTION_BYTES] = corrections.as_slice().try_into().unwrap();
+            altered[place] ^= 1;
+            assert_eq!(responder.finish(&altered).err(), Some(OtError::CheckFailed));
         }
     }
 

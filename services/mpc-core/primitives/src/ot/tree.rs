@@ -33,7 +33,7 @@ struct Functions {
 
 impl Functions {
     fn new(binding: &[u8; 32]) -> Self {
-        let function = |number| Permutation::new(GROW, binding, number);
+        let function = |number: u8| Permutation::new(GROW, &[binding, &[number]]);
         Self {
             left: function(0),
             right: function(1),
@@ -46,7 +46,10 @@ impl Functions {
     /// The children of all nodes of one level of all trees.
     fn children(&self, nodes: &[u128]) -> Zeroizing<Vec<u128>> {
         let (left, right) = (self.left.compress(nodes), self.right.compress(nodes));
-        Zeroizing::new(left.iter().zip(right.iter()).flat_map(|(left, right)| [*left, *right]).collect())
+        // With room for all: a vector that grows leaves copies behind.
+        let mut children = Zeroizing::new(Vec::with_capacity(2 * nodes.len()));
+        children.extend(left.iter().zip(right.iter()).flat_map(|(left, right)| [*left, *right]));
+        children
     }
 
     /// The check value of each leaf, as two blocks.

@@ -246,8 +246,8 @@ enum Turn {
     Done(Reshared),
 }
 
-const REFRESH_ID: ProtocolId = ProtocolId { number: 7, name: "ecdsa/refresh/1" };
-const RESHARE_ID: ProtocolId = ProtocolId { number: 8, name: "ecdsa/reshare/1" };
+const REFRESH_ID: ProtocolId = ProtocolId { number: 7, name: "ecdsa/refresh/2" };
+const RESHARE_ID: ProtocolId = ProtocolId { number: 8, name: "ecdsa/reshare/2" };
 
 fn is_refresh(ctx: &SessionContext) -> bool {
     ctx.protocol() == REFRESH_ID
@@ -348,7 +348,7 @@ const ROUNDS: &[RoundRule] = &[
 ];
 
 impl Protocol for Keygen {
-    const ID: ProtocolId = ProtocolId { number: 3, name: "ecdsa/keygen/1" };
+    const ID: ProtocolId = ProtocolId { number: 3, name: "ecdsa/keygen/2" };
     const SIGNED: bool = true;
     const ROUNDS: &'static [RoundRule] = ROUNDS;
     type Input = ();

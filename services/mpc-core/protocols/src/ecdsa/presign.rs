@@ -416,7 +416,7 @@ pub enum Presigning {
 }
 
 impl Protocol for Presigning {
-    const ID: ProtocolId = ProtocolId { number: 5, name: "ecdsa/presign/1" };
+    const ID: ProtocolId = ProtocolId { number: 5, name: "ecdsa/presign/2" };
     const SIGNED: bool = false;
     const ROUNDS: &'static [RoundRule] = &[
         RoundRule { delivery: Delivery::Private, max_body: MAX_BATCH as usize * COMMIT_BYTES },

@@ -162,7 +162,7 @@ pub enum Signing {
 }
 
 impl Protocol for Signing {
-    const ID: ProtocolId = ProtocolId { number: 4, name: "ecdsa/sign/1" };
+    const ID: ProtocolId = ProtocolId { number: 4, name: "ecdsa/sign/2" };
     const SIGNED: bool = false;
     const ROUNDS: &'static [RoundRule] = &[
         RoundRule { delivery: Delivery::Private, max_body: COMMIT_BYTES },
@@ -234,7 +234,7 @@ impl Protocol for Signing {
 pub struct PresignedSigning(Combining);
 
 impl Protocol for PresignedSigning {
-    const ID: ProtocolId = ProtocolId { number: 6, name: "ecdsa/sign-presigned/1" };
+    const ID: ProtocolId = ProtocolId { number: 6, name: "ecdsa/sign-presigned/2" };
     const SIGNED: bool = false;
     const ROUNDS: &'static [RoundRule] =
         &[RoundRule { delivery: Delivery::Broadcast, max_body: PARTIAL_BYTES }];
