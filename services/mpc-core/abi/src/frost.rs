@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::seal::DataKey;
 use engine::wire::Writer;
 use engine::{PartyId, SetupError, Threshold};
-use protocols::ecdsa::DerivationPath;
+use protocols::bip32::DerivationPath;
 use protocols::frost::presign::MAX_BATCH;
 use protocols::frost::{
     KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning, Refresh,

@@ -10,7 +10,7 @@ use common::{Party, Session, Vault, config, parties, run, run_with, view};
 use coterie_mpc::proto::{self, Done, Progress, ProtocolId, SessionConfig, Step};
 use coterie_mpc::*;
 use prost::Message;
-use protocols::ecdsa::derivation::{DerivationPath, derive};
+use protocols::bip32::{DerivationPath, derive};
 use protocols::ecdsa::{Point, Signature, decode_point};
 
 const DIGEST: [u8; 32] = [0xd1; 32];

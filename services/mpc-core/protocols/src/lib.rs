@@ -2,8 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bip32;
 pub mod bls;
+pub mod dealing;
 pub mod ecdsa;
 pub mod frost;
-mod roles;
+mod hedged;
+mod share;
 pub mod tags;
+
+pub use share::OpenShareError;
+
+/// Longest message that can be signed as it is, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;

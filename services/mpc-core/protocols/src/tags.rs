@@ -29,7 +29,9 @@ pub const ALL: [Tag; 6] = [
 mod tests {
     #[test]
     fn tags_differ_and_none_begins_another() {
-        let all: Vec<_> = engine::tags::ALL.into_iter().chain(super::ALL).collect();
+        let schemes = crate::ecdsa::tags::ALL.into_iter().chain(crate::frost::tags::ALL);
+        let protocols = super::ALL.into_iter().chain(crate::dealing::tags::ALL).chain(schemes);
+        let all: Vec<_> = engine::tags::ALL.into_iter().chain(protocols).collect();
         for (position, tag) in all.iter().enumerate() {
             for other in &all[position + 1..] {
                 assert!(!tag.as_bytes().starts_with(other.as_bytes()), "{tag:?} {other:?}");

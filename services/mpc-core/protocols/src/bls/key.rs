@@ -7,6 +7,8 @@ use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, G2_COMPRESSED_BYTES, Scalar
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use crate::share::{self, OpenShareError};
+
 /// The family named in the label of a sealed share.
 pub const FAMILY: &str = "bls12-381";
 
@@ -103,17 +105,6 @@ pub struct KeyShare {
     pub(crate) public: KeyPublic,
 }
 
-/// Why a sealed share was not opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OpenShareError {
-    /// It says that it is of another family, key, party, epoch or threshold.
-    Mismatch,
-    /// Wrong data key or altered blob.
-    Unseal,
-    /// Genuine, but not a key share of this version.
-    Invalid,
-}
-
 impl KeyShare {
     /// The public data of the key.
     pub fn public(&self) -> &KeyPublic {
@@ -147,19 +138,12 @@ impl KeyShare {
 
     /// Opens a sealed share that must be the one of `expected`.
     pub fn unseal(key: &DataKey, blob: &[u8], expected: &ShareLabel) -> Result<Self, OpenShareError> {
-        let label = ShareLabel::peek(blob).map_err(|Malformed| OpenShareError::Unseal)?;
-        if &label != expected {
-            return Err(OpenShareError::Mismatch);
-        }
-        let unsealed = key.unseal(SealKind::KeyShare, &[], blob).map_err(|_| OpenShareError::Unseal)?;
-        Self::read(unsealed.secret.expose(), &label).map_err(|Malformed| OpenShareError::Invalid)
+        share::unseal(key, blob, expected, |reader| Self::read(reader, expected))
     }
 
-    fn read(bytes: &[u8], label: &ShareLabel) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(bytes);
+    fn read(reader: &mut Reader<'_>, label: &ShareLabel) -> Result<Self, Malformed> {
         let signing_share = Secret::new(Scalar::from_bytes(reader.array()?).ok_or(Malformed)?);
-        let public = KeyPublic::read(&mut reader, label)?;
-        reader.finish()?;
+        let public = KeyPublic::read(reader, label)?;
         let ours = public.parties().contains(label.party) && !signing_share.expose().is_zero();
         if ours { Ok(Self { party: label.party, signing_share, public }) } else { Err(Malformed) }
     }

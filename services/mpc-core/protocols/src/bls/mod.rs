@@ -6,7 +6,9 @@ pub mod key;
 pub mod keygen;
 pub mod sign;
 
-pub use key::{FAMILY, KeyPublic, KeyShare, OpenShareError, VerificationShare};
+pub use crate::MAX_MESSAGE_BYTES;
+pub use crate::share::OpenShareError;
+pub use key::{FAMILY, KeyPublic, KeyShare, VerificationShare};
 pub use keygen::Keygen;
 pub use sign::{SignInput, SignOutput, Signing};
 
@@ -14,5 +16,3 @@ pub use sign::{SignInput, SignOutput, Signing};
 pub const SIGNATURE_DOMAIN: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 /// Domain separation tag of proofs of possession (the same).
 pub const POSSESSION_DOMAIN: &[u8] = b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
-/// Longest message that can be signed, in bytes.
-pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;

@@ -12,14 +12,14 @@ use primitives::secp256k1::{
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::bls::OpenShareError;
+use crate::bip32::{CHAIN_CODE_BYTES, DerivationPath, Derived, derive, extended_public_key};
+use crate::dealing;
+use crate::share::{self, OpenShareError};
 
-use super::derivation::{DerivationPath, Derived, derive, extended_public_key};
+use super::scheme::Secp256k1;
 
 /// Which protocols can use these shares.
 pub const FAMILY: &str = "ecdsa-secp256k1";
-/// Bytes of a chain code.
-pub const CHAIN_CODE_BYTES: usize = 32;
 /// Bytes of the seed from which a pair draws shares of zero.
 pub(super) const ZERO_SEED_BYTES: usize = 32;
 
@@ -104,7 +104,7 @@ impl KeyPublic {
 }
 
 /// What a party shares with one peer.
-pub(super) struct Pair {
+pub struct Pair {
     pub(super) zero_seed: Secret<[u8; ZERO_SEED_BYTES]>,
     pub(super) transfers: PairState,
 }
@@ -150,15 +150,8 @@ impl KeyShare {
 
     /// Opens a sealed share that must be the one of `expected`, and checks that it is whole.
     pub fn unseal(key: &DataKey, blob: &[u8], expected: &ShareLabel) -> Result<Self, OpenShareError> {
-        let label = ShareLabel::peek(blob).map_err(|Malformed| OpenShareError::Unseal)?;
-        if &label != expected {
-            return Err(OpenShareError::Mismatch);
-        }
-        let unsealed = key.unseal(SealKind::KeyShare, &[], blob).map_err(|_| OpenShareError::Unseal)?;
-        let mut reader = Reader::new(unsealed.secret.expose());
-        let share = Self::decode(&mut reader).map_err(|Malformed| OpenShareError::Invalid)?;
-        reader.finish().map_err(|Malformed| OpenShareError::Invalid)?;
-        if share.label() == label { Ok(share) } else { Err(OpenShareError::Invalid) }
+        let share = share::unseal(key, blob, expected, Self::decode)?;
+        if &share.label() == expected { Ok(share) } else { Err(OpenShareError::Invalid) }
     }
 
     /// What the sealed share says of itself.
@@ -209,16 +202,9 @@ impl KeyShare {
     }
 }
 
-/// The coefficient with which `party`'s share enters the secret when `signers` sign: Π x_j / (x_j − x_i).
+/// The coefficient with which `party`'s share enters the secret when `signers` sign.
 pub(super) fn lagrange(signers: &PartySet, party: PartyId) -> Option<Scalar> {
-    let own = Scalar::from(u64::from(party.get()));
-    let (mut numerator, mut denominator) = (Scalar::ONE, Scalar::ONE);
-    for other in signers.iter().filter(|other| *other != party) {
-        let other = Scalar::from(u64::from(other.get()));
-        numerator *= other;
-        denominator *= other - own;
-    }
-    denominator.invert().into_option().map(|inverse| numerator * inverse)
+    dealing::lagrange::<Secp256k1>(signers, party)
 }
 
 /// For tests: shares as a party that does not follow the rules would have them.

@@ -2,24 +2,22 @@
 //!
 //! Specification with numbered steps: `docs/protocols/ecdsa.md`.
 
-pub mod derivation;
 pub mod key;
-pub mod keygen;
 pub mod presign;
 pub mod presignature;
-mod proof;
-pub mod reshare;
+mod read;
+mod scheme;
 pub mod sign;
 pub mod signature;
 pub mod tags;
+mod transfers;
 
-pub use crate::bls::OpenShareError;
-pub use derivation::{DerivationPath, Derived};
+pub use crate::bip32::{DerivationPath, Derived};
+pub use crate::share::OpenShareError;
 pub use key::{FAMILY, KeyPublic, KeyShare};
-pub use keygen::{Keygen, Refresh, Reshare, Reshared};
 pub use presign::{PresignPayload, Presigning};
 pub use presignature::Presignature;
 pub use primitives::secp256k1::{Point, decode_point, encode_point};
-pub use reshare::ReshareTerms;
+pub use scheme::{Ecdsa, Keygen, Refresh, Reshare, ReshareTerms, Reshared};
 pub use sign::{PresignedSigning, SignInput, SignPayload, Signing};
 pub use signature::Signature;

@@ -31,11 +31,11 @@ use primitives::vole::{self, Bob, MULTIPLY_BYTES, PRODUCTS, SAMPLE_BYTES};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::derivation::DerivationPath;
 use super::key::{KeyPublic, KeyShare, Pair, lagrange};
 use super::presignature::Presignature;
-use super::proof::{read_point, read_scalar};
+use super::read::{read_point, read_scalar};
 use super::tags;
+use crate::bip32::DerivationPath;
 
 /// Most presignatures that one session makes. Their round 2 is 165 KB to each peer; services carry envelopes of up to 256 KB.
 pub const MAX_BATCH: u8 = 4;

@@ -11,9 +11,9 @@ use primitives::secp256k1::{
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::derivation::DerivationPath;
 use super::signature::DIGEST_BYTES;
 use super::tags;
+use crate::bip32::DerivationPath;
 
 /// Bytes of the number that names a presignature, the same at all its parties.
 pub const PRESIGNATURE_ID_BYTES: usize = 32;

@@ -13,15 +13,15 @@ use engine::{
 use primitives::secp256k1::{POINT_BYTES, Point, SCALAR_BYTES, Scalar, encode_point, encode_scalar, reduce};
 use rand_core::CryptoRng;
 
-use super::derivation::DerivationPath;
 use super::key::{KeyPublic, KeyShare};
 use super::presign::{
     COMMIT_BYTES, Committed, MULTIPLY_BODY_BYTES, Material, Multiplied, check_key, pairwise_ready, post,
     read, read_each,
 };
 use super::presignature::{PRESIGNATURE_ID_BYTES, PartialScalars, Presignature, nonce_shift, shifted};
-use super::proof::{read_point, read_scalar};
+use super::read::{read_point, read_scalar};
 use super::signature::{DIGEST_BYTES, Signature};
+use crate::bip32::DerivationPath;
 
 /// What is signed, and with which child key. Its encoding is the payload of a signing session.
 #[derive(Clone, PartialEq, Eq, Debug)]

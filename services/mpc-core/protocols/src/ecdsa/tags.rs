@@ -2,14 +2,6 @@
 
 use engine::Tag;
 
-/// Commitment to a party's opening in key generation.
-pub const KEYGEN_COMMITMENT: Tag = Tag::new("coterie/ecdsa/keygen/commitment/1");
-/// Proof of knowledge of the constant coefficient.
-pub const COEFFICIENT_PROOF: Tag = Tag::new("coterie/ecdsa/keygen/coefficient-proof/1");
-/// Proof of knowledge of the signing share.
-pub const SHARE_PROOF: Tag = Tag::new("coterie/ecdsa/keygen/share-proof/1");
-/// The joint chain code.
-pub const CHAIN_CODE: Tag = Tag::new("coterie/ecdsa/keygen/chain-code/1");
 /// Set-up of the transfers of a pair.
 pub const TRANSFER_SETUP: Tag = Tag::new("coterie/ecdsa/keygen/transfer-setup/1");
 /// The seed from which a pair draws shares of zero.
@@ -30,11 +22,7 @@ pub const ZERO_SHARE: Tag = Tag::new("coterie/ecdsa/presign/zero-share/1");
 pub const NONCE_SHIFT: Tag = Tag::new("coterie/ecdsa/sign/nonce-shift/1");
 
 /// All of the above.
-pub const ALL: [Tag; 13] = [
-    KEYGEN_COMMITMENT,
-    COEFFICIENT_PROOF,
-    SHARE_PROOF,
-    CHAIN_CODE,
+pub const ALL: [Tag; 9] = [
     TRANSFER_SETUP,
     ZERO_SEED,
     NONCE,
@@ -45,17 +33,3 @@ pub const ALL: [Tag; 13] = [
     ZERO_SHARE,
     NONCE_SHIFT,
 ];
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn tags_differ_and_none_begins_another() {
-        let all: Vec<_> = engine::tags::ALL.into_iter().chain(crate::tags::ALL).chain(super::ALL).collect();
-        for (position, tag) in all.iter().enumerate() {
-            for other in &all[position + 1..] {
-                assert!(!tag.as_bytes().starts_with(other.as_bytes()), "{tag:?} {other:?}");
-                assert!(!other.as_bytes().starts_with(tag.as_bytes()), "{tag:?} {other:?}");
-            }
-        }
-    }
-}

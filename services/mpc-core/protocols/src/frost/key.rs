@@ -10,8 +10,8 @@ use frost_core::keys::SigningShare;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::bls::OpenShareError;
-use crate::ecdsa::key::CHAIN_CODE_BYTES;
+use crate::bip32::CHAIN_CODE_BYTES;
+use crate::share::{self, OpenShareError};
 
 use super::suite::{
     PointOf, SCALAR_BYTES, ScalarOf, SecretScalar, Suite, VERIFIER_KEY_BYTES, decode_point_of, decode_scalar,
@@ -239,15 +239,8 @@ impl<S: Suite> KeyShare<S> {
 
     /// Opens a sealed share that must be the one of `expected`, and checks that it is whole.
     pub fn unseal(key: &DataKey, blob: &[u8], expected: &ShareLabel) -> Result<Self, OpenShareError> {
-        let label = ShareLabel::peek(blob).map_err(|Malformed| OpenShareError::Unseal)?;
-        if &label != expected {
-            return Err(OpenShareError::Mismatch);
-        }
-        let unsealed = key.unseal(SealKind::KeyShare, &[], blob).map_err(|_| OpenShareError::Unseal)?;
-        let mut reader = Reader::new(unsealed.secret.expose());
-        let share = Self::decode(&mut reader).map_err(|Malformed| OpenShareError::Invalid)?;
-        reader.finish().map_err(|Malformed| OpenShareError::Invalid)?;
-        if share.label() == label { Ok(share) } else { Err(OpenShareError::Invalid) }
+        let share = share::unseal(key, blob, expected, Self::decode)?;
+        if &share.label() == expected { Ok(share) } else { Err(OpenShareError::Invalid) }
     }
 
     /// What the sealed share says of itself.

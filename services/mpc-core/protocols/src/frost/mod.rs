@@ -6,21 +6,18 @@
 //! Specification with numbered steps: `docs/protocols/frost.md`.
 
 pub mod key;
-pub mod keygen;
 pub mod presign;
-mod proof;
-pub mod reshare;
+mod scheme;
 pub mod sign;
 mod signing;
 pub mod suite;
 pub mod tags;
 pub mod target;
 
-pub use crate::bls::OpenShareError;
+pub use crate::share::OpenShareError;
 pub use key::{KeyPublic, KeyShare};
-pub use keygen::{Keygen, Refresh, Reshare, Reshared};
 pub use presign::{PresignPayload, Presignature, Presigning};
-pub use reshare::ReshareTerms;
+pub use scheme::{Frost, Keygen, Refresh, Reshare, ReshareTerms, Reshared};
 pub use sign::{PresignedSigning, SignInput, SignPayload, Signing};
 pub use signing::{SIGNATURE_BYTES, Signature};
 pub use suite::{Bip340, Ed25519, Suite};

@@ -1,7 +1,7 @@
 //! The two signature schemes: what differs between them, and the arithmetic that key generation needs beside the crates' own.
 
 use curve25519_dalek_for_frost as dalek;
-use engine::{PartyId, PartySet, ProtocolId, Secret, SessionContext, hedged};
+use engine::{PartyId, ProtocolId, Secret};
 use frost_core::keys::{KeyPackage, PublicKeyPackage, SigningShare};
 use frost_core::{Ciphersuite, Element, Field, Group, Identifier, Scalar, VerifyingKey};
 use frost_ed25519::Ed25519Sha512;
@@ -12,31 +12,29 @@ use k256::elliptic_curve::ops::{LinearCombination, MulByGenerator, Reduce};
 use k256::elliptic_curve::point::AffineCoordinates;
 use k256_for_frost as k256;
 use primitives::secp256k1::{decode_point, encode_scalar};
-use rand_core::CryptoRng;
-use sha2::{Digest, Sha512};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::bls::MAX_MESSAGE_BYTES;
-use crate::ecdsa::DerivationPath;
-use crate::ecdsa::derivation::derive;
-use crate::ecdsa::key::CHAIN_CODE_BYTES;
+use crate::MAX_MESSAGE_BYTES;
+use crate::bip32::{CHAIN_CODE_BYTES, DerivationPath, derive};
+use crate::dealing::Curve;
+pub(super) use crate::hedged::HedgedRng;
 
 use super::target::Taproot;
 
-/// Bytes of a scalar, in both suites.
-pub const SCALAR_BYTES: usize = 32;
+pub use crate::dealing::SCALAR_BYTES;
 /// Bytes of the key that outside verifiers take, in both suites.
 pub const VERIFIER_KEY_BYTES: usize = 32;
 
 /// A signature scheme that FROST makes signatures of.
-pub trait Suite: Sized + Send + Sync + 'static {
+pub trait Suite:
+    Curve<Point = Element<<Self as Suite>::Cipher>, Scalar = Scalar<<Self as Suite>::Cipher>>
+    + Curve<Scalar: Zeroize>
+{
     /// The crate's description of it.
     type Cipher: Ciphersuite;
 
     /// Which protocols can use the shares.
     const FAMILY: &'static str;
-    /// Bytes of a compressed point.
-    const POINT_BYTES: usize;
     /// Whether keys have a chain code, children and Taproot outputs.
     const DERIVES: bool;
     /// Key generation.
@@ -60,19 +58,6 @@ pub trait Suite: Sized + Send + Sync + 'static {
 
     /// Whether a message of this length can be signed.
     fn message_fits(length: usize) -> bool;
-
-    /// `scalar` times the generator, in constant time.
-    fn mul_generator(scalar: &Scalar<Self::Cipher>) -> Element<Self::Cipher>;
-
-    /// `a` times the generator plus `b` times `point`. For public values only.
-    fn combine_public(
-        a: &Scalar<Self::Cipher>,
-        b: &Scalar<Self::Cipher>,
-        point: &Element<Self::Cipher>,
-    ) -> Element<Self::Cipher>;
-
-    /// 64 uniform bytes modulo the group order.
-    fn reduce_wide(bytes: &[u8; 64]) -> Scalar<Self::Cipher>;
 
     /// What has to be added to the secret key to come to the child at `path`. `None` if there is no such child.
     fn derivation_tweak(
@@ -102,11 +87,113 @@ pub struct Ed25519;
 #[derive(Debug)]
 pub struct Bip340;
 
+/// What both suites' groups have from their crate.
+macro_rules! group_of_the_crate {
+    () => {
+        fn identity() -> Self::Point {
+            identity::<Self>()
+        }
+
+        fn add_points(a: &Self::Point, b: &Self::Point) -> Self::Point {
+            a + b
+        }
+
+        fn mul_point(point: &Self::Point, scalar: &Self::Scalar) -> Self::Point {
+            point * scalar
+        }
+
+        fn encode_point(point: &Self::Point) -> Option<Vec<u8>> {
+            encode_point::<Self>(point)
+        }
+
+        fn decode_point(bytes: &[u8]) -> Option<Self::Point> {
+            decode_point_of::<Self>(bytes)
+        }
+
+        fn scalar(number: u16) -> Self::Scalar {
+            Self::Scalar::from(u64::from(number))
+        }
+
+        fn add(a: &Self::Scalar, b: &Self::Scalar) -> Self::Scalar {
+            a + b
+        }
+
+        fn sub(a: &Self::Scalar, b: &Self::Scalar) -> Self::Scalar {
+            a - b
+        }
+
+        fn mul(a: &Self::Scalar, b: &Self::Scalar) -> Self::Scalar {
+            a * b
+        }
+
+        fn invert_public(scalar: &Self::Scalar) -> Option<Self::Scalar> {
+            FieldOf::<Self>::invert(scalar).ok()
+        }
+
+        fn encode_scalar(scalar: &Self::Scalar) -> Zeroizing<Vec<u8>> {
+            encode_scalar_of::<Self>(scalar)
+        }
+
+        fn decode_scalar(bytes: &[u8]) -> Option<Self::Scalar> {
+            decode_scalar::<Self>(bytes)
+        }
+    };
+}
+
+impl Curve for Ed25519 {
+    type Point = dalek::EdwardsPoint;
+    type Scalar = dalek::Scalar;
+
+    const POINT_BYTES: usize = 32;
+
+    group_of_the_crate!();
+
+    fn mul_generator(scalar: &dalek::Scalar) -> dalek::EdwardsPoint {
+        dalek::EdwardsPoint::mul_base(scalar)
+    }
+
+    fn combine_public(
+        a: &dalek::Scalar,
+        b: &dalek::Scalar,
+        point: &dalek::EdwardsPoint,
+    ) -> dalek::EdwardsPoint {
+        dalek::EdwardsPoint::vartime_double_scalar_mul_basepoint(b, point, a)
+    }
+
+    fn reduce_wide(bytes: &[u8; 64]) -> dalek::Scalar {
+        dalek::Scalar::from_bytes_mod_order_wide(bytes)
+    }
+}
+
+impl Curve for Bip340 {
+    type Point = k256::ProjectivePoint;
+    type Scalar = k256::Scalar;
+
+    const POINT_BYTES: usize = 33;
+
+    group_of_the_crate!();
+
+    fn mul_generator(scalar: &k256::Scalar) -> k256::ProjectivePoint {
+        k256::ProjectivePoint::mul_by_generator(scalar)
+    }
+
+    fn combine_public(
+        a: &k256::Scalar,
+        b: &k256::Scalar,
+        point: &k256::ProjectivePoint,
+    ) -> k256::ProjectivePoint {
+        k256::ProjectivePoint::lincomb(&k256::ProjectivePoint::GENERATOR, a, point, b)
+    }
+
+    fn reduce_wide(bytes: &[u8; 64]) -> k256::Scalar {
+        <k256::Scalar as Reduce<U512>>::reduce(U512::from_be_slice(bytes))
+    }
+}
+
 impl Suite for Ed25519 {
     type Cipher = Ed25519Sha512;
 
     const FAMILY: &'static str = "frost-ed25519";
-    const POINT_BYTES: usize = 32;
     const DERIVES: bool = false;
     const KEYGEN: ProtocolId = ProtocolId { number: 16, name: "ed25519/keygen/1" };
     const SIGN: ProtocolId = ProtocolId { number: 17, name: "ed25519/sign/1" };
@@ -126,22 +213,6 @@ impl Suite for Ed25519 {
 
     fn message_fits(length: usize) -> bool {
         length <= MAX_MESSAGE_BYTES
-    }
-
-    fn mul_generator(scalar: &dalek::Scalar) -> dalek::EdwardsPoint {
-        dalek::EdwardsPoint::mul_base(scalar)
-    }
-
-    fn combine_public(
-        a: &dalek::Scalar,
-        b: &dalek::Scalar,
-        point: &dalek::EdwardsPoint,
-    ) -> dalek::EdwardsPoint {
-        dalek::EdwardsPoint::vartime_double_scalar_mul_basepoint(b, point, a)
-    }
-
-    fn reduce_wide(bytes: &[u8; 64]) -> dalek::Scalar {
-        dalek::Scalar::from_bytes_mod_order_wide(bytes)
     }
 
     fn derivation_tweak(
@@ -172,7 +243,6 @@ impl Suite for Bip340 {
     type Cipher = Secp256K1Sha256TR;
 
     const FAMILY: &'static str = "frost-bip340";
-    const POINT_BYTES: usize = 33;
     const DERIVES: bool = true;
     const KEYGEN: ProtocolId = ProtocolId { number: 24, name: "bip340/keygen/1" };
     const SIGN: ProtocolId = ProtocolId { number: 25, name: "bip340/sign/1" };
@@ -193,22 +263,6 @@ impl Suite for Bip340 {
 
     fn message_fits(length: usize) -> bool {
         length == 32
-    }
-
-    fn mul_generator(scalar: &k256::Scalar) -> k256::ProjectivePoint {
-        k256::ProjectivePoint::mul_by_generator(scalar)
-    }
-
-    fn combine_public(
-        a: &k256::Scalar,
-        b: &k256::Scalar,
-        point: &k256::ProjectivePoint,
-    ) -> k256::ProjectivePoint {
-        k256::ProjectivePoint::lincomb(&k256::ProjectivePoint::GENERATOR, a, point, b)
-    }
-
-    fn reduce_wide(bytes: &[u8; 64]) -> k256::Scalar {
-        <k256::Scalar as Reduce<U512>>::reduce(U512::from_be_slice(bytes))
     }
 
     fn derivation_tweak(
@@ -300,82 +354,25 @@ pub(super) fn identifier<S: Suite>(party: PartyId) -> Option<Identifier<S::Ciphe
     Identifier::try_from(party.get()).ok()
 }
 
-/// The coefficient with which `party`'s share enters the secret when `dealers` deal: Π x_j / (x_j − x_i).
-pub(super) fn lagrange<S: Suite>(dealers: &PartySet, party: PartyId) -> Option<ScalarOf<S>> {
-    let own = identifier::<S>(party)?.to_scalar();
-    let (mut numerator, mut denominator) = (FieldOf::<S>::one(), FieldOf::<S>::one());
-    for other in dealers.iter().filter(|other| *other != party) {
-        let other = identifier::<S>(other)?.to_scalar();
-        numerator = numerator * other;
-        denominator = denominator * (other - own);
-    }
-    FieldOf::<S>::invert(&denominator).ok().map(|inverse| numerator * inverse)
-}
-
-/// Points of a polynomial at a party's number, by Horner's rule with doublings and additions. For public values only.
-pub(super) fn evaluate_public<S: Suite>(points: &[PointOf<S>], party: PartyId) -> PointOf<S> {
-    let times_party = |point: PointOf<S>| {
-        (0..u16::BITS - party.get().leading_zeros()).rev().fold(identity::<S>(), |sum, bit| {
-            let doubled = sum + sum;
-            if party.get() >> bit & 1 == 1 { doubled + point } else { doubled }
-        })
-    };
-    points.iter().rev().fold(identity::<S>(), |value, point| times_party(value) + *point)
-}
-
-/// A generator for the crates, which want one of an older trait: hashes of randomness mixed with a secret and the session.
-pub(super) struct HedgedRng {
-    seed: Secret<[u8; 64]>,
-    drawn: u64,
-}
-
-impl HedgedRng {
-    pub(super) fn new(
-        ctx: &SessionContext,
-        purpose: engine::Tag,
-        secret: &[u8],
-        rng: &mut dyn CryptoRng,
-    ) -> Self {
-        Self { seed: hedged(ctx, purpose, secret, rng), drawn: 0 }
-    }
-
-    fn block(&mut self) -> Zeroizing<[u8; 64]> {
-        let mut hash = Sha512::new();
-        hash.update(self.seed.expose());
-        hash.update(self.drawn.to_be_bytes());
-        self.drawn += 1;
-        Zeroizing::new(hash.finalize().into())
-    }
-
-    /// A uniform scalar; zero has probability 2^-252.
-    pub(super) fn scalar<S: Suite>(&mut self) -> SecretScalar<S> {
-        Secret::new(SigningShare::new(S::reduce_wide(&self.block())))
-    }
-}
-
 impl frost_ed25519::rand_core::RngCore for HedgedRng {
     fn next_u32(&mut self) -> u32 {
         let mut bytes = [0; 4];
-        self.fill_bytes(&mut bytes);
+        self.fill(&mut bytes);
         u32::from_be_bytes(bytes)
     }
 
     fn next_u64(&mut self) -> u64 {
         let mut bytes = [0; 8];
-        self.fill_bytes(&mut bytes);
+        self.fill(&mut bytes);
         u64::from_be_bytes(bytes)
     }
 
     fn fill_bytes(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(64) {
-            for (byte, drawn) in chunk.iter_mut().zip(self.block().iter()) {
-                *byte = *drawn;
-            }
-        }
+        self.fill(bytes);
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), frost_ed25519::rand_core::Error> {
-        self.fill_bytes(bytes);
+        self.fill(bytes);
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use engine::session::Session;
 use engine::wire::Writer;
 use engine::{PartySet, Protocol, SessionSettings, SetupError};
-use protocols::ecdsa::DerivationPath;
+use protocols::bip32::DerivationPath;
 use protocols::frost::{
     Bip340, Ed25519, KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning,
     Refresh, Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, Suite, Taproot,

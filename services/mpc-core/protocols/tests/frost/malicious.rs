@@ -6,10 +6,9 @@ use std::sync::Arc;
 use engine::forge::Forged;
 use engine::session::{Session, echo_of};
 use engine::{AbortCause, Advice, Envelope, PartyId, Reject, SessionContext, SessionSettings, SetupError};
+use protocols::dealing::forged_commitment;
 use protocols::frost::presign::MAX_BATCH;
-use protocols::frost::{
-    KeyShare, Keygen, PresignPayload, Presignature, SignInput, Signing, Suite, Target, tags,
-};
+use protocols::frost::{KeyShare, Keygen, PresignPayload, Presignature, SignInput, Signing, Suite, Target};
 use sim::{Address, Faults, Outcome, Packet, World};
 
 use crate::both_suites;
@@ -127,9 +126,7 @@ fn honest<S: Suite>(session: u8, wanted: impl Fn(&Forged) -> bool) -> Vec<u8> {
 fn commitment_to<S: Suite>(opening: &[u8]) -> Vec<u8> {
     let settings = settings(None, &PARTIES, 2, 1, &[]);
     let ctx = SessionContext::for_test::<Keygen<S>>(settings).unwrap();
-    let mut transcript = ctx.transcript().fork(tags::KEYGEN_COMMITMENT, party(CHEAT));
-    transcript.append("opening", opening);
-    transcript.digest().to_vec()
+    forged_commitment(&ctx, party(CHEAT), opening)
 }
 
 /// Commits to a changed opening and shows that.

@@ -14,8 +14,8 @@ use sim::{Faults, Packet};
 use crate::both_suites;
 use crate::common::{party, rng, threshold};
 use crate::harness::{
-    Tested, data_key, keygen, keygen_with, message, payload, presign, presign_all, presign_with,
-    sign_presigned, sign_with,
+    Change, Tested, data_key, keygen, keygen_with, message, payload, presign, presign_all, presign_with,
+    refresh_with, reshare_with, sign_presigned, sign_with,
 };
 
 fn compare(name: &str, actual: &str) {
@@ -59,6 +59,13 @@ fn messages<S: Tested>() {
     lines.sort();
     assert_eq!(lines.len(), 3 + 3 + 6 + 3 + 4 + 2 + 2);
     compare(&format!("{}-messages-1.txt", S::FAMILY), &(lines.join("\n") + "\n"));
+    let mut lines = Vec::new();
+    refresh_with(&shares, recorder(&mut lines));
+    let change = Change { dealers: &[1, 2], receivers: &[2, 3, 4], t: 2 };
+    reshare_with(&shares, &change, 10, recorder(&mut lines));
+    lines.sort();
+    assert_eq!(lines.len(), (3 + 3 + 6 + 3) + (4 + 4 + 12 + 4));
+    compare(&format!("{}-renewal-1.txt", S::FAMILY), &(lines.join("\n") + "\n"));
 }
 
 fn sealed_shares_and_presignatures_of_every_version_still_open<S: Tested>() {

@@ -3,7 +3,7 @@
 
 use frost_core::{Signature, VerifyingKey};
 use frost_secp256k1_tr::Secp256K1Sha256TR;
-use protocols::ecdsa::DerivationPath;
+use protocols::bip32::DerivationPath;
 use protocols::frost::{Bip340, Taproot, Target};
 use serde_json::Value;
 

@@ -5,8 +5,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use primitives::secp256k1::{Point, Scalar, decode_scalar, encode_point, mul_generator};
 use sha2::{Digest, Sha256, Sha512};
 
-use super::key::CHAIN_CODE_BYTES;
-
+/// Bytes of a chain code.
+pub const CHAIN_CODE_BYTES: usize = 32;
 /// Longest path, in steps.
 pub const MAX_PATH_STEPS: usize = 10;
 /// Version bytes of extended public keys of the main network.

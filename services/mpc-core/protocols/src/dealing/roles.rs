@@ -5,7 +5,7 @@ use engine::wire::{Malformed, Reader, Writer};
 use engine::{MAX_PARTIES, PartyId, PartySet, SessionContext, SetupError, Threshold};
 
 /// Who deals and who receives in a session.
-pub(crate) struct Roles {
+pub struct Roles {
     dealers: PartySet,
     receivers: PartySet,
 }

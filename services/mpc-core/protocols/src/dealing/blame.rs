@@ -1,0 +1,128 @@
+//! Blame: what an honest party shows, and what everybody checks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::session::{echo_of, parse};
+use engine::{AbortCause, Body, Envelope, Fault, PartyId, SessionContext};
+
+use super::companion::Companion;
+use super::joint::Joint;
+use super::messages::{Commitment, Confirmation, Exchange, Opening, Share, on_polynomial};
+use super::scheme::Scheme;
+use super::terms::{Operation, ReshareTerms};
+
+/// Decodes a body; what is wrong with it is shown by the envelope alone.
+pub(crate) fn read<B: Body>(ctx: &SessionContext, envelope: &Arc<Envelope>) -> Result<B, Fault> {
+    parse(ctx, envelope).map_err(|cause| Fault::proven(cause, envelope.sender(), vec![Arc::clone(envelope)]))
+}
+
+pub(super) fn judge<S: Scheme>(
+    ctx: &SessionContext,
+    cause: AbortCause,
+    accused: PartyId,
+    evidence: &[Arc<Envelope>],
+) -> bool {
+    match (cause, evidence) {
+        (AbortCause::WrongOpening, [commitment, opening]) => {
+            opening_differs::<S>(ctx, accused, commitment, opening)
+        }
+        (AbortCause::WrongOpening, [opening]) => part_differs::<S>(ctx, accused, opening),
+        (AbortCause::WrongShare, [opening, share]) => share_differs::<S>(ctx, accused, opening, share),
+        (AbortCause::WrongProof, [opening]) => constant_unproven::<S>(ctx, accused, opening),
+        (AbortCause::WrongProof, [earlier @ .., confirmation]) => {
+            share_unproven::<S>(ctx, accused, earlier, confirmation)
+        }
+        (_, [envelope]) => envelope.sender() == accused && body_fault::<S>(ctx, envelope) == Some(cause),
+        _ => false,
+    }
+}
+
+/// What is wrong with a body on its own.
+fn body_fault<S: Scheme>(ctx: &SessionContext, envelope: &Envelope) -> Option<AbortCause> {
+    let step = envelope.round().checked_sub(Share::<S>::ROUND);
+    match envelope.round() {
+        Commitment::ROUND => parse::<Commitment>(ctx, envelope).err(),
+        round if round == Opening::<S>::ROUND => parse::<Opening<S>>(ctx, envelope).err(),
+        round if round == Share::<S>::ROUND => parse::<Share<S>>(ctx, envelope).err(),
+        round if round == Confirmation::<S>::ROUND => parse::<Confirmation<S>>(ctx, envelope).err(),
+        _ if step == Some(1) && S::Companion::ROUNDS >= 1 => parse::<Exchange<S, 1>>(ctx, envelope).err(),
+        _ if step == Some(2) && S::Companion::ROUNDS >= 2 => parse::<Exchange<S, 2>>(ctx, envelope).err(),
+        _ => None,
+    }
+}
+
+fn opening_differs<S: Scheme>(
+    ctx: &SessionContext,
+    accused: PartyId,
+    commitment: &Envelope,
+    opening: &Envelope,
+) -> bool {
+    if commitment.sender() != accused || opening.sender() != accused {
+        return false;
+    }
+    match (parse::<Commitment>(ctx, commitment), parse::<Opening<S>>(ctx, opening)) {
+        (Ok(commitment), Ok(opening)) => commitment.digest != opening.digest(ctx, accused),
+        (Err(_), _) | (_, Err(_)) => false,
+    }
+}
+
+/// Whether the opening of a reshare has a constant term that is not its maker's.
+fn part_differs<S: Scheme>(ctx: &SessionContext, accused: PartyId, opening: &Envelope) -> bool {
+    Operation::of::<S>(ctx) == Operation::Reshare
+        && opening.sender() == accused
+        && match (ReshareTerms::<S>::of(ctx), parse::<Opening<S>>(ctx, opening)) {
+            (Some(terms), Ok(opening)) => !terms.allow(accused, &opening.points),
+            (None, _) | (_, Err(_)) => false,
+        }
+}
+
+fn share_differs<S: Scheme>(
+    ctx: &SessionContext,
+    accused: PartyId,
+    opening: &Envelope,
+    share: &Envelope,
+) -> bool {
+    let (true, true, Some(recipient)) =
+        (opening.sender() == accused, share.sender() == accused, share.recipient())
+    else {
+        return false;
+    };
+    match (parse::<Opening<S>>(ctx, opening), parse::<Share<S>>(ctx, share)) {
+        (Ok(opening), Ok(share)) => {
+            share.value.is_some_and(|value| !on_polynomial::<S>(&value, &opening.points, recipient))
+        }
+        (Err(_), _) | (_, Err(_)) => false,
+    }
+}
+
+fn constant_unproven<S: Scheme>(ctx: &SessionContext, accused: PartyId, opening: &Envelope) -> bool {
+    opening.sender() == accused
+        && parse::<Opening<S>>(ctx, opening).is_ok_and(|opening| !opening.proves_constant(ctx, accused))
+}
+
+/// Whether a confirmation is wrong in the light of the broadcasts that its own echo digest says its sender had seen. An
+/// honest sender has checked those, so only what it signed on top of them can be held against it.
+fn share_unproven<S: Scheme>(
+    ctx: &SessionContext,
+    accused: PartyId,
+    earlier: &[Arc<Envelope>],
+    confirmation: &Envelope,
+) -> bool {
+    let claimed = echo_of(ctx, Confirmation::<S>::ROUND, earlier);
+    if confirmation.sender() != accused || confirmation.echo() != Some(&claimed) {
+        return false;
+    }
+    let mut openings = BTreeMap::new();
+    for envelope in earlier.iter().filter(|envelope| envelope.round() == Opening::<S>::ROUND) {
+        let Ok(opening) = parse::<Opening<S>>(ctx, envelope) else { return false };
+        openings.insert(envelope.sender(), opening);
+    }
+    if openings.len() != ctx.parties().len() {
+        return false;
+    }
+    match (Joint::of(ctx, &openings), parse::<Confirmation<S>>(ctx, confirmation)) {
+        (Ok(joint), Ok(confirmation)) => !joint.proves_share(ctx, accused, &confirmation),
+        (Err(_), _) | (_, Err(_)) => false,
+    }
+}

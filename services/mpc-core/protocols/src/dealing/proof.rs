@@ -1,0 +1,80 @@
+//! Proof of knowledge of a discrete logarithm (Schnorr), bound to the session, the prover and the purpose.
+
+use engine::wire::{Reader, Writer};
+use engine::{AbortCause, PartyId, SessionContext, Tag};
+use rand_core::CryptoRng;
+
+use crate::hedged::HedgedRng;
+
+use super::curve::{Curve, SCALAR_BYTES, encoding};
+
+/// A nonce point and a response. The point stays encoded: who verifies computes the only one that fits and compares the
+/// encodings, so that there is nothing to decode, and no second encoding or point of another order to refuse.
+pub(crate) struct Proof<C: Curve> {
+    nonce_point: Vec<u8>,
+    response: C::Scalar,
+}
+
+/// Bytes of a proof.
+pub(crate) const fn proof_bytes<C: Curve>() -> usize {
+    C::POINT_BYTES + SCALAR_BYTES
+}
+
+impl<C: Curve> Proof<C> {
+    /// Proves knowledge of `secret`, the logarithm of the point encoded as `point`. `statement` is whatever else the proof is
+    /// about.
+    pub(crate) fn new(
+        ctx: &SessionContext,
+        (tag, prover): (Tag, PartyId),
+        statement: &[u8],
+        (secret, point): (&C::Scalar, &[u8]),
+        rng: &mut dyn CryptoRng,
+    ) -> Self {
+        let nonce = HedgedRng::new(ctx, tag, &C::encode_scalar(secret), rng).scalar::<C>();
+        let nonce_point = encoding::<C>(&C::mul_generator(nonce.expose()));
+        let challenge = challenge::<C>(ctx, (tag, prover), statement, point, &nonce_point);
+        Self { nonce_point, response: C::add(nonce.expose(), &C::mul(&challenge, secret)) }
+    }
+
+    /// Whether the prover knows the logarithm of `point`, which comes with its encoding.
+    pub(crate) fn verifies(
+        &self,
+        ctx: &SessionContext,
+        (tag, prover): (Tag, PartyId),
+        statement: &[u8],
+        (point, encoded): (&C::Point, &[u8]),
+    ) -> bool {
+        let challenge = challenge::<C>(ctx, (tag, prover), statement, encoded, &self.nonce_point);
+        let expected = C::combine_public(&self.response, &C::sub(&C::scalar(0), &challenge), point);
+        C::encode_point(&expected).is_some_and(|expected| expected == self.nonce_point)
+    }
+
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&self.nonce_point);
+        writer.bytes(&C::encode_scalar(&self.response));
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, AbortCause> {
+        let nonce_point = reader.bytes(C::POINT_BYTES)?.to_vec();
+        Ok(Self { nonce_point, response: read_scalar::<C>(reader)? })
+    }
+}
+
+fn challenge<C: Curve>(
+    ctx: &SessionContext,
+    (tag, prover): (Tag, PartyId),
+    statement: &[u8],
+    point: &[u8],
+    nonce_point: &[u8],
+) -> C::Scalar {
+    let mut transcript = ctx.transcript().fork(tag, prover);
+    transcript.append("statement", statement);
+    transcript.append("point", point);
+    transcript.append("nonce_point", nonce_point);
+    C::reduce_wide(&transcript.wide())
+}
+
+/// A scalar below the group order, or the cause to abort for.
+pub(crate) fn read_scalar<C: Curve>(reader: &mut Reader<'_>) -> Result<C::Scalar, AbortCause> {
+    C::decode_scalar(reader.bytes(SCALAR_BYTES)?).ok_or(AbortCause::InvalidScalar)
+}

@@ -1,0 +1,194 @@
+//! What each two parties of a key set up beside their shares: the oblivious transfers with which they multiply, and a seed
+//! for shares of zero.
+
+use std::collections::BTreeMap;
+
+use engine::wire::{Reader, Writer};
+use engine::{AbortCause, PartyId, Route, Secret, Transcript};
+use primitives::ot::{
+    CORRECTION_BYTES, Initiator, REQUEST_BYTES, RESPONSE_BYTES, Responder, is_request, is_response,
+};
+use rand_core::CryptoRng;
+
+use crate::dealing::{CheckFailed, Companion, Roles, Setting};
+
+use super::key::{Pair, ZERO_SEED_BYTES};
+use super::tags;
+
+/// What a party keeps for its peers.
+pub type Pairs = BTreeMap<PartyId, Pair>;
+type Half = Secret<[u8; ZERO_SEED_BYTES]>;
+
+/// The set-ups of one party with all its peers. The lower party of a pair is the initiator of the transfers.
+pub struct Transfers {
+    /// Own halves, then what both halves give.
+    zero_seeds: BTreeMap<PartyId, Half>,
+    initiated: BTreeMap<PartyId, Initiator>,
+    responders: BTreeMap<PartyId, Responder>,
+    pairs: Pairs,
+}
+
+/// One message of a pair. Empty between parties that will not multiply, and where it is the other's turn.
+pub struct Message {
+    /// Only beside the share.
+    zero_seed: Option<Half>,
+    /// Request, response or corrections.
+    transfer: Vec<u8>,
+}
+
+impl Companion for Transfers {
+    type Message = Message;
+    type Output = Pairs;
+
+    const ROUNDS: u8 = 2;
+    const MAX_MESSAGE: [usize; 3] =
+        [ZERO_SEED_BYTES + 4 + REQUEST_BYTES, 4 + RESPONSE_BYTES, 4 + CORRECTION_BYTES];
+
+    /// Half of a seed for each peer, and a request for each higher one.
+    fn begin(setting: &Setting<'_>, rng: &mut dyn CryptoRng) -> (Self, BTreeMap<PartyId, Message>) {
+        let mut state = Self {
+            zero_seeds: BTreeMap::new(),
+            initiated: BTreeMap::new(),
+            responders: BTreeMap::new(),
+            pairs: BTreeMap::new(),
+        };
+        let mut messages = BTreeMap::new();
+        for peer in setting.ctx.peers().iter() {
+            let mut message = Message { zero_seed: None, transfer: Vec::new() };
+            if setting.roles.paired(setting.me, peer) {
+                let mut half = Secret::new([0u8; ZERO_SEED_BYTES]);
+                rng.fill_bytes(half.expose_mut());
+                message.zero_seed = Some(Secret::new(*half.expose()));
+                state.zero_seeds.insert(peer, half);
+                if setting.me < peer {
+                    let (initiator, request) = Initiator::begin(&binding(setting, setting.me, peer), rng);
+                    state.initiated.insert(peer, initiator);
+                    message.transfer = request;
+                }
+            }
+            messages.insert(peer, message);
+        }
+        (state, messages)
+    }
+
+    fn advance(
+        &mut self,
+        step: u8,
+        setting: &Setting<'_>,
+        received: BTreeMap<PartyId, Message>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<BTreeMap<PartyId, Message>, CheckFailed> {
+        let mut messages = BTreeMap::new();
+        for (peer, Message { zero_seed, transfer }) in received {
+            if let Some(their_half) = zero_seed {
+                let own_half = self.zero_seeds.remove(&peer).ok_or(CheckFailed(peer))?;
+                let seed = combined_seed(setting, (setting.me, &own_half), (peer, &their_half));
+                self.zero_seeds.insert(peer, seed);
+            }
+            let answer = match step {
+                0 => self.respond(setting, peer, &transfer, rng),
+                1 => self.correct(peer, &transfer, rng),
+                _ => self.complete(peer, &transfer),
+            };
+            let transfer = answer.ok_or(CheckFailed(peer))?;
+            messages.insert(peer, Message { zero_seed: None, transfer });
+        }
+        Ok(messages)
+    }
+
+    fn finish(self) -> Pairs {
+        self.pairs
+    }
+
+    fn encode(message: &Message, writer: &mut Writer) {
+        if let Some(zero_seed) = &message.zero_seed {
+            writer.bytes(zero_seed.expose());
+        }
+        writer.sized(&message.transfer);
+    }
+
+    fn decode(step: u8, reader: &mut Reader<'_>, roles: &Roles, route: Route) -> Result<Message, AbortCause> {
+        let recipient = route.recipient.ok_or(AbortCause::MalformedBody)?;
+        let paired = roles.paired(route.sender, recipient);
+        let zero_seed = if paired && step == 0 { Some(Secret::new(*reader.array()?)) } else { None };
+        let upward = route.sender < recipient;
+        let (due, length) = match step {
+            0 => (upward, REQUEST_BYTES),
+            1 => (!upward, RESPONSE_BYTES),
+            _ => (upward, CORRECTION_BYTES),
+        };
+        let transfer = reader.sized(length)?;
+        let well_formed = match step {
+            0 => is_request(transfer),
+            1 => is_response(transfer),
+            _ => transfer.len() == length,
+        };
+        let fits = if paired && due { well_formed } else { transfer.is_empty() };
+        if fits {
+            Ok(Message { zero_seed, transfer: transfer.to_vec() })
+        } else {
+            Err(AbortCause::MalformedBody)
+        }
+    }
+}
+
+/// Each makes the next message, empty where none is due. `None` if a check failed.
+impl Transfers {
+    /// The response to a lower party.
+    fn respond(
+        &mut self,
+        setting: &Setting<'_>,
+        peer: PartyId,
+        request: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) -> Option<Vec<u8>> {
+        if request.is_empty() {
+            return Some(Vec::new());
+        }
+        let binding = binding(setting, peer, setting.me);
+        let (responder, response) = Responder::answer(&binding, request.try_into().ok()?, rng).ok()?;
+        self.responders.insert(peer, responder);
+        Some(response)
+    }
+
+    /// Checks what a higher party responded; for the initiator both directions stand from here on.
+    fn correct(&mut self, peer: PartyId, response: &[u8], rng: &mut dyn CryptoRng) -> Option<Vec<u8>> {
+        let Some(initiator) = self.initiated.remove(&peer) else { return Some(Vec::new()) };
+        let (transfers, corrections) = initiator.finish(response.try_into().ok()?, rng).ok()?;
+        let zero_seed = self.zero_seeds.remove(&peer)?;
+        self.pairs.insert(peer, Pair { zero_seed, transfers });
+        Some(corrections)
+    }
+
+    /// Checks the corrections of a lower party.
+    fn complete(&mut self, peer: PartyId, corrections: &[u8]) -> Option<Vec<u8>> {
+        let Some(responder) = self.responders.remove(&peer) else { return Some(Vec::new()) };
+        let transfers = responder.finish(corrections.try_into().ok()?).ok()?;
+        let zero_seed = self.zero_seeds.remove(&peer)?;
+        self.pairs.insert(peer, Pair { zero_seed, transfers });
+        Some(Vec::new())
+    }
+}
+
+fn fork(setting: &Setting<'_>, tag: engine::Tag, party: PartyId) -> Transcript {
+    let mut transcript = setting.ctx.transcript().fork(tag, party);
+    transcript.append("openings", setting.openings);
+    transcript
+}
+
+/// What the transfers of a pair are bound to.
+fn binding(setting: &Setting<'_>, lower: PartyId, higher: PartyId) -> [u8; 32] {
+    let mut transcript = fork(setting, tags::TRANSFER_SETUP, lower);
+    transcript.append_u64("higher", u64::from(higher.get()));
+    transcript.digest()
+}
+
+/// The seed of a pair: secret while one of the two halves is.
+fn combined_seed(setting: &Setting<'_>, a: (PartyId, &Half), b: (PartyId, &Half)) -> Half {
+    let (lower, higher) = if a.0 < b.0 { (a, b) } else { (b, a) };
+    let mut transcript = fork(setting, tags::ZERO_SEED, lower.0);
+    transcript.append("lower", lower.1.expose());
+    transcript.append_u64("higher", u64::from(higher.0.get()));
+    transcript.append("higher", higher.1.expose());
+    Secret::new(transcript.digest())
+}
