@@ -1,0 +1,102 @@
+package io.coterie.acceptance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BiConsumer;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** The pages that people read: their links, their list of places, and the rules of CONTRIBUTING. */
+class DocumentationTest {
+  private static final int LONGEST_LINE = 120;
+  private static final Pattern LINK = Pattern.compile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)");
+  private static final Pattern PLACE = Pattern.compile("`((?:services|proto|deploy|docs)/[^`]+)`");
+  private static final Pattern RIDDLE =
+      Pattern.compile("(?:^(?:[-*] |\\d+\\. )?|[.:] )\\*{0,2}(?:What|Who|Whoever) .*");
+
+  @Test
+  void everyLinkLeadsToAFile() throws IOException {
+    List<String> broken = new ArrayList<>();
+    forEachLine(
+        (page, line) ->
+            LINK.matcher(line)
+                .results()
+                .map(link -> link.group(1))
+                .filter(target -> !Files.exists(page.resolveSibling(target)))
+                .forEach(target -> broken.add(page + ": " + target)));
+    assertThat(broken).isEmpty();
+  }
+
+  @Test
+  void linesOfProseAreShort() throws IOException {
+    List<String> tooLong = new ArrayList<>();
+    forEachLine(
+        (page, line) -> {
+          if (line.length() > LONGEST_LINE && !line.stripLeading().startsWith("|")) {
+            tooLong.add(page + ": " + line);
+          }
+        });
+    assertThat(tooLong).isEmpty();
+  }
+
+  @Test
+  void noSentenceOpensAsARiddle() throws IOException {
+    List<String> riddles = new ArrayList<>();
+    forEachLine(
+        (page, line) -> {
+          if (RIDDLE.matcher(line).find()) {
+            riddles.add(page + ": " + line);
+          }
+        });
+    assertThat(riddles).isEmpty();
+  }
+
+  @Test
+  void placesOfEverydayChangesExist() throws IOException {
+    String contributing = Files.readString(ProjectRoot.PATH.resolve("CONTRIBUTING.md"));
+    List<Path> places =
+        PLACE
+            .matcher(contributing)
+            .results()
+            .map(place -> place.group(1).replace("JAVA", "src/main/java/io/coterie"))
+            .map(ProjectRoot.PATH::resolve)
+            .toList();
+    assertThat(places).hasSizeGreaterThan(20).allSatisfy(place -> assertThat(place).exists());
+  }
+
+  /** Every line outside of fenced blocks of every page but the generated ones. */
+  private static void forEachLine(BiConsumer<Path, String> check) throws IOException {
+    for (Path page : pages()) {
+      boolean fenced = false;
+      boolean generated = false;
+      for (String line : Files.readAllLines(page)) {
+        if (line.stripLeading().startsWith("```")) {
+          fenced = !fenced;
+        } else if (line.startsWith("<!-- Generated")) {
+          generated = line.contains("below");
+        } else if (!fenced && !generated) {
+          check.accept(page, line);
+        }
+      }
+    }
+  }
+
+  private static List<Path> pages() throws IOException {
+    List<Path> pages = new ArrayList<>();
+    for (String name : List.of("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")) {
+      pages.add(ProjectRoot.PATH.resolve(name));
+    }
+    try (Stream<Path> docs = Files.walk(ProjectRoot.PATH.resolve("docs"))) {
+      docs.filter(page -> page.toString().endsWith(".md"))
+          .filter(page -> !page.endsWith("errors.md"))
+          .forEach(pages::add);
+    }
+    return pages;
+  }
+}
