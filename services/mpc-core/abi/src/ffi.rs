@@ -8,9 +8,9 @@ use core::panic::AssertUnwindSafe;
 use std::panic::{catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
-use engine::Secret;
 use zeroize::Zeroize;
 
+use crate::memory::on_wiped_stack;
 use crate::passphrase;
 use crate::session::{AnySession, StartError};
 use crate::vault::{StatementError, Vault};
@@ -113,7 +113,7 @@ thread_local! {
     static IN_CALL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `body`, and turns a panic into `MPC_INTERNAL`.
+/// Runs `body`, turns a panic into `MPC_INTERNAL`, and wipes the stack.
 fn guarded(body: impl FnOnce() -> mpc_code) -> mpc_code {
     static QUIET: Once = Once::new();
     // The code says what happened; a message on standard error could only add what must not be there.
@@ -126,7 +126,7 @@ fn guarded(body: impl FnOnce() -> mpc_code) -> mpc_code {
         }));
     });
     IN_CALL.set(true);
-    let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(MPC_INTERNAL);
+    let code = on_wiped_stack(|| catch_unwind(AssertUnwindSafe(body)).unwrap_or(MPC_INTERNAL));
     IN_CALL.set(false);
     code
 }
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn mpc_vault_unseal(
         };
         let Ok(plaintext) = vault.0.unseal(label, sealed) else { return MPC_UNSEAL_FAILED };
         // SAFETY: `out` is writable by contract.
-        unsafe { out.write(mpc_buffer::from_vec(Secret::into_inner(plaintext))) };
+        unsafe { out.write(mpc_buffer::from_vec(plaintext.into_bytes())) };
         MPC_OK
     })
 }

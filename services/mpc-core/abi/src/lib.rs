@@ -7,6 +7,7 @@ mod ecdsa;
 mod ffi;
 mod frost;
 mod inputs;
+mod memory;
 mod os_rng;
 mod passphrase;
 pub mod proto;
@@ -14,6 +15,7 @@ mod session;
 mod vault;
 
 pub use ffi::*;
+pub use memory::WIPED_STACK_BYTES;
 
 /// The header's promise about threads, kept by the compiler.
 const _: () = {

@@ -9,6 +9,7 @@ use engine::Secret;
 use getrandom::SysRng;
 use rand_core::{TryCryptoRng, TryRng};
 use sha2::{Digest, Sha512};
+use zeroize::Zeroizing;
 
 const SEED_TAG: &[u8] = b"coterie/randomness-seed/1";
 const BLOCK_TAG: &[u8] = b"coterie/randomness-block/1";
@@ -53,11 +54,14 @@ impl<G: TryRng> Mixed<G> {
     fn seed(&mut self) -> Secret<[u8; 64]> {
         let process = PROCESS.get_or_init(|| {
             let fresh = self.fresh();
-            digest(PROCESS_TAG, &[fresh.expose(), &now(), &(&raw const fresh as usize).to_be_bytes()])
+            Secret::new(digest(
+                PROCESS_TAG,
+                &[fresh.expose(), &now(), &(&raw const fresh as usize).to_be_bytes()],
+            ))
         });
         let draw = DRAWS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         let id = std::process::id().to_be_bytes();
-        digest(SEED_TAG, &[self.fresh().expose(), process.expose(), &id, &now(), &draw])
+        Secret::new(digest(SEED_TAG, &[self.fresh().expose(), process.expose(), &id, &now(), &draw]))
     }
 }
 
@@ -70,13 +74,13 @@ fn now() -> [u8; 16] {
         .to_be_bytes()
 }
 
-fn digest(tag: &[u8], parts: &[&[u8]]) -> Secret<[u8; 64]> {
+fn digest(tag: &[u8], parts: &[&[u8]]) -> [u8; 64] {
     let mut hash = Sha512::new_with_prefix(tag);
     for part in parts {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    Secret::new(hash.finalize().into())
+    hash.finalize().into()
 }
 
 impl<G: TryRng> TryRng for Mixed<G> {
@@ -97,8 +101,8 @@ impl<G: TryRng> TryRng for Mixed<G> {
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
         let seed = self.seed();
         for (number, block) in (0u64..).zip(bytes.chunks_mut(BLOCK_BYTES)) {
-            let random = digest(BLOCK_TAG, &[seed.expose(), &number.to_be_bytes()]);
-            block.iter_mut().zip(random.expose()).for_each(|(byte, random)| *byte = *random);
+            let random = Zeroizing::new(digest(BLOCK_TAG, &[seed.expose(), &number.to_be_bytes()]));
+            block.iter_mut().zip(random.iter()).for_each(|(byte, random)| *byte = *random);
         }
         Ok(())
     }
@@ -161,7 +165,7 @@ mod tests {
     #[test]
     fn clock_process_and_number_of_the_draw_each_make_a_difference() {
         let parts = |fresh: u8, process: u8, id: u8, clock: u8, draw: u8| {
-            *digest(SEED_TAG, &[&[fresh; 32], &[process; 64], &[id; 4], &[clock; 16], &[draw; 8]]).expose()
+            digest(SEED_TAG, &[&[fresh; 32], &[process; 64], &[id; 4], &[clock; 16], &[draw; 8]])
         };
         let base = parts(0, 0, 0, 0, 0);
         for other in [

@@ -155,7 +155,7 @@ pub struct VerificationShare {
 }
 
 /// `Step`.
-#[derive(Clone, PartialEq, Message)]
+#[derive(PartialEq, Message)]
 pub struct Step {
     /// To be sent whatever the progress says.
     #[prost(message, repeated, tag = "1")]
@@ -185,8 +185,9 @@ pub enum Progress {
     Abort(Abort),
 }
 
-/// `Outgoing`.
-#[derive(Clone, PartialEq, Message)]
+/// `Outgoing`. No `Clone`, and a `Debug` without the envelope, which may be secret.
+#[derive(PartialEq, Message)]
+#[prost(skip_debug)]
 pub struct Outgoing {
     /// 0 for all.
     #[prost(uint32, tag = "1")]
@@ -284,6 +285,13 @@ pub struct Abort {
     /// Replaces the stored one.
     #[prost(bytes = "vec", tag = "7")]
     pub sealed_share: Vec<u8>,
+}
+
+impl core::fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { recipient, envelope, round } = self;
+        write!(f, "Outgoing(round {round} to {recipient}, {} bytes)", envelope.len())
+    }
 }
 
 impl Step {

@@ -500,10 +500,9 @@ fn a_failed_check_ends_all_sessions_with_the_peer() {
     let (mut waiting, with_third) = (begin(1, 1), begin(2, 2));
     let (mine, theirs) = begin(3, 1);
     // One more has sent its last message: nothing in it can fail any more.
-    let (mut last, peer) = begin(4, 1);
+    let (mut last, (mut peer, first)) = begin(4, 1);
     let mut partial = Vec::new();
-    let (mut to_peer, mut to_me) = (last.1.outgoing.clone(), peer.1.outgoing.clone());
-    let mut peer = peer.0;
+    let (mut to_peer, mut to_me) = (std::mem::take(&mut last.1.outgoing), first.outgoing);
     for _ in 0..2 {
         let (mine, theirs) = (last.0.handle(2, &to_me[0].envelope), peer.handle(1, &to_peer[0].envelope));
         (to_peer, to_me) = (mine.outgoing, theirs.outgoing);

@@ -220,7 +220,8 @@ pub enum Progress<T> {
 }
 
 enum Phase<P> {
-    Running(P),
+    /// Boxed, so that a round that is over is nowhere in the session.
+    Running(Box<P>),
     /// Views differ: comparing disclosures.
     Disputing,
     /// Done, or aborted without a culprit. Proof of a deviation is still heard, and disclosures are answered.
@@ -271,7 +272,7 @@ impl<P: Protocol> Session<P> {
         let mut session = Self {
             ctx,
             evidence_key: evidence_key.filter(|_| P::SIGNED),
-            phase: Phase::Running(first),
+            phase: Phase::Running(Box::new(first)),
             round: 1,
             mailbox: Mailbox::default(),
             disclosures: BTreeMap::new(),
@@ -419,15 +420,15 @@ impl<P: Protocol> Session<P> {
                 return self.dispute(outgoing);
             }
             let history = History { log: &self.log, round: self.round };
-            match state.advance(&self.ctx, inbox, &history, rng) {
+            match (*state).advance(&self.ctx, inbox, &history, rng) {
                 Ok(Next::Round(state, outbox)) => {
-                    self.phase = Phase::Running(state);
+                    self.phase = Phase::Running(Box::new(state));
                     self.round += 1;
                     self.mailbox.turn();
                     self.send(outbox, outgoing);
                 }
                 Ok(Next::Stay(state)) => {
-                    self.phase = Phase::Running(state);
+                    self.phase = Phase::Running(Box::new(state));
                     return self.waiting();
                 }
                 Ok(Next::Done(output)) => {

@@ -12,5 +12,7 @@ pub mod secp256k1;
 pub mod secret;
 pub mod shamir;
 pub mod vole;
+#[cfg(feature = "witness")]
+pub mod witness;
 
 pub use secret::Secret;

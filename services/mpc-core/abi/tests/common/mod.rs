@@ -150,6 +150,14 @@ pub type Ends = (BTreeMap<u32, proto::Done>, BTreeMap<u32, proto::Abort>);
 /// As [`run`]; `tamper` may change each envelope on its way from a party to another.
 pub fn run_with(
     mut sessions: BTreeMap<u32, (Session, Step)>,
+    tamper: impl FnMut(u32, u32, &mut Vec<u8>),
+) -> Ends {
+    deliver(&mut sessions, tamper)
+}
+
+/// As [`run_with`], with sessions that stay open.
+pub fn deliver(
+    sessions: &mut BTreeMap<u32, (Session, Step)>,
     mut tamper: impl FnMut(u32, u32, &mut Vec<u8>),
 ) -> Ends {
     let (mut done, mut aborts) = (BTreeMap::new(), BTreeMap::new());
@@ -175,7 +183,7 @@ pub fn run_with(
             Progress::Waiting(_) | Progress::Dropped(_) => {}
         }
     };
-    for (id, (_, step)) in &mut sessions {
+    for (id, (_, step)) in sessions.iter_mut() {
         settle(*id, std::mem::take(step), &mut queue);
     }
     while let Some((from, to, envelope)) = queue.pop_front() {

@@ -1,0 +1,291 @@
+//! Nothing that was ever in a `Secret` is anywhere in this process's memory once it is no longer needed: when a party has
+//! its result, when a session is freed, and when a run was aborted.
+//!
+//! Memory is looked at whole: every mapping that can be written, the stacks and the heap among them.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use common::{Ends, Party, Session, config, parties};
+use coterie_mpc::WIPED_STACK_BYTES;
+use coterie_mpc::proto::{Done, ProtocolId, SessionConfig, Step};
+use engine::forge::Forged;
+use engine::seal::{DataKey, SealKind};
+use engine::{EvidenceKey, Secret};
+use primitives::witness;
+use prost::Message;
+
+type Running = BTreeMap<u32, (Session, Step)>;
+
+/// Stack between a session and what looks for its secrets, so that the search does not write over them.
+const APART_BYTES: usize = 16 * 1024;
+
+/// Stack of the functions here that are below that, about.
+const FRAME_BYTES: usize = 4 * 1024;
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The secrets of which something is in memory: the file and line that wrapped it, and the kind of memory it is in.
+fn found() -> BTreeSet<(String, u32, String)> {
+    let looking = || {
+        let mut all = BTreeSet::new();
+        for line in std::fs::read_to_string("/proc/self/maps").unwrap().lines() {
+            let mut words = line.split_whitespace();
+            let (range, mode) = (words.next().unwrap(), words.next().unwrap());
+            if !mode.starts_with("rw") {
+                continue;
+            }
+            let (from, to) = range.split_once('-').unwrap();
+            let [from, to] = [from, to].map(|end| usize::from_str_radix(end, 16).unwrap());
+            // SAFETY: mapped and readable; nothing is unmapped while this thread alone runs.
+            let hits = unsafe { witness::search(from, to - from) };
+            let kind = words.nth(3).unwrap_or("a stack, or large blocks");
+            all.extend(hits.into_iter().map(|hit| (hit.file.to_owned(), hit.line, kind.to_owned())));
+        }
+        all
+    };
+    std::thread::spawn(looking).join().unwrap()
+}
+
+fn nothing_found(when: &str) {
+    assert!(witness::remembered() > 0, "{when}: nothing was watched");
+    assert_eq!(found(), BTreeSet::new(), "{when}");
+}
+
+/// Apart from what a session still has to have: the key that signs its evidence.
+fn no_share_found(when: &str) {
+    assert!(witness::remembered() > 0, "{when}: nothing was watched");
+    let kept = |file: &str| file.ends_with("engine/src/evidence.rs") || file.ends_with("abi/src/vault.rs");
+    let others: BTreeSet<_> = found().into_iter().filter(|(file, ..)| !kept(file)).collect();
+    assert_eq!(others, BTreeSet::new(), "{when}");
+}
+
+/// More than any call may use, in bytes.
+const PAINTED_BYTES: usize = 2 * WIPED_STACK_BYTES;
+const PAINT: u8 = 0xc5;
+
+/// How much of the stack `run` used, in bytes.
+fn depth(run: impl FnOnce()) -> usize {
+    #[inline(never)]
+    fn paint() {
+        std::hint::black_box(&mut [PAINT; PAINTED_BYTES + 4096]);
+    }
+    let here = (&raw const run).addr();
+    paint();
+    run();
+    let painted = |below: &usize| {
+        // SAFETY: in the part of this thread's stack that `paint` wrote; nothing is in it now.
+        unsafe { std::ptr::with_exposed_provenance::<u8>(here - below).read_volatile() == PAINT }
+    };
+    PAINTED_BYTES - (0..PAINTED_BYTES).rev().take_while(painted).count()
+}
+
+/// Deeper in the stack than what looks at it afterwards.
+#[inline(never)]
+fn apart<T>(run: impl FnOnce() -> T) -> T {
+    std::hint::black_box(&mut [0u8; APART_BYTES]);
+    run()
+}
+
+struct Scheme {
+    keygen: ProtocolId,
+    sign: ProtocolId,
+    presign: Option<(ProtocolId, ProtocolId)>,
+    renewals: Option<(ProtocolId, ProtocolId)>,
+}
+
+const SCHEMES: [Scheme; 4] = [
+    Scheme { keygen: ProtocolId::BlsKeygen1, sign: ProtocolId::BlsSign1, presign: None, renewals: None },
+    Scheme {
+        keygen: ProtocolId::EcdsaKeygen1,
+        sign: ProtocolId::EcdsaSign1,
+        presign: Some((ProtocolId::EcdsaPresign1, ProtocolId::EcdsaSignPresigned1)),
+        renewals: Some((ProtocolId::EcdsaRefresh1, ProtocolId::EcdsaReshare1)),
+    },
+    Scheme {
+        keygen: ProtocolId::Ed25519Keygen1,
+        sign: ProtocolId::Ed25519Sign1,
+        presign: Some((ProtocolId::Ed25519Presign1, ProtocolId::Ed25519SignPresigned1)),
+        renewals: Some((ProtocolId::Ed25519Refresh1, ProtocolId::Ed25519Reshare1)),
+    },
+    Scheme {
+        keygen: ProtocolId::Bip340Keygen1,
+        sign: ProtocolId::Bip340Sign1,
+        presign: Some((ProtocolId::Bip340Presign1, ProtocolId::Bip340SignPresigned1)),
+        renewals: Some((ProtocolId::Bip340Refresh1, ProtocolId::Bip340Reshare1)),
+    },
+];
+
+fn start(
+    parties: &[Party],
+    config: impl Fn(&Party) -> SessionConfig,
+    shares: &BTreeMap<u32, Done>,
+) -> Running {
+    parties
+        .iter()
+        .map(|party| {
+            let share = shares.get(&party.id).map_or(&[][..], |done| &done.sealed_share);
+            let config = config(party).encode_to_vec();
+            (party.id, Session::start(Some(&party.vault), &config, &party.identity, share).unwrap())
+        })
+        .collect()
+}
+
+/// Delivers everything. Broadcasts and sealed results are no secrets.
+fn deliver(sessions: &mut Running, mut tamper: impl FnMut(u32, &mut Vec<u8>)) -> Ends {
+    let broadcast = |bytes: &[u8]| Forged::open(bytes).is_some_and(|envelope| envelope.recipient.is_none());
+    let mut published = Vec::new();
+    let (done, aborts) = common::deliver(sessions, |from, _, bytes| {
+        published.push(bytes.clone());
+        tamper(from, bytes);
+        published.push(bytes.clone());
+        published.retain(|bytes| broadcast(bytes));
+    });
+    published.iter().for_each(|bytes| witness::published(bytes));
+    done.values().for_each(|done| witness::published(&done.encode_to_vec()));
+    (done, aborts)
+}
+
+/// Runs sessions to their end and looks for their secrets while they are open, and again when they are freed.
+fn run(when: &str, start: impl FnOnce() -> Running) -> BTreeMap<u32, Done> {
+    let mut ran = None;
+    let used = depth(|| {
+        apart(|| {
+            let mut sessions = start();
+            let ends = deliver(&mut sessions, |_, _| ());
+            ran = Some((sessions, ends));
+        });
+    });
+    let wiped = APART_BYTES + FRAME_BYTES + WIPED_STACK_BYTES;
+    assert!(used < wiped, "{when} used {used} bytes of stack, of which {wiped} are wiped");
+    let (sessions, (done, aborts)) = ran.unwrap();
+    assert!(aborts.is_empty(), "{when}: {aborts:?}");
+    assert_eq!(done.len(), sessions.len(), "{when}");
+    no_share_found(&format!("{when} done"));
+    drop(sessions);
+    no_share_found(&format!("{when} freed"));
+    done
+}
+
+fn all(parties: &[Party]) -> Vec<&Party> {
+    parties.iter().collect()
+}
+
+#[test]
+fn nothing_of_a_share_or_a_nonce_outlives_its_use() {
+    let _alone = alone();
+    let parties = parties(3);
+    witness::watch();
+    for scheme in SCHEMES {
+        let when = |what: ProtocolId| format!("{what:?}");
+        let keygen = |party: &Party| config(scheme.keygen, party.id, &all(&parties), 2);
+        let shares = run(&when(scheme.keygen), || start(&parties, keygen, &BTreeMap::new()));
+        let signing = |protocol, party: &Party| SessionConfig {
+            payload: vec![0xd1; 32],
+            ..config(protocol, party.id, &all(&parties[..2]), 2)
+        };
+        run(&when(scheme.sign), || start(&parties[..2], |party| signing(scheme.sign, party), &shares));
+        if let Some((presign, presigned)) = scheme.presign {
+            let presigning = |party: &Party| SessionConfig {
+                payload: Vec::new(),
+                presignature_count: 1,
+                ..signing(presign, party)
+            };
+            let made = run(&when(presign), || start(&parties[..2], presigning, &shares));
+            let using = |party: &Party| SessionConfig {
+                presignature_id: made[&party.id].presignatures[0].id.clone(),
+                sealed_presignature: made[&party.id].presignatures[0].sealed.clone(),
+                ..signing(presigned, party)
+            };
+            run(&when(presigned), || start(&parties[..2], using, &BTreeMap::new()));
+        }
+        if let Some((refresh, reshare)) = scheme.renewals {
+            let refreshing = |party: &Party| config(refresh, party.id, &all(&parties), 2);
+            let shares = run(&when(refresh), || start(&parties, refreshing, &shares));
+            let resharing = |party: &Party| SessionConfig {
+                epoch: 2,
+                dealers: vec![1, 2],
+                receivers: vec![1, 2, 3],
+                key_public: shares[&1].key_public.clone(),
+                ..config(reshare, party.id, &all(&parties), 2)
+            };
+            let dealing: BTreeMap<u32, Done> =
+                shares.clone().into_iter().filter(|(id, _)| *id != 3).collect();
+            run(&when(reshare), || start(&parties, resharing, &dealing));
+        }
+    }
+    drop(parties);
+    nothing_found("vaults closed");
+    witness::forget();
+}
+
+#[test]
+fn nothing_of_a_share_or_a_nonce_outlives_an_abort() {
+    let _alone = alone();
+    let parties = parties(3);
+    let key = identity_of(&parties[0]);
+    witness::watch();
+    for scheme in SCHEMES {
+        let keygen = |party: &Party| config(scheme.keygen, party.id, &all(&parties), 2);
+        let mut altered = false;
+        let (sessions, (done, aborts)) = apart(|| {
+            let mut sessions = start(&parties, keygen, &BTreeMap::new());
+            // The last broadcast before private bodies travel: an opening, a proof or a polynomial is wrong.
+            let ends = deliver(&mut sessions, |from, bytes| {
+                let Some(mut envelope) = Forged::open(bytes) else { return };
+                if from == 1 && envelope.round == 2 && envelope.recipient.is_none() {
+                    *envelope.body.last_mut().unwrap() ^= 1;
+                    *bytes = envelope.encode(&key);
+                    altered = true;
+                }
+            });
+            (sessions, ends)
+        });
+        assert!(altered && done.is_empty() && aborts.len() >= 2, "{:?}: {done:?} {aborts:?}", scheme.keygen);
+        no_share_found(&format!("{:?} aborted", scheme.keygen));
+        drop(sessions);
+    }
+    drop(parties);
+    nothing_found("aborted and closed");
+    witness::forget();
+}
+
+fn identity_of(party: &Party) -> EvidenceKey {
+    let vault = DataKey::new(Secret::new([u8::try_from(party.id).unwrap(); 32]));
+    let seed =
+        vault.unseal(SealKind::Identity, &[], &party.identity).unwrap_or_else(|_| panic!("its own vault"));
+    EvidenceKey::from_seed(&Secret::new(seed.secret.expose().as_slice().try_into().unwrap()))
+}
+
+/// The search finds what is there, wherever that is, and not what is gone.
+#[test]
+fn a_copy_that_was_not_wiped_is_found() {
+    let _alone = alone();
+    witness::watch();
+    let mut heap = Box::new([0u8; 100]);
+    let mut copy = |seed: u8, order: fn(&mut [u8])| {
+        let mut secret = Secret::new([0u8; 32]);
+        for (place, byte) in (0u8..).zip(secret.expose_mut()) {
+            *byte = seed.wrapping_add(place.wrapping_mul(41));
+        }
+        heap[3..35].copy_from_slice(secret.expose());
+        order(&mut heap[3..35]);
+        drop(secret);
+        std::hint::black_box(&mut heap);
+        let origins = found();
+        heap[11..35].fill(0);
+        std::hint::black_box(&mut heap);
+        (origins.len(), found().len())
+    };
+    assert_eq!(copy(1, |_| ()), (1, 0));
+    assert_eq!(copy(2, <[u8]>::reverse), (1, 0), "the other order of bytes");
+    witness::forget();
+}
