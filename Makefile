@@ -29,7 +29,7 @@ bootstrap: build/env.mk ## find or fetch the tools, say what is missing
 build/env.mk: .ci/bootstrap
 	@.ci/bootstrap
 
-build: build/classpath build/native/libsignal_jni.so build/verifier bin/coterie ## compile everything: Rust core, services, verifier
+build: build/classpath build/native/libsignal_jni.so build/verifier bin/coterie bin/circuit ## compile everything: Rust core, services, verifier
 
 build/classpath: $(SOURCES)
 	@$(STEP) build $(MAVEN) package -Dmaven.test.skip=true
@@ -44,6 +44,10 @@ build/verifier: services/acceptance/verifier/package-lock.json
 
 bin/coterie: build/classpath .ci/wrapper
 	@.ci/wrapper
+
+bin/circuit: $(shell find services/mpc-core/circuits -name target -prune -o -type f -print) services/mpc-core/Cargo.lock
+	@$(STEP) circuit cargo build --release --locked --manifest-path services/mpc-core/Cargo.toml -p circuits
+	@mkdir -p $(@D) && cp services/mpc-core/target/release/circuit $@
 
 build/k6/packages: loadtest/k6/package-lock.json
 	@$(STEP) k6-packages npm ci --prefix loadtest/k6 --no-audit --no-fund

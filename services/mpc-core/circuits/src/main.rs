@@ -1,0 +1,184 @@
+//! The command `circuit`: compile programs, measure them and run their tests.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use circuits::circuit::{Depth, Recorder, bristol};
+use circuits::compile::{Interface, Limits, compile};
+use circuits::notation::{self, Notation};
+use circuits::program::Program;
+use circuits::testing::{self, Clear, Engine};
+
+const USAGE: &str = "\
+circuit compile FILE [--input GARBLER] [--input EVALUATOR] [-o FILE]   write the circuit in Bristol Fashion
+circuit stats   FILE [--input GARBLER] [--input EVALUATOR]             gates by kind, depth, wires and bytes
+circuit test    PATH...                                                check the @Test lines of programs
+
+--input gives the sizes of inputs whose types leave them open: values with commas, such as 0x0011 or 32x00 (32 zeros).
+--library FOLDER adds a folder of packages. A PATH that is a folder stands for all programs below it that have tests.";
+
+/// Gates that `compile` holds in memory at most: 1 GB.
+const MAX_RECORDED: usize = 80_000_000;
+
+struct Options {
+    paths: Vec<PathBuf>,
+    inputs: Vec<String>,
+    library: Vec<PathBuf>,
+    output: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match circuits::stack::with_stack(|| run(&arguments)) {
+        Some(Ok(code)) => code,
+        Some(Err(message)) => {
+            let _ = writeln!(std::io::stderr(), "{message}");
+            ExitCode::from(1)
+        }
+        None => ExitCode::from(2),
+    }
+}
+
+fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let Some((command, rest)) = arguments.split_first() else {
+        return Err(USAGE.into());
+    };
+    let options = parse(rest)?;
+    match command.as_str() {
+        "compile" => compile_command(&options),
+        "stats" => stats(&options),
+        "test" => test(&options),
+        "help" | "--help" | "-h" => {
+            print(USAGE);
+            Ok(ExitCode::SUCCESS)
+        }
+        other => Err(format!("there is no command {other:?}\n{USAGE}")),
+    }
+}
+
+fn parse(arguments: &[String]) -> Result<Options, String> {
+    let mut options = Options { paths: Vec::new(), inputs: Vec::new(), library: Vec::new(), output: None };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().cloned().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--input" | "-i" => options.inputs.push(value()?),
+            "--library" => options.library.push(value()?.into()),
+            "-o" => options.output = Some(value()?.into()),
+            option if option.starts_with('-') => return Err(format!("there is no option {option}\n{USAGE}")),
+            path => options.paths.push(path.into()),
+        }
+    }
+    Ok(options)
+}
+
+fn print(text: &str) {
+    // A closed pipe is no failure of the command.
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+fn one_program(options: &Options) -> Result<(Program, Vec<Vec<usize>>), String> {
+    let [path] = options.paths.as_slice() else {
+        return Err("give one program".into());
+    };
+    let program = Program::load(path, &options.library).map_err(|e| e.to_string())?;
+    let mut sizes = Vec::new();
+    for input in &options.inputs {
+        let fields = input
+            .split(',')
+            .map(|f| notation::number(f, Notation::default()))
+            .collect::<Result<Vec<_>, _>>()?;
+        sizes.push(notation::sizes(&fields));
+    }
+    Ok((program, sizes))
+}
+
+fn compile_command(options: &Options) -> Result<ExitCode, String> {
+    let (program, sizes) = one_program(options)?;
+    let mut recorder = Recorder { limit: MAX_RECORDED, ..Recorder::default() };
+    let interface = compile(&program, &sizes, Limits::default(), &mut recorder)
+        .map_err(|e| program.sources.render(&e))?;
+    let mut circuit = recorder.circuit;
+    circuit.outputs = interface.outputs.iter().map(|p| p.ty.size().unwrap_or(0)).collect();
+    circuit.prune();
+    let text = bristol::write(&circuit);
+    match &options.output {
+        Some(path) => {
+            std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?
+        }
+        None => print(text.trim_end()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stats(options: &Options) -> Result<ExitCode, String> {
+    let (program, sizes) = one_program(options)?;
+    let mut depth = Depth::default();
+    let started = std::time::Instant::now();
+    let interface =
+        compile(&program, &sizes, Limits::default(), &mut depth).map_err(|e| program.sources.render(&e))?;
+    let seconds = started.elapsed().as_secs_f64();
+    let Interface { inputs, outputs, count, slots } = interface;
+    let describe = |ports: &[circuits::compile::Port]| -> String {
+        ports.iter().map(|p| format!("{} {}", p.name, p.ty).trim().to_string()).collect::<Vec<_>>().join(", ")
+    };
+    print(&format!("inputs       {}", describe(&inputs)));
+    print(&format!("outputs      {}", describe(&outputs)));
+    print(&format!("AND gates    {}", count.and));
+    print(&format!("XOR gates    {}", count.xor));
+    print(&format!("AND depth    {}", depth.deepest));
+    print(&format!("live wires   {slots}"));
+    print(&format!("garbled      {} bytes (half gates, 32 an AND)", 32 * u128::from(count.and)));
+    print(&format!("compiled in  {seconds:.3} s"));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn test(options: &Options) -> Result<ExitCode, String> {
+    let mut programs = Vec::new();
+    for path in &options.paths {
+        find(path, &mut programs)?;
+    }
+    programs.sort();
+    let engine: &dyn Engine = &Clear;
+    let (mut passed, mut failed) = (0, 0);
+    for path in &programs {
+        let program = Program::load(path, &options.library).map_err(|e| e.to_string())?;
+        for outcome in testing::run(&program, engine, Limits::default())
+            .map_err(|e| format!("{}: {e}", path.display()))?
+        {
+            match outcome.failure {
+                None => passed += 1,
+                Some(failure) => {
+                    failed += 1;
+                    print(&format!("FAILED {}\n  {}\n  {failure}", path.display(), outcome.line));
+                }
+            }
+        }
+    }
+    print(&format!("{} programs, {passed} tests passed, {failed} failed", programs.len()));
+    Ok(if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The programs with tests at or below a path.
+fn find(path: &Path, out: &mut Vec<PathBuf>) -> Result<(), String> {
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        for entry in entries {
+            find(&entry.map_err(|e| e.to_string())?.path(), out)?;
+        }
+        return Ok(());
+    }
+    if path.extension().is_some_and(|e| e == "mpcl") {
+        let text =
+            std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        if text.contains("// @Test ") {
+            out.push(path.to_path_buf());
+        }
+        return Ok(());
+    }
+    match path.exists() {
+        true => Ok(()),
+        false => Err(format!("there is no {}", path.display())),
+    }
+}
