@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::seal::{DataKey, ShareLabel};
 use engine::session::{Protocol, Session};
 use engine::wire::Writer;
-use engine::{Abort, AbortCause, Fault, PartyId, SetupError, Threshold};
+use engine::{Abort, AbortCause, Fault, PartyId, SessionSettings, SetupError, Threshold};
 use protocols::ecdsa::presign::MAX_BATCH;
 use protocols::ecdsa::{
     DerivationPath, FAMILY, KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning,
@@ -17,7 +17,7 @@ use crate::inputs::{Inputs, SealedShare};
 use crate::os_rng::os_rng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
-use crate::vault::{Exclusions, ReservedPlaces};
+use crate::vault::{Exclusions, Gates, ReservedPlaces};
 
 /// A share as a session began with it, for the case that a peer has to be excluded from it.
 pub(crate) struct KeptShare {
@@ -25,6 +25,7 @@ pub(crate) struct KeptShare {
     label: ShareLabel,
     key: Arc<DataKey>,
     exclusions: Exclusions,
+    gates: Arc<Gates>,
 }
 
 impl Offered for Keygen {
@@ -112,7 +113,7 @@ impl Offered for Signing {
         }
         let sealed_share = inputs.sealed_share(FAMILY)?;
         let settings = inputs.settings::<Self>(payload)?;
-        let (share, kept) = usable(&inputs, sealed_share)?;
+        let (share, kept) = usable(&inputs, sealed_share, &settings)?;
         let input = SignInput::Party(Box::new(share));
         Ok(Prepared { settings, identity: None, input, kept: Some(kept) })
     }
@@ -123,6 +124,10 @@ impl Offered for Signing {
 
     fn stopped_by(session: &Session<Self>, kept: &Option<KeptShare>) -> Option<Fault> {
         kept.as_ref()?.fault(session)
+    }
+
+    fn gates(session: &Session<Self>, kept: &Option<KeptShare>) -> Option<Arc<Gates>> {
+        kept.as_ref()?.gates(session)
     }
 
     fn share_after(abort: &Abort, kept: &mut Option<KeptShare>) -> Vec<u8> {
@@ -139,7 +144,7 @@ impl Offered for Presigning {
         let payload = PresignPayload { path: path(&mut inputs)?, count }.encode();
         let sealed_share = inputs.sealed_share(FAMILY)?;
         let settings = inputs.settings::<Self>(payload)?;
-        let (input, kept) = usable(&inputs, sealed_share)?;
+        let (input, kept) = usable(&inputs, sealed_share, &settings)?;
         let places = inputs.vault()?.one_time_keys.reserve(count)?;
         Ok(Prepared { settings, identity: None, input, kept: (kept, places) })
     }
@@ -152,6 +157,10 @@ impl Offered for Presigning {
 
     fn stopped_by(session: &Session<Self>, (share, _): &Self::Kept) -> Option<Fault> {
         share.fault(session)
+    }
+
+    fn gates(session: &Session<Self>, (share, _): &Self::Kept) -> Option<Arc<Gates>> {
+        share.gates(session)
     }
 
     fn share_after(abort: &Abort, (share, _): &mut Self::Kept) -> Vec<u8> {
@@ -190,6 +199,12 @@ impl Offered for PresignedSigning {
 const TRANSFER_ROUNDS: core::ops::RangeInclusive<u8> = 1..=2;
 
 impl KeptShare {
+    /// While transfers are used, one session at a time asks [`KeptShare::fault`], has its checks, and tells in [`KeptShare::after`]
+    /// which failed. So of sessions that run in many threads one has the check that fails, and no other answers after it.
+    fn gates<P: Protocol>(&self, session: &Session<P>) -> Option<Arc<Gates>> {
+        TRANSFER_ROUNDS.contains(&session.round()).then(|| Arc::clone(&self.gates))
+    }
+
     /// A peer of this session has failed a check in another one that ran beside it. Each check tells a peer whether a guess at
     /// this party's secrets was right, so one failure has to be the last one: otherwise a peer could make as many guesses as sessions
     /// run at a time.
@@ -222,11 +237,18 @@ fn open(share: &SealedShare<'_>) -> Result<KeyShare, StartError> {
 }
 
 /// A share to multiply with. What another session has excluded since it was sealed is excluded here too.
-fn usable(inputs: &Inputs<'_>, sealed: SealedShare<'_>) -> Result<(KeyShare, KeptShare), StartError> {
+fn usable(
+    inputs: &Inputs<'_>,
+    sealed: SealedShare<'_>,
+    settings: &SessionSettings,
+) -> Result<(KeyShare, KeptShare), StartError> {
     let mut share = open(&sealed)?;
     let exclusions = inputs.vault()?.exclusions.clone();
     exclusions.of(&sealed.label).iter().for_each(|peer| share.exclude(peer));
-    let kept = KeptShare { blob: sealed.blob.to_vec(), label: sealed.label, key: sealed.key, exclusions };
+    let peers = settings.roster.iter().map(|entry| entry.id).filter(|id| Some(*id) != settings.me);
+    let gates = Arc::new(exclusions.gates(&sealed.label, peers));
+    let kept =
+        KeptShare { blob: sealed.blob.to_vec(), label: sealed.label, key: sealed.key, exclusions, gates };
     Ok((share, kept))
 }
 

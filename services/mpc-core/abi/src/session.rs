@@ -2,6 +2,8 @@
 //!
 //! A scheme is a module that implements [`Offered`] for its protocols, and a line for each of them in [`REGISTRY`].
 
+use std::sync::Arc;
+
 use engine::session::{Progress, Protocol, Session, Step};
 use engine::{Abort, EvidenceKey, Fault, PartyId, SessionSettings, SetupError};
 use prost::Message;
@@ -10,7 +12,7 @@ use protocols::frost;
 use crate::inputs::Inputs;
 use crate::os_rng::os_rng;
 use crate::proto;
-use crate::vault::Vault;
+use crate::vault::{Gates, Vault};
 
 /// Why no session was started.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,6 +44,11 @@ pub(crate) trait Offered: Protocol {
 
     /// Why a running session must stop before it looks at another message: something that has happened outside of it.
     fn stopped_by(_session: &Session<Self>, _kept: &Self::Kept) -> Option<Fault> {
+        None
+    }
+
+    /// What the next step of a running session must hold from before [`Offered::stopped_by`] until what it found is known.
+    fn gates(_session: &Session<Self>, _kept: &Self::Kept) -> Option<Arc<Gates>> {
         None
     }
 
@@ -153,11 +160,19 @@ where
     P::Kept: Send,
 {
     fn handle(&mut self, sender: PartyId, envelope: &[u8]) -> Vec<u8> {
-        let step = match P::stopped_by(&self.session, &self.kept) {
-            Some(fault) => self.session.stop(fault),
-            None => self.session.handle(sender, envelope, &mut os_rng()),
+        let Self { session, kept } = self;
+        let gates = P::gates(session, kept);
+        let mut step = || {
+            let step = match P::stopped_by(session, kept) {
+                Some(fault) => session.stop(fault),
+                None => session.handle(sender, envelope, &mut os_rng()),
+            };
+            encode_step::<P>(step, kept)
         };
-        encode_step::<P>(step, &mut self.kept)
+        match gates {
+            Some(gates) => gates.pass(step),
+            None => step(),
+        }
     }
 
     fn round(&self) -> u8 {

@@ -1,7 +1,7 @@
 //! The data key of one party, what is sealed under it, and what lives only as long as the vault does.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use engine::seal::{DATA_KEY_BYTES, DataKey, MAX_LABEL_BYTES, SealKind, ShareLabel, UnsealFailed};
 use engine::{EvidenceKey, PartyId, PartySet, Secret, SetupError};
@@ -208,21 +208,62 @@ impl Drop for ReservedPlaces {
 /// Peers whose pair with a share was given up. Sessions that ran side by side all began with the share as it was before: what
 /// one of them destroyed, the share that another one returns must not bring back.
 #[derive(Clone, Default)]
-pub(crate) struct Exclusions(Arc<Mutex<BTreeMap<Vec<u8>, PartySet>>>);
+pub(crate) struct Exclusions(Arc<Mutex<ExclusionTable>>);
+
+#[derive(Default)]
+struct ExclusionTable {
+    excluded: BTreeMap<Vec<u8>, PartySet>,
+    /// Of the sessions there are.
+    gates: BTreeMap<(Vec<u8>, PartyId), Weak<Mutex<()>>>,
+}
+
+/// One for each peer that a session multiplies with under a share. While one session holds them, no other has a check with any of
+/// these peers: each check tells a peer whether a guess was right, and the one that fails must be the last.
+pub(crate) struct Gates(Vec<Arc<Mutex<()>>>);
+
+impl Gates {
+    /// Runs `step`, alone among all sessions that share a gate with this one.
+    pub(crate) fn pass<T>(&self, step: impl FnOnce() -> T) -> T {
+        // Always in the order of the peers, so that no two sessions wait for each other.
+        let _held: Vec<MutexGuard<'_, ()>> =
+            self.0.iter().map(|gate| gate.lock().unwrap_or_else(PoisonError::into_inner)).collect();
+        step()
+    }
+}
 
 impl Exclusions {
+    /// The gates of a session under `share`.
+    pub(crate) fn gates(&self, share: &ShareLabel, peers: impl IntoIterator<Item = PartyId>) -> Gates {
+        let mut table = self.table();
+        table.gates.retain(|_, gate| gate.strong_count() > 0);
+        let ascending: PartySet = peers.into_iter().collect();
+        let gate = |peer| {
+            let known = table.gates.entry((share.encode(), peer)).or_default();
+            known.upgrade().unwrap_or_else(|| {
+                let gate = Arc::default();
+                *known = Arc::downgrade(&gate);
+                gate
+            })
+        };
+        Gates(ascending.iter().map(gate).collect())
+    }
+
     /// Adds `culprits` to those excluded from a share, and returns them all.
     pub(crate) fn add(&self, share: &ShareLabel, culprits: &[PartyId]) -> PartySet {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let excluded = table.entry(share.encode()).or_default();
+        let mut table = self.table();
+        let excluded = table.excluded.entry(share.encode()).or_default();
         *excluded = excluded.iter().chain(culprits.iter().copied()).collect();
         excluded.clone()
     }
 
     /// Those excluded from a share.
     pub(crate) fn of(&self, share: &ShareLabel) -> PartySet {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        table.get(&share.encode()).cloned().unwrap_or_default()
+        self.table().excluded.get(&share.encode()).cloned().unwrap_or_default()
+    }
+
+    /// Every operation leaves the table whole, so one that panicked elsewhere does not spoil it.
+    fn table(&self) -> MutexGuard<'_, ExclusionTable> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -291,20 +332,73 @@ mod tests {
         assert!(keys.take(&[2; 32], party).is_none());
     }
 
-    #[test]
-    fn exclusions_of_a_share_add_up() {
-        let exclusions = Exclusions::default();
-        let label = |epoch| ShareLabel {
+    fn label(epoch: u32) -> ShareLabel {
+        ShareLabel {
             family: "f".to_owned(),
             key_id: "k".to_owned(),
             party: PartyId::new(1).unwrap(),
             epoch,
             threshold: engine::Threshold::new(2).unwrap(),
-        };
+        }
+    }
+
+    #[test]
+    fn exclusions_of_a_share_add_up() {
+        let exclusions = Exclusions::default();
         let (two, three) = (PartyId::new(2).unwrap(), PartyId::new(3).unwrap());
         assert_eq!(exclusions.add(&label(1), &[two]).len(), 1);
         assert_eq!(exclusions.add(&label(1), &[three, two]).len(), 2);
         assert_eq!(exclusions.of(&label(1)).len(), 2);
         assert!(exclusions.of(&label(2)).is_empty());
+    }
+
+    /// Sessions with the same peer in many threads, all of which would fail: one does, the others find the peer excluded.
+    #[test]
+    fn of_many_guesses_at_a_time_one_is_answered() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let exclusions = Exclusions::default();
+        let (two, three, four) =
+            (PartyId::new(2).unwrap(), PartyId::new(3).unwrap(), PartyId::new(4).unwrap());
+        let (checking, answered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            // Overlapping signing sets, named in any order.
+            for peers in
+                [vec![two], vec![three, two], vec![two, three], vec![four, two], vec![two, four, three]]
+            {
+                for _ in 0..4 {
+                    let gates = exclusions.gates(&label(1), peers.clone());
+                    scope.spawn(|| {
+                        gates.pass(|| {
+                            if exclusions.of(&label(1)).contains(two) {
+                                return;
+                            }
+                            assert_eq!(checking.fetch_add(1, Ordering::SeqCst), 0, "one check at a time");
+                            answered.fetch_add(1, Ordering::SeqCst);
+                            std::thread::yield_now();
+                            exclusions.add(&label(1), &[two]);
+                            checking.fetch_sub(1, Ordering::SeqCst);
+                        });
+                        drop(gates);
+                    });
+                }
+            }
+        });
+        assert_eq!(answered.into_inner(), 1);
+        drop(exclusions.gates(&label(1), [two]));
+        exclusions.gates(&label(2), []);
+        assert!(exclusions.table().gates.is_empty(), "gates go with the sessions");
+    }
+
+    #[test]
+    fn gates_are_of_one_share_and_one_peer() {
+        let exclusions = Exclusions::default();
+        let (two, three) = (PartyId::new(2).unwrap(), PartyId::new(3).unwrap());
+        let held = exclusions.gates(&label(1), [two]);
+        let free = |epoch, peer| {
+            let gates = exclusions.gates(&label(epoch), [peer]);
+            held.pass(|| gates.0[0].try_lock().is_ok())
+        };
+        assert!(!free(1, two));
+        assert!(free(1, three) && free(2, two));
     }
 }

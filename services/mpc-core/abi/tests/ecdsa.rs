@@ -521,6 +521,81 @@ fn a_failed_check_ends_all_sessions_with_the_peer() {
     assert_eq!(run(BTreeMap::from([(1, with_third.0), (3, with_third.1)])).len(), 2);
 }
 
+/// Sessions with one peer in as many threads, some of which it spoils: whatever the threads do, each either answered before the
+/// check that failed or names the peer; and sessions with overlapping signing sets do not wait for each other for ever.
+#[test]
+fn threads_answer_no_guess_after_the_one_that_failed() {
+    /// A session is used by one thread at a time.
+    struct Sent(Session);
+    unsafe impl Send for Sent {}
+    impl Sent {
+        fn handle_all(mut self, envelopes: &[(u32, Vec<u8>)]) -> Vec<Step> {
+            envelopes.iter().map(|(from, envelope)| self.0.handle(*from, envelope)).collect()
+        }
+    }
+
+    let parties = parties(3);
+    let keys = keygen(&parties, 2);
+    let begin = |session: u8, set: &[usize]| {
+        let signers: Vec<&Party> = set.iter().map(|place| &parties[*place]).collect();
+        let config = |own| SessionConfig {
+            session_id: vec![session; 32],
+            ..signing(ProtocolId::EcdsaSign1, own, &signers)
+        };
+        let started = |party: &Party| start(party, &config(party.id), &keys[&party.id].sealed_share).unwrap();
+        let mine = started(signers[0]);
+        let to_me = signers[1..].iter().map(|peer| {
+            let to_me = started(peer).1.outgoing.into_iter().find(|outgoing| outgoing.recipient == 1);
+            (peer.id, to_me.unwrap().envelope)
+        });
+        (Sent(mine.0), to_me.collect::<Vec<_>>())
+    };
+    let sets: [&[usize]; 4] = [&[0, 1], &[0, 1, 2], &[0, 2], &[0, 1]];
+    let sessions: Vec<_> = (0..12u8)
+        .map(|number| {
+            let (session, mut to_me) = begin(20 + number, sets[usize::from(number) % sets.len()]);
+            let spoilt = number % 4 < 2;
+            if spoilt {
+                spoil(2, 1, &mut to_me[0].1);
+            }
+            (spoilt, session, to_me)
+        })
+        .collect();
+    let barrier = std::sync::Barrier::new(sessions.len());
+    let ends: Vec<(bool, bool, Step)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = sessions
+            .into_iter()
+            .map(|(spoilt, session, to_me)| {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    let with_attacker = to_me[0].0 == 2;
+                    (spoilt, with_attacker, session.handle_all(&to_me).pop().unwrap())
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for (spoilt, with_attacker, step) in ends {
+        match step.progress {
+            Some(Progress::Abort(abort)) => {
+                assert!(with_attacker);
+                assert_eq!((abort.cause, abort.culprits.as_slice()), (TRANSFER_CHECK_FAILED, [2].as_slice()));
+                assert!(!abort.sealed_share.is_empty() && step.outgoing.is_empty());
+            }
+            // A session of three hears nothing more of the attacker once it has stopped.
+            Some(Progress::Dropped(_)) => assert!(with_attacker && step.outgoing.is_empty()),
+            _ => assert!(!spoilt && !step.outgoing.is_empty()),
+        }
+    }
+    // Whatever was begun before, and whatever begins now, answers that peer no more.
+    let again = signing(ProtocolId::EcdsaSign1, 1, &[&parties[0], &parties[1]]);
+    let refusal = start(&parties[0], &again, &keys[&1].sealed_share).err();
+    assert_eq!(refusal, refused("a signer is excluded by this party's share"));
+    let (session, to_me) = begin(50, &[0, 2]);
+    assert!(!session.handle_all(&to_me)[0].outgoing.is_empty());
+}
+
 #[test]
 fn other_aborts_return_no_share() {
     let parties = parties(2);

@@ -105,7 +105,7 @@ pub enum AbortCause {
     WrongProduct = 16,
     /// The parties' shares are not shares of the key, and nobody can be shown to have caused it.
     InconsistentShares = 17,
-    /// The combined signature does not verify, and nobody can be shown to have caused it.
+    /// The combined signature does not verify. Named is at most who showed another nonce point than the others.
     InvalidSignature = 18,
 }
 

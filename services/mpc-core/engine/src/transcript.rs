@@ -59,7 +59,10 @@ impl Transcript {
 
     /// 64 bytes that depend on everything appended: enough to be reduced to a uniform scalar.
     pub fn wide(self) -> [u8; 64] {
-        Sha512::digest(self.digest()).into()
+        let mut digest = self.digest();
+        let wide = Sha512::digest(digest).into();
+        digest.zeroize();
+        wide
     }
 
     fn item(&mut self, bytes: &[u8]) {

@@ -238,7 +238,7 @@ const SIGN_CASES: &[(&str, u8, Change, AbortCause, bool)] = &[
         AbortCause::MalformedBody,
         true,
     ),
-    ("nonce point of round 3", 3, |b| other_point(&mut b[..33]), AbortCause::InvalidSignature, false),
+    ("nonce point of round 3", 3, |b| other_point(&mut b[..33]), AbortCause::InvalidSignature, true),
     ("masked nonce", 3, |b| add_one(&mut b[33..65]), AbortCause::InvalidSignature, false),
     ("masked signature", 3, |b| add_one(&mut b[65..]), AbortCause::InvalidSignature, false),
     ("scalars zero", 3, |b| b[33..].fill(0), AbortCause::InvalidSignature, false),
@@ -431,7 +431,9 @@ fn presignatures_are_bound_to_what_they_were_made_for() {
         }
     });
     let outcomes = sign_presigned(&public, presignatures, 5, &request(&[4], &id), swap);
-    expect("mixed", &outcomes, 1, AbortCause::InvalidSignature, &[]);
+    expect("mixed", &outcomes, 1, AbortCause::InvalidSignature, &[ATTACKER]);
+    // The observer cannot tell which of two nonce points is the one.
+    assert!(outcomes[&None].abort().unwrap().culprits.is_empty());
     // Altered at rest.
     for place in [5, 40, blob.len() - 1] {
         let mut altered = blob.clone();

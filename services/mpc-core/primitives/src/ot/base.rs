@@ -86,25 +86,27 @@ impl Requester {
             rng.fill_bytes(uniform.as_mut());
             *uniform
         };
-        let others: Vec<RistrettoPoint> =
-            choices.iter().map(|_| RistrettoPoint::from_uniform_bytes(&draw())).collect();
+        // Which of the two points of a place is which tells the choice: all of them are wiped.
+        let others: Zeroizing<Vec<RistrettoPoint>> =
+            Zeroizing::new(choices.iter().map(|_| RistrettoPoint::from_uniform_bytes(&draw())).collect());
         let exponents: Zeroizing<Vec<Scalar>> =
             Zeroizing::new(choices.iter().map(|_| Scalar::from_bytes_mod_order_wide(&draw())).collect());
-        let others = RistrettoPoint::double_and_compress_batch(&others);
+        let others = Zeroizing::new(RistrettoPoint::double_and_compress_batch(others.iter()));
 
         let chosen: Vec<RistrettoPoint> = (0u8..)
             .zip(choices.iter())
             .zip(exponents.iter())
-            .zip(&others)
+            .zip(others.iter())
             .map(|(((place, choice), exponent), other)| {
                 RISTRETTO_BASEPOINT_TABLE * exponent - half_point(binding, place, *choice, other.as_bytes())
             })
             .collect();
-        let chosen = RistrettoPoint::double_and_compress_batch(&chosen);
+        let chosen = Zeroizing::new(chosen);
+        let chosen = Zeroizing::new(RistrettoPoint::double_and_compress_batch(chosen.iter()));
 
         let pairs: Vec<[[u8; POINT_BYTES]; 2]> = choices
             .iter()
-            .zip(chosen.iter().zip(&others))
+            .zip(chosen.iter().zip(others.iter()))
             .map(|(choice, (chosen, other))| {
                 let second = Choice::from(*choice);
                 let pick = |a: &CompressedRistretto, b: &CompressedRistretto| {

@@ -145,8 +145,9 @@ impl Presignature {
     }
 }
 
-/// [O1.1] a shift that nobody knew before the digest was fixed. Without it, whoever knows the nonce points of unused presignatures and
-/// may choose digests forges (Groth, Shoup 2021, eprint 2021/1330).
+/// [O1.1] a shift that depends on session and digest. Without it, whoever knows the nonce points of unused presignatures and may choose
+/// digests forges (Groth, Shoup 2021, eprint 2021/1330). Who chooses order and digest can compute it beforehand, and is left with
+/// finding digests and shifts that fit a linear relation: an argument about a random oracle, not their theorem.
 pub(super) fn nonce_shift(
     ctx: &SessionContext,
     child_key: &Point,

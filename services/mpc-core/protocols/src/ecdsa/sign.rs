@@ -127,19 +127,27 @@ impl Combining {
         let mut partials = Vec::with_capacity(ctx.parties().len());
         for envelope in inbox.iter() {
             let body: Partial<ROUND> = read(ctx, envelope)?;
-            partials.push((body.nonce_point, body.scalars));
+            partials.push((envelope.sender(), body));
         }
         let shift_of = |point: &Point| self.shift_of(ctx, point);
         let own_point = self.own.as_ref().map(|(point, _)| *point);
-        let nonce_point =
-            own_point.or_else(|| partials.first().map(|(point, _)| *point)).ok_or_else(Fault::internal)?;
-        if partials.iter().any(|(point, _)| *point != nonce_point) {
-            return Err(Fault::nobody(AbortCause::InvalidSignature));
+        let nonce_point = own_point
+            .or_else(|| partials.first().map(|(_, body)| body.nonce_point))
+            .ok_or_else(Fault::internal)?;
+        // All signers have agreed on the nonce point by now: who shows another one deviates. An observer has none to compare with.
+        let other: Vec<PartyId> = partials
+            .iter()
+            .filter(|(_, body)| body.nonce_point != nonce_point)
+            .map(|(sender, _)| *sender)
+            .collect();
+        if !other.is_empty() {
+            let named = if own_point.is_some() { other } else { Vec::new() };
+            return Err(Fault::evident(AbortCause::InvalidSignature, named));
         }
         let nonce_point = shifted(&nonce_point, &shift_of(&nonce_point));
-        partials.extend(self.own);
+        let own = self.own.map(|(_, scalars)| scalars);
         let (mut masked_nonce, mut masked_signature) = (Scalar::ZERO, Scalar::ZERO);
-        for (_, scalars) in &partials {
+        for scalars in partials.into_iter().map(|(_, body)| body.scalars).chain(own) {
             masked_nonce += &scalars.masked_nonce;
             masked_signature += &scalars.masked_signature;
         }
