@@ -7,6 +7,7 @@ pub mod bls;
 pub mod dealing;
 pub mod ecdsa;
 pub mod frost;
+mod hash_input;
 mod hedged;
 mod share;
 pub mod tags;

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use engine::{AbortCause, PartyId, SessionContext};
+use engine::{AbortCause, PartyId, Secret, SessionContext};
+use rand_core::CryptoRng;
 
 use crate::bip32::CHAIN_CODE_BYTES;
+use crate::hash_input::{HashInput, hash_input};
 
 use super::curve::{Curve, evaluate_public};
 use super::messages::{Confirmation, DIGEST_BYTES, Opening};
+use super::proof::Proof;
 use super::scheme::{PointOf, Public, Scheme};
 use super::tags;
 use super::terms::{Operation, base_of, roles_of};
@@ -35,13 +38,17 @@ impl<C: Curve> Joint<C> {
                 *sum = C::add_points(sum, point);
             }
         }
-        let digest = openings_digest(ctx, openings);
+        let opened = openings.iter().map(|(party, opening)| (*party, opening.digest(ctx, *party))).collect();
+        let digest = Openings { opened: &opened }.digest(ctx);
         let mut public_key = points.first().copied().unwrap_or_else(C::identity);
         let roles = roles_of::<S>(ctx)?;
         let receivers = ctx.parties().iter().filter(|party| roles.receives(*party));
         let mut verification_shares: Vec<(PartyId, PointOf<S>)> =
             receivers.map(|party| (party, evaluate_public::<C>(&points, party))).collect();
-        let mut chain_code = chain_code_of::<S>(ctx, &digest);
+        let mut chain_code = [0; CHAIN_CODE_BYTES];
+        if S::CHAINED {
+            chain_code = ChainCode { openings: &digest }.digest(ctx);
+        }
         let operation = Operation::of::<S>(ctx);
         if operation != Operation::Keygen {
             let base = base_of::<S>(ctx).ok_or(AbortCause::Internal)?;
@@ -74,6 +81,19 @@ impl<C: Curve> Joint<C> {
         share.map(|(_, point, encoded)| (point, encoded.as_slice()))
     }
 
+    /// Proof of knowledge of a signing share, bound to all openings; none for a party that gets no share.
+    pub(super) fn prove_share(
+        &self,
+        ctx: &SessionContext,
+        party: PartyId,
+        signing_share: &Secret<C::Scalar>,
+        rng: &mut dyn CryptoRng,
+    ) -> Option<Proof<C>> {
+        let (_, encoded) = self.verification_share(party)?;
+        let statement = SigningShare { prover: party, openings: &self.digest };
+        Some(Proof::new(ctx, &statement, (signing_share.expose(), encoded), rng))
+    }
+
     /// Whether a party proves its new share, if it has one.
     pub(super) fn proves_share<S: Scheme<Curve = C>>(
         &self,
@@ -83,7 +103,7 @@ impl<C: Curve> Joint<C> {
     ) -> bool {
         match (self.verification_share(party), &confirmation.proof) {
             (Some(share), Some(proof)) => {
-                proof.verifies(ctx, (tags::SHARE_PROOF, party), &self.digest, share)
+                proof.verifies(ctx, &SigningShare { prover: party, openings: &self.digest }, share)
             }
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
@@ -91,27 +111,24 @@ impl<C: Curve> Joint<C> {
     }
 }
 
-fn openings_digest<S: Scheme>(
-    ctx: &SessionContext,
-    openings: &BTreeMap<PartyId, Opening<S>>,
-) -> [u8; DIGEST_BYTES] {
-    let mut transcript = ctx.transcript();
-    transcript.append("purpose", tags::OPENINGS.as_bytes());
-    for (party, opening) in openings {
-        transcript.append_u64("party", u64::from(party.get()));
-        transcript.append("points", &opening.encoded);
-        transcript.append("contribution", &opening.contribution);
+hash_input! {
+    /// All openings, each as what its sender had committed to.
+    Openings<'a> under tags::OPENINGS {
+        opened: &'a Vec<(PartyId, [u8; DIGEST_BYTES])>,
     }
-    transcript.digest()
 }
 
-/// The chain code of a new key: a hash of all contributions. Zeros in a scheme without derivation.
-fn chain_code_of<S: Scheme>(ctx: &SessionContext, openings: &[u8; DIGEST_BYTES]) -> [u8; CHAIN_CODE_BYTES] {
-    if !S::CHAINED {
-        return [0; CHAIN_CODE_BYTES];
+hash_input! {
+    /// The prover knows the signing share that these openings give it.
+    SigningShare<'a> under tags::SIGNING_SHARE {
+        prover: PartyId,
+        openings: &'a [u8; DIGEST_BYTES],
     }
-    let mut transcript = ctx.transcript();
-    transcript.append("purpose", tags::CHAIN_CODE.as_bytes());
-    transcript.append("openings", openings);
-    transcript.digest()
+}
+
+hash_input! {
+    /// The chain code of a new key: a hash of all contributions.
+    ChainCode<'a> under tags::CHAIN_CODE {
+        openings: &'a [u8; DIGEST_BYTES],
+    }
 }

@@ -6,6 +6,10 @@ use engine::{
     SessionContext,
 };
 
+use rand_core::CryptoRng;
+
+use crate::hash_input::{HashInput, hash_input};
+
 use super::companion::Companion;
 use super::curve::{Curve, Polynomial, SCALAR_BYTES, encoding, evaluate_public};
 use super::proof::{Proof, proof_bytes, read_scalar};
@@ -20,6 +24,22 @@ pub(super) const DIGEST_BYTES: usize = 32;
 const MAX_POINTS: usize = 2 * MAX_PARTIES;
 
 type MessageOf<S> = <<S as Scheme>::Companion as Companion>::Message;
+
+hash_input! {
+    /// What round 1 commits to.
+    CommittedTo<'a> under tags::COMMITMENT {
+        sender: PartyId,
+        opening: &'a [u8],
+    }
+}
+
+hash_input! {
+    /// The prover knows the constant term of the polynomial with these points.
+    ConstantTerm<'a> under tags::CONSTANT_TERM {
+        prover: PartyId,
+        points: &'a [u8],
+    }
+}
 
 /// Round 1: commitment to the opening.
 pub struct Commitment {
@@ -108,11 +128,23 @@ impl<S: Scheme> Body for Opening<S> {
 impl<S: Scheme> BroadcastBody for Opening<S> {}
 
 impl<S: Scheme> Opening<S> {
-    /// The points of a polynomial, encoded as they are hashed.
-    pub(super) fn points_of(polynomial: &Polynomial<S::Curve>) -> (Vec<PointOf<S>>, Vec<u8>) {
+    /// The opening of a polynomial, with a proof of its constant term unless that is zero for everybody.
+    pub(super) fn new(
+        ctx: &SessionContext,
+        sender: PartyId,
+        polynomial: &Polynomial<S::Curve>,
+        contribution: [u8; DIGEST_BYTES],
+        rng: &mut dyn CryptoRng,
+    ) -> Self {
         let points = polynomial.points();
-        let encoded = points.iter().flat_map(encoding::<S::Curve>).collect();
-        (points, encoded)
+        let encoded: Vec<u8> = points.iter().flat_map(encoding::<S::Curve>).collect();
+        let provable = Operation::of::<S>(ctx) != Operation::Refresh;
+        let constant = polynomial.constant().zip(encoded.get(..S::Curve::POINT_BYTES)).filter(|_| provable);
+        let proof = constant.map(|(constant, point)| {
+            let statement = ConstantTerm { prover: sender, points: &encoded };
+            Proof::new(ctx, &statement, (constant.expose(), point), rng)
+        });
+        Self { points, encoded, proof, contribution }
     }
 
     /// What round 1 commits to.
@@ -127,7 +159,7 @@ impl<S: Scheme> Opening<S> {
         let constant = self.points.first().zip(self.encoded.get(..S::Curve::POINT_BYTES));
         match (&self.proof, constant) {
             (Some(proof), Some(constant)) => {
-                proof.verifies(ctx, (tags::COEFFICIENT_PROOF, sender), &self.encoded, constant)
+                proof.verifies(ctx, &ConstantTerm { prover: sender, points: &self.encoded }, constant)
             }
             // Zero is known to everybody; without polynomial there is nothing to know.
             (None, constant) => Operation::of::<S>(ctx) == Operation::Refresh || constant.is_none(),
@@ -138,9 +170,7 @@ impl<S: Scheme> Opening<S> {
 
 /// The commitment to an encoded opening.
 fn commitment_to(ctx: &SessionContext, sender: PartyId, opening: &[u8]) -> [u8; DIGEST_BYTES] {
-    let mut transcript = ctx.transcript().fork(tags::COMMITMENT, sender);
-    transcript.append("opening", opening);
-    transcript.digest()
+    CommittedTo { sender, opening }.digest(ctx)
 }
 
 /// For tests: the body of the commitment to any bytes as an opening.

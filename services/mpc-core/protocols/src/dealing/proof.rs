@@ -1,12 +1,15 @@
 //! Proof of knowledge of a discrete logarithm (Schnorr), bound to the session, the prover and the purpose.
 
 use engine::wire::{Reader, Writer};
-use engine::{AbortCause, PartyId, SessionContext, Tag};
+use engine::{AbortCause, SessionContext};
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
+use crate::hash_input::{HashInput, hash_input};
 use crate::hedged::HedgedRng;
 
 use super::curve::{Curve, SCALAR_BYTES, encoding};
+use super::tags;
 
 /// A nonce point and a response. The point stays encoded: who verifies computes the only one that fits and compares the
 /// encodings, so that there is nothing to decode, and no second encoding or point of another order to refuse.
@@ -20,19 +23,31 @@ pub(crate) const fn proof_bytes<C: Curve>() -> usize {
     C::POINT_BYTES + SCALAR_BYTES
 }
 
+hash_input! {
+    /// What the response answers.
+    Challenge<'a> under tags::CHALLENGE {
+        statement: &'a [u8; 32],
+        point: &'a [u8],
+        nonce_point: &'a [u8],
+    }
+}
+
 impl<C: Curve> Proof<C> {
-    /// Proves knowledge of `secret`, the logarithm of the point encoded as `point`. `statement` is whatever else the proof is
-    /// about.
+    /// Proves knowledge of `secret`, the logarithm of the point encoded as `point`. The statement says who proves what.
     pub(crate) fn new(
         ctx: &SessionContext,
-        (tag, prover): (Tag, PartyId),
-        statement: &[u8],
+        statement: &impl HashInput,
         (secret, point): (&C::Scalar, &[u8]),
         rng: &mut dyn CryptoRng,
     ) -> Self {
-        let nonce = HedgedRng::new(ctx, tag, &C::encode_scalar(secret), rng).scalar::<C>();
+        let statement = statement.digest(ctx);
+        let mut known = Zeroizing::new(Vec::with_capacity(SCALAR_BYTES + statement.len()));
+        known.extend_from_slice(&C::encode_scalar(secret));
+        known.extend_from_slice(&statement);
+        let nonce = HedgedRng::new(ctx, tags::PROOF_NONCE, &known, rng).scalar::<C>();
         let nonce_point = encoding::<C>(&C::mul_generator(nonce.expose()));
-        let challenge = challenge::<C>(ctx, (tag, prover), statement, point, &nonce_point);
+        let challenge = Challenge { statement: &statement, point, nonce_point: &nonce_point };
+        let challenge = C::reduce_wide(&challenge.wide(ctx));
         Self { nonce_point, response: C::add(nonce.expose(), &C::mul(&challenge, secret)) }
     }
 
@@ -40,11 +55,12 @@ impl<C: Curve> Proof<C> {
     pub(crate) fn verifies(
         &self,
         ctx: &SessionContext,
-        (tag, prover): (Tag, PartyId),
-        statement: &[u8],
+        statement: &impl HashInput,
         (point, encoded): (&C::Point, &[u8]),
     ) -> bool {
-        let challenge = challenge::<C>(ctx, (tag, prover), statement, encoded, &self.nonce_point);
+        let statement = statement.digest(ctx);
+        let challenge = Challenge { statement: &statement, point: encoded, nonce_point: &self.nonce_point };
+        let challenge = C::reduce_wide(&challenge.wide(ctx));
         let expected = C::combine_public(&self.response, &C::sub(&C::scalar(0), &challenge), point);
         C::encode_point(&expected).is_some_and(|expected| expected == self.nonce_point)
     }
@@ -58,20 +74,6 @@ impl<C: Curve> Proof<C> {
         let nonce_point = reader.bytes(C::POINT_BYTES)?.to_vec();
         Ok(Self { nonce_point, response: read_scalar::<C>(reader)? })
     }
-}
-
-fn challenge<C: Curve>(
-    ctx: &SessionContext,
-    (tag, prover): (Tag, PartyId),
-    statement: &[u8],
-    point: &[u8],
-    nonce_point: &[u8],
-) -> C::Scalar {
-    let mut transcript = ctx.transcript().fork(tag, prover);
-    transcript.append("statement", statement);
-    transcript.append("point", point);
-    transcript.append("nonce_point", nonce_point);
-    C::reduce_wide(&transcript.wide())
 }
 
 /// A scalar below the group order, or the cause to abort for.

@@ -16,7 +16,6 @@ use super::companion::{CheckFailed, Companion, Setting};
 use super::curve::{Curve, Polynomial, sum};
 use super::joint::Joint;
 use super::messages::{Commitment, Confirmation, DIGEST_BYTES, Exchange, Opening, Share, on_polynomial};
-use super::proof::Proof;
 use super::roles::Roles;
 use super::scheme::{PointOf, ScalarOf, Scheme};
 use super::tags;
@@ -118,23 +117,16 @@ pub(super) fn deal<S: Scheme>(
         Constant::Random | Constant::None => sum::<S::Curve>(&Secret::new(S::Curve::scalar(0)), &base),
     };
     let known = S::Curve::encode_scalar(known.expose());
-    let mut hedged = HedgedRng::new(ctx, tags::COEFFICIENT, &known, rng);
+    let mut hedged = HedgedRng::new(ctx, tags::POLYNOMIAL, &known, rng);
     let polynomial = match constant {
         Constant::None => Polynomial::none(),
         Constant::Random => Polynomial::draw(terms, None, &mut hedged),
         Constant::Fixed(part) => Polynomial::draw(terms, Some(part), &mut hedged),
     };
-    let (points, encoded) = Opening::<S>::points_of(&polynomial);
-    // [K1.2] proof of knowledge of the constant term, contribution to the randomness.
-    let provable = Operation::of::<S>(ctx) != Operation::Refresh;
-    let constant = polynomial.constant().zip(encoded.get(..S::Curve::POINT_BYTES)).filter(|_| provable);
-    let proof = constant.map(|(constant, point)| {
-        let pair = (constant.expose(), point);
-        Proof::new(ctx, (tags::COEFFICIENT_PROOF, me), &encoded, pair, rng)
-    });
+    // [K1.2] contribution to the randomness, proof of knowledge of the constant term.
     let mut contribution = [0u8; DIGEST_BYTES];
-    rng.fill_bytes(&mut contribution);
-    let opening = Opening { points, encoded, proof, contribution };
+    HedgedRng::new(ctx, tags::CONTRIBUTION, &known, rng).fill(&mut contribution);
+    let opening = Opening::new(ctx, me, &polynomial, contribution, rng);
     // [K1.3] commitment to all of it.
     let mut outbox = Outbox::new();
     outbox.broadcast(&Commitment { digest: opening.digest(ctx, me) });
@@ -235,7 +227,7 @@ fn companion_rng<S: Scheme>(
     share: &Secret<ScalarOf<S>>,
     rng: &mut dyn CryptoRng,
 ) -> HedgedRng {
-    HedgedRng::new(ctx, tags::COMPANION, &S::Curve::encode_scalar(share.expose()), rng)
+    HedgedRng::new(ctx, tags::EXCHANGE, &S::Curve::encode_scalar(share.expose()), rng)
 }
 
 impl<S: Scheme> Dealt<S> {
@@ -296,10 +288,7 @@ impl<S: Scheme> Settled<S> {
 
     /// Proof of knowledge of the signing share, bound to all openings.
     fn confirm(self, ctx: &SessionContext, rng: &mut dyn CryptoRng) -> Turn<S> {
-        let proof = self.joint.verification_share(self.me).map(|(_, encoded)| {
-            let of_share = (tags::SHARE_PROOF, self.me);
-            Proof::new(ctx, of_share, &self.joint.digest, (self.signing_share.expose(), encoded), rng)
-        });
+        let proof = self.joint.prove_share(ctx, self.me, &self.signing_share, rng);
         let mut outbox = Outbox::new();
         outbox.broadcast(&Confirmation::<S> { proof });
         Turn::Round(Dealing::Confirmed(Box::new(Confirmed(self))), outbox)

@@ -2,21 +2,37 @@
 
 use engine::Tag;
 
-/// Commitment to a party's opening.
-pub const COMMITMENT: Tag = Tag::new("coterie/frost/keygen/commitment/1");
 /// Coefficients of the secret polynomial.
-pub const COEFFICIENT: Tag = Tag::new("coterie/frost/keygen/coefficient/1");
-/// Proof of knowledge of the constant coefficient.
-pub const COEFFICIENT_PROOF: Tag = Tag::new("coterie/frost/keygen/coefficient-proof/1");
-/// Proof of knowledge of the signing share.
-pub const SHARE_PROOF: Tag = Tag::new("coterie/frost/keygen/share-proof/1");
-/// All openings together.
-pub const OPENINGS: Tag = Tag::new("coterie/frost/keygen/openings/1");
-/// The joint chain code.
-pub const CHAIN_CODE: Tag = Tag::new("coterie/frost/keygen/chain-code/1");
+pub const POLYNOMIAL: Tag = Tag::new("coterie/dealing/polynomial/2");
+/// A party's contribution to the joint randomness.
+pub const CONTRIBUTION: Tag = Tag::new("coterie/dealing/contribution/2");
 /// What a party draws for the exchanges of its pairs.
-pub const COMPANION: Tag = Tag::new("coterie/frost/keygen/companion/1");
+pub const EXCHANGE: Tag = Tag::new("coterie/dealing/exchange/2");
+/// The nonce of a proof.
+pub const PROOF_NONCE: Tag = Tag::new("coterie/dealing/proof-nonce/2");
+/// Commitment to a party's opening.
+pub const COMMITMENT: Tag = Tag::new("coterie/dealing/commitment/2");
+/// Statement: the prover knows the constant term of its polynomial.
+pub const CONSTANT_TERM: Tag = Tag::new("coterie/dealing/constant-term/2");
+/// Statement: the prover knows its signing share.
+pub const SIGNING_SHARE: Tag = Tag::new("coterie/dealing/signing-share/2");
+/// Challenge of a proof.
+pub const CHALLENGE: Tag = Tag::new("coterie/dealing/challenge/2");
+/// All openings together.
+pub const OPENINGS: Tag = Tag::new("coterie/dealing/openings/2");
+/// The joint chain code.
+pub const CHAIN_CODE: Tag = Tag::new("coterie/dealing/chain-code/2");
 
 /// All of the above.
-pub const ALL: [Tag; 7] =
-    [COMMITMENT, COEFFICIENT, COEFFICIENT_PROOF, SHARE_PROOF, OPENINGS, CHAIN_CODE, COMPANION];
+pub const ALL: [Tag; 10] = [
+    POLYNOMIAL,
+    CONTRIBUTION,
+    EXCHANGE,
+    PROOF_NONCE,
+    COMMITMENT,
+    CONSTANT_TERM,
+    SIGNING_SHARE,
+    CHALLENGE,
+    OPENINGS,
+    CHAIN_CODE,
+];

@@ -3,9 +3,9 @@
 use engine::Tag;
 
 /// Set-up of the transfers of a pair.
-pub const TRANSFER_SETUP: Tag = Tag::new("coterie/ecdsa/keygen/transfer-setup/1");
+pub const TRANSFER_SETUP: Tag = Tag::new("coterie/ecdsa/keygen/transfer-setup/2");
 /// The seed from which a pair draws shares of zero.
-pub const ZERO_SEED: Tag = Tag::new("coterie/ecdsa/keygen/zero-seed/1");
+pub const ZERO_SEED: Tag = Tag::new("coterie/ecdsa/keygen/zero-seed/2");
 /// The nonce share, drawn from randomness and the signing share.
 pub const NONCE: Tag = Tag::new("coterie/ecdsa/presign/nonce/1");
 /// The mask share, drawn likewise.

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use engine::wire::{Reader, Writer};
-use engine::{AbortCause, PartyId, Route, Secret, Transcript};
+use engine::{AbortCause, PartyId, Route, Secret};
 use primitives::ot::{
     CORRECTION_BYTES, Initiator, REQUEST_BYTES, RESPONSE_BYTES, Responder, is_request, is_response,
 };
 use rand_core::CryptoRng;
 
 use crate::dealing::{CheckFailed, Companion, Roles, Setting};
+use crate::hash_input::{HashInput, hash_input};
 
 use super::key::{Pair, ZERO_SEED_BYTES};
 use super::tags;
@@ -170,25 +171,38 @@ impl Transfers {
     }
 }
 
-fn fork(setting: &Setting<'_>, tag: engine::Tag, party: PartyId) -> Transcript {
-    let mut transcript = setting.ctx.transcript().fork(tag, party);
-    transcript.append("openings", setting.openings);
-    transcript
+hash_input! {
+    /// What the transfers of a pair are bound to.
+    PairSetUp<'a> under tags::TRANSFER_SETUP {
+        openings: &'a [u8; 32],
+        lower: PartyId,
+        higher: PartyId,
+    }
 }
 
-/// What the transfers of a pair are bound to.
+hash_input! {
+    /// The seed of a pair: secret while one of the two halves is.
+    ZeroSeed<'a> under tags::ZERO_SEED {
+        openings: &'a [u8; 32],
+        lower: PartyId,
+        lower_half: &'a [u8; ZERO_SEED_BYTES],
+        higher: PartyId,
+        higher_half: &'a [u8; ZERO_SEED_BYTES],
+    }
+}
+
 fn binding(setting: &Setting<'_>, lower: PartyId, higher: PartyId) -> [u8; 32] {
-    let mut transcript = fork(setting, tags::TRANSFER_SETUP, lower);
-    transcript.append_u64("higher", u64::from(higher.get()));
-    transcript.digest()
+    PairSetUp { openings: setting.openings, lower, higher }.digest(setting.ctx)
 }
 
-/// The seed of a pair: secret while one of the two halves is.
 fn combined_seed(setting: &Setting<'_>, a: (PartyId, &Half), b: (PartyId, &Half)) -> Half {
     let (lower, higher) = if a.0 < b.0 { (a, b) } else { (b, a) };
-    let mut transcript = fork(setting, tags::ZERO_SEED, lower.0);
-    transcript.append("lower", lower.1.expose());
-    transcript.append_u64("higher", u64::from(higher.0.get()));
-    transcript.append("higher", higher.1.expose());
-    Secret::new(transcript.digest())
+    let seed = ZeroSeed {
+        openings: setting.openings,
+        lower: lower.0,
+        lower_half: lower.1.expose(),
+        higher: higher.0,
+        higher_half: higher.1.expose(),
+    };
+    Secret::new(seed.digest(setting.ctx))
 }

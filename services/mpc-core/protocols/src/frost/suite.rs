@@ -195,12 +195,12 @@ impl Suite for Ed25519 {
 
     const FAMILY: &'static str = "frost-ed25519";
     const DERIVES: bool = false;
-    const KEYGEN: ProtocolId = ProtocolId { number: 16, name: "ed25519/keygen/1" };
+    const KEYGEN: ProtocolId = ProtocolId { number: 16, name: "ed25519/keygen/2" };
     const SIGN: ProtocolId = ProtocolId { number: 17, name: "ed25519/sign/1" };
     const PRESIGN: ProtocolId = ProtocolId { number: 18, name: "ed25519/presign/1" };
     const SIGN_PRESIGNED: ProtocolId = ProtocolId { number: 19, name: "ed25519/sign-presigned/1" };
-    const REFRESH: ProtocolId = ProtocolId { number: 20, name: "ed25519/refresh/1" };
-    const RESHARE: ProtocolId = ProtocolId { number: 21, name: "ed25519/reshare/1" };
+    const REFRESH: ProtocolId = ProtocolId { number: 20, name: "ed25519/refresh/2" };
+    const RESHARE: ProtocolId = ProtocolId { number: 21, name: "ed25519/reshare/2" };
 
     /// The crate refuses every encoding but one.
     fn canonical(_: &[u8]) -> bool {
@@ -244,12 +244,12 @@ impl Suite for Bip340 {
 
     const FAMILY: &'static str = "frost-bip340";
     const DERIVES: bool = true;
-    const KEYGEN: ProtocolId = ProtocolId { number: 24, name: "bip340/keygen/1" };
+    const KEYGEN: ProtocolId = ProtocolId { number: 24, name: "bip340/keygen/2" };
     const SIGN: ProtocolId = ProtocolId { number: 25, name: "bip340/sign/1" };
     const PRESIGN: ProtocolId = ProtocolId { number: 26, name: "bip340/presign/1" };
     const SIGN_PRESIGNED: ProtocolId = ProtocolId { number: 27, name: "bip340/sign-presigned/1" };
-    const REFRESH: ProtocolId = ProtocolId { number: 28, name: "bip340/refresh/1" };
-    const RESHARE: ProtocolId = ProtocolId { number: 29, name: "bip340/reshare/1" };
+    const REFRESH: ProtocolId = ProtocolId { number: 28, name: "bip340/refresh/2" };
+    const RESHARE: ProtocolId = ProtocolId { number: 29, name: "bip340/reshare/2" };
 
     /// The crate also takes the "compact" form, a second encoding of half the points.
     fn canonical(point: &[u8]) -> bool {

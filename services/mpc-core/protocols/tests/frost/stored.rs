@@ -58,14 +58,14 @@ fn messages<S: Tested>() {
     sign_presigned(shares[&1].public(), presignatures, 9, &request, recorder(&mut lines));
     lines.sort();
     assert_eq!(lines.len(), 3 + 3 + 6 + 3 + 4 + 2 + 2);
-    compare(&format!("{}-messages-1.txt", S::FAMILY), &(lines.join("\n") + "\n"));
+    compare(&format!("{}-messages-2.txt", S::FAMILY), &(lines.join("\n") + "\n"));
     let mut lines = Vec::new();
     refresh_with(&shares, recorder(&mut lines));
     let change = Change { dealers: &[1, 2], receivers: &[2, 3, 4], t: 2 };
     reshare_with(&shares, &change, 10, recorder(&mut lines));
     lines.sort();
     assert_eq!(lines.len(), (3 + 3 + 6 + 3) + (4 + 4 + 12 + 4));
-    compare(&format!("{}-renewal-1.txt", S::FAMILY), &(lines.join("\n") + "\n"));
+    compare(&format!("{}-renewal-2.txt", S::FAMILY), &(lines.join("\n") + "\n"));
 }
 
 fn sealed_shares_and_presignatures_of_every_version_still_open<S: Tested>() {
