@@ -285,6 +285,12 @@ pub struct Abort {
     /// Replaces the stored one.
     #[prost(bytes = "vec", tag = "7")]
     pub sealed_share: Vec<u8>,
+    /// One of them may have caused it.
+    #[prost(uint32, repeated, tag = "8")]
+    pub suspects: Vec<u32>,
+    /// Found it; 0 for an observer's own finding.
+    #[prost(uint32, tag = "9")]
+    pub reporter: u32,
 }
 
 impl core::fmt::Debug for Outgoing {

@@ -198,6 +198,8 @@ fn encode_step<P: Offered>(step: Step<P::Output>, kept: &mut P::Kept) -> Vec<u8>
             advice: abort.advice() as i32,
             detail: abort.to_string(),
             sealed_share: P::share_after(&abort, kept),
+            suspects: numbers(&mut abort.suspects.iter().copied()),
+            reporter: abort.reporter.map_or(0, |party| party.get().into()),
             evidence: abort.evidence,
         }),
     };

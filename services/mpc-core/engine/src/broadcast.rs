@@ -1,17 +1,16 @@
-//! Agreement on broadcasts: what was seen, the digest that stands for it, and its disclosure when digests differ.
+//! Every broadcast that a party has seen, and lists of envelopes as they travel.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use crate::context::SessionContext;
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, MAX_ENVELOPE_BYTES};
 use crate::party::PartyId;
-use crate::tags;
-use crate::transcript::Transcript;
+use crate::view::echo_digest;
 use crate::wire::{Malformed, Reader, Writer};
 
-/// Every broadcast of the session that this party has sent, received or been shown, one for each round and sender.
+/// Broadcasts of the session, one for each round and sender.
 #[derive(Default)]
 pub(crate) struct BroadcastLog(BTreeMap<(u8, PartyId), Seen>);
 
@@ -34,19 +33,16 @@ impl BroadcastLog {
         }
     }
 
+    /// Another broadcast that holds the place of this one.
+    pub(crate) fn conflict(&self, envelope: &Envelope) -> Option<Arc<Envelope>> {
+        let held = self.0.get(&(envelope.round(), envelope.sender()))?;
+        (held.digest != envelope.content_digest()).then(|| Arc::clone(&held.envelope))
+    }
+
     /// Hash of all broadcasts of rounds before `round`, in order of round and party.
     pub(crate) fn echo(&self, ctx: &SessionContext, round: u8) -> [u8; 32] {
-        let mut transcript = Transcript::new(tags::ECHO);
-        transcript.append("session", ctx.digest());
-        transcript.append_u64("round", u64::from(round));
-        for ((of_round, sender), seen) in &self.0 {
-            if *of_round < round {
-                transcript.append_u64("of_round", u64::from(*of_round));
-                transcript.append_u64("sender", u64::from(sender.get()));
-                transcript.append("content", &seen.digest);
-            }
-        }
-        transcript.digest()
+        let before = self.0.iter().filter(|((of_round, _), _)| *of_round < round);
+        echo_digest(ctx, round, before.map(|(place, seen)| (*place, seen.digest)))
     }
 
     /// Broadcasts of rounds before `round`, in order of round and party.
@@ -54,20 +50,26 @@ impl BroadcastLog {
         self.0.iter().filter(move |((of_round, _), _)| *of_round < round).map(|(_, seen)| &seen.envelope)
     }
 
-    /// The body of a disclosure: everything in here.
-    pub(crate) fn disclose(&self) -> Vec<u8> {
-        write_envelopes(self.0.values().map(|seen| &seen.envelope))
+    /// All of them, in order of round and party.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Envelope>> {
+        self.0.values().map(|seen| &seen.envelope)
+    }
+
+    /// Any one by this sender.
+    pub(crate) fn any_by(&self, sender: PartyId) -> Option<Arc<Envelope>> {
+        self.iter().find(|envelope| envelope.sender() == sender).map(Arc::clone)
     }
 }
 
 /// A count, then each envelope with its length.
-pub(crate) fn write_envelopes<'a>(envelopes: impl ExactSizeIterator<Item = &'a Arc<Envelope>>) -> Vec<u8> {
-    let mut writer = Writer::default();
+pub(crate) fn write_envelopes<'a>(
+    writer: &mut Writer,
+    envelopes: impl ExactSizeIterator<Item = &'a Arc<Envelope>>,
+) {
     writer.u16(u16::try_from(envelopes.len()).unwrap_or(u16::MAX));
     for envelope in envelopes {
         writer.sized(&envelope.encode());
     }
-    writer.finish()
 }
 
 /// At most `limit` envelopes.
@@ -78,7 +80,7 @@ pub(crate) fn read_envelopes(reader: &mut Reader<'_>, limit: usize) -> Result<Ve
     }
     let mut envelopes = Vec::with_capacity(count);
     for _ in 0..count {
-        let bytes = reader.sized(crate::envelope::MAX_ENVELOPE_BYTES)?;
+        let bytes = reader.sized(MAX_ENVELOPE_BYTES)?;
         envelopes.push(Arc::new(Envelope::decode(bytes).map_err(|_| Malformed)?));
     }
     Ok(envelopes)

@@ -3,6 +3,7 @@
 use crate::evidence::EvidencePublicKey;
 use crate::fault::SetupError;
 use crate::party::{MAX_PARTIES, PartyId, PartySet, Threshold};
+use crate::rounds::RoundRule;
 use crate::tags;
 use crate::transcript::Transcript;
 
@@ -59,6 +60,7 @@ pub struct SessionSettings {
 /// A checked session description, and the digest that every envelope and every challenge is bound to.
 pub struct SessionContext {
     protocol: ProtocolId,
+    rounds: &'static [RoundRule],
     settings: SessionSettings,
     parties: PartySet,
     digest: [u8; 32],
@@ -70,6 +72,7 @@ impl SessionContext {
     pub(crate) fn new(
         protocol: ProtocolId,
         signed: bool,
+        rounds: &'static [RoundRule],
         settings: SessionSettings,
     ) -> Result<Self, SetupError> {
         if settings.roster.is_empty() || settings.roster.len() > MAX_PARTIES {
@@ -92,18 +95,23 @@ impl SessionContext {
             check_evidence_keys(&settings.roster)?;
         }
         let digest = session_digest(protocol, signed, &settings);
-        Ok(Self { protocol, settings, parties, digest })
+        Ok(Self { protocol, rounds, settings, parties, digest })
     }
 
     /// The context that a session of `P` with these settings has.
     #[cfg(feature = "forge")]
-    pub fn for_test<P: crate::session::Protocol>(settings: SessionSettings) -> Result<Self, SetupError> {
-        Self::new(P::ID, P::SIGNED, settings)
+    pub fn for_test<P: crate::protocol::Protocol>(settings: SessionSettings) -> Result<Self, SetupError> {
+        Self::new(P::ID, P::SIGNED, P::ROUNDS, settings)
     }
 
     /// The protocol that runs.
     pub fn protocol(&self) -> ProtocolId {
         self.protocol
+    }
+
+    /// The rounds of the protocol, the first one first.
+    pub fn rounds(&self) -> &'static [RoundRule] {
+        self.rounds
     }
 
     /// This party; `None` for an observer.

@@ -107,11 +107,13 @@ pub enum AbortCause {
     InconsistentShares = 17,
     /// The combined signature does not verify. Named is at most who showed another nonce point than the others.
     InvalidSignature = 18,
+    /// A party ran this session twice: its messages carry two run nonces. It may have been restored, so nobody is blamed.
+    PartyRestarted = 19,
 }
 
 impl AbortCause {
     /// Every cause, in the order of their numbers.
-    pub const ALL: [AbortCause; 18] = [
+    pub const ALL: [AbortCause; 19] = [
         AbortCause::Internal,
         AbortCause::MalformedBody,
         AbortCause::InvalidPoint,
@@ -130,6 +132,7 @@ impl AbortCause {
         AbortCause::WrongProduct,
         AbortCause::InconsistentShares,
         AbortCause::InvalidSignature,
+        AbortCause::PartyRestarted,
     ];
 
     /// The stable number.
@@ -162,7 +165,8 @@ impl AbortCause {
             | AbortCause::TransferCheckFailed
             | AbortCause::WrongProduct
             | AbortCause::InconsistentShares
-            | AbortCause::InvalidSignature => false,
+            | AbortCause::InvalidSignature
+            | AbortCause::PartyRestarted => false,
         }
     }
 }
@@ -188,6 +192,7 @@ impl fmt::Display for AbortCause {
             AbortCause::WrongProduct => "multiplication does not match the points shown",
             AbortCause::InconsistentShares => "shares do not add up to the key",
             AbortCause::InvalidSignature => "combined signature does not verify",
+            AbortCause::PartyRestarted => "a party ran the session twice",
         })
     }
 }
@@ -210,11 +215,13 @@ pub struct Abort {
     pub round: u8,
     /// Why.
     pub cause: AbortCause,
-    /// Those shown to have deviated, ascending. Empty when nobody can be.
+    /// Those shown to have deviated, ascending. Empty when nobody can be, and never this party.
     pub culprits: Vec<PartyId>,
+    /// Without culprits: those of whom one may have caused it, ascending. Empty only of an [`AbortCause::Internal`] of our own.
+    pub suspects: Vec<PartyId>,
     /// The signed envelopes that show it to anybody, if the cause has any.
     pub evidence: Vec<Vec<u8>>,
-    /// The party whose notice ended our run, if it was not our own finding.
+    /// The party that found it: the one whose notice ended our run, or this one; `None` for an observer's own finding.
     pub reporter: Option<PartyId>,
 }
 
@@ -228,8 +235,10 @@ impl Abort {
 impl fmt::Display for Abort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "round {}: {}", self.round, self.cause)?;
-        for (position, culprit) in self.culprits.iter().enumerate() {
-            write!(f, "{}{culprit}", if position == 0 { "; culprits " } else { ", " })?;
+        for (parties, title) in [(&self.culprits, "; culprits "), (&self.suspects, "; suspects ")] {
+            for (position, party) in parties.iter().enumerate() {
+                write!(f, "{}{party}", if position == 0 { title } else { ", " })?;
+            }
         }
         match self.reporter {
             Some(reporter) => write!(f, "; reported by party {reporter}"),
@@ -248,13 +257,24 @@ impl fmt::Debug for Abort {
 pub struct Fault {
     pub(crate) cause: AbortCause,
     pub(crate) culprits: Vec<PartyId>,
+    pub(crate) suspects: Vec<PartyId>,
     pub(crate) evidence: Vec<Arc<Envelope>>,
 }
 
 impl Fault {
-    /// Nobody can be shown to have caused it.
+    /// Nobody can be shown to have caused it: every peer is a suspect.
     pub fn nobody(cause: AbortCause) -> Self {
-        Self { cause, culprits: Vec::new(), evidence: Vec::new() }
+        Self::suspected(cause, Vec::new())
+    }
+
+    /// One of `suspects` may have caused it, and nobody can be shown to have.
+    pub fn suspected(cause: AbortCause, suspects: Vec<PartyId>) -> Self {
+        Self { cause, culprits: Vec::new(), suspects, evidence: Vec::new() }
+    }
+
+    /// `party` ran the session twice, as `evidence`, if there is any, shows to everybody.
+    pub(crate) fn restarted(party: PartyId, evidence: Vec<Arc<Envelope>>) -> Self {
+        Self { evidence, ..Self::suspected(AbortCause::PartyRestarted, vec![party]) }
     }
 
     /// A broken invariant of ours.
@@ -264,12 +284,12 @@ impl Fault {
 
     /// `culprit` did it, and `evidence` (its own signed envelopes, and what they refer to) convinces everybody.
     pub fn proven(cause: AbortCause, culprit: PartyId, evidence: Vec<Arc<Envelope>>) -> Self {
-        Self { cause, culprits: vec![culprit], evidence }
+        Self { cause, culprits: vec![culprit], suspects: Vec::new(), evidence }
     }
 
     /// `culprits` did it, as everybody can see for himself without evidence.
     pub fn evident(cause: AbortCause, culprits: Vec<PartyId>) -> Self {
-        Self { cause, culprits, evidence: Vec::new() }
+        Self { cause, culprits, suspects: Vec::new(), evidence: Vec::new() }
     }
 }
 
@@ -402,6 +422,6 @@ mod tests {
             assert_eq!(usize::from(reject.number()), position + 1);
         }
         assert_eq!(AbortCause::from_number(0), None);
-        assert_eq!(AbortCause::from_number(19), None);
+        assert_eq!(AbortCause::from_number(20), None);
     }
 }

@@ -1,11 +1,17 @@
 //! For tests: envelopes as a party that does not follow the rules would make them.
 
+use std::sync::Arc;
+
 use zeroize::Zeroizing;
 
+use crate::broadcast::BroadcastLog;
+use crate::claim::Claim;
 use crate::context::SessionContext;
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, RUN_NONCE_BYTES};
 use crate::evidence::EvidenceKey;
+use crate::fault::AbortCause;
 use crate::party::PartyId;
+use crate::wire::Writer;
 
 /// Everything in an envelope, open to change. [`Forged::encode`] signs it again if it was signed.
 pub struct Forged {
@@ -19,6 +25,8 @@ pub struct Forged {
     pub sender: PartyId,
     /// Whom it is for.
     pub recipient: Option<PartyId>,
+    /// Run nonce.
+    pub run: [u8; RUN_NONCE_BYTES],
     /// Echo digest, if signed.
     pub echo: Option<[u8; 32]>,
     /// The body.
@@ -35,6 +43,7 @@ impl Forged {
             round: envelope.round,
             sender: envelope.sender,
             recipient: envelope.recipient,
+            run: envelope.run,
             echo: envelope.echo,
             body: envelope.body.to_vec(),
         })
@@ -42,7 +51,16 @@ impl Forged {
 
     /// A message of a session, from nothing.
     pub fn new(protocol: u16, ctx: &SessionContext, round: u8, sender: PartyId, body: Vec<u8>) -> Self {
-        Self { protocol, session: *ctx.digest(), round, sender, recipient: None, echo: Some([0; 32]), body }
+        Self {
+            protocol,
+            session: *ctx.digest(),
+            round,
+            sender,
+            recipient: None,
+            run: [0; RUN_NONCE_BYTES],
+            echo: Some([0; 32]),
+            body,
+        }
     }
 
     /// The bytes, signed with `key` if there is an echo digest, as signed envelopes have one.
@@ -53,6 +71,7 @@ impl Forged {
             round: self.round,
             sender: self.sender,
             recipient: self.recipient,
+            run: self.run,
             echo: self.echo,
             body: Zeroizing::new(self.body.clone()),
             signature: None,
@@ -62,4 +81,37 @@ impl Forged {
         }
         envelope.encode()
     }
+}
+
+/// The echo digest that an envelope of `round` carries if its sender saw exactly these of earlier rounds, one for each place.
+pub fn echo_of(ctx: &SessionContext, round: u8, broadcasts: &[Arc<Envelope>]) -> [u8; 32] {
+    let mut log = BroadcastLog::default();
+    for envelope in broadcasts.iter().filter(|envelope| envelope.recipient.is_none()) {
+        log.witness(envelope);
+    }
+    log.echo(ctx, round)
+}
+
+/// The body of a notice.
+pub fn notice(cause: AbortCause, accused: u16, evidence: &[Vec<u8>]) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.u8(cause.number());
+    writer.u16(accused);
+    write_list(&mut writer, evidence);
+    writer.finish()
+}
+
+/// The body of a disclosure with the headers of two signed envelopes as claims; `None` if one is no signed envelope.
+pub fn disclosure(claims: [&[u8]; 2], shown: &[Vec<u8>]) -> Option<Vec<u8>> {
+    let mut writer = Writer::default();
+    for claim in claims {
+        Claim::of(&Envelope::decode(claim).ok()?)?.encode(&mut writer);
+    }
+    write_list(&mut writer, shown);
+    Some(writer.finish())
+}
+
+fn write_list(writer: &mut Writer, envelopes: &[Vec<u8>]) {
+    writer.u16(u16::try_from(envelopes.len()).unwrap_or(u16::MAX));
+    envelopes.iter().for_each(|envelope| writer.sized(envelope));
 }

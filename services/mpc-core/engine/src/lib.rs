@@ -5,29 +5,37 @@
 #![forbid(unsafe_code)]
 
 mod broadcast;
+mod claim;
 pub mod context;
+mod disclosure;
 pub mod envelope;
 pub mod evidence;
 pub mod fault;
 #[cfg(feature = "forge")]
 pub mod forge;
+mod limits;
 mod mailbox;
+pub mod notice;
 pub mod party;
+pub mod protocol;
+pub mod rounds;
 pub mod seal;
 pub mod session;
 pub mod tags;
 pub mod transcript;
+pub mod view;
 pub mod wire;
 
 pub use context::{MAX_KEY_ID_BYTES, ProtocolId, RosterEntry, SessionContext, SessionId, SessionSettings};
-pub use envelope::{Delivery, Envelope};
+pub use envelope::Envelope;
 pub use evidence::{EvidenceKey, EvidencePublicKey};
 pub use fault::{Abort, AbortCause, Advice, Fault, Reject, SetupError};
 pub use mailbox::Inbox;
 pub use party::{MAX_PARTIES, PartyId, PartySet, Threshold};
 pub use primitives::Secret;
-pub use session::{
-    Body, BroadcastBody, Next, Outbox, PrivateBody, Progress, Protocol, RoundRule, Route, Session, Step,
-};
+pub use protocol::{Body, BroadcastBody, History, Next, Outbox, PrivateBody, Protocol, Route, parse};
+pub use rounds::{Delivery, RoundRule};
+pub use session::{Progress, Session, Step};
 pub use tags::Tag;
 pub use transcript::{Transcript, hedged};
+pub use view::View;

@@ -9,189 +9,27 @@ use std::sync::Arc;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::broadcast::{BroadcastLog, read_envelopes, write_envelopes};
-use crate::context::{ProtocolId, SessionContext, SessionSettings};
-use crate::envelope::{Delivery, ENVELOPE_OVERHEAD_BYTES, Envelope, MAX_BODY_BYTES};
+use crate::broadcast::BroadcastLog;
+use crate::claim::Claim;
+use crate::context::{SessionContext, SessionSettings};
+use crate::disclosure::{Difference, Disclosure, Dispute};
+use crate::envelope::{Delivery, Envelope, RUN_NONCE_BYTES};
 use crate::evidence::EvidenceKey;
 use crate::fault::{Abort, AbortCause, Fault, Reject, SetupError};
+use crate::limits::rule_of;
 use crate::mailbox::{Inbox, Mailbox, Posted, Window};
+use crate::notice::{Notice, Verdict, false_complaint, judge_notice};
 use crate::party::{PartyId, PartySet};
-use crate::wire::{Malformed, Reader, Writer};
+use crate::protocol::Draft;
+pub use crate::protocol::{History, Next, Outbox, Protocol, parse};
+pub use crate::rounds::{DISCLOSURE_ROUND, NOTICE_ROUND};
+use crate::tags;
+use crate::transcript::hedged;
+use crate::wire::Malformed;
 
-/// Round number of a notice: "I abort, for this reason, and here is why you should too". Accepted in every round.
-pub const NOTICE_ROUND: u8 = 255;
-/// Round number of a disclosure: "our views differ, here is mine". Accepted in every round.
-pub const DISCLOSURE_ROUND: u8 = 254;
-
-/// How often a notice may be about a notice. Honest parties stay below it; it bounds the work that a forged chain causes.
-const MAX_NOTICE_DEPTH: usize = 2;
-
-/// What the envelopes of one round look like.
-#[derive(Clone, Copy, Debug)]
-pub struct RoundRule {
-    /// To all or to one.
-    pub delivery: Delivery,
-    /// Longest body, in bytes.
-    pub max_body: usize,
-}
-
-/// The body of one kind of message.
-pub trait Body: Sized {
-    /// The round it belongs to, from 1.
-    const ROUND: u8;
-
-    /// Writes the encoding.
-    fn encode(&self, writer: &mut Writer);
-
-    /// Reads and checks everything that can be checked without another message. The cause says what was wrong.
-    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause>;
-}
-
-/// Between whom a body travels: what it consists of may depend on their roles.
-#[derive(Clone, Copy, Debug)]
-pub struct Route {
-    /// Who sent it.
-    pub sender: PartyId,
-    /// Whom it is for; `None` for all.
-    pub recipient: Option<PartyId>,
-}
-
-/// A body that all parties get alike.
-pub trait BroadcastBody: Body {}
-
-/// A body that one party gets. Implementations hold what is secret in [`crate::Secret`].
-pub trait PrivateBody: Body {}
-
-impl From<Malformed> for AbortCause {
-    fn from(_: Malformed) -> Self {
-        AbortCause::MalformedBody
-    }
-}
-
-/// Decodes the whole body of an envelope.
-pub fn parse<B: Body>(ctx: &SessionContext, envelope: &Envelope) -> Result<B, AbortCause> {
-    if envelope.round() != B::ROUND {
-        return Err(AbortCause::MalformedBody);
-    }
-    let mut reader = Reader::new(envelope.body());
-    let route = Route { sender: envelope.sender(), recipient: envelope.recipient() };
-    let body = B::decode(&mut reader, ctx, route)?;
-    reader.finish()?;
-    Ok(body)
-}
-
-/// What a step sends. Headers, echo digests and signatures are added by the session.
-#[derive(Default)]
-pub struct Outbox(Vec<Draft>);
-
-struct Draft {
-    round: u8,
-    recipient: Option<PartyId>,
-    body: Zeroizing<Vec<u8>>,
-}
-
-impl Outbox {
-    /// Nothing to send.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// One body for all.
-    pub fn broadcast<B: BroadcastBody>(&mut self, body: &B) {
-        self.push(None, body);
-    }
-
-    /// One body for one party.
-    pub fn private<B: PrivateBody>(&mut self, recipient: PartyId, body: &B) {
-        self.push(Some(recipient), body);
-    }
-
-    fn push<B: Body>(&mut self, recipient: Option<PartyId>, body: &B) {
-        let mut writer = Writer::default();
-        body.encode(&mut writer);
-        self.0.push(Draft { round: B::ROUND, recipient, body: Zeroizing::new(writer.finish()) });
-    }
-}
-
-/// Where a step of a protocol leads.
-pub enum Next<P: Protocol> {
-    /// To the next round, with its messages.
-    Round(P, Outbox),
-    /// Nowhere yet: the round stays open for those whose message is missing.
-    Stay(P),
-    /// To the end.
-    Done(P::Output),
-}
-
-/// One party's part in one protocol, as the enum of its rounds. A step consumes the old round and makes the next one,
-/// so what must be used once is used once.
-pub trait Protocol: Sized {
-    /// Scheme, operation and version.
-    const ID: ProtocolId;
-    /// Whether envelopes carry evidence signatures and echo digests, so that blame can be transferred.
-    const SIGNED: bool;
-    /// The rounds, the first one first.
-    const ROUNDS: &'static [RoundRule];
-    /// What it starts from, consumed: key share, presignature, public data.
-    type Input;
-    /// What it makes: key share, presignature or verified signature.
-    type Output;
-
-    /// Checks the input against the context and makes the first round with its messages.
-    fn start(
-        ctx: &SessionContext,
-        input: Self::Input,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<(Self, Outbox), SetupError>;
-
-    /// Whether [`Protocol::advance`] can do something with unused messages of `waiting`. By default: all peers'.
-    fn ready(&self, ctx: &SessionContext, waiting: &PartySet) -> bool {
-        ctx.peers().minus(waiting).is_empty()
-    }
-
-    /// One step. In a protocol with signed envelopes all echo digests of the inbox have been compared before.
-    fn advance(
-        self,
-        ctx: &SessionContext,
-        inbox: Inbox,
-        history: &History<'_>,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Self>, Fault>;
-
-    /// Whether `evidence`, genuine signed envelopes of this session, shows that `accused` deviated in the way `cause`
-    /// says. A pure function of its arguments, so that all honest parties come to the same verdict.
-    fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool;
-}
-
-/// The broadcasts of earlier rounds, for a step that has to show them as evidence.
-pub struct History<'a> {
-    log: &'a BroadcastLog,
-    round: u8,
-}
-
-impl History<'_> {
-    /// All of them, in order of round and party; own ones included.
-    pub fn broadcasts(&self) -> Vec<Arc<Envelope>> {
-        self.log.before(self.round).map(Arc::clone).collect()
-    }
-
-    /// The broadcast of one party in one earlier round.
-    pub fn broadcast(&self, round: u8, sender: PartyId) -> Option<Arc<Envelope>> {
-        self.log.before(self.round).find(|e| e.round() == round && e.sender() == sender).map(Arc::clone)
-    }
-}
-
-/// The echo digest that an envelope of `round` must carry if its sender saw exactly `broadcasts` before. For judging
-/// evidence that only means something in the light of what came before it.
-pub fn echo_of(ctx: &SessionContext, round: u8, broadcasts: &[Arc<Envelope>]) -> [u8; 32] {
-    let mut log = BroadcastLog::default();
-    for envelope in broadcasts {
-        if envelope.delivery() == Delivery::Broadcast {
-            log.witness(envelope);
-        }
-    }
-    log.echo(ctx, round)
-}
+/// Most notices of one peer that are judged. A party that follows the rules sends at most two: that it aborted without
+/// knowing why, and then, when another has shown it, why.
+const MAX_NOTICES: usize = 2;
 
 /// What one call produced.
 pub struct Step<T> {
@@ -237,12 +75,17 @@ pub struct Session<P: Protocol> {
     phase: Phase<P>,
     round: u8,
     mailbox: Mailbox,
-    /// Disclosures of peers by sender, kept until the dispute is settled.
-    disclosures: BTreeMap<PartyId, Arc<Envelope>>,
-    /// Envelopes of the current round whose echo digest differs from ours: the claims to be supported in a dispute.
-    claims: Vec<Arc<Envelope>>,
+    /// The broadcasts that this party has sent and received.
     log: BroadcastLog,
-    disclosed: bool,
+    /// The broadcasts that others have disclosed.
+    shown: BroadcastLog,
+    /// The run nonce of everybody heard of, this party included.
+    runs: BTreeMap<PartyId, [u8; RUN_NONCE_BYTES]>,
+    /// Our header of the current round.
+    claim: Option<Claim>,
+    dispute: Dispute,
+    /// How many notices of each peer have been judged.
+    notices: BTreeMap<PartyId, usize>,
 }
 
 enum Place {
@@ -261,13 +104,14 @@ impl<P: Protocol> Session<P> {
         input: P::Input,
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Step<P::Output>), SetupError> {
-        let ctx = SessionContext::new(P::ID, P::SIGNED, settings)?;
+        let ctx = SessionContext::new(P::ID, P::SIGNED, P::ROUNDS, settings)?;
         if let (true, Some(me)) = (P::SIGNED, ctx.me()) {
             let own = evidence_key.as_ref().ok_or(SetupError::IdentityMissing)?;
             if ctx.evidence_key(me) != Some(&own.public()) {
                 return Err(SetupError::IdentityMismatch);
             }
         }
+        let run = ctx.me().map(|me| (me, run_nonce(&ctx, rng)));
         let (first, outbox) = P::start(&ctx, input, rng)?;
         let mut session = Self {
             ctx,
@@ -275,10 +119,12 @@ impl<P: Protocol> Session<P> {
             phase: Phase::Running(Box::new(first)),
             round: 1,
             mailbox: Mailbox::default(),
-            disclosures: BTreeMap::new(),
-            claims: Vec::new(),
             log: BroadcastLog::default(),
-            disclosed: false,
+            shown: BroadcastLog::default(),
+            runs: run.into_iter().collect(),
+            claim: None,
+            dispute: Dispute::default(),
+            notices: BTreeMap::new(),
         };
         let mut outgoing = Vec::new();
         session.send(outbox, &mut outgoing);
@@ -333,10 +179,17 @@ impl<P: Protocol> Session<P> {
     ) -> Result<Progress<P::Output>, Reject> {
         let envelope = Arc::new(Envelope::decode(bytes)?);
         let window = match self.admit(from, &envelope)? {
-            Place::Notice => return self.hear_notice(envelope, outgoing),
+            Place::Notice => return self.hear_notice(&envelope, outgoing),
             Place::Disclosure => return self.hear_disclosure(envelope, outgoing),
             Place::Round(window) => window,
         };
+        if !self.same_run(&envelope) {
+            // In a session of one round nothing that the other run says can contradict what this one said.
+            if P::ROUNDS.len() == 1 {
+                return Err(Reject::Duplicate);
+            }
+            return Ok(self.restarted(&envelope, outgoing));
+        }
         let conflict = match self.mailbox.post(window, &envelope) {
             Posted::Again => return Err(Reject::Duplicate),
             Posted::Stored if P::SIGNED && envelope.delivery() == Delivery::Broadcast => {
@@ -356,6 +209,25 @@ impl<P: Protocol> Session<P> {
         }
     }
 
+    /// Whether everything of the envelope's sender that this session has seen is from one run. What was seen first counts.
+    fn same_run(&mut self, envelope: &Envelope) -> bool {
+        self.runs.entry(envelope.sender()).or_insert(envelope.run) == &envelope.run
+    }
+
+    /// Ends the run because the sender of `envelope` has two. Only broadcasts are shown to others: a private body from a run that
+    /// nobody blames could tell a secret of a party that was restored.
+    fn restarted(&mut self, envelope: &Arc<Envelope>, outgoing: &mut Vec<Envelope>) -> Progress<P::Output> {
+        let sender = envelope.sender();
+        let of_a_round = usize::from(envelope.round()) <= P::ROUNDS.len();
+        let evidence = match self.log.any_by(sender).or_else(|| self.shown.any_by(sender)) {
+            Some(earlier) if P::SIGNED && of_a_round && envelope.delivery() == Delivery::Broadcast => {
+                vec![earlier, Arc::clone(envelope)]
+            }
+            Some(_) | None => Vec::new(),
+        };
+        self.abort(Fault::restarted(sender, evidence), None, outgoing)
+    }
+
     /// Decides whether a message belongs here at all. Until every check has passed nobody is blamed for it.
     fn admit(&self, from: PartyId, envelope: &Envelope) -> Result<Place, Reject> {
         if envelope.protocol != P::ID.number {
@@ -372,7 +244,7 @@ impl<P: Protocol> Session<P> {
             return Err(Reject::Recipient);
         }
         let place = self.place(envelope.round())?;
-        let rule = rule_of::<P>(&self.ctx, envelope.round()).ok_or(Reject::RoundFuture)?;
+        let rule = rule_of(&self.ctx, envelope.round()).ok_or(Reject::RoundFuture)?;
         if envelope.delivery() != rule.delivery || envelope.signature.is_some() != P::SIGNED {
             return Err(Reject::Delivery);
         }
@@ -411,15 +283,22 @@ impl<P: Protocol> Session<P> {
                     return Progress::Waiting { missing: PartySet::new() };
                 }
             };
-            if !state.ready(&self.ctx, &self.mailbox.waiting()) {
+            let waiting = self.mailbox.waiting();
+            let ready = if P::SIGNED {
+                self.ctx.peers().minus(&waiting).is_empty()
+            } else {
+                state.ready(&self.ctx, &waiting)
+            };
+            if !ready {
                 self.phase = Phase::Running(state);
                 return self.waiting();
             }
             let inbox = self.mailbox.take();
-            if P::SIGNED && self.views_differ(&inbox) {
-                return self.dispute(outgoing);
+            if let Some(difference) = self.difference(&inbox) {
+                self.disclose(&difference, outgoing);
+                return self.settle_dispute(outgoing);
             }
-            let history = History { log: &self.log, round: self.round };
+            let history = History { ctx: &self.ctx, log: &self.log, round: self.round };
             match (*state).advance(&self.ctx, inbox, &history, rng) {
                 Ok(Next::Round(state, outbox)) => {
                     self.phase = Phase::Running(Box::new(state));
@@ -447,51 +326,40 @@ impl<P: Protocol> Session<P> {
 
     /// Compares the echo digest of every message of this round with ours, before anything in them is judged: a verdict
     /// on different views could hit an honest party.
-    fn views_differ(&mut self, inbox: &Inbox) -> bool {
-        let ours = self.log.echo(&self.ctx, self.round);
-        self.claims = inbox.iter().filter(|envelope| envelope.echo != Some(ours)).map(Arc::clone).collect();
-        !self.claims.is_empty()
+    fn difference(&self, inbox: &Inbox) -> Option<Difference> {
+        let ours = self.claim.as_ref().filter(|_| P::SIGNED)?;
+        let theirs = inbox.iter().find(|envelope| envelope.echo() != ours.echo())?;
+        Difference::new(ours.clone(), Claim::of(theirs)?)
     }
 
-    fn dispute(&mut self, outgoing: &mut Vec<Envelope>) -> Progress<P::Output> {
+    /// Once: what this party has seen before anybody showed it more.
+    fn disclose(&mut self, difference: &Difference, outgoing: &mut Vec<Envelope>) {
+        let Some(me) = self.ctx.me().filter(|me| self.dispute.of(*me).is_none()) else { return };
+        let body = Zeroizing::new(Disclosure::encode(difference, &self.log));
+        if let Some(envelope) = self.envelope(DISCLOSURE_ROUND, None, body) {
+            let own = Arc::new(envelope.duplicate());
+            if let Ok(disclosure) = Disclosure::open(&self.ctx, &own) {
+                self.dispute.add(own, disclosure);
+            }
+            debug_assert!(self.dispute.of(me).is_some());
+            outgoing.push(envelope);
+        }
+    }
+
+    /// With the disclosures of all claimants at hand, one of them has lied, or two signed messages were in conflict when they
+    /// were heard.
+    fn settle_dispute(&mut self, outgoing: &mut Vec<Envelope>) -> Progress<P::Output> {
         self.phase = Phase::Disputing;
         self.mailbox.clear();
-        self.disclose(outgoing);
-        self.settle_dispute(outgoing)
-    }
-
-    fn disclose(&mut self, outgoing: &mut Vec<Envelope>) {
-        if !self.disclosed {
-            self.disclosed = true;
-            let body = Zeroizing::new(self.log.disclose());
-            outgoing.extend(self.envelope(DISCLOSURE_ROUND, None, body));
+        if let Some((liar, evidence)) = self.dispute.liar(&self.ctx) {
+            return self.abort(Fault::proven(AbortCause::FalseComplaint, liar, evidence), None, outgoing);
         }
-    }
-
-    /// With every disclosure at hand, and no two signed messages in conflict, nobody can be shown to have lied, unless
-    /// by [`Session::lie`].
-    fn settle_dispute(&mut self, outgoing: &mut Vec<Envelope>) -> Progress<P::Output> {
-        if let Some(fault) = self.lie() {
-            return self.abort(fault, None, outgoing);
-        }
-        let missing = self.ctx.peers().minus(&self.disclosures.keys().copied().collect());
+        let missing: PartySet = self.dispute.missing().collect();
         if missing.is_empty() {
-            self.abort(Fault::nobody(AbortCause::BroadcastMismatch), None, outgoing)
+            self.abort(Fault::internal(), None, outgoing)
         } else {
             Progress::Waiting { missing }
         }
-    }
-
-    /// A claim about what was seen that its own maker's disclosure does not support.
-    fn lie(&self) -> Option<Fault> {
-        self.claims.iter().find_map(|claim| {
-            let disclosure = self.disclosures.get(&claim.sender())?;
-            if supports::<P>(&self.ctx, disclosure, claim) {
-                return None;
-            }
-            let evidence = vec![Arc::clone(claim), Arc::clone(disclosure)];
-            Some(Fault::proven(AbortCause::FalseComplaint, claim.sender(), evidence))
-        })
     }
 
     fn hear_disclosure(
@@ -500,88 +368,123 @@ impl<P: Protocol> Session<P> {
         outgoing: &mut Vec<Envelope>,
     ) -> Result<Progress<P::Output>, Reject> {
         let sender = envelope.sender();
-        if let Some(held) = self.disclosures.get(&sender) {
+        let ended = matches!(self.phase, Phase::Ended);
+        if !self.same_run(&envelope) {
+            return if ended { Err(Reject::RoundPast) } else { Ok(self.restarted(&envelope, outgoing)) };
+        }
+        if let Some(held) = self.dispute.of(sender) {
             if held.content_digest() == envelope.content_digest() {
                 return Err(Reject::Duplicate);
             }
             let evidence = vec![Arc::clone(held), envelope];
             return Ok(self.abort(Fault::proven(AbortCause::Equivocation, sender, evidence), None, outgoing));
         }
-        self.disclosures.insert(sender, Arc::clone(&envelope));
-        let Ok(shown) = open_disclosure::<P>(&self.ctx, &envelope) else {
+        let Ok(disclosure) = Disclosure::open(&self.ctx, &envelope) else {
             let fault = Fault::proven(AbortCause::MalformedBody, sender, vec![envelope]);
             return Ok(self.abort(fault, None, outgoing));
         };
-        for theirs in shown {
-            if let Some(ours) = self.log.witness(&theirs) {
+        self.disclose(&disclosure.difference, outgoing);
+        for theirs in &disclosure.shown {
+            if !self.same_run(theirs) {
+                return if ended { Err(Reject::RoundPast) } else { Ok(self.restarted(theirs, outgoing)) };
+            }
+            if let Some(ours) = self.log.conflict(theirs).or_else(|| self.shown.witness(theirs)) {
                 let culprit = ours.sender();
-                let fault = Fault::proven(AbortCause::Equivocation, culprit, vec![ours, theirs]);
+                let fault = Fault::proven(AbortCause::Equivocation, culprit, vec![ours, Arc::clone(theirs)]);
                 return Ok(self.abort(fault, None, outgoing));
             }
         }
+        // A claim from another run than its maker's other messages is no lie, and cannot be supported.
+        let claims = disclosure.difference.claims();
+        if let Some(claim) = claims.iter().find(|c| self.runs.get(&c.sender()).is_some_and(|r| r != c.run()))
+        {
+            let fault = Fault::restarted(claim.sender(), Vec::new());
+            return if ended { Err(Reject::RoundPast) } else { Ok(self.abort(fault, None, outgoing)) };
+        }
+        self.dispute.add(envelope, disclosure);
         match self.phase {
-            Phase::Running(_) => Ok(self.dispute(outgoing)),
-            Phase::Disputing => Ok(self.settle_dispute(outgoing)),
-            Phase::Ended => {
-                self.disclose(outgoing);
-                match self.lie() {
-                    Some(fault) => Ok(self.abort(fault, None, outgoing)),
-                    None => Ok(Progress::Waiting { missing: PartySet::new() }),
+            Phase::Running(_) | Phase::Disputing => Ok(self.settle_dispute(outgoing)),
+            Phase::Ended => match self.dispute.liar(&self.ctx) {
+                Some((liar, evidence)) => {
+                    let fault = Fault::proven(AbortCause::FalseComplaint, liar, evidence);
+                    Ok(self.abort(fault, None, outgoing))
                 }
-            }
+                None => Ok(Progress::Waiting { missing: PartySet::new() }),
+            },
             Phase::Over => Err(Reject::RoundPast),
         }
     }
 
     fn hear_notice(
         &mut self,
-        envelope: Arc<Envelope>,
+        envelope: &Arc<Envelope>,
         outgoing: &mut Vec<Envelope>,
     ) -> Result<Progress<P::Output>, Reject> {
         let reporter = envelope.sender();
-        let notice = Notice::decode::<P>(&self.ctx, &envelope).map_err(|Malformed| Reject::Malformed)?;
+        let judged = self.notices.entry(reporter).or_default();
+        if *judged == MAX_NOTICES {
+            return Err(Reject::Duplicate);
+        }
+        *judged += 1;
+        let notice = Notice::decode(&self.ctx, envelope).map_err(|Malformed| Reject::Malformed)?;
         let ended = matches!(self.phase, Phase::Ended);
-        let Some(accused) = notice.accused else {
+        if notice.is_word() {
+            let suspects = notice.accused.into_iter().chain([reporter]).collect();
+            let fault = Fault::suspected(notice.cause, suspects);
             return if ended {
                 Err(Reject::RoundPast)
             } else {
-                Ok(self.abort(Fault::nobody(notice.cause), Some(reporter), outgoing))
-            };
-        };
-        match judge::<P>(&self.ctx, notice.cause, accused, &notice.evidence, MAX_NOTICE_DEPTH) {
-            Verdict::Proven => {
-                let fault = Fault::proven(notice.cause, accused, notice.evidence);
                 Ok(self.abort(fault, Some(reporter), outgoing))
-            }
-            Verdict::Refuted if ended => Err(Reject::RoundPast),
-            Verdict::Refuted => {
-                let fault = Fault::proven(AbortCause::FalseComplaint, reporter, vec![envelope]);
-                Ok(self.abort(fault, None, outgoing))
-            }
-            Verdict::TooDeep => Err(Reject::Malformed),
+            };
+        }
+        match judge_notice::<P>(&self.ctx, notice).map_err(|Malformed| Reject::Malformed)? {
+            Verdict::Proven(fault) => Ok(self.abort(fault, Some(reporter), outgoing)),
+            Verdict::Restarted(_) | Verdict::Refuted if ended => Err(Reject::RoundPast),
+            Verdict::Restarted(fault) => Ok(self.abort(fault, Some(reporter), outgoing)),
+            Verdict::Refuted => Ok(self.abort(false_complaint(envelope), None, outgoing)),
         }
     }
 
+    /// Ends the run and tells the others. What convicts this party itself shows that it, or a copy of it, is broken: that is an
+    /// error of ours, not one that others could make us exclude ourselves for.
     fn abort(
         &mut self,
         fault: Fault,
         reporter: Option<PartyId>,
         outgoing: &mut Vec<Envelope>,
     ) -> Progress<P::Output> {
-        let Fault { cause, mut culprits, evidence } = fault;
+        let me = self.ctx.me();
+        let own = me.is_some_and(|me| fault.culprits.contains(&me));
+        let (fault, reporter) = if own { (Fault::internal(), None) } else { (fault, reporter) };
+        let Fault { cause, mut culprits, suspects, evidence } = fault;
         culprits.sort_unstable();
+        let suspects: PartySet = match (suspects.as_slice(), cause) {
+            _ if !culprits.is_empty() => PartySet::new(),
+            ([], AbortCause::Internal) => PartySet::new(),
+            ([], _) => self.ctx.peers(),
+            (named, _) => named.iter().copied().collect(),
+        };
         self.mailbox.clear();
+        let heard_on = P::SIGNED && culprits.is_empty() && !own;
+        self.phase = if heard_on { Phase::Ended } else { Phase::Over };
+        let mut shown = Vec::new();
         if P::SIGNED {
-            let notice = Notice { cause, accused: culprits.first().copied(), evidence };
+            // Only of a restart is a suspect named to others: for any other cause our word says nothing about whom they suspect.
+            let restarted = suspects.iter().next().filter(|_| cause == AbortCause::PartyRestarted);
+            let accused = culprits.first().copied().or(restarted);
+            let notice = Notice { cause, accused, evidence };
             let body = Zeroizing::new(notice.encode());
             outgoing.extend(self.envelope(NOTICE_ROUND, None, body));
-            self.phase = if culprits.is_empty() { Phase::Ended } else { Phase::Over };
-            let evidence = notice.evidence.iter().map(|envelope| envelope.encode()).collect();
-            Progress::Aborted(Abort { round: self.round, cause, culprits, evidence, reporter })
-        } else {
-            self.phase = Phase::Over;
-            Progress::Aborted(Abort { round: self.round, cause, culprits, evidence: Vec::new(), reporter })
+            shown = notice.evidence.iter().map(|envelope| envelope.encode()).collect();
         }
+        Progress::Aborted(Abort {
+            round: self.round,
+            cause,
+            culprits,
+            suspects: suspects.iter().collect(),
+            evidence: shown,
+            reporter: reporter.or(me),
+        })
     }
 
     fn send(&mut self, outbox: Outbox, outgoing: &mut Vec<Envelope>) {
@@ -598,189 +501,36 @@ impl<P: Protocol> Session<P> {
         body: Zeroizing<Vec<u8>>,
     ) -> Option<Envelope> {
         let sender = self.ctx.me()?;
-        let echo = match (P::SIGNED, round) {
-            (false, _) => None,
-            (true, NOTICE_ROUND | DISCLOSURE_ROUND) => Some([0; 32]),
-            (true, _) => Some(self.log.echo(&self.ctx, round)),
-        };
-        let session = *self.ctx.digest();
+        let of_a_round = round != NOTICE_ROUND && round != DISCLOSURE_ROUND;
+        let echo = P::SIGNED.then(|| if of_a_round { self.log.echo(&self.ctx, round) } else { [0; 32] });
         let mut envelope = Envelope {
             protocol: P::ID.number,
-            session,
+            session: *self.ctx.digest(),
             round,
             sender,
             recipient,
+            run: self.runs.get(&sender).copied()?,
             echo,
             body,
             signature: None,
         };
         if let (true, Some(key)) = (P::SIGNED, &self.evidence_key) {
             envelope.sign(key);
-            if recipient.is_none() && round != NOTICE_ROUND && round != DISCLOSURE_ROUND {
-                self.log.witness(&Arc::new(envelope.duplicate()));
+            if of_a_round {
+                self.claim = Claim::of(&envelope);
+                if recipient.is_none() {
+                    self.log.witness(&Arc::new(envelope.duplicate()));
+                }
             }
         }
         Some(envelope)
     }
 }
 
-/// The rule for a round number, if there is such a round.
-fn rule_of<P: Protocol>(ctx: &SessionContext, round: u8) -> Option<RoundRule> {
-    match round {
-        NOTICE_ROUND => Some(RoundRule { delivery: Delivery::Broadcast, max_body: MAX_BODY_BYTES }),
-        DISCLOSURE_ROUND => Some(RoundRule {
-            delivery: Delivery::Broadcast,
-            max_body: disclosure_bytes::<P>(ctx).min(MAX_BODY_BYTES),
-        }),
-        _ => P::ROUNDS.get(usize::from(round).checked_sub(1)?).copied(),
-    }
-}
-
-/// Length of a disclosure in which every broadcast has its greatest length.
-fn disclosure_bytes<P: Protocol>(ctx: &SessionContext) -> usize {
-    let of_one_party: usize = P::ROUNDS
-        .iter()
-        .filter(|rule| rule.delivery == Delivery::Broadcast)
-        .map(|rule| rule.max_body + ENVELOPE_OVERHEAD_BYTES + 4)
-        .sum();
-    2 + ctx.parties().len() * of_one_party
-}
-
-/// Most envelopes that a disclosure, or the evidence in a notice, can consist of.
-fn max_envelopes<P: Protocol>(ctx: &SessionContext) -> usize {
-    ctx.parties().len() * P::ROUNDS.len() + 2
-}
-
-/// Whether an envelope out of a notice or a disclosure was signed in this session by the sender it names, and is one
-/// that a party following the rules could have accepted.
-fn genuine<P: Protocol>(ctx: &SessionContext, envelope: &Envelope) -> bool {
-    envelope.protocol == P::ID.number
-        && &envelope.session == ctx.digest()
-        && ctx.parties().contains(envelope.sender())
-        && envelope.recipient().is_none_or(|recipient| ctx.parties().contains(recipient))
-        && rule_of::<P>(ctx, envelope.round()).is_some_and(|rule| {
-            envelope.delivery() == rule.delivery && envelope.body().len() <= rule.max_body
-        })
-        && envelope.signature_verifies(ctx)
-}
-
-/// The broadcasts that a disclosure shows, all of them genuine, each place once.
-fn open_disclosure<P: Protocol>(
-    ctx: &SessionContext,
-    disclosure: &Envelope,
-) -> Result<Vec<Arc<Envelope>>, Malformed> {
-    let mut reader = Reader::new(disclosure.body());
-    let shown = read_envelopes(&mut reader, max_envelopes::<P>(ctx))?;
-    reader.finish()?;
-    let mut places = std::collections::BTreeSet::new();
-    for envelope in &shown {
-        let broadcast_of_a_round =
-            envelope.delivery() == Delivery::Broadcast && usize::from(envelope.round()) <= P::ROUNDS.len();
-        let new_place = places.insert((envelope.round(), envelope.sender()));
-        if !broadcast_of_a_round || !new_place || !genuine::<P>(ctx, envelope) {
-            return Err(Malformed);
-        }
-    }
-    Ok(shown)
-}
-
-/// Whether what a party disclosed is what it had claimed, by its echo digest, to have seen.
-fn supports<P: Protocol>(ctx: &SessionContext, disclosure: &Envelope, claim: &Envelope) -> bool {
-    open_disclosure::<P>(ctx, disclosure)
-        .is_ok_and(|shown| claim.echo == Some(echo_of(ctx, claim.round(), &shown)))
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Proven,
-    Refuted,
-    /// A notice about a notice about a notice: nobody is held to anything.
-    TooDeep,
-}
-
-impl Verdict {
-    fn of(proven: bool) -> Self {
-        if proven { Verdict::Proven } else { Verdict::Refuted }
-    }
-}
-
-/// A pure function of the context and the evidence, so that all honest parties come to the same verdict.
-fn judge<P: Protocol>(
-    ctx: &SessionContext,
-    cause: AbortCause,
-    accused: PartyId,
-    evidence: &[Arc<Envelope>],
-    depth: usize,
-) -> Verdict {
-    let by_accused = |envelope: &Arc<Envelope>| envelope.sender() == accused;
-    if !evidence.iter().all(|envelope| genuine::<P>(ctx, envelope)) || !evidence.iter().any(by_accused) {
-        return Verdict::Refuted;
-    }
-    match (cause, evidence) {
-        (AbortCause::Equivocation, [one, other]) => Verdict::of(
-            by_accused(one)
-                && by_accused(other)
-                && one.round() == other.round()
-                && one.round() != NOTICE_ROUND
-                && one.recipient() == other.recipient()
-                && one.content_digest() != other.content_digest(),
-        ),
-        (AbortCause::MalformedBody, [disclosure]) if disclosure.round() == DISCLOSURE_ROUND => {
-            Verdict::of(open_disclosure::<P>(ctx, disclosure).is_err())
-        }
-        (AbortCause::FalseComplaint, [complaint]) if complaint.round() == NOTICE_ROUND => {
-            judge_complaint::<P>(ctx, complaint, depth)
-        }
-        (AbortCause::FalseComplaint, [claim, disclosure]) => Verdict::of(
-            by_accused(claim)
-                && by_accused(disclosure)
-                && usize::from(claim.round()) <= P::ROUNDS.len()
-                && disclosure.round() == DISCLOSURE_ROUND
-                && !supports::<P>(ctx, disclosure, claim),
-        ),
-        _ => Verdict::of(P::judge(ctx, cause, accused, evidence)),
-    }
-}
-
-/// Whether a notice is false.
-fn judge_complaint<P: Protocol>(ctx: &SessionContext, complaint: &Envelope, depth: usize) -> Verdict {
-    let Some(depth) = depth.checked_sub(1) else { return Verdict::TooDeep };
-    let Ok(Notice { cause, accused: Some(accused), evidence }) = Notice::decode::<P>(ctx, complaint) else {
-        return Verdict::Refuted;
-    };
-    match judge::<P>(ctx, cause, accused, &evidence, depth) {
-        Verdict::Proven => Verdict::Refuted,
-        Verdict::Refuted => Verdict::Proven,
-        Verdict::TooDeep => Verdict::TooDeep,
-    }
-}
-
-/// Why a party aborted, and what convinces others that `accused` is the reason.
-struct Notice {
-    cause: AbortCause,
-    accused: Option<PartyId>,
-    evidence: Vec<Arc<Envelope>>,
-}
-
-impl Notice {
-    fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
-        writer.u8(self.cause.number());
-        writer.u16(self.accused.map_or(0, PartyId::get));
-        writer.bytes(&Zeroizing::new(write_envelopes(self.evidence.iter())));
-        writer.finish()
-    }
-
-    fn decode<P: Protocol>(ctx: &SessionContext, envelope: &Envelope) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(envelope.body());
-        let cause = AbortCause::from_number(reader.u8()?).ok_or(Malformed)?;
-        let accused = PartyId::new(reader.u16()?.into());
-        let evidence = read_envelopes(&mut reader, max_envelopes::<P>(ctx))?;
-        reader.finish()?;
-        let plausible = match accused {
-            Some(party) => ctx.parties().contains(party),
-            None => !cause.needs_culprit() && evidence.is_empty(),
-        };
-        if plausible { Ok(Self { cause, accused, evidence }) } else { Err(Malformed) }
-    }
+/// Differs in every run of a session, also if the generator repeats itself as far as hedging can tell.
+fn run_nonce(ctx: &SessionContext, rng: &mut dyn CryptoRng) -> [u8; RUN_NONCE_BYTES] {
+    let bytes = hedged(ctx, tags::RUN_NONCE, &[], rng);
+    let mut nonce = [0; RUN_NONCE_BYTES];
+    nonce.iter_mut().zip(bytes.expose()).for_each(|(out, byte)| *out = *byte);
+    nonce
 }

@@ -19,16 +19,18 @@ impl Tag {
 /// What the parties of a session agreed before its first message.
 pub const SESSION: Tag = Tag::new("coterie/session/1");
 /// Signature of an envelope that may have to serve as evidence.
-pub const ENVELOPE_SIGNATURE: Tag = Tag::new("coterie/envelope-signature/1");
+pub const ENVELOPE_SIGNATURE: Tag = Tag::new("coterie/envelope-signature/2");
 /// Signature of a statement that the service makes in its party's name.
 pub const STATEMENT_SIGNATURE: Tag = Tag::new("coterie/statement-signature/1");
 /// One broadcast, as the echo digest names it.
-pub const ENVELOPE_DIGEST: Tag = Tag::new("coterie/envelope-digest/1");
+pub const ENVELOPE_DIGEST: Tag = Tag::new("coterie/envelope-digest/2");
 /// All broadcasts seen before a round.
 pub const ECHO: Tag = Tag::new("coterie/echo/1");
 /// Randomness mixed with a secret and the session.
 pub const HEDGED_RANDOMNESS: Tag = Tag::new("coterie/hedged-randomness/1");
+/// What marks the envelopes of one run of a session.
+pub const RUN_NONCE: Tag = Tag::new("coterie/run-nonce/1");
 
 /// All of the above.
-pub const ALL: [Tag; 6] =
-    [SESSION, ENVELOPE_SIGNATURE, STATEMENT_SIGNATURE, ENVELOPE_DIGEST, ECHO, HEDGED_RANDOMNESS];
+pub const ALL: [Tag; 7] =
+    [SESSION, ENVELOPE_SIGNATURE, STATEMENT_SIGNATURE, ENVELOPE_DIGEST, ECHO, HEDGED_RANDOMNESS, RUN_NONCE];

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::{evidence_key, keygen_context, keygen_with, party, start_keygen};
-use engine::forge::Forged;
+use engine::forge::{Forged, disclosure, notice};
 use engine::session::{DISCLOSURE_ROUND, History, NOTICE_ROUND};
 use engine::{
     Abort, AbortCause, Envelope, Fault, Inbox, Next, Outbox, PartyId, Protocol, ProtocolId, Reject,
@@ -141,7 +141,7 @@ fn echo_with(setup: &Setup, commitment: &[u8]) -> [u8; 32] {
             Arc::new(Envelope::decode(&forged.encode(&evidence_key(from))).unwrap())
         })
         .collect();
-    engine::session::echo_of(&setup.ctx, 2, &envelopes)
+    engine::forge::echo_of(&setup.ctx, 2, &envelopes)
 }
 
 fn hex(text: &str) -> Vec<u8> {
@@ -509,7 +509,7 @@ fn header_altered_in_every_field() {
             let version: Tamper<'_> = Box::new(move |mut packet| {
                 let forged = Forged::open(&packet.bytes).unwrap();
                 if packet.from == setup.me() && forged.round == round {
-                    packet.bytes[0] = 2;
+                    packet.bytes[0] = 1;
                 }
                 vec![packet]
             });
@@ -668,17 +668,6 @@ fn lie_about_what_was_seen() {
     }
 }
 
-fn notice(cause: AbortCause, accused: u16, evidence: &[Vec<u8>]) -> Vec<u8> {
-    let mut body = vec![cause.number()];
-    body.extend(accused.to_be_bytes());
-    body.extend(u16::try_from(evidence.len()).unwrap().to_be_bytes());
-    for envelope in evidence {
-        body.extend(u32::try_from(envelope.len()).unwrap().to_be_bytes());
-        body.extend(envelope);
-    }
-    body
-}
-
 /// Sends a notice along with what the corrupt party sends in `round`.
 fn with_notice<'a>(setup: &'a Setup, round: u8, only: Option<PartyId>, body: Vec<u8>) -> Tamper<'a> {
     Box::new(move |packet| {
@@ -799,26 +788,35 @@ fn implausible_notice_is_ignored() {
 }
 
 #[test]
-fn disclosure_nobody_asked_for() {
+fn disclosure_without_two_claims_that_differ_convicts_its_sender() {
     for setup in &setups() {
-        let disclose = |body: Vec<u8>| -> Tamper<'_> {
-            Box::new(move |packet| {
+        let (me, honest) = (setup.me(), setup.honest()[0]);
+        let own = |round: u8| setup.sent(me, round, honest).encode(&evidence_key(me));
+        let theirs = |round: u8| setup.sent(honest, round, me).encode(&evidence_key(honest));
+        let other_echo = |round: u8| {
+            let mut forged = Forged::open(&own(round)).unwrap();
+            forged.echo = Some([3; 32]);
+            forged.encode(&evidence_key(me))
+        };
+        let bodies = [
+            ("garbage", vec![1, 2, 3]),
+            ("equal views", disclosure([&own(2), &theirs(2)], &[own(1), theirs(1)]).unwrap()),
+            ("own claims only", disclosure([&own(2), &other_echo(2)], &[own(1), theirs(1)]).unwrap()),
+            ("two rounds", disclosure([&own(1), &theirs(2)], &[own(1), theirs(1)]).unwrap()),
+            ("a place twice", disclosure([&other_echo(2), &theirs(2)], &[own(1), own(1)]).unwrap()),
+        ];
+        for (name, body) in bodies {
+            let disclose: Tamper<'_> = Box::new(|packet| {
                 let forged = Forged::open(&packet.bytes).unwrap();
                 let mut packets = vec![packet.clone()];
-                if packet.from == setup.me() && forged.round == 2 {
-                    let disclosure = Forged::new(1, &setup.ctx, DISCLOSURE_ROUND, setup.me(), body.clone());
-                    packets.push(Packet { bytes: disclosure.encode(&evidence_key(setup.me())), ..packet });
+                if packet.from == me && forged.round == 2 {
+                    let mut disclosure = Forged::new(1, &setup.ctx, DISCLOSURE_ROUND, me, body.clone());
+                    disclosure.run = forged.run;
+                    packets.push(Packet { bytes: disclosure.encode(&evidence_key(me)), ..packet });
                 }
                 packets
-            })
-        };
-        // One that does not decode is a deviation of its own.
-        blamed("garbage", setup, disclose(vec![1, 2, 3]), AbortCause::MalformedBody);
-        // An empty one ends the run; nobody can be shown to have lied unless the party contradicts itself later.
-        let outcomes = setup.run(disclose(vec![0, 0]));
-        for honest in setup.honest() {
-            let abort = outcomes[&Some(honest)].abort().unwrap();
-            assert!(abort.culprits.is_empty() || abort.culprits == [setup.me()], "{abort}");
+            });
+            blamed(name, setup, disclose, AbortCause::MalformedBody);
         }
     }
 }

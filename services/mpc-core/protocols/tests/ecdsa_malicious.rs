@@ -15,8 +15,8 @@ use ecdsa_common::{
     presign_with, reopen, sign_presigned, sign_with, start_presign, start_presigned, start_sign,
     verify_outside,
 };
-use engine::forge::Forged;
-use engine::session::{Session, echo_of};
+use engine::forge::{Forged, echo_of};
+use engine::session::Session;
 use engine::{AbortCause, Advice, Envelope, Reject, SetupError};
 use primitives::secp256k1::{Scalar, decode_scalar, encode_point, encode_scalar, mul_generator};
 use protocols::dealing::forged_commitment;

@@ -14,8 +14,8 @@ use ecdsa_common::{
     Change, Shares, by_number, keygen, payload, reopen, reshare_from, reshare_settings, reshare_with, set,
     sign_with, start_reshare, verify_outside,
 };
-use engine::forge::Forged;
-use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND, Session, echo_of};
+use engine::forge::{Forged, echo_of};
+use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND, Session};
 use engine::{AbortCause, Envelope, SessionContext, SessionSettings, SetupError};
 use protocols::ecdsa::{KeyPublic, KeyShare, Reshare, Reshared, SignInput, Signature, Signing};
 use sim::{Address, Faults, Outcome, Packet, World};

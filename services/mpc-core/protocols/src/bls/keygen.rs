@@ -13,12 +13,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::session::{History, echo_of, parse};
 use engine::wire::{Reader, Writer};
 use engine::{
-    AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, Inbox, MAX_PARTIES, Next, Outbox, PartyId,
-    PrivateBody, Protocol, ProtocolId, RoundRule, Route, Secret, SessionContext, SetupError, Tag, Transcript,
-    hedged,
+    AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, History, Inbox, MAX_PARTIES, Next, Outbox,
+    PartyId, PrivateBody, Protocol, ProtocolId, RoundRule, Route, Secret, SessionContext, SetupError, Tag,
+    Transcript, View, hedged, parse,
 };
 use primitives::bls12_381::{
     CurveG1, G1, G1_UNCOMPRESSED_BYTES, G2, G2_UNCOMPRESSED_BYTES, HashedMessage, SCALAR_BYTES, Scalar,
@@ -286,14 +285,18 @@ impl Protocol for Keygen {
             }
             AbortCause::WrongProof => match evidence {
                 [opening] => constant_term_unproven(ctx, accused, opening),
-                [history @ .., confirmation] => {
-                    confirmation_fault(ctx, accused, history, confirmation) == Some(cause)
+                [earlier @ .., confirmation] => {
+                    View::from_evidence(ctx, Confirmation::ROUND, earlier)
+                        .and_then(|view| confirmation_fault(ctx, accused, &view, confirmation))
+                        == Some(cause)
                 }
                 [] => false,
             },
             AbortCause::WrongPartialSignature => match evidence {
-                [history @ .., confirmation] => {
-                    confirmation_fault(ctx, accused, history, confirmation) == Some(cause)
+                [earlier @ .., confirmation] => {
+                    View::from_evidence(ctx, Confirmation::ROUND, earlier)
+                        .and_then(|view| confirmation_fault(ctx, accused, &view, confirmation))
+                        == Some(cause)
                 }
                 [] => false,
             },
@@ -306,7 +309,8 @@ impl Protocol for Keygen {
             | AbortCause::TransferCheckFailed
             | AbortCause::WrongProduct
             | AbortCause::InconsistentShares
-            | AbortCause::InvalidSignature => false,
+            | AbortCause::InvalidSignature
+            | AbortCause::PartyRestarted => false,
         }
     }
 }
@@ -363,7 +367,7 @@ impl Opened {
             let opening: Opening = read(ctx, envelope)?;
             // [K3.1] it is what was committed to.
             if commitments.get(&sender) != Some(&commitment_digest(ctx, sender, &opening)) {
-                let commitment = history.broadcast(Commitment::ROUND, sender).ok_or_else(Fault::internal)?;
+                let commitment = history.broadcast(Commitment::ROUND, sender)?;
                 let evidence = vec![commitment, Arc::clone(envelope)];
                 return Err(Fault::proven(AbortCause::WrongOpening, sender, evidence));
             }
@@ -634,10 +638,10 @@ fn wrong_share(
         };
         if !CurveG1::evaluates_to(points, me.get(), &G1::mul_generator(&share.value)) {
             return match history.broadcast(Opening::ROUND, sender) {
-                Some(opening) => {
+                Ok(opening) => {
                     Fault::proven(AbortCause::WrongShare, sender, vec![opening, Arc::clone(envelope)])
                 }
-                None => Fault::internal(),
+                Err(fault) => fault,
             };
         }
     }
@@ -645,11 +649,13 @@ fn wrong_share(
 }
 
 fn wrong_confirmation(ctx: &SessionContext, inbox: &Inbox, history: &History<'_>) -> Fault {
-    let earlier = history.broadcasts();
+    let view = match history.view() {
+        Ok(view) => view,
+        Err(fault) => return fault,
+    };
     for envelope in inbox.iter() {
-        if let Some(cause) = confirmation_fault(ctx, envelope.sender(), &earlier, envelope) {
-            let evidence = earlier.iter().chain([envelope]).map(Arc::clone).collect();
-            return Fault::proven(cause, envelope.sender(), evidence);
+        if let Some(cause) = confirmation_fault(ctx, envelope.sender(), &view, envelope) {
+            return Fault::proven(cause, envelope.sender(), view.evidence(envelope));
         }
     }
     Fault::internal()
@@ -706,25 +712,18 @@ fn constant_term_unproven(ctx: &SessionContext, accused: PartyId, opening: &Enve
             .is_ok_and(|opening| !schnorr::verify(&constant_term_statement(ctx, accused, &opening)))
 }
 
-/// What is wrong with a confirmation, in the light of the broadcasts that its own echo digest says its sender had seen.
-/// An honest sender has checked those, so only what it signed on top of them can be held against it.
+/// What is wrong with a confirmation, in the light of the view that its own echo digest says its sender had. An honest
+/// sender has checked that, so only what it signed on top of it can be held against it.
 fn confirmation_fault(
     ctx: &SessionContext,
     accused: PartyId,
-    earlier: &[Arc<Envelope>],
+    view: &View,
     confirmation: &Envelope,
 ) -> Option<AbortCause> {
-    let claimed = echo_of(ctx, Confirmation::ROUND, earlier);
-    if confirmation.sender() != accused || confirmation.echo() != Some(&claimed) {
+    if confirmation.sender() != accused || !view.is_claimed_by(confirmation) {
         return None;
     }
-    let mut openings = BTreeMap::new();
-    for envelope in earlier.iter().filter(|envelope| envelope.round() == Opening::ROUND) {
-        openings.insert(envelope.sender(), parse::<Opening>(ctx, envelope).ok()?);
-    }
-    if openings.len() != ctx.parties().len() {
-        return None;
-    }
+    let openings = view.bodies::<Opening>(ctx).ok()?;
     let joint = Joint::of(ctx, &openings).ok()?;
     let confirmation: Confirmation = parse(ctx, confirmation).ok()?;
     let point = G1::evaluate(&joint.points, accused.get());

@@ -1,10 +1,8 @@
 //! Blame: what an honest party shows, and what everybody checks.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::session::{echo_of, parse};
-use engine::{AbortCause, Body, Envelope, Fault, PartyId, SessionContext};
+use engine::{AbortCause, Body, Envelope, Fault, PartyId, SessionContext, View, parse};
 
 use super::companion::Companion;
 use super::joint::Joint;
@@ -23,18 +21,39 @@ pub(super) fn judge<S: Scheme>(
     accused: PartyId,
     evidence: &[Arc<Envelope>],
 ) -> bool {
-    match (cause, evidence) {
-        (AbortCause::WrongOpening, [commitment, opening]) => {
-            opening_differs::<S>(ctx, accused, commitment, opening)
+    match cause {
+        AbortCause::MalformedBody
+        | AbortCause::InvalidPoint
+        | AbortCause::InvalidScalar
+        | AbortCause::WrongDegree => matches!(
+            evidence,
+            [envelope] if envelope.sender() == accused && body_fault::<S>(ctx, envelope) == Some(cause)
+        ),
+        AbortCause::WrongOpening => match evidence {
+            [commitment, opening] => opening_differs::<S>(ctx, accused, commitment, opening),
+            [opening] => part_differs::<S>(ctx, accused, opening),
+            _ => false,
+        },
+        AbortCause::WrongShare => {
+            matches!(evidence, [opening, share] if share_differs::<S>(ctx, accused, opening, share))
         }
-        (AbortCause::WrongOpening, [opening]) => part_differs::<S>(ctx, accused, opening),
-        (AbortCause::WrongShare, [opening, share]) => share_differs::<S>(ctx, accused, opening, share),
-        (AbortCause::WrongProof, [opening]) => constant_unproven::<S>(ctx, accused, opening),
-        (AbortCause::WrongProof, [earlier @ .., confirmation]) => {
-            share_unproven::<S>(ctx, accused, earlier, confirmation)
-        }
-        (_, [envelope]) => envelope.sender() == accused && body_fault::<S>(ctx, envelope) == Some(cause),
-        _ => false,
+        AbortCause::WrongProof => match evidence {
+            [opening] => constant_unproven::<S>(ctx, accused, opening),
+            [earlier @ .., confirmation] => share_unproven::<S>(ctx, accused, earlier, confirmation),
+            [] => false,
+        },
+        AbortCause::Internal
+        | AbortCause::FalseComplaint
+        | AbortCause::Equivocation
+        | AbortCause::BroadcastMismatch
+        | AbortCause::WrongPartialSignature
+        | AbortCause::NotEnoughPartials
+        | AbortCause::DegenerateKey
+        | AbortCause::TransferCheckFailed
+        | AbortCause::WrongProduct
+        | AbortCause::InconsistentShares
+        | AbortCause::InvalidSignature
+        | AbortCause::PartyRestarted => false,
     }
 }
 
@@ -101,27 +120,21 @@ fn constant_unproven<S: Scheme>(ctx: &SessionContext, accused: PartyId, opening:
         && parse::<Opening<S>>(ctx, opening).is_ok_and(|opening| !opening.proves_constant(ctx, accused))
 }
 
-/// Whether a confirmation is wrong in the light of the broadcasts that its own echo digest says its sender had seen. An
-/// honest sender has checked those, so only what it signed on top of them can be held against it.
+/// Whether a confirmation is wrong in the light of the view that its own echo digest says its sender had. An honest sender
+/// has checked that, so only what it signed on top of it can be held against it.
 fn share_unproven<S: Scheme>(
     ctx: &SessionContext,
     accused: PartyId,
     earlier: &[Arc<Envelope>],
     confirmation: &Envelope,
 ) -> bool {
-    let claimed = echo_of(ctx, Confirmation::<S>::ROUND, earlier);
-    if confirmation.sender() != accused || confirmation.echo() != Some(&claimed) {
+    let view = View::from_evidence(ctx, Confirmation::<S>::ROUND, earlier);
+    let Some(view) = view.filter(|view| confirmation.sender() == accused && view.is_claimed_by(confirmation))
+    else {
         return false;
-    }
-    let mut openings = BTreeMap::new();
-    for envelope in earlier.iter().filter(|envelope| envelope.round() == Opening::<S>::ROUND) {
-        let Ok(opening) = parse::<Opening<S>>(ctx, envelope) else { return false };
-        openings.insert(envelope.sender(), opening);
-    }
-    if openings.len() != ctx.parties().len() {
-        return false;
-    }
-    match (Joint::of(ctx, &openings), parse::<Confirmation<S>>(ctx, confirmation)) {
+    };
+    let joint = view.bodies::<Opening<S>>(ctx).and_then(|openings| Joint::of(ctx, &openings));
+    match (joint, parse::<Confirmation<S>>(ctx, confirmation)) {
         (Ok(joint), Ok(confirmation)) => !joint.proves_share(ctx, accused, &confirmation),
         (Err(_), _) | (_, Err(_)) => false,
     }

@@ -185,7 +185,7 @@ impl<S: Scheme> Opened<S> {
             let opening: Opening<S> = read(ctx, envelope)?;
             // [K3.1] the opening is what was committed to.
             if commitments.get(&sender) != Some(&opening.digest(ctx, sender)) {
-                let commitment = history.broadcast(Commitment::ROUND, sender).ok_or_else(Fault::internal)?;
+                let commitment = history.broadcast(Commitment::ROUND, sender)?;
                 let evidence = vec![commitment, Arc::clone(envelope)];
                 return Err(Fault::proven(AbortCause::WrongOpening, sender, evidence));
             }
@@ -248,8 +248,7 @@ impl<S: Scheme> Dealt<S> {
                 // [K4.1] the share is on the committed polynomial.
                 let points = points.get(&sender).ok_or_else(Fault::internal)?;
                 if !on_polynomial::<S>(value, points, settled.me) {
-                    let opening =
-                        history.broadcast(Opening::<S>::ROUND, sender).ok_or_else(Fault::internal)?;
+                    let opening = history.broadcast(Opening::<S>::ROUND, sender)?;
                     let evidence = vec![opening, Arc::clone(envelope)];
                     return Err(Fault::proven(AbortCause::WrongShare, sender, evidence));
                 }
@@ -276,7 +275,7 @@ impl<S: Scheme> Settled<S> {
         // A failed check convinces only the party that failed it.
         let messages = companion
             .advance(step, &setting, received, &mut hedged)
-            .map_err(|CheckFailed(_)| Fault::nobody(AbortCause::TransferCheckFailed))?;
+            .map_err(|CheckFailed(peer)| Fault::suspected(AbortCause::TransferCheckFailed, vec![peer]))?;
         let outbox = match step + 1 {
             next if next > S::Companion::ROUNDS => return Ok(self.confirm(ctx, rng)),
             1 => sent(messages, Exchange::<S, 1>),
@@ -326,8 +325,7 @@ impl<S: Scheme> Confirmed<S> {
         for envelope in inbox.iter() {
             let confirmation: Confirmation<S> = read(ctx, envelope)?;
             if !joint.proves_share(ctx, envelope.sender(), &confirmation) {
-                let mut evidence = history.broadcasts();
-                evidence.push(Arc::clone(envelope));
+                let evidence = history.view()?.evidence(envelope);
                 return Err(Fault::proven(AbortCause::WrongProof, envelope.sender(), evidence));
             }
         }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use engine::forge::Forged;
-use engine::session::{Session, echo_of};
+use engine::forge::{Forged, echo_of};
+use engine::session::Session;
 use engine::{AbortCause, Advice, Envelope, PartyId, Reject, SessionContext, SessionSettings, SetupError};
 use protocols::dealing::forged_commitment;
 use protocols::frost::presign::MAX_BATCH;

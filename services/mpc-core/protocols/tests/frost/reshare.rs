@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::forge::Forged;
-use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND, Session, echo_of};
+use engine::forge::{Forged, echo_of};
+use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND, Session};
 use engine::{AbortCause, Envelope, SessionContext, SessionSettings, SetupError};
 use protocols::frost::{KeyPublic, KeyShare, Reshare, Reshared, Suite};
 use sim::{Faults, Packet, World};

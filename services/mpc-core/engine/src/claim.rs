@@ -1,0 +1,77 @@
+//! An envelope without its body: what its sender signed about itself and about what it had seen.
+//!
+//! Two of them show that two parties saw different broadcasts, also where the envelopes are private and their bodies
+//! must not be shown: a share of a party that follows the rules stays between it and its recipient.
+
+use crate::context::SessionContext;
+use crate::envelope::{Envelope, HEAD_BYTES, Head};
+use crate::evidence::SIGNATURE_BYTES;
+use crate::limits::rule_of;
+use crate::party::PartyId;
+use crate::rounds::{DISCLOSURE_ROUND, NOTICE_ROUND};
+use crate::wire::{Malformed, Reader, Writer};
+
+/// Header with echo digest, hash of the body, signature.
+pub(crate) const CLAIM_BYTES: usize = HEAD_BYTES + 32 + 32 + SIGNATURE_BYTES;
+
+/// See the module.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    head: Head,
+    body_digest: [u8; 32],
+    signature: [u8; SIGNATURE_BYTES],
+}
+
+impl Claim {
+    /// Of a signed envelope.
+    pub(crate) fn of(envelope: &Envelope) -> Option<Self> {
+        Some(Self {
+            head: envelope.head(),
+            body_digest: envelope.body_digest(),
+            signature: envelope.signature?,
+        })
+    }
+
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        self.head.write(writer);
+        writer.bytes(&self.body_digest);
+        writer.bytes(&self.signature);
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let head = Head::read(reader)?;
+        if head.echo.is_none() {
+            return Err(Malformed);
+        }
+        Ok(Self { head, body_digest: *reader.array()?, signature: *reader.array()? })
+    }
+
+    pub(crate) fn sender(&self) -> PartyId {
+        self.head.sender
+    }
+
+    pub(crate) fn round(&self) -> u8 {
+        self.head.round
+    }
+
+    pub(crate) fn run(&self) -> &[u8; 16] {
+        &self.head.run
+    }
+
+    pub(crate) fn echo(&self) -> Option<&[u8; 32]> {
+        self.head.echo.as_ref()
+    }
+
+    /// Whether the sender it names signed it in this session, in a round of the protocol.
+    pub(crate) fn genuine(&self, ctx: &SessionContext) -> bool {
+        let Head { protocol, session, round, sender, recipient, .. } = &self.head;
+        let of_a_round = *round != NOTICE_ROUND && *round != DISCLOSURE_ROUND;
+        *protocol == ctx.protocol().number
+            && session == ctx.digest()
+            && ctx.parties().contains(*sender)
+            && recipient.is_none_or(|recipient| ctx.parties().contains(recipient))
+            && of_a_round
+            && rule_of(ctx, *round).is_some_and(|rule| self.head.delivery() == rule.delivery)
+            && self.head.signature_verifies(ctx, &self.body_digest, &self.signature)
+    }
+}

@@ -1,0 +1,125 @@
+//! What becomes of parties that saw different broadcasts: who shows what, and who is found to have lied.
+//!
+//! A disclosure holds two claims, headers of one round by two parties with different echo digests, and all broadcasts
+//! that its sender has seen. The claims say why it is made: without them nobody can make others stop and disclose. Every
+//! party discloses once, with claims of its own finding or those that it was shown. Then for each of the two claimants
+//! either its disclosure does not support its claim, which convicts it, or both views are complete and differ in a place,
+//! for which their disclosures hold two signed messages of one party.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::broadcast::{BroadcastLog, read_envelopes, write_envelopes};
+use crate::claim::Claim;
+use crate::context::SessionContext;
+use crate::envelope::Envelope;
+use crate::limits::{genuine, max_envelopes};
+use crate::party::PartyId;
+use crate::rounds::Delivery;
+use crate::view::View;
+use crate::wire::{Malformed, Reader, Writer};
+
+/// Two parties that cannot have seen the same broadcasts.
+#[derive(Clone)]
+pub(crate) struct Difference([Claim; 2]);
+
+impl Difference {
+    /// `None` unless both are of one round, of different parties and with different echo digests.
+    pub(crate) fn new(one: Claim, other: Claim) -> Option<Self> {
+        let differ =
+            one.sender() != other.sender() && one.round() == other.round() && one.echo() != other.echo();
+        differ.then_some(Self([one, other]))
+    }
+
+    pub(crate) fn claims(&self) -> &[Claim; 2] {
+        &self.0
+    }
+}
+
+/// The content of a disclosure, checked.
+pub(crate) struct Disclosure {
+    pub(crate) difference: Difference,
+    pub(crate) shown: Vec<Arc<Envelope>>,
+}
+
+impl Disclosure {
+    pub(crate) fn encode(difference: &Difference, log: &BroadcastLog) -> Vec<u8> {
+        let mut writer = Writer::default();
+        difference.0.iter().for_each(|claim| claim.encode(&mut writer));
+        write_envelopes(&mut writer, log.iter());
+        writer.finish()
+    }
+
+    /// Genuine claims that differ, and genuine broadcasts, each place once and each party's from one run. A party that
+    /// follows the rules sends nothing else.
+    pub(crate) fn open(ctx: &SessionContext, disclosure: &Envelope) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(disclosure.body());
+        let (one, other) = (Claim::decode(&mut reader)?, Claim::decode(&mut reader)?);
+        let shown = read_envelopes(&mut reader, max_envelopes(ctx))?;
+        reader.finish()?;
+        let claims_genuine = one.genuine(ctx) && other.genuine(ctx);
+        let difference = Difference::new(one, other).filter(|_| claims_genuine).ok_or(Malformed)?;
+        let (mut places, mut runs) = (BTreeSet::new(), BTreeMap::new());
+        for envelope in &shown {
+            let broadcast_of_a_round = envelope.delivery() == Delivery::Broadcast
+                && usize::from(envelope.round()) <= ctx.rounds().len();
+            let new_place = places.insert((envelope.round(), envelope.sender()));
+            let run = runs.insert(envelope.sender(), envelope.run());
+            let one_run = run.is_none_or(|run| run == envelope.run());
+            if !(broadcast_of_a_round && new_place && one_run && genuine(ctx, envelope)) {
+                return Err(Malformed);
+            }
+        }
+        Ok(Self { difference, shown })
+    }
+
+    /// Whether what was shown is a view that a party could have had when it sent `claim`, and the one that it claimed.
+    fn supports(&self, ctx: &SessionContext, claim: &Claim) -> bool {
+        let before = self.shown.iter().filter(|envelope| envelope.round() < claim.round());
+        View::assemble(ctx, claim.round(), before).is_some_and(|view| claim.echo() == Some(view.echo()))
+    }
+}
+
+/// A disclosure and its content.
+type Opened = (Arc<Envelope>, Disclosure);
+
+/// Whether a claim in `carrier` is by the sender of `disclosure`, from the same run, and is not supported by it.
+pub(crate) fn lied(ctx: &SessionContext, carrier: &Opened, disclosure: &Opened) -> bool {
+    let (envelope, content) = disclosure;
+    carrier.1.difference.claims().iter().any(|claim| {
+        claim.sender() == envelope.sender() && claim.run() == envelope.run() && !content.supports(ctx, claim)
+    })
+}
+
+/// The disclosures of all parties, this one's included.
+#[derive(Default)]
+pub(crate) struct Dispute(BTreeMap<PartyId, Opened>);
+
+impl Dispute {
+    /// The disclosure of one party.
+    pub(crate) fn of(&self, sender: PartyId) -> Option<&Arc<Envelope>> {
+        self.0.get(&sender).map(|(envelope, _)| envelope)
+    }
+
+    pub(crate) fn add(&mut self, envelope: Arc<Envelope>, disclosure: Disclosure) {
+        self.0.insert(envelope.sender(), (envelope, disclosure));
+    }
+
+    /// The first party whose disclosure does not support its claim, with the evidence.
+    pub(crate) fn liar(&self, ctx: &SessionContext) -> Option<(PartyId, Vec<Arc<Envelope>>)> {
+        self.0.values().find_map(|carrier| {
+            let (liar, _) = self.0.values().find(|disclosed| lied(ctx, carrier, disclosed))?;
+            let mut evidence = vec![Arc::clone(liar)];
+            if carrier.0.sender() != liar.sender() {
+                evidence.insert(0, Arc::clone(&carrier.0));
+            }
+            Some((liar.sender(), evidence))
+        })
+    }
+
+    /// Claimants whose disclosure is not there.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = PartyId> + '_ {
+        let claims = self.0.values().flat_map(|(_, disclosure)| disclosure.difference.claims());
+        claims.map(Claim::sender).filter(|sender| !self.0.contains_key(sender))
+    }
+}

@@ -1,0 +1,168 @@
+//! What a protocol is: bodies, rounds and steps.
+
+use std::sync::Arc;
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::broadcast::BroadcastLog;
+use crate::context::{ProtocolId, SessionContext};
+use crate::envelope::Envelope;
+use crate::fault::{AbortCause, Fault, SetupError};
+use crate::mailbox::Inbox;
+use crate::party::{PartyId, PartySet};
+use crate::rounds::RoundRule;
+use crate::view::View;
+use crate::wire::{Malformed, Reader, Writer};
+
+/// The body of one kind of message.
+pub trait Body: Sized {
+    /// The round it belongs to, from 1.
+    const ROUND: u8;
+
+    /// Writes the encoding.
+    fn encode(&self, writer: &mut Writer);
+
+    /// Reads and checks everything that can be checked without another message. The cause says what was wrong.
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause>;
+}
+
+/// Between whom a body travels: what it consists of may depend on their roles.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// Who sent it.
+    pub sender: PartyId,
+    /// Whom it is for; `None` for all.
+    pub recipient: Option<PartyId>,
+}
+
+/// A body that all parties get alike.
+pub trait BroadcastBody: Body {}
+
+/// A body that one party gets. Implementations hold what is secret in [`crate::Secret`].
+pub trait PrivateBody: Body {}
+
+impl From<Malformed> for AbortCause {
+    fn from(_: Malformed) -> Self {
+        AbortCause::MalformedBody
+    }
+}
+
+/// Decodes the whole body of an envelope.
+pub fn parse<B: Body>(ctx: &SessionContext, envelope: &Envelope) -> Result<B, AbortCause> {
+    if envelope.round() != B::ROUND {
+        return Err(AbortCause::MalformedBody);
+    }
+    let mut reader = Reader::new(envelope.body());
+    let route = Route { sender: envelope.sender(), recipient: envelope.recipient() };
+    let body = B::decode(&mut reader, ctx, route)?;
+    reader.finish()?;
+    Ok(body)
+}
+
+/// What a step sends. Headers, echo digests and signatures are added by the session.
+#[derive(Default)]
+pub struct Outbox(pub(crate) Vec<Draft>);
+
+pub(crate) struct Draft {
+    pub(crate) round: u8,
+    pub(crate) recipient: Option<PartyId>,
+    pub(crate) body: Zeroizing<Vec<u8>>,
+}
+
+impl Outbox {
+    /// Nothing to send.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One body for all.
+    pub fn broadcast<B: BroadcastBody>(&mut self, body: &B) {
+        self.push(None, body);
+    }
+
+    /// One body for one party.
+    pub fn private<B: PrivateBody>(&mut self, recipient: PartyId, body: &B) {
+        self.push(Some(recipient), body);
+    }
+
+    fn push<B: Body>(&mut self, recipient: Option<PartyId>, body: &B) {
+        let mut writer = Writer::default();
+        body.encode(&mut writer);
+        self.0.push(Draft { round: B::ROUND, recipient, body: Zeroizing::new(writer.finish()) });
+    }
+}
+
+/// Where a step of a protocol leads.
+pub enum Next<P: Protocol> {
+    /// To the next round, with its messages.
+    Round(P, Outbox),
+    /// Nowhere yet: the round stays open for those whose message is missing.
+    Stay(P),
+    /// To the end.
+    Done(P::Output),
+}
+
+/// One party's part in one protocol, as the enum of its rounds. A step consumes the old round and makes the next one,
+/// so what must be used once is used once.
+pub trait Protocol: Sized {
+    /// Scheme, operation and version.
+    const ID: ProtocolId;
+    /// Whether envelopes carry evidence signatures and echo digests, so that blame can be transferred.
+    const SIGNED: bool;
+    /// The rounds, the first one first.
+    const ROUNDS: &'static [RoundRule];
+    /// What it starts from, consumed: key share, presignature, public data.
+    type Input;
+    /// What it makes: key share, presignature or verified signature.
+    type Output;
+
+    /// Checks the input against the context and makes the first round with its messages.
+    fn start(
+        ctx: &SessionContext,
+        input: Self::Input,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Self, Outbox), SetupError>;
+
+    /// Whether [`Protocol::advance`] can do something with unused messages of `waiting`. By default: all peers'. Not asked
+    /// in a protocol with signed envelopes, where nobody may advance without having seen everybody's message.
+    fn ready(&self, ctx: &SessionContext, waiting: &PartySet) -> bool {
+        ctx.peers().minus(waiting).is_empty()
+    }
+
+    /// One step. In a protocol with signed envelopes all echo digests of the inbox have been compared before.
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: Inbox,
+        history: &History<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Self>, Fault>;
+
+    /// Whether `evidence` shows that `accused` deviated in the way `cause` says: genuine signed envelopes of this session's
+    /// rounds, no two of them different messages for one place, all of a party's from one run. What only means something in the
+    /// light of earlier broadcasts is judged by a [`View`] made from them. A pure function of its arguments, so that all
+    /// honest parties come to the same verdict.
+    fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool;
+}
+
+/// The broadcasts of earlier rounds, for a step that has to show them as evidence.
+pub struct History<'a> {
+    pub(crate) ctx: &'a SessionContext,
+    pub(crate) log: &'a BroadcastLog,
+    pub(crate) round: u8,
+}
+
+impl History<'_> {
+    /// All of them, own ones included.
+    pub fn view(&self) -> Result<View, Fault> {
+        View::assemble(self.ctx, self.round, self.log.before(self.round)).ok_or_else(Fault::internal)
+    }
+
+    /// The broadcast of one party in one earlier round.
+    pub fn broadcast(&self, round: u8, sender: PartyId) -> Result<Arc<Envelope>, Fault> {
+        let earlier = self.log.before(self.round);
+        let found = earlier.into_iter().find(|e| e.round() == round && e.sender() == sender);
+        found.map(Arc::clone).ok_or_else(Fault::internal)
+    }
+}
