@@ -85,8 +85,8 @@ public enum ErrorReason {
       "Nothing can be cancelled any more. Another refresh or reshare may follow."),
   PAYLOAD_INVALID(
       Status.Code.INVALID_ARGUMENT,
-      "the payload is not what it claims to be, or may not be signed with this key",
-      "Correct what the metadata key problem names, and sign a new intent."),
+      "the payload is malformed, or may not be signed with this key",
+      "Correct the field that the metadata key problem names, and sign a new intent."),
   SIGNING_NOT_FOUND(
       Status.Code.NOT_FOUND,
       "there is no such signing",
@@ -97,8 +97,8 @@ public enum ErrorReason {
       "Use the scheme of the key."),
   THRESHOLD_INVALID(
       Status.Code.INVALID_ARGUMENT,
-      "the threshold is not between 1 (ECDSA: 2) and the number of parties",
-      "Choose 1 <= threshold <= parties, for ECDSA 2 <= threshold, and at most 20 parties."),
+      "the threshold is below 1 (BLS) or 2 (other schemes), or above the number of parties",
+      "Choose at most 20 parties and at most as high a threshold; at least 1 for BLS, else 2."),
   PARTY_UNKNOWN(
       Status.Code.FAILED_PRECONDITION,
       "a party is not in the roster",

@@ -34,7 +34,7 @@ public enum IntentProblem {
   TAPROOT_ROOT_LENGTH(
       ErrorReason.INTENT_MALFORMED, "taproot.merkle_root is neither empty nor 32 bytes"),
   MESSAGE_MISSING(ErrorReason.INTENT_MALFORMED, "there is nothing to sign"),
-  MESSAGE_TOO_LARGE(ErrorReason.REQUEST_TOO_LARGE, "what is to be signed has more than 64 KiB"),
+  MESSAGE_TOO_LARGE(ErrorReason.REQUEST_TOO_LARGE, "the payload has more than 64 KiB"),
   PAYLOAD_NOT_FOR_SCHEME(
       ErrorReason.INTENT_MALFORMED, "keys of this scheme do not sign this kind of payload"),
   DIGEST_LENGTH(ErrorReason.INTENT_MALFORMED, "digest is not 32 bytes"),
