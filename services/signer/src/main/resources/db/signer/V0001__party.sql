@@ -30,10 +30,13 @@ CREATE TABLE key_share (
   key           TEXT NOT NULL,
   epoch         INTEGER NOT NULL CHECK (epoch > 0),
   scheme        INTEGER NOT NULL,
-  -- SUPERSEDED: given up for a newer provisional share of the same key.
-  state         TEXT NOT NULL CHECK (state IN ('PROVISIONAL', 'ACTIVE', 'SUPERSEDED')),
+  -- SUPERSEDED: a share of a new key, given up for a newer one. GIVEN_UP: of a later epoch, not waited for, but kept, because a
+  -- certificate may still make it the active one.
+  state         TEXT NOT NULL CHECK (state IN ('PROVISIONAL', 'ACTIVE', 'SUPERSEDED', 'GIVEN_UP')),
   -- Ids of all parties of the key, ascending, separated by commas.
   parties       TEXT NOT NULL,
+  -- The same of the session that made it: those of the key, and those that have left it.
+  members       TEXT NOT NULL,
   -- coterie.core.v1.KeyPublic
   key_public    BLOB NOT NULL,
   sealed        BLOB NOT NULL,
@@ -41,17 +44,69 @@ CREATE TABLE key_share (
   requester     TEXT NOT NULL,
   request_id    TEXT NOT NULL,
   intent_digest BLOB NOT NULL CHECK (length(intent_digest) = 32),
-  stored_at_ms  INTEGER NOT NULL
+  stored_at_ms  INTEGER NOT NULL,
+  -- Grows with each share of the key: of two of one epoch that have a certificate the later one counts.
+  stored_number INTEGER NOT NULL,
+  -- GIVEN_UP: the party that said that it has no share of the session; 0 if none did.
+  deserter      INTEGER NOT NULL DEFAULT 0,
+  -- ACTIVE: evidence signatures of all members, in their order, 64 bytes each.
+  certificate   BLOB NOT NULL DEFAULT x''
 ) STRICT, WITHOUT ROWID;
 
-CREATE UNIQUE INDEX key_share_one_active ON key_share (key, epoch) WHERE state = 'ACTIVE';
-CREATE UNIQUE INDEX key_share_one_provisional ON key_share (key, epoch) WHERE state = 'PROVISIONAL';
+-- A key has one share that is used, whatever its epoch, and beside it at most one that is to take its place.
+CREATE UNIQUE INDEX key_share_one_active ON key_share (key) WHERE state = 'ACTIVE';
+CREATE UNIQUE INDEX key_share_one_provisional ON key_share (key) WHERE state = 'PROVISIONAL';
 CREATE INDEX key_share_by_key ON key_share (key);
 
--- Parties with which this one runs no session of the key any more; party 0 means every party.
+-- Refreshes of which this party has told others that it has no share and never will: none is stored after that. Forgotten
+-- when the key has its next epoch.
+CREATE TABLE forsaken_session (
+  session_id     BLOB PRIMARY KEY CHECK (length(session_id) = 32),
+  key            TEXT NOT NULL,
+  forsaken_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX forsaken_session_by_key ON forsaken_session (key);
+
+-- Signatures of most schemes are random: a request that was signed twice would have two. So it is bound to one session here, until
+-- that one cannot become a signature any more. Kept until the intent has expired.
+CREATE TABLE bound_request (
+  requester    TEXT NOT NULL,
+  request_id   TEXT NOT NULL,
+  session_id   BLOB NOT NULL CHECK (length(session_id) = 32),
+  -- coterie.party.v1.Order, without the signed intent.
+  order_bytes  BLOB NOT NULL,
+  -- What this party sends in that session, to be sent again; empty if it was not known yet when the session began.
+  envelope     BLOB NOT NULL,
+  not_after_ms INTEGER NOT NULL,
+  PRIMARY KEY (requester, request_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX bound_request_by_end ON bound_request (not_after_ms);
+
+-- Sessions that were claimed and multiply with peers, until they have ended; a process that dies leaves its own.
+CREATE TABLE open_multiplication (
+  session_id BLOB PRIMARY KEY CHECK (length(session_id) = 32),
+  key        TEXT NOT NULL,
+  epoch      INTEGER NOT NULL,
+  -- Ids of the peers, ascending, separated by commas.
+  peers      TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- How many lives of this process have left such a session with the peer. Forgotten when the key has new shares.
+CREATE TABLE unclean_life (
+  key   TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  party INTEGER NOT NULL,
+  lives INTEGER NOT NULL,
+  PRIMARY KEY (key, epoch, party)
+) STRICT, WITHOUT ROWID;
+
+-- Parties with which this one runs no session of the key any more; party 0 means every party: the key is frozen.
 CREATE TABLE exclusion (
   key            TEXT NOT NULL,
   party          INTEGER NOT NULL,
+  -- That showed why; empty if none did.
   session_id     BLOB NOT NULL,
   excluded_at_ms INTEGER NOT NULL,
   PRIMARY KEY (key, party)

@@ -2,10 +2,13 @@ package io.coterie.signer;
 
 import io.coterie.signer.config.SignerConfiguration;
 import io.coterie.signer.storage.Backup;
+import io.coterie.signer.storage.OperatorRequests;
+import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.storage.StoreException;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Path;
+import java.util.List;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -32,7 +35,9 @@ public class SignerApplication {
   /**
    * Without a command, starts the service. {@code backup <data folder>} writes the party's backup
    * to the standard output, {@code restore <data folder>} takes one from the standard input; see
-   * {@link Backup}. Both end then: with 0, or with 1 and a line that says what is wrong.
+   * {@link Backup}. {@code keys <data folder>} prints what keeps keys from being used here; {@code
+   * unfreeze <data folder> <key>} asks the running signer to use a frozen key again. All end then:
+   * with 0, or with 1 and a line that says what is wrong.
    */
   public static void main(String[] args) {
     if (args.length == 0 || args[0].startsWith("--")) {
@@ -43,8 +48,11 @@ public class SignerApplication {
   }
 
   private static int command(String... args) {
-    if (args.length != 2 || !(args[0].equals("backup") || args[0].equals("restore"))) {
-      System.err.println("usage: backup FOLDER >FILE, restore FOLDER <FILE, or --SETTING=VALUE...");
+    if (!(args.length == 2 && List.of("backup", "restore", "keys").contains(args[0])
+        || args.length == 3 && args[0].equals("unfreeze"))) {
+      System.err.println(
+          "usage: backup FOLDER >FILE, restore FOLDER <FILE, keys FOLDER, unfreeze FOLDER KEY,"
+              + " or --SETTING=VALUE...");
       return 2;
     }
     Path folder = Path.of(args[1]);
@@ -52,12 +60,16 @@ public class SignerApplication {
     // Whatever a library wants to say must not get into a backup.
     System.setOut(System.err);
     try {
-      if (args[0].equals("restore")) {
-        Backup.restore(System.in, folder);
-      } else {
-        Backup.write(folder, output);
-        if (output.checkError()) {
-          throw new IOException("the backup cannot be written to the standard output");
+      switch (args[0]) {
+        case "restore" -> Backup.restore(System.in, folder);
+        case "keys" ->
+            PartyStore.troubles(folder).forEach(trouble -> output.println(trouble.text()));
+        case "unfreeze" -> new OperatorRequests(folder).unfreeze(args[2]);
+        default -> {
+          Backup.write(folder, output);
+          if (output.checkError()) {
+            throw new IOException("the backup cannot be written to the standard output");
+          }
         }
       }
       return 0;

@@ -50,6 +50,16 @@ public enum ErrorReason {
       Status.Code.FAILED_PRECONDITION,
       "the key is not active",
       "Wait until its creation has finished, or create it again if that failed."),
+  KEY_FROZEN(
+      Status.Code.FAILED_PRECONDITION,
+      "a party has frozen the key",
+      "The party could not write down whom to leave out. Its operator mends the disk and lifts the"
+          + " freeze; the runbook of the alert CoterieKeyFrozen says how."),
+  KEY_NEEDS_REFRESH(
+      Status.Code.FAILED_PRECONDITION,
+      "a party's store went back to an earlier state",
+      "Refresh the key, or reshare it to the same parties if the party's share is of an older"
+          + " epoch."),
   KEY_CREATION_FAILED(
       Status.Code.ABORTED,
       "key generation ended without a key",

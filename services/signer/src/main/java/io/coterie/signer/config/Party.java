@@ -9,6 +9,7 @@ import io.coterie.mpc.Vault;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.nativecore.VaultCore;
+import io.coterie.signer.session.KeyTrouble;
 import io.coterie.signer.session.PolicyGate;
 import io.coterie.signer.session.SessionDriver;
 import io.coterie.signer.session.WorkPool;
@@ -18,6 +19,7 @@ import java.io.IOException;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -74,7 +76,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private @Nullable ScheduledExecutorService starter;
 
   // Touched by the starter's thread, and by the stopping one after that has ended.
-  private @Nullable PartyStore store;
+  private volatile @Nullable PartyStore store;
   private @Nullable Vault vault;
   private byte[] sealedIdentity = {};
   private byte[] evidenceKey = {};
@@ -102,6 +104,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     this.metrics = metrics;
     this.clock = clock;
     metrics.vault(() -> phase != Phase.SEALED && phase != Phase.STOPPED);
+    metrics.troubles(this::troubles);
   }
 
   @Override
@@ -319,6 +322,12 @@ final class Party implements SmartLifecycle, HealthIndicator {
     }
   }
 
+  /** What keeps keys from being used here as they might be. */
+  private List<KeyTrouble> troubles() {
+    PartyStore open = store;
+    return open == null ? List.of() : open.troubles();
+  }
+
   @Override
   public boolean isRunning() {
     return starter != null;
@@ -335,6 +344,10 @@ final class Party implements SmartLifecycle, HealthIndicator {
     }
     if (now != Phase.READY && !problem.isEmpty()) {
       health.withDetail("problem", problem);
+    }
+    List<String> troubles = troubles().stream().map(KeyTrouble::text).toList();
+    if (!troubles.isEmpty()) {
+      health.withDetail("keys", troubles);
     }
     return health.build();
   }

@@ -20,7 +20,14 @@ public interface ClaimLedger {
   CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted);
 
   /** Claims a session id that serves no request; otherwise the same. */
-  CompletionStage<Outcome> claimSession(SessionId session);
+  CompletionStage<Outcome> claimSession(SessionId session, @Nullable Multiplication multiplication);
+
+  /**
+   * Notes that a claimed session multiplies no more: soon, not at once. A process that dies before
+   * has left a session of which nobody knows whether a check of it failed, and the next one counts
+   * that against every peer of it.
+   */
+  void multiplied(SessionId session);
 
   /**
    * Says for ever that a session is not run here.
@@ -39,6 +46,7 @@ public interface ClaimLedger {
    * @param requestId unique for a requester; bound to one intent for ever
    * @param binding to the session, if a second signature of the request would be another one
    * @param instead the session that the request may be bound to now and has given up
+   * @param multiplication of a session that multiplies
    */
   record Claim(
       SessionId session,
@@ -46,7 +54,20 @@ public interface ClaimLedger {
       String requestId,
       ByteString intentDigest,
       @Nullable Binding binding,
-      @Nullable SessionId instead) {}
+      @Nullable SessionId instead,
+      @Nullable Multiplication multiplication) {}
+
+  /**
+   * With whom a session multiplies, by which share. A wrong message of a peer shows it a part of
+   * this party's secret if it can learn whether the check of it failed.
+   *
+   * @param peers ids, ascending
+   */
+  record Multiplication(String key, int epoch, List<Integer> peers) {
+    public Multiplication {
+      peers = List.copyOf(peers);
+    }
+  }
 
   /**
    * The session in which this party gives its part of a request's signature.

@@ -79,18 +79,36 @@ public interface KeyShareStore {
   /** Parties this one refuses to run sessions of the key with, or {@link #EVERY_PARTY}. */
   Set<Integer> excluded(String key);
 
-  /** Remembers an exclusion: at once in memory, durably when it completes. */
+  /**
+   * Remembers an exclusion: at once in memory, durably when it completes. If it cannot be written,
+   * the key is frozen, at once in memory and on disk as soon as that can be written.
+   */
   CompletionStage<Boolean> exclude(Exclusion exclusion);
+
+  /** Lets a key be used again that is frozen; false if it is not. */
+  CompletionStage<Boolean> unfreeze(String key);
+
+  /** Everything that keeps keys from being used here as they might be, by key and party. */
+  List<KeyTrouble> troubles();
+
+  /** Tries again what could not be written, and does what the operator has asked for. */
+  void housekeep();
 
   /**
    * Parties this one will run no session of the key with.
    *
    * @param parties ids, or {@link #EVERY_PARTY}
    * @param session that showed why
-   * @param epoch of the share that session used
+   * @param share the session that made the share which that session used
+   * @param epoch of that share
    * @param sealed that share again, without what it had in common with those parties: takes the
    *     place of the stored one in the same transaction. Empty if it stays.
    */
   record Exclusion(
-      String key, Set<Integer> parties, SessionId session, int epoch, ByteString sealed) {}
+      String key,
+      Set<Integer> parties,
+      SessionId session,
+      SessionId share,
+      int epoch,
+      ByteString sealed) {}
 }

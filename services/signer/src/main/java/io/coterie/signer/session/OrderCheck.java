@@ -306,7 +306,7 @@ final class OrderCheck {
   static void notExcluded(Set<Integer> excluded, SessionPlan plan) throws RefusedException {
     require(
         !excluded.contains(KeyShareStore.EVERY_PARTY),
-        RefusalReason.REFUSAL_REASON_FORBIDDEN,
+        RefusalReason.REFUSAL_REASON_KEY_FROZEN,
         "the key is frozen here");
     if (plan.protocol().operation().makesNextEpoch()) {
       // That sets up anew what the pair must not use any more.

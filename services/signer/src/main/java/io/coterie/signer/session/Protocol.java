@@ -131,6 +131,16 @@ public enum Protocol {
     return operation.signs() && scheme != Scheme.SCHEME_BLS12381;
   }
 
+  /**
+   * Whether its parties multiply with the secrets that pairs of them have in common, of which a
+   * wrong message tells whether a guess was right. Key generation, refresh and reshare use none:
+   * they make new ones, which are forgotten with a run that fails.
+   */
+  public boolean multiplies() {
+    return scheme == Scheme.SCHEME_ECDSA_SECP256K1
+        && (operation == Operation.SIGN || operation == Operation.PRESIGN);
+  }
+
   /** The round after whose messages this party has nothing more to send. */
   public int lastRound() {
     return lastRound;

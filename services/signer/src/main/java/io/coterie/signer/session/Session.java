@@ -38,6 +38,12 @@ final class Session {
 
   List<Integer> missing = List.of();
 
+  /** The session that made the share which this one uses; this one itself if it uses none. */
+  SessionId share;
+
+  /** Whether its claim says that it multiplies, and that is not taken back. */
+  boolean multiplying;
+
   /** Taken out of the pool for this session, until its run has started. */
   @Nullable Presignature presignature;
 
@@ -64,6 +70,7 @@ final class Session {
 
   Session(SessionId id, Member coordinator, @Nullable String traceparent, WorkPool.Lane lane) {
     this.id = id;
+    this.share = id;
     this.coordinator = coordinator;
     this.traceparent = traceparent;
     this.lane = lane;

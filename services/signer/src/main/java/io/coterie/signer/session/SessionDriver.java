@@ -373,6 +373,7 @@ public final class SessionDriver implements AutoCloseable {
           throw new RefusedException(
               RefusalReason.REFUSAL_REASON_NOT_READY, "another party takes no part");
         }
+        session.share = share.session();
         // What a presignature is used with was fixed when it was made: no share is opened for it.
         claim(session, presigned ? ByteString.EMPTY : share.sealed(), payload);
       }
@@ -512,6 +513,7 @@ public final class SessionDriver implements AutoCloseable {
     // Counted by the pool from now on; never in the way of a signature that somebody waits for.
     uncount(session);
     session.lane.priority(WorkPool.Priority.BACKGROUND);
+    session.share = share.session();
     claim(session, share.sealed(), null);
   }
 
@@ -548,6 +550,7 @@ public final class SessionDriver implements AutoCloseable {
             RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
       }
       dealt = share.sealed();
+      session.share = share.session();
     } else {
       KeyShare held = shares.find(plan.key()).orElse(null);
       if (held != null && held.state() == KeyShare.State.ACTIVE && held.epoch() > plan.epoch()) {
@@ -630,7 +633,7 @@ public final class SessionDriver implements AutoCloseable {
     ClaimLedger.Binding binding = binding(session);
     CompletionStage<ClaimLedger.Outcome> claiming =
         request == null
-            ? claims.claimSession(plan.id())
+            ? claims.claimSession(plan.id(), multiplication(plan))
             : claims.claimOnce(
                 new ClaimLedger.Claim(
                     plan.id(),
@@ -638,11 +641,29 @@ public final class SessionDriver implements AutoCloseable {
                     request.requestId(),
                     request.intentDigest(),
                     binding,
-                    session.instead),
+                    session.instead,
+                    multiplication(plan)),
                 Audit.accepted(plan, session.coordinator, payload));
     claiming.whenComplete(
         (outcome, failure) ->
             run(session, () -> claimed(session, sealedShare, toSign, binding, outcome, failure)));
+  }
+
+  /** What is at stake if this process dies in the session; null if it does not multiply. */
+  private ClaimLedger.@Nullable Multiplication multiplication(SessionPlan plan) {
+    List<Integer> peers =
+        plan.partyIds().stream().filter(party -> party != network.self().partyId()).toList();
+    return plan.protocol().multiplies() && !peers.isEmpty()
+        ? new ClaimLedger.Multiplication(plan.key(), plan.epoch(), peers)
+        : null;
+  }
+
+  /** Nothing of the session can be learnt by killing this process any more. */
+  private void multiplied(Session session) {
+    if (session.multiplying && session.state.isFinal()) {
+      session.multiplying = false;
+      claims.multiplied(session.id);
+    }
   }
 
   /** What a request is bound to by this session, if a second signature would be another one. */
@@ -681,6 +702,10 @@ public final class SessionDriver implements AutoCloseable {
       ClaimLedger.@Nullable Binding binding,
       ClaimLedger.@Nullable Outcome outcome,
       @Nullable Throwable failure) {
+    if (outcome == ClaimLedger.Outcome.CLAIMED) {
+      session.multiplying = session.plan().protocol().multiplies();
+      multiplied(session); // if it was cancelled or too late meanwhile
+    }
     if (outcome == ClaimLedger.Outcome.CLAIMED && binding != null) {
       List<Integer> parties = session.plan().partyIds();
       bindings.bound(binding, parties);
@@ -1104,18 +1129,28 @@ public final class SessionDriver implements AutoCloseable {
     shares
         .exclude(
             new KeyShareStore.Exclusion(
-                plan.key(), excluded, plan.id(), plan.epoch(), abort.getSealedShare()))
-        .whenComplete(
-            (_, failure) -> {
-              if (failure != null) {
-                log.error("an exclusion could not be stored", failure);
-              }
-              run(session, () -> endAborted(session, abort));
-            });
+                plan.key(),
+                excluded,
+                plan.id(),
+                session.share,
+                plan.epoch(),
+                abort.getSealedShare()))
+        .whenComplete((_, failure) -> run(session, () -> excluded(session, abort, failure)));
     Set<Integer> now = shares.excluded(plan.key());
     presignatures.excluded(
         plan.key(), party -> now.contains(party) || now.contains(KeyShareStore.EVERY_PARTY));
     sessions.values().forEach(other -> run(other, () -> leaveExcluded(other, plan.key())));
+  }
+
+  private void excluded(Session session, Abort abort, @Nullable Throwable failure) {
+    if (failure == null) {
+      endAborted(session, abort);
+      return;
+    }
+    log.error("an exclusion could not be stored: the key is frozen", failure);
+    // Stays open on disk: a process that starts before the key is frozen there counts a life.
+    session.multiplying = false;
+    endAborted(session, abort.toBuilder().setAdvice(Advice.ADVICE_FREEZE_KEY).build());
   }
 
   /** What still runs with a party that is excluded now is not gone on with. */
@@ -1311,6 +1346,9 @@ public final class SessionDriver implements AutoCloseable {
   private void end(Session session, Event event, String cause, ByteString result) {
     State before = session.state;
     move(session, event);
+    if (before != State.EXCLUDING || event != Event.STOP) {
+      multiplied(session);
+    }
     SessionPlan plan = session.plan;
     AuditEvent end =
         plan == null
@@ -1461,6 +1499,7 @@ public final class SessionDriver implements AutoCloseable {
       early.expire(now);
       presignatures.expire(now);
       activation.tick(now);
+      shares.housekeep();
       if (now - forgotNanos >= FORGET.toNanos()) {
         forgotNanos = now;
         claims.forgetBindings(clock.instant().minus(KEEP));

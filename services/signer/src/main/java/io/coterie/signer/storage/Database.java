@@ -21,13 +21,7 @@ import org.sqlite.SQLiteConfig;
  */
 final class Database implements AutoCloseable {
   /** In order; a released one is never changed. */
-  private static final List<String> MIGRATIONS =
-      List.of(
-          "V0001__party.sql",
-          "V0002__refresh.sql",
-          "V0003__reshare.sql",
-          "V0004__certificates.sql",
-          "V0005__bound_requests.sql");
+  private static final List<String> MIGRATIONS = List.of("V0001__party.sql");
 
   /** Readers never wait for the writer in WAL mode; this is for checkpoints. */
   private static final int BUSY_TIMEOUT_MS = 5_000;

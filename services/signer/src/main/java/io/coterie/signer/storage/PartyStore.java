@@ -13,6 +13,7 @@ import io.coterie.signer.session.Certificate;
 import io.coterie.signer.session.ClaimLedger;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.KeyShareStore;
+import io.coterie.signer.session.KeyTrouble;
 import io.coterie.signer.session.SessionId;
 import io.coterie.signer.session.SessionLimits;
 import java.io.IOException;
@@ -33,7 +34,6 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
@@ -42,7 +42,6 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.ObjLongConsumer;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -106,13 +105,8 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
   private final BlockingQueue<Database> readers = new ArrayBlockingQueue<>(READERS);
   private final Clock clock;
   private final String trailName;
-  private final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
-
-  /**
-   * Keys whose active share has taken the place of another one of the same epoch since this process
-   * has begun, and that epoch.
-   */
-  private final Map<String, Integer> revised = new ConcurrentHashMap<>();
+  private final SqliteExclusions exclusions;
+  private final OperatorRequests requests;
 
   /**
    * Active shares, kept until they change; nothing else is. Guarded by itself, with {@link
@@ -139,6 +133,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
 
   private PartyStore(
       FileChannel lock,
+      OperatorRequests requests,
       Database database,
       String party,
       Clock clock,
@@ -146,6 +141,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
     this.lock = lock;
     this.clock = clock;
     this.trailName = "signer/" + party;
+    this.requests = requests;
     this.writer =
         new GroupCommit(
             party,
@@ -161,6 +157,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                 trail = null;
               }
             });
+    this.exclusions = new SqliteExclusions(writer, clock, this::append);
   }
 
   /**
@@ -183,7 +180,9 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
               file,
               PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
         }
-        PartyStore store = new PartyStore(lock, Database.writer(file), party, clock, committed);
+        PartyStore store =
+            new PartyStore(
+                lock, new OperatorRequests(folder), Database.writer(file), party, clock, committed);
         store.openReaders(file);
         return store;
       } catch (SQLException | RuntimeException e) {
@@ -237,15 +236,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
     for (int i = 0; i < READERS; i++) {
       readers.add(Database.reader(file));
     }
-    read(
-        db -> {
-          try (ResultSet rows = db.statement("SELECT key, party FROM exclusion").executeQuery()) {
-            while (rows.next()) {
-              remember(rows.getString(1), Set.of(rows.getInt(2)));
-            }
-            return true;
-          }
-        });
+    exclusions.start();
   }
 
   // ---- claims ----------------------------------------------------------------------------------
@@ -280,18 +271,36 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                 claim.session().bytes().toByteArray());
             return Outcome.REQUEST_BOUND;
           }
+          if (claim.multiplication() != null) {
+            SqliteLives.begin(db, claim.session(), claim.multiplication());
+          }
           append(db, accepted);
           return Outcome.CLAIMED;
         });
   }
 
   @Override
-  public CompletionStage<Outcome> claimSession(SessionId session) {
+  public CompletionStage<Outcome> claimSession(
+      SessionId session, @Nullable Multiplication multiplication) {
     return writer.submit(
-        db ->
-            claimSession(db, session, NOBODY, NOBODY, clock.millis())
-                ? Outcome.CLAIMED
-                : Outcome.SESSION_REPLAYED);
+        db -> {
+          if (!claimSession(db, session, NOBODY, NOBODY, clock.millis())) {
+            return Outcome.SESSION_REPLAYED;
+          }
+          if (multiplication != null) {
+            SqliteLives.begin(db, session, multiplication);
+          }
+          return Outcome.CLAIMED;
+        });
+  }
+
+  @Override
+  public void multiplied(SessionId session) {
+    writer.submitLazily(
+        db -> {
+          SqliteLives.end(db, session);
+          return true;
+        });
   }
 
   /** One session a request: another one takes its place only if the caller knows which it was. */
@@ -518,11 +527,11 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
         share.key());
   }
 
-  private static String text(List<Integer> parties) {
+  static String text(List<Integer> parties) {
     return parties.stream().map(String::valueOf).collect(Collectors.joining(","));
   }
 
-  private static List<Integer> ids(String text) {
+  static List<Integer> ids(String text) {
     return Arrays.stream(text.split(",", -1)).map(Integer::valueOf).toList();
   }
 
@@ -618,9 +627,6 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                           session)
                       == 1;
               if (wanted) {
-                if (hasActive(db, share.key(), share.epoch())) {
-                  revised.put(share.key(), share.epoch());
-                }
                 // Every party of the new epoch has its share of it: nobody can ever need the older
                 // ones. One that was stored after it may still have a certificate, and stays. A
                 // second active share is refused by the index.
@@ -637,8 +643,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                     "UPDATE key_share SET state = 'ACTIVE', certificate = ? WHERE session_id = ?",
                     proof.bytes().toByteArray(),
                     session);
-                db.update(
-                    "DELETE FROM exclusion WHERE key = ? AND party <> ?", share.key(), EVERY_PARTY);
+                SqliteExclusions.forget(db, share.key());
                 db.update("DELETE FROM forsaken_session WHERE key = ?", share.key());
                 append(db, activated);
               }
@@ -647,9 +652,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
         .whenComplete(
             (done, _) -> {
               if (Boolean.TRUE.equals(done)) {
-                excluded.computeIfPresent(
-                    share.key(),
-                    (_, parties) -> parties.contains(EVERY_PARTY) ? Set.of(EVERY_PARTY) : null);
+                exclusions.forgotten(share.key());
               }
               changed(share.key());
             });
@@ -674,7 +677,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
 
   @Override
   public Set<Integer> excluded(String key) {
-    return excluded.getOrDefault(key, Set.of());
+    return exclusions.of(key);
   }
 
   @Override
@@ -684,45 +687,36 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
       // What the two had in common is gone with the old shares.
       return CompletableFuture.completedFuture(false);
     }
-    // Counts at once; on disk a moment later.
-    remember(exclusion.key(), exclusion.parties());
-    return writer
-        .submitErasing(
-            db -> {
-              for (int party : exclusion.parties()) {
-                db.update(
-                    "INSERT INTO exclusion (key, party, session_id, excluded_at_ms)"
-                        + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                    exclusion.key(),
-                    party,
-                    exclusion.session().bytes().toByteArray(),
-                    clock.millis());
-              }
-              // A run that began with the share that was active before ends with that one, too.
-              boolean ofThatShare =
-                  !Objects.equals(revised.get(exclusion.key()), exclusion.epoch());
-              if (!exclusion.sealed().isEmpty() && ofThatShare) {
-                db.update(
-                    "UPDATE key_share SET sealed = ? WHERE key = ? AND epoch = ? AND state ="
-                        + " 'ACTIVE'",
-                    exclusion.sealed().toByteArray(),
-                    exclusion.key(),
-                    exclusion.epoch());
-              }
-              return true;
-            })
-        .whenComplete((_, _) -> changed(exclusion.key()));
+    return exclusions.exclude(exclusion).whenComplete((_, _) -> changed(exclusion.key()));
   }
 
-  private void remember(String key, Set<Integer> parties) {
-    excluded.merge(
-        key,
-        Set.copyOf(parties),
-        (before, more) -> {
-          Set<Integer> all = new HashSet<>(before);
-          all.addAll(more);
-          return Set.copyOf(all);
-        });
+  @Override
+  public CompletionStage<Boolean> unfreeze(String key) {
+    return exclusions.unfreeze(key);
+  }
+
+  @Override
+  public List<KeyTrouble> troubles() {
+    return exclusions.troubles();
+  }
+
+  /**
+   * The same of a folder whose party may be running in another process.
+   *
+   * @throws StoreException if there is no party's file that can be read
+   */
+  public static List<KeyTrouble> troubles(Path folder) {
+    try (Database database = Database.reader(folder.resolve(FILE))) {
+      return SqliteExclusions.Memory.read(database).troubles();
+    } catch (SQLException e) {
+      throw new StoreException("cannot read " + folder.resolve(FILE), e);
+    }
+  }
+
+  @Override
+  public void housekeep() {
+    exclusions.retry();
+    requests.toUnfreeze(exclusions::unfreeze);
   }
 
   private static List<KeyShare> shares(Database db, String sql, Object... parameters)

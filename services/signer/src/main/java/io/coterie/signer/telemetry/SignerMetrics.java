@@ -1,6 +1,7 @@
 package io.coterie.signer.telemetry;
 
 import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.signer.session.KeyTrouble;
 import io.coterie.signer.session.Protocol;
 import io.coterie.signer.session.SessionLifecycle;
 import io.coterie.signer.session.SessionTelemetry;
@@ -9,12 +10,15 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
+import java.util.function.Supplier;
 
 /** What a signer measures, beside what {@link ProtocolMetrics} names for all services. */
 public final class SignerMetrics implements SessionTelemetry {
@@ -47,6 +51,9 @@ public final class SignerMetrics implements SessionTelemetry {
 
   /** Counter {reason}: presignatures that were never used. */
   public static final String PRESIGNATURES_DROPPED = "coterie.presignatures.dropped";
+
+  /** Gauge {kind}: keys and pairs that cannot be used as they might be; see {@link KeyTrouble}. */
+  public static final String TROUBLES = "coterie.keys.troubles";
 
   private final MeterRegistry registry;
   private final ProtocolMetrics protocols;
@@ -130,6 +137,16 @@ public final class SignerMetrics implements SessionTelemetry {
   public void committed(int writes, long nanos) {
     commit.record(Duration.ofNanos(nanos));
     batch.record(writes);
+  }
+
+  /** What {@link #TROUBLES} counts. */
+  public void troubles(Supplier<List<KeyTrouble>> troubles) {
+    for (KeyTrouble.Kind kind : KeyTrouble.Kind.values()) {
+      Gauge.builder(TROUBLES, () -> troubles.get().stream().filter(t -> t.kind() == kind).count())
+          .tag("kind", kind.name().toLowerCase(Locale.ROOT))
+          .strongReference(true)
+          .register(registry);
+    }
   }
 
   /** Whether the vault is open, for {@link #VAULT}. */

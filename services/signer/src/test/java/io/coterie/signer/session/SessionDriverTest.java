@@ -12,6 +12,7 @@ import io.coterie.channel.Roster;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
@@ -158,6 +159,7 @@ class SessionDriverTest {
     final List<AuditEvent> accepted = new CopyOnWriteArrayList<>();
     final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
     final Map<String, Binding> bound = new ConcurrentHashMap<>();
+    final Map<SessionId, Multiplication> multiplications = new ConcurrentHashMap<>();
 
     @Override
     public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
@@ -175,6 +177,9 @@ class SessionDriverTest {
       if (!sessions.add(claim.session())) {
         return Outcome.SESSION_REPLAYED;
       }
+      if (claim.multiplication() != null) {
+        multiplications.put(claim.session(), claim.multiplication());
+      }
       Binding before = bound.get(claim.requestId());
       if (claim.binding() != null) {
         if (before != null && !before.session().equals(claim.instead())) {
@@ -187,10 +192,17 @@ class SessionDriverTest {
     }
 
     @Override
-    public CompletionStage<Outcome> claimSession(SessionId session) {
+    public CompletionStage<Outcome> claimSession(
+        SessionId session, @Nullable Multiplication multiplication) {
       return claimOnce(
-          new Claim(session, "", "", ByteString.EMPTY, null, null),
+          new Claim(session, "", "", ByteString.EMPTY, null, null, multiplication),
           AuditEvent.of("", "", "", Map.of()));
+    }
+
+    @Override
+    public void multiplied(SessionId session) {
+      assertThat(multiplications).containsKey(session);
+      multiplications.remove(session);
     }
 
     @Override
@@ -316,6 +328,19 @@ class SessionDriverTest {
     public Set<Integer> excluded(String key) {
       return excluded.getOrDefault(key, Set.of());
     }
+
+    @Override
+    public CompletionStage<Boolean> unfreeze(String key) {
+      return CompletableFuture.completedFuture(false);
+    }
+
+    @Override
+    public List<KeyTrouble> troubles() {
+      return List.of();
+    }
+
+    @Override
+    public void housekeep() {}
 
     @Override
     public CompletionStage<Boolean> exclude(Exclusion exclusion) {
@@ -1525,7 +1550,12 @@ class SessionDriverTest {
     assertThat(shares.exclusions.getFirst())
         .isEqualTo(
             new KeyShareStore.Exclusion(
-                KEY, Set.of(2), cheated, 1, ByteString.copyFromUtf8("share without 2")));
+                KEY,
+                Set.of(2),
+                cheated,
+                shares.find(KEY).orElseThrow().session(),
+                1,
+                ByteString.copyFromUtf8("share without 2")));
     shares.heldExclusion.complete(true);
     SessionReport report = awaitReport(cheated);
     assertThat(report.getAborted().getCulpritsList()).containsExactly(2);
@@ -1536,14 +1566,59 @@ class SessionDriverTest {
   }
 
   @Test
-  void exclusion_that_cannot_be_stored_is_reported_all_the_same() {
+  void exclusion_that_cannot_be_stored_is_reported_with_the_advice_to_freeze_the_key() {
     ecdsaKey();
     SessionId session = give(ecdsaSigning(ecdsaIntent()));
     awaitEnvelope(session);
     shares.heldExclusion = CompletableFuture.failedFuture(new IllegalStateException("disk full"));
     envelope(session, FakeCore.CHEAT);
-    assertThat(awaitReport(session).hasAborted()).isTrue();
+    assertThat(awaitReport(session).getAborted().getAdvice()).isEqualTo(Advice.ADVICE_FREEZE_KEY);
     awaitEnded("ecdsa_sign_1 aborted transfer_check_failed");
+    assertThat(ledger.multiplications).as("counts a life at the next start").containsKey(session);
+  }
+
+  /** What is on disk of a session that multiplies: from its claim until it has ended. */
+  @Test
+  void a_session_that_multiplies_is_open_on_disk_from_its_claim_to_its_end() {
+    ecdsaKey();
+    SessionId signing = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(signing);
+    SessionId presigning = give(presigning());
+    awaitEnvelope(presigning);
+    assertThat(ledger.multiplications)
+        .containsOnlyKeys(signing, presigning)
+        .containsValue(new ClaimLedger.Multiplication(KEY, 1, List.of(2)));
+    // An order that comes again changes nothing.
+    bravoPlays(signing, 3);
+    Installation.until("it is closed", () -> !ledger.multiplications.containsKey(signing));
+    assertThat(ledger.multiplications).containsOnlyKeys(presigning);
+    driver().close();
+    assertThat(ledger.multiplications).as("a clean stop").isEmpty();
+  }
+
+  @Test
+  void a_session_whose_claim_comes_after_its_end_is_not_left_open() {
+    ecdsaKey();
+    ledger.held = true;
+    SessionId session = give(presigning());
+    Installation.until("a claim", () -> !ledger.waiting.isEmpty());
+    driver().onCancel(coordinator, session);
+    awaitEnded("ecdsa_presign_1 cancelled none");
+    ledger.multiplications.put(session, new ClaimLedger.Multiplication(KEY, 1, List.of(2)));
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    Installation.until("it is closed", () -> ledger.multiplications.isEmpty());
+  }
+
+  @Test
+  void a_replayed_order_does_not_close_what_an_earlier_session_left_open() {
+    ecdsaKey();
+    ledger.held = true;
+    SessionId session = give(presigning());
+    Installation.until("a claim", () -> !ledger.waiting.isEmpty());
+    ledger.multiplications.put(session, new ClaimLedger.Multiplication(KEY, 1, List.of(2)));
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.SESSION_REPLAYED);
+    assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_SESSION_REPLAYED);
+    assertThat(ledger.multiplications).containsKey(session);
   }
 
   @Test
@@ -1556,6 +1631,7 @@ class SessionDriverTest {
     awaitMove(Event.EXCLUDE);
     driver().close();
     assertThat(watch.ended).containsExactly("ecdsa_sign_1 stopped none");
+    assertThat(ledger.multiplications).as("nobody knows whether it is on disk").isNotEmpty();
   }
 
   /** Exclusion while the session only waits for its result. */
@@ -1766,7 +1842,7 @@ class SessionDriverTest {
     awaitEnvelope(give(refresh(UUID.randomUUID().toString())));
     shares.excluded.put(KEY, Set.of(KeyShareStore.EVERY_PARTY));
     assertThat(awaitRefusal(give(refresh(UUID.randomUUID().toString()))))
-        .isEqualTo(RefusalReason.REFUSAL_REASON_FORBIDDEN);
+        .isEqualTo(RefusalReason.REFUSAL_REASON_KEY_FROZEN);
   }
 
   @Test

@@ -57,6 +57,7 @@ class BackupTest {
             "request " + number,
             ByteString.copyFrom(new byte[32]),
             null,
+            null,
             null),
         AuditEvent.of("wallet", "order.accept", "ok", Map.of()));
   }

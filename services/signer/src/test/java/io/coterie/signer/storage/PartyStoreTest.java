@@ -71,7 +71,7 @@ class PartyStoreTest {
 
   private static Claim claim(int session, String requestId, int digest) {
     return new Claim(
-        new SessionId(bytes32(session)), "wallet", requestId, bytes32(digest), null, null);
+        new SessionId(bytes32(session)), "wallet", requestId, bytes32(digest), null, null, null);
   }
 
   private static Binding binding(int session, String requestId) {
@@ -92,7 +92,8 @@ class PartyStoreTest {
         binding.requestId(),
         bytes32(1),
         binding,
-        instead == null ? null : new SessionId(bytes32(instead)));
+        instead == null ? null : new SessionId(bytes32(instead)),
+        null);
   }
 
   private static AuditEvent event(String what) {
@@ -201,7 +202,9 @@ class PartyStoreTest {
   @Test
   void request_ids_of_requesters_are_apart() {
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.CLAIMED);
-    assertThat(claimed(new Claim(new SessionId(bytes32(2)), "other", "r1", bytes32(7), null, null)))
+    assertThat(
+            claimed(
+                new Claim(new SessionId(bytes32(2)), "other", "r1", bytes32(7), null, null, null)))
         .isEqualTo(Outcome.CLAIMED);
   }
 
@@ -385,6 +388,7 @@ class PartyStoreTest {
                 "keys/a",
                 Set.of(2),
                 new SessionId(bytes32(5)),
+                new SessionId(bytes32(2)),
                 2,
                 ByteString.copyFromUtf8("without party 2"))));
     assertThat(isOnDisk("sealed 2")).isFalse();
@@ -512,9 +516,33 @@ class PartyStoreTest {
                 "keys/a",
                 Set.of(2),
                 new SessionId(bytes32(9)),
+                new SessionId(bytes32(2)),
                 2,
                 ByteString.copyFromUtf8("the older without party 2"))));
     assertThat(store.excluded("keys/a")).containsExactly(2);
+    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(next(3, 2).sealed());
+  }
+
+  /** Both writes wait for the disk together, so the second runs before the first has completed. */
+  @Test
+  void share_activated_in_the_same_transaction_is_not_overwritten_either() {
+    active();
+    refreshed(2, 2);
+    givenUp(2, 2, 2);
+    refreshed(3, 2);
+    activated(2, 2);
+    var switched = store.activate(next(3, 2), PROOF, event("active"));
+    var excluded =
+        store.exclude(
+            new Exclusion(
+                "keys/a",
+                Set.of(2),
+                new SessionId(bytes32(9)),
+                new SessionId(bytes32(2)),
+                2,
+                ByteString.copyFromUtf8("the older without party 2")));
+    assertThat(get(switched)).isTrue();
+    get(excluded);
     assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(next(3, 2).sealed());
   }
 
@@ -602,28 +630,6 @@ class PartyStoreTest {
     assertThat(store.excluded("keys/a")).containsExactly(0);
   }
 
-  @Test
-  void store_of_the_first_version_is_migrated() throws Exception {
-    store.close();
-    try (var files = Files.list(folder)) {
-      for (Path file : files.toList()) {
-        Files.delete(file);
-      }
-    }
-    String script;
-    try (var in = PartyStore.class.getResourceAsStream("/db/signer/V0001__party.sql")) {
-      script = new String(in.readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
-    }
-    try (Connection old = raw();
-        var statement = old.createStatement()) {
-      statement.executeUpdate(script + ";PRAGMA user_version = 1");
-    }
-    open();
-    active();
-    assertThat(refreshed(2, 2)).isTrue();
-    assertThat(rows("PRAGMA user_version")).isEqualTo(5);
-  }
-
   private long rows(String sql) throws SQLException {
     try (Connection raw = raw();
         var statement = raw.createStatement();
@@ -634,16 +640,21 @@ class PartyStoreTest {
 
   private static Exclusion exclusion(int session, Integer... parties) {
     return new Exclusion(
-        "keys/a", Set.of(parties), new SessionId(bytes32(session)), 1, ByteString.EMPTY);
+        "keys/a",
+        Set.of(parties),
+        new SessionId(bytes32(session)),
+        new SessionId(bytes32(1)),
+        1,
+        ByteString.EMPTY);
   }
 
   @Test
   void session_without_request_is_claimed_once() {
     SessionId session = new SessionId(bytes32(1));
-    assertThat(get(store.claimSession(session))).isEqualTo(Outcome.CLAIMED);
-    assertThat(get(store.claimSession(session))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(get(store.claimSession(session, null))).isEqualTo(Outcome.CLAIMED);
+    assertThat(get(store.claimSession(session, null))).isEqualTo(Outcome.SESSION_REPLAYED);
     reopen();
-    assertThat(get(store.claimSession(session))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(get(store.claimSession(session, null))).isEqualTo(Outcome.SESSION_REPLAYED);
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
   }
 
@@ -654,7 +665,10 @@ class PartyStoreTest {
     get(store.activate(share, PROOF, event("active")));
     assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
     ByteString without = ByteString.copyFromUtf8("sealed without party 2");
-    get(store.exclude(new Exclusion("keys/a", Set.of(2), new SessionId(bytes32(5)), 1, without)));
+    get(
+        store.exclude(
+            new Exclusion(
+                "keys/a", Set.of(2), new SessionId(bytes32(5)), share.session(), 1, without)));
     assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(without);
     reopen();
     assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(without);
@@ -672,6 +686,7 @@ class PartyStoreTest {
                 "keys/a",
                 Set.of(2),
                 new SessionId(bytes32(5)),
+                share.session(),
                 2,
                 ByteString.copyFromUtf8("of a later epoch"))));
     assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
@@ -749,7 +764,7 @@ class PartyStoreTest {
     }
     assertThatThrownBy(this::open).hasMessageContaining("version 99");
     try (Connection connection = raw()) {
-      connection.createStatement().executeUpdate("PRAGMA user_version = 5");
+      connection.createStatement().executeUpdate("PRAGMA user_version = 1");
     }
     open();
   }

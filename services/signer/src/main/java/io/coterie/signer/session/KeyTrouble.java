@@ -1,0 +1,45 @@
+package io.coterie.signer.session;
+
+/**
+ * Something that keeps a key from being used here as it might be.
+ *
+ * @param party id of the peer; {@link KeyShareStore#EVERY_PARTY} if the key is frozen
+ * @param lives process lives that ended in a multiplication with the peer; 0 if that is not why
+ */
+public record KeyTrouble(String key, int party, Kind kind, int lives) {
+  /** From this many lives on the key's shares should be refreshed. */
+  public static final int REFRESH_AT = 4;
+
+  /** From this many lives on nothing is multiplied with the peer until they are. */
+  public static final int EXCLUDE_AT = 8;
+
+  /** How grave it is. */
+  public enum Kind {
+    /** No session of the key runs until the operator lifts it. */
+    FROZEN,
+    /** No session of the key runs with the peer until its shares are refreshed or reshared. */
+    EXCLUDED,
+    /** The same is going to come: refresh the shares before. */
+    REFRESH_ADVISED
+  }
+
+  /** One line for people. */
+  public String text() {
+    return switch (kind) {
+      case FROZEN ->
+          key + " is frozen: an exclusion could not be written, or the core asked for it";
+      case EXCLUDED ->
+          key
+              + ": party "
+              + party
+              + " is excluded until its shares are refreshed"
+              + (lives == 0 ? "" : ", after " + lives + " unclean ends of this process");
+      case REFRESH_ADVISED ->
+          key
+              + ": refresh its shares, this process has ended "
+              + lives
+              + " times in the middle of a multiplication with party "
+              + party;
+    };
+  }
+}

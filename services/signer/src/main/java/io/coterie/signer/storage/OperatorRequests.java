@@ -1,0 +1,73 @@
+package io.coterie.signer.storage;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.HexFormat;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the operator asks a running signer for, as files in the party's data folder: another process
+ * cannot have the party's file, and whoever may write into the folder could replace that file.
+ */
+public final class OperatorRequests {
+  private static final Logger log = LoggerFactory.getLogger(OperatorRequests.class);
+  private static final String UNFREEZE = "unfreeze-";
+
+  private final Path folder;
+
+  public OperatorRequests(Path folder) {
+    this.folder = folder;
+  }
+
+  /** Asks the signer of the folder to let a key be used again; it does so within a second. */
+  public void unfreeze(String key) throws IOException {
+    // Its name is hexadecimal, so no key can name a file elsewhere.
+    String name = UNFREEZE + HexFormat.of().formatHex(key.getBytes(StandardCharsets.UTF_8));
+    Path part = Files.createTempFile(folder, "request", ".part");
+    Files.move(part, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  /**
+   * Does what was asked for.
+   *
+   * @param unfreeze takes a key's name; a request stays until that has succeeded
+   */
+  void toUnfreeze(Function<String, CompletionStage<Boolean>> unfreeze) {
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, UNFREEZE + "*")) {
+      for (Path file : files) {
+        String hex = file.getFileName().toString().substring(UNFREEZE.length());
+        String key = new String(HexFormat.of().parseHex(hex), StandardCharsets.UTF_8);
+        unfreeze
+            .apply(key)
+            .whenComplete(
+                (lifted, failure) -> {
+                  if (failure != null) {
+                    return;
+                  }
+                  log.warn(
+                      "{} {}, as its operator asked",
+                      key,
+                      Boolean.TRUE.equals(lifted) ? "is not frozen any more" : "was not frozen");
+                  delete(file);
+                });
+      }
+    } catch (IOException | IllegalArgumentException e) {
+      log.warn("a request of the operator cannot be read", e);
+    }
+  }
+
+  private static void delete(Path file) {
+    try {
+      Files.deleteIfExists(file);
+    } catch (IOException e) {
+      log.warn("a request of the operator cannot be removed", e);
+    }
+  }
+}

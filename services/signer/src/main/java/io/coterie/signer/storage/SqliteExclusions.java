@@ -1,0 +1,265 @@
+package io.coterie.signer.storage;
+
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.signer.session.KeyShareStore;
+import io.coterie.signer.session.KeyShareStore.Exclusion;
+import io.coterie.signer.session.KeyTrouble;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * With whom this party runs no session of a key: in memory at once, on disk as soon as possible. An
+ * exclusion that cannot be written would be forgotten by the next start, so the key is frozen then.
+ */
+final class SqliteExclusions {
+  private static final Logger log = LoggerFactory.getLogger(SqliteExclusions.class);
+  private static final int FROZEN = KeyShareStore.EVERY_PARTY;
+
+  private final GroupCommit writer;
+  private final Clock clock;
+  private final Audit audit;
+  private volatile Memory memory = new Memory(new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
+
+  /** Exclusions that are not on disk although they were to be, by key. */
+  private final Map<String, Set<Integer>> unwritten = new ConcurrentHashMap<>();
+
+  /** Appends to the audit trail in a transaction. */
+  interface Audit {
+    void append(Database db, AuditEvent event);
+  }
+
+  SqliteExclusions(GroupCommit writer, Clock clock, Audit audit) {
+    this.writer = writer;
+    this.clock = clock;
+    this.audit = audit;
+  }
+
+  /** Counts the life before this one, and fills the memory. */
+  void start() {
+    memory =
+        writer
+            .submit(
+                db -> {
+                  for (SqliteLives.Pair pair : SqliteLives.count(db, clock.millis())) {
+                    audit.append(
+                        db,
+                        AuditEvent.of(
+                            "signer",
+                            "party.exclude",
+                            "unclean_lives",
+                            Map.of(
+                                "key", pair.key(),
+                                "party", Integer.toString(pair.party()),
+                                "lives", Integer.toString(pair.lives()))));
+                  }
+                  return Memory.read(db);
+                })
+            .toCompletableFuture()
+            .join();
+  }
+
+  /**
+   * @param excluded parties by key
+   * @param lives pairs by key
+   */
+  record Memory(Map<String, Set<Integer>> excluded, Map<String, List<SqliteLives.Pair>> lives) {
+    static Memory read(Database db) throws SQLException {
+      Memory memory = new Memory(new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
+      try (ResultSet rows = db.statement("SELECT key, party FROM exclusion").executeQuery()) {
+        while (rows.next()) {
+          memory.remember(rows.getString(1), Set.of(rows.getInt(2)));
+        }
+      }
+      for (SqliteLives.Pair pair : SqliteLives.pairs(db)) {
+        memory.lives.computeIfAbsent(pair.key(), _ -> new CopyOnWriteArrayList<>()).add(pair);
+      }
+      return memory;
+    }
+
+    Set<Integer> of(String key) {
+      return excluded.getOrDefault(key, Set.of());
+    }
+
+    void remember(String key, Set<Integer> parties) {
+      excluded.merge(key, Set.copyOf(parties), SqliteExclusions::union);
+    }
+
+    /** See {@link KeyShareStore#troubles}. */
+    List<KeyTrouble> troubles() {
+      List<KeyTrouble> troubles = new ArrayList<>();
+      excluded.forEach(
+          (key, parties) ->
+              parties.forEach(
+                  party ->
+                      troubles.add(
+                          new KeyTrouble(
+                              key,
+                              party,
+                              party == FROZEN ? KeyTrouble.Kind.FROZEN : KeyTrouble.Kind.EXCLUDED,
+                              lives(key, party)))));
+      lives.forEach(
+          (key, pairs) ->
+              pairs.stream()
+                  .filter(p -> p.lives() >= KeyTrouble.REFRESH_AT && !of(key).contains(p.party()))
+                  .map(
+                      p ->
+                          new KeyTrouble(
+                              key, p.party(), KeyTrouble.Kind.REFRESH_ADVISED, p.lives()))
+                  .forEach(troubles::add));
+      troubles.sort(Comparator.comparing(KeyTrouble::key).thenComparing(KeyTrouble::party));
+      return troubles;
+    }
+
+    private int lives(String key, int party) {
+      return lives.getOrDefault(key, List.of()).stream()
+          .filter(p -> p.party() == party)
+          .mapToInt(SqliteLives.Pair::lives)
+          .findFirst()
+          .orElse(0);
+    }
+  }
+
+  Set<Integer> of(String key) {
+    return memory.of(key);
+  }
+
+  private static Set<Integer> union(Set<Integer> some, Set<Integer> more) {
+    Set<Integer> all = new HashSet<>(some);
+    all.addAll(more);
+    return Set.copyOf(all);
+  }
+
+  /** See {@link KeyShareStore#exclude}. */
+  CompletionStage<Boolean> exclude(Exclusion exclusion) {
+    // Counts at once; on disk a moment later.
+    memory.remember(exclusion.key(), exclusion.parties());
+    return writer
+        .submitErasing(
+            db -> {
+              insert(
+                  db,
+                  exclusion.key(),
+                  exclusion.parties(),
+                  exclusion.session().bytes().toByteArray());
+              if (!exclusion.sealed().isEmpty()) {
+                // A run that began with a share that was active before changes no other one.
+                db.update(
+                    "UPDATE key_share SET sealed = ? WHERE session_id = ? AND epoch = ? AND state ="
+                        + " 'ACTIVE'",
+                    exclusion.sealed().toByteArray(),
+                    exclusion.share().bytes().toByteArray(),
+                    exclusion.epoch());
+              }
+              return true;
+            })
+        .whenComplete(
+            (_, failure) -> {
+              if (failure != null) {
+                freeze(exclusion);
+              }
+            });
+  }
+
+  private int insert(Database db, String key, Set<Integer> parties, byte[] session)
+      throws SQLException {
+    int inserted = 0;
+    for (int party : parties) {
+      inserted +=
+          db.update(
+              "INSERT INTO exclusion (key, party, session_id, excluded_at_ms)"
+                  + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+              key,
+              party,
+              session,
+              clock.millis());
+    }
+    return inserted;
+  }
+
+  private void freeze(Exclusion exclusion) {
+    log.error("{} is frozen: an exclusion from it could not be written", exclusion.key());
+    Set<Integer> all = union(exclusion.parties(), Set.of(FROZEN));
+    memory.remember(exclusion.key(), all);
+    unwritten.merge(exclusion.key(), all, SqliteExclusions::union);
+  }
+
+  /** Tries again to write what could not be written. */
+  void retry() {
+    unwritten.forEach(
+        (key, parties) ->
+            writer
+                .submit(
+                    db -> {
+                      if (insert(db, key, parties, new byte[0]) > 0) {
+                        audit.append(
+                            db,
+                            AuditEvent.of(
+                                "signer", "key.freeze", "exclusion_unwritten", Map.of("key", key)));
+                      }
+                      return true;
+                    })
+                .whenComplete(
+                    (_, failure) -> {
+                      if (failure == null) {
+                        unwritten.remove(key, parties);
+                      }
+                    }));
+  }
+
+  /** See {@link KeyShareStore#unfreeze}. */
+  CompletionStage<Boolean> unfreeze(String key) {
+    return writer
+        .submit(
+            db -> {
+              boolean frozen =
+                  db.update("DELETE FROM exclusion WHERE key = ? AND party = ?", key, FROZEN) == 1;
+              if (frozen) {
+                audit.append(
+                    db, AuditEvent.of("operator", "key.unfreeze", "ok", Map.of("key", key)));
+              }
+              return frozen;
+            })
+        .whenComplete(
+            (frozen, _) -> {
+              if (Boolean.TRUE.equals(frozen)) {
+                memory.excluded.computeIfPresent(
+                    key,
+                    (_, parties) -> {
+                      Set<Integer> left = new HashSet<>(parties);
+                      left.remove(FROZEN);
+                      return left.isEmpty() ? null : Set.copyOf(left);
+                    });
+              }
+            });
+  }
+
+  /** In the transaction in which a share of the key becomes the active one. */
+  static void forget(Database db, String key) throws SQLException {
+    db.update("DELETE FROM exclusion WHERE key = ? AND party <> ?", key, FROZEN);
+    SqliteLives.forget(db, key);
+  }
+
+  /** After that transaction. */
+  void forgotten(String key) {
+    memory.excluded.computeIfPresent(
+        key, (_, parties) -> parties.contains(FROZEN) ? Set.of(FROZEN) : null);
+    memory.lives.remove(key);
+  }
+
+  /** See {@link KeyShareStore#troubles}. */
+  List<KeyTrouble> troubles() {
+    return memory.troubles();
+  }
+}

@@ -1,0 +1,105 @@
+package io.coterie.signer.storage;
+
+import io.coterie.signer.session.ClaimLedger.Multiplication;
+import io.coterie.signer.session.KeyTrouble;
+import io.coterie.signer.session.SessionId;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Counts the lives of this process that ended while a multiplication was under way. A peer that can
+ * kill this process between a failed check and the exclusion that follows has one guess a life at
+ * this party's secret; so each such life counts as a failed check.
+ */
+final class SqliteLives {
+  private SqliteLives() {}
+
+  /**
+   * @param key name
+   * @param party id of the peer
+   */
+  record Pair(String key, int epoch, int party, int lives) {}
+
+  /** In the transaction of the claim, so on disk before the first message. */
+  static void begin(Database db, SessionId session, Multiplication multiplication)
+      throws SQLException {
+    db.update(
+        "INSERT INTO open_multiplication (session_id, key, epoch, peers) VALUES (?, ?, ?, ?)",
+        session.bytes().toByteArray(),
+        multiplication.key(),
+        multiplication.epoch(),
+        PartyStore.text(multiplication.peers()));
+  }
+
+  /** The session multiplies no more. */
+  static void end(Database db, SessionId session) throws SQLException {
+    db.update(
+        "DELETE FROM open_multiplication WHERE session_id = ?", session.bytes().toByteArray());
+  }
+
+  /**
+   * At the start, before any session: one life more for each pair of which the life before has left
+   * a session open, however many.
+   *
+   * @return the pairs that are excluded from now on
+   */
+  static List<Pair> count(Database db, long nowMs) throws SQLException {
+    Set<Pair> open = new HashSet<>();
+    try (ResultSet rows =
+        db.statement(
+                "SELECT o.key, o.epoch, o.peers FROM open_multiplication o JOIN key_share s"
+                    + " ON s.key = o.key AND s.epoch = o.epoch AND s.state = 'ACTIVE'")
+            .executeQuery()) {
+      while (rows.next()) {
+        for (int party : PartyStore.ids(rows.getString(3))) {
+          open.add(new Pair(rows.getString(1), rows.getInt(2), party, 1));
+        }
+      }
+    }
+    db.update("DELETE FROM open_multiplication");
+    for (Pair pair : open) {
+      db.update(
+          "INSERT INTO unclean_life (key, epoch, party, lives) VALUES (?, ?, ?, 1)"
+              + " ON CONFLICT DO UPDATE SET lives = lives + 1",
+          pair.key(),
+          pair.epoch(),
+          pair.party());
+    }
+    List<Pair> excluded = new ArrayList<>();
+    for (Pair pair : pairs(db)) {
+      if (pair.lives() >= KeyTrouble.EXCLUDE_AT
+          && db.update(
+                  "INSERT INTO exclusion (key, party, session_id, excluded_at_ms)"
+                      + " VALUES (?, ?, x'', ?) ON CONFLICT DO NOTHING",
+                  pair.key(),
+                  pair.party(),
+                  nowMs)
+              == 1) {
+        excluded.add(pair);
+      }
+    }
+    return excluded;
+  }
+
+  /** All pairs with a life that counts. */
+  static List<Pair> pairs(Database db) throws SQLException {
+    List<Pair> pairs = new ArrayList<>();
+    try (ResultSet rows =
+        db.statement("SELECT key, epoch, party, lives FROM unclean_life").executeQuery()) {
+      while (rows.next()) {
+        pairs.add(new Pair(rows.getString(1), rows.getInt(2), rows.getInt(3), rows.getInt(4)));
+      }
+    }
+    return pairs;
+  }
+
+  /** New shares: what was guessed about the old ones is worth nothing. */
+  static void forget(Database db, String key) throws SQLException {
+    db.update("DELETE FROM unclean_life WHERE key = ?", key);
+    db.update("DELETE FROM open_multiplication WHERE key = ?", key);
+  }
+}
