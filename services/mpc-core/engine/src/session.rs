@@ -469,8 +469,9 @@ impl<P: Protocol> Session<P> {
         self.phase = if heard_on { Phase::Ended } else { Phase::Over };
         let mut shown = Vec::new();
         if P::SIGNED {
-            // Only of a restart is a suspect named to others: for any other cause our word says nothing about whom they suspect.
-            let restarted = suspects.iter().next().filter(|_| cause == AbortCause::PartyRestarted);
+            // A restart that we saw, or that evidence shows, is told with its name. Nobody else is suspected on our word.
+            let seen = cause == AbortCause::PartyRestarted && (reporter.is_none() || !evidence.is_empty());
+            let restarted = suspects.iter().next().filter(|_| seen);
             let accused = culprits.first().copied().or(restarted);
             let notice = Notice { cause, accused, evidence };
             let body = Zeroizing::new(notice.encode());

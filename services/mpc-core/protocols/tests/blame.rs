@@ -1,0 +1,453 @@
+//! Blame: whatever a corrupt party signs and shows, no party that follows the rules is ever blamed for it.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+mod ecdsa_common;
+#[allow(dead_code, reason = "it needs the starts only")]
+#[path = "frost/harness.rs"]
+mod harness;
+#[path = "common/table.rs"]
+mod table;
+
+use common::{Started, party, rng};
+use engine::forge::{Forged, disclosure, echo_of};
+use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
+use engine::{AbortCause, Advice, Protocol, Reject};
+use rand_core::Rng;
+use table::{ALL, CORRUPT, Check, Mail, Table, every_protocol, pick, resigned, round_of};
+
+fn last<P: Protocol>() -> u8 {
+    u8::try_from(P::ROUNDS.len()).unwrap()
+}
+
+/// All broadcasts before a round.
+fn history<P: Protocol>(table: &Table<P>, before: u8) -> Vec<Vec<u8>> {
+    let broadcast = |mail: &&Mail| {
+        let forged = Forged::open(&mail.bytes).unwrap();
+        forged.recipient.is_none() && forged.round < before && mail.to == mail.from % 3 + 1
+    };
+    table.sent.iter().filter(broadcast).map(|mail| mail.bytes.clone()).collect()
+}
+
+struct DoubleOpening {
+    ended: bool,
+}
+
+impl Check for DoubleOpening {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        for (victim, hearer) in [(1, 2), (2, 1), (1, 1)] {
+            let mut table = Table::start(start);
+            table.run(|mail| {
+                let withheld = !self.ended && round_of(&mail.bytes) == last::<P>();
+                if withheld { Vec::new() } else { vec![mail.bytes.clone()] }
+            });
+            assert_eq!(table.done.contains_key(&1), self.ended, "{name}");
+            let mut evidence = history(&table, last::<P>());
+            evidence.push(resigned(&table.message(CORRUPT, 2, 1), |f| *f.body.last_mut().unwrap() ^= 1));
+            evidence.push(table.message(victim, last::<P>(), 3));
+            let framing = table.notice(AbortCause::WrongProof, victim, &evidence);
+            table.tell(hearer, framing);
+            table.assert_no_honest_party_is_blamed(name);
+            for me in [1, 2] {
+                let abort = table.aborts[&me].last().unwrap();
+                assert_eq!(
+                    (abort.cause, &*abort.culprits),
+                    (AbortCause::Equivocation, &[party(3)][..]),
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn second_opening_in_evidence_convicts_its_signer_while_the_run_goes_on() {
+    every_protocol(&mut DoubleOpening { ended: false });
+}
+
+#[test]
+fn second_opening_in_evidence_convicts_its_signer_after_the_end() {
+    every_protocol(&mut DoubleOpening { ended: true });
+}
+
+struct IncompleteView;
+
+impl Check for IncompleteView {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        let mut table = Table::start(start);
+        let (session, _) = start(1, 1);
+        let seen_nothing = echo_of(session.context(), 2, &[]);
+        table.run(|mail| match round_of(&mail.bytes) {
+            1 => vec![mail.bytes.clone()],
+            2 => vec![resigned(&mail.bytes, |forged| forged.echo = Some(seen_nothing))],
+            // It discloses that it saw what it had claimed: nothing.
+            DISCLOSURE_ROUND => vec![resigned(&mail.bytes, |forged| {
+                forged.body.truncate(2 * 190);
+                forged.body.extend([0, 0]);
+            })],
+            _ => Vec::new(),
+        });
+        table.assert_no_honest_party_is_blamed(name);
+        for me in [1, 2] {
+            let abort = table.aborts[&me].last().unwrap();
+            assert_eq!(
+                (abort.cause, &*abort.culprits),
+                (AbortCause::FalseComplaint, &[party(3)][..]),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn party_that_claims_an_incomplete_view_is_convicted_by_its_own_disclosure() {
+    every_protocol(&mut IncompleteView);
+}
+
+struct SilentLiar;
+
+impl Check for SilentLiar {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        let mut table = Table::start(start);
+        table.run(|mail| match round_of(&mail.bytes) {
+            1 => vec![mail.bytes.clone()],
+            2 => vec![resigned(&mail.bytes, |forged| forged.echo = Some([3; 32]))],
+            _ => Vec::new(),
+        });
+        for me in [1, 2] {
+            assert!(!table.aborts.contains_key(&me), "{name}");
+            assert_eq!(
+                table.waiting[&me],
+                [CORRUPT],
+                "{name}: the one that does not disclose is the straggler"
+            );
+        }
+    }
+}
+
+#[test]
+fn party_that_lies_and_does_not_disclose_is_the_straggler() {
+    every_protocol(&mut SilentLiar);
+}
+
+struct Restart {
+    /// In which round the second run is seen first.
+    round: u8,
+}
+
+impl Check for Restart {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        let mut table = Table::start(start);
+        let (_, again) = start(CORRUPT, 2);
+        let other = Forged::open(&again.outgoing[0].encode()).unwrap();
+        // Its messages come first, so that they meet in one round.
+        table.queue.sort_by_key(|mail| mail.from != CORRUPT);
+        table.run(|mail| match round_of(&mail.bytes) {
+            1 if self.round == 1 => vec![mail.bytes.clone(), again.outgoing[0].encode()],
+            round if round == self.round => vec![resigned(&mail.bytes, |forged| forged.run = other.run)],
+            round if round < self.round => vec![mail.bytes.clone()],
+            _ => Vec::new(),
+        });
+        table.assert_no_honest_party_is_blamed(name);
+        for me in [1, 2] {
+            let abort = &table.aborts[&me][0];
+            assert_eq!(abort.cause, AbortCause::PartyRestarted, "{name}");
+            assert_eq!((&*abort.culprits, abort.advice()), (&[][..], Advice::Retry), "{name}: {abort}");
+            assert!(abort.suspects.contains(&party(CORRUPT)), "{name}: {abort}");
+        }
+    }
+}
+
+#[test]
+fn party_that_runs_a_session_twice_is_named_and_not_blamed() {
+    for round in [1, 2, 3] {
+        every_protocol(&mut Restart { round });
+    }
+}
+
+struct MixedRuns;
+
+impl Check for MixedRuns {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        // Party 1 was restored and ran the session twice; the corrupt party has messages of both of its runs.
+        let mut table = Table::start(start);
+        table.run(
+            |mail| if round_of(&mail.bytes) == last::<P>() { Vec::new() } else { vec![mail.bytes.clone()] },
+        );
+        let (_, again) = start(1, 2);
+        let restarted = again.outgoing[0].encode();
+        let (first, opening) = (table.message(1, 1, 3), table.message(1, 2, 3));
+        let accusations = [
+            (AbortCause::Equivocation, vec![first.clone(), restarted.clone()]),
+            (AbortCause::WrongOpening, vec![restarted.clone(), opening]),
+        ];
+        for (cause, evidence) in accusations {
+            let mut table = Table::start(start);
+            table.run(|mail| if round_of(&mail.bytes) == 1 { vec![mail.bytes.clone()] } else { Vec::new() });
+            let framing = table.notice(cause, 1, &evidence);
+            table.tell(2, framing);
+            table.assert_no_honest_party_is_blamed(name);
+            assert_eq!(table.aborts[&2][0].culprits, [party(CORRUPT)], "{name} {cause:?}");
+        }
+        let mut table = Table::start(start);
+        table.run(|mail| if round_of(&mail.bytes) == 1 { vec![mail.bytes.clone()] } else { Vec::new() });
+        let true_notice = table.notice(AbortCause::PartyRestarted, 1, &[first, restarted]);
+        table.tell(2, true_notice);
+        let abort = &table.aborts[&2][0];
+        assert_eq!((abort.cause, &*abort.suspects), (AbortCause::PartyRestarted, &[party(1)][..]), "{name}");
+        assert!(abort.culprits.is_empty() && abort.reporter == Some(party(CORRUPT)), "{name}: {abort}");
+    }
+}
+
+#[test]
+fn messages_of_two_runs_of_a_restored_party_are_no_evidence_against_it() {
+    every_protocol(&mut MixedRuns);
+}
+
+struct OwnFault;
+
+impl Check for OwnFault {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        // As if a copy of party 1, with its nonce, had signed something else.
+        let mut table = Table::start(start);
+        let first = table.message(1, 1, 3);
+        let copy = resigned(&first, |forged| forged.body[0] ^= 1);
+        let proof = table.notice(AbortCause::Equivocation, 1, &[first, copy]);
+        table.deliver(&Mail { from: CORRUPT, to: 1, bytes: proof });
+        let abort = &table.aborts[&1][0];
+        assert_eq!((abort.cause, abort.advice()), (AbortCause::Internal, Advice::Retry), "{name}");
+        assert!(abort.culprits.is_empty() && abort.reporter == Some(party(1)), "{name}: {abort}");
+    }
+}
+
+#[test]
+fn proof_against_oneself_is_an_internal_error_and_no_exclusion() {
+    every_protocol(&mut OwnFault);
+}
+
+struct Chains;
+
+impl Check for Chains {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        let start_table = || Table::start(start);
+        let table = start_table();
+        let bogus = table.notice(AbortCause::WrongShare, 1, &[table.message(1, 1, 3)]);
+        let about_it = table.notice(AbortCause::FalseComplaint, 3, core::slice::from_ref(&bogus));
+        let about_that = table.notice(AbortCause::FalseComplaint, 3, core::slice::from_ref(&about_it));
+        for (depth, chain) in [bogus, about_it, about_that].into_iter().enumerate() {
+            let mut table = start_table();
+            table.queue.clear();
+            table.tell(1, chain);
+            table.assert_no_honest_party_is_blamed(name);
+            assert_eq!(table.aborts.contains_key(&2), depth < 2, "{name}: {:?}", table.rejects);
+        }
+        // A complaint about a notice that is true: what that notice proves is passed on.
+        let mut table = start_table();
+        table.queue.clear();
+        let first = table.message(3, 1, 1);
+        let second = resigned(&first, |forged| forged.body[0] ^= 1);
+        table.deliver(&Mail { from: 3, to: 1, bytes: first });
+        table.deliver(&Mail { from: 3, to: 1, bytes: second });
+        let honest = table.message(1, NOTICE_ROUND, 2);
+        table.queue.clear();
+        let complaint = table.notice(AbortCause::FalseComplaint, 1, &[honest]);
+        table.tell(2, complaint);
+        table.assert_no_honest_party_is_blamed(name);
+        assert_eq!(table.aborts[&2][0].cause, AbortCause::Equivocation, "{name}");
+    }
+}
+
+#[test]
+fn whatever_a_party_blames_the_others_hear() {
+    every_protocol(&mut Chains);
+}
+
+struct Largest;
+
+impl Check for Largest {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        let attempt = |length: usize| {
+            let mut table = Table::start(start);
+            table.queue.clear();
+            let junk = resigned(&table.message(3, 1, 1), |forged| forged.body = vec![0; length]);
+            let notice = table.notice(AbortCause::WrongShare, 1, &[junk]);
+            table.tell(1, notice);
+            table
+        };
+        // The longest notice that is judged, by halving.
+        let (mut fits, mut too_long) = (0, 4 << 20);
+        while too_long - fits > 1 {
+            let middle = usize::midpoint(fits, too_long);
+            if attempt(middle).aborts.contains_key(&1) { fits = middle } else { too_long = middle }
+        }
+        let table = attempt(fits);
+        table.assert_no_honest_party_is_blamed(name);
+        assert_eq!(table.aborts[&2][0].culprits, [party(CORRUPT)], "{name}");
+        assert!(
+            attempt(too_long).rejects.iter().any(|(_, _, reject)| *reject == Reject::Malformed),
+            "{name}"
+        );
+        let largest = table.sent.iter().map(|mail| mail.bytes.len()).max().unwrap();
+        assert!(largest <= 256 * 1024, "{name}: what the services carry is shorter than {largest} bytes");
+    }
+}
+
+#[test]
+fn notice_about_the_longest_notice_is_heard() {
+    every_protocol(&mut Largest);
+}
+
+struct Work;
+
+impl Check for Work {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        let mut table = Table::start(start);
+        for byte in 0..5u8 {
+            let malformed = table.forge(NOTICE_ROUND, vec![byte]);
+            table.tell(1, malformed);
+        }
+        let of_notices = table.rejects.iter().filter(|(from, to, _)| (*from, *to) == (CORRUPT, 1));
+        let reasons: Vec<Reject> = of_notices.map(|(_, _, reject)| *reject).collect();
+        let expected = [vec![Reject::Malformed; 2], vec![Reject::Duplicate; 3]].concat();
+        assert!(reasons.ends_with(&expected), "{name}: {reasons:?}");
+    }
+}
+
+#[test]
+fn notices_of_one_sender_are_judged_twice_at_most() {
+    every_protocol(&mut Work);
+}
+
+/// Honest messages in any order, the corrupt party's dropped, doubled, altered and signed again, and notices and
+/// disclosures made of whatever it has seen.
+struct Anything {
+    full: u64,
+    blamed: u64,
+    ended: u64,
+}
+
+impl Check for Anything {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        for seed in 0..sim::seeds::runs(self.full) {
+            let mut rng = rng(seed ^ 0xb1a3_e000);
+            let mut table = Table::start(start);
+            let mut known: Vec<Vec<u8>> = Vec::new();
+            while !table.queue.is_empty() {
+                let at = pick(&mut rng, table.queue.len());
+                let mail = table.queue.remove(at);
+                if mail.from != CORRUPT {
+                    if mail.to == CORRUPT {
+                        known.push(mail.bytes.clone());
+                    }
+                    table.deliver(&mail);
+                    continue;
+                }
+                for bytes in versions(&mail.bytes, &mut rng, 12) {
+                    known.push(bytes.clone());
+                    table.deliver(&Mail { bytes, ..mail.clone() });
+                }
+                if pick(&mut rng, 10) == 0 {
+                    accuse(&mut table, &mut known, &mut rng);
+                }
+            }
+            for _ in 0..4 {
+                accuse(&mut table, &mut known, &mut rng);
+                table.run(|mail| vec![mail.bytes.clone()]);
+            }
+            table.assert_no_honest_party_is_blamed(&format!("{name}, seed {seed}"));
+            self.blamed +=
+                u64::from(table.aborts.get(&1).is_some_and(|a| a.iter().any(|a| !a.culprits.is_empty())));
+            self.ended += u64::from(table.done.contains_key(&1));
+        }
+    }
+}
+
+/// What the corrupt party sends in place of one of its messages: mostly the message.
+fn versions(bytes: &[u8], rng: &mut impl Rng, odds: usize) -> Vec<Vec<u8>> {
+    let other = |change: &dyn Fn(&mut Forged)| resigned(bytes, |forged| change(forged));
+    match pick(rng, odds) {
+        0 => Vec::new(),
+        1 => vec![bytes.to_vec(), bytes.to_vec()],
+        2 => vec![bytes.to_vec(), other(&flip(rng.next_u64()))],
+        3 => vec![other(&flip(rng.next_u64()))],
+        4 => vec![other(&|forged| forged.run[0] ^= 1)],
+        5 => vec![bytes.to_vec(), other(&|forged| forged.run[0] ^= 1)],
+        6 => vec![other(&|forged| forged.echo = Some([7; 32]))],
+        _ => vec![bytes.to_vec()],
+    }
+}
+
+fn flip(at: u64) -> impl Fn(&mut Forged) {
+    move |forged| {
+        let length = u64::try_from(forged.body.len()).unwrap().max(1);
+        if let Some(byte) = forged.body.get_mut(usize::try_from(at % length).unwrap()) {
+            *byte ^= 1;
+        }
+    }
+}
+
+/// A notice or a disclosure made of what is known.
+fn accuse<P: Protocol>(table: &mut Table<P>, known: &mut Vec<Vec<u8>>, rng: &mut impl Rng) {
+    let any = |rng: &mut _| known[pick(rng, known.len())].clone();
+    let of_round = |round: u8, known: &[Vec<u8>]| {
+        known.iter().filter(|bytes| round_of(bytes) == round).cloned().collect::<Vec<_>>()
+    };
+    let accused = ALL[pick(rng, 3)];
+    let cause = AbortCause::ALL[pick(rng, AbortCause::ALL.len())];
+    let bytes = match pick(rng, 5) {
+        0 => {
+            let evidence: Vec<_> = (0..pick(rng, 4)).map(|_| any(rng)).collect();
+            table.notice(cause, accused, &evidence)
+        }
+        // A history as a judge wants it, with a place changed, left out or there twice.
+        1 => {
+            let mut evidence = history(table, last::<P>());
+            match pick(rng, 4) {
+                0 => drop(evidence.remove(pick(rng, evidence.len()))),
+                1 => evidence.push(any(rng)),
+                2 => {
+                    let second = resigned(&table.message(CORRUPT, 1, 1), flip(rng.next_u64()));
+                    evidence.insert(pick(rng, evidence.len()), second);
+                }
+                _ => {}
+            }
+            evidence.extend(of_round(last::<P>(), known).into_iter().take(1));
+            table.notice(
+                [AbortCause::WrongProof, AbortCause::WrongPartialSignature][pick(rng, 2)],
+                accused,
+                &evidence,
+            )
+        }
+        2 => {
+            let pair = [any(rng), any(rng)];
+            table.notice([AbortCause::Equivocation, AbortCause::PartyRestarted][pick(rng, 2)], accused, &pair)
+        }
+        3 => {
+            let shown: Vec<_> = (0..pick(rng, 6)).map(|_| any(rng)).collect();
+            let claims = [any(rng), any(rng)];
+            let body = disclosure([&claims[0], &claims[1]], &shown).unwrap();
+            table.forge(DISCLOSURE_ROUND, body)
+        }
+        _ => {
+            let kinds = [of_round(NOTICE_ROUND, known), of_round(DISCLOSURE_ROUND, known)].concat();
+            let count = 1 + pick(rng, 2);
+            let about: Vec<_> =
+                (0..count).filter_map(|_| kinds.get(pick(rng, kinds.len())).cloned()).collect();
+            table.notice(AbortCause::FalseComplaint, accused, &about)
+        }
+    };
+    known.push(bytes.clone());
+    for to in [1, 2] {
+        if pick(rng, 3) > 0 {
+            table.deliver(&Mail { from: CORRUPT, to, bytes: bytes.clone() });
+        }
+    }
+}
+
+#[test]
+fn nothing_that_a_corrupt_party_signs_and_shows_convicts_an_honest_one() {
+    let mut check = Anything { full: 10_000, blamed: 0, ended: 0 };
+    every_protocol(&mut check);
+    assert!(check.blamed > 0 && check.ended > 0, "{} blamed, {} ended", check.blamed, check.ended);
+}
