@@ -192,7 +192,7 @@ pub struct Outgoing {
     /// 0 for all.
     #[prost(uint32, tag = "1")]
     pub recipient: u32,
-    /// Opaque; secret if it has a recipient.
+    /// Opaque. With a recipient and signed: encrypted to it.
     #[prost(bytes = "vec", tag = "2")]
     pub envelope: Vec<u8>,
     /// It belongs to this round.

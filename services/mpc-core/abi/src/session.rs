@@ -106,7 +106,7 @@ where
 {
     let Prepared { settings, identity, input, mut kept } = P::prepare(inputs)?;
     let (session, step) = Session::<P>::start(settings, identity, input, &mut os_rng())?;
-    let step = encode_step::<P>(step, &mut kept);
+    let step = encode_step(&session, step, &mut kept);
     Ok((AnySession(Box::new(Run { session, kept })), step))
 }
 
@@ -165,9 +165,9 @@ where
         let mut step = || {
             let step = match P::stopped_by(session, kept) {
                 Some(fault) => session.stop(fault),
-                None => session.handle(sender, envelope, &mut os_rng()),
+                None => session.open(sender, envelope, &mut os_rng()),
             };
-            encode_step::<P>(step, kept)
+            encode_step(session, step, kept)
         };
         match gates {
             Some(gates) => gates.pass(step),
@@ -180,7 +180,7 @@ where
     }
 }
 
-fn encode_step<P: Offered>(step: Step<P::Output>, kept: &mut P::Kept) -> Vec<u8> {
+fn encode_step<P: Offered>(session: &Session<P>, step: Step<P::Output>, kept: &mut P::Kept) -> Vec<u8> {
     let numbers =
         |parties: &mut dyn Iterator<Item = PartyId>| parties.map(|party| u32::from(party.get())).collect();
     let progress = match step.progress {
@@ -208,7 +208,7 @@ fn encode_step<P: Offered>(step: Step<P::Output>, kept: &mut P::Kept) -> Vec<u8>
         .iter()
         .map(|envelope| proto::Outgoing {
             recipient: envelope.recipient().map_or(0, |party| party.get().into()),
-            envelope: envelope.encode(),
+            envelope: sealed(session.seal(envelope, &mut os_rng())),
             round: envelope.round().into(),
         })
         .collect();

@@ -4,6 +4,7 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use primitives::Secret;
 use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::tags;
 
@@ -12,8 +13,8 @@ pub const EVIDENCE_KEY_BYTES: usize = 32;
 /// Bytes of an evidence signature.
 pub const SIGNATURE_BYTES: usize = 64;
 
-/// A party's secret evidence key. Wiped on drop; has no `Clone` and no `Debug`.
-pub struct EvidenceKey(SigningKey);
+/// A party's secret evidence key. Boxed, so that it does not move; wiped on drop; has no `Clone` and no `Debug`.
+pub struct EvidenceKey(Box<SigningKey>);
 
 impl EvidenceKey {
     /// A new key.
@@ -25,7 +26,7 @@ impl EvidenceKey {
 
     /// The key of a stored seed.
     pub fn from_seed(seed: &Secret<[u8; 32]>) -> Self {
-        Self(SigningKey::from_bytes(seed.expose()))
+        Self(Box::new(SigningKey::from_bytes(seed.expose())))
     }
 
     /// What has to be stored, sealed, to have this key again.
@@ -44,6 +45,11 @@ impl EvidenceKey {
         let mut message = tags::STATEMENT_SIGNATURE.as_bytes().to_vec();
         message.extend_from_slice(&Sha256::digest(statement));
         self.sign(&message)
+    }
+
+    /// The X25519 private key of the same pair (RFC 8032, section 5.1.5, steps 1 and 2; clamped by who uses it).
+    pub(crate) fn agreement_key(&self) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(self.0.to_scalar_bytes())
     }
 
     pub(crate) fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
@@ -65,6 +71,11 @@ impl EvidencePublicKey {
     /// The RFC 8032 encoding.
     pub fn as_bytes(&self) -> &[u8; EVIDENCE_KEY_BYTES] {
         self.0.as_bytes()
+    }
+
+    /// The X25519 public key of the same pair (RFC 7748, section 4.1).
+    pub(crate) fn agreement_key(&self) -> [u8; 32] {
+        self.0.to_montgomery().to_bytes()
     }
 
     pub(crate) fn verify(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {

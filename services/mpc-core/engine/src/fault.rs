@@ -39,11 +39,13 @@ pub enum Reject {
     Signature = 11,
     /// The same message again.
     Duplicate = 12,
+    /// A private message that is not sealed to this party, or does not open.
+    Unsealing = 13,
 }
 
 impl Reject {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Reject; 12] = [
+    pub const ALL: [Reject; 13] = [
         Reject::Malformed,
         Reject::Version,
         Reject::Protocol,
@@ -56,6 +58,7 @@ impl Reject {
         Reject::Size,
         Reject::Signature,
         Reject::Duplicate,
+        Reject::Unsealing,
     ];
 
     /// The stable number.

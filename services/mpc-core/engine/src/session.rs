@@ -20,6 +20,7 @@ use crate::limits::rule_of;
 use crate::mailbox::{Inbox, Mailbox, Posted, Window};
 use crate::notice::{Notice, Verdict, false_complaint, judge_notice};
 use crate::party::{PartyId, PartySet};
+use crate::private;
 use crate::protocol::Draft;
 pub use crate::protocol::{History, Next, Outbox, Protocol, parse};
 pub use crate::rounds::{DISCLOSURE_ROUND, NOTICE_ROUND};
@@ -141,6 +142,33 @@ impl<P: Protocol> Session<P> {
             Err(reject) => Progress::Dropped(reject),
         };
         self.step(outgoing, progress)
+    }
+
+    /// The bytes in which an envelope of this session leaves the core: a private one that is signed is sealed to its
+    /// recipient. `None` if that fails, which the checked roster excludes.
+    pub fn seal(&self, envelope: &Envelope, rng: &mut dyn CryptoRng) -> Option<Vec<u8>> {
+        match &self.evidence_key {
+            Some(key) if envelope.recipient().is_some() => private::seal(&self.ctx, key, envelope, rng),
+            Some(_) | None => Some(envelope.encode()),
+        }
+    }
+
+    /// [`Session::handle`], for a message in the bytes that [`Session::seal`] made. A private one that does not open, or
+    /// was not sealed, counts as not sent.
+    pub fn open(&mut self, from: PartyId, bytes: &[u8], rng: &mut dyn CryptoRng) -> Step<P::Output> {
+        let opened = match &self.evidence_key {
+            Some(key) if private::is_sealed(bytes) => private::open(&self.ctx, key, bytes).map(Some),
+            Some(_) => Envelope::decode(bytes).and_then(|envelope| match envelope.delivery() {
+                Delivery::Broadcast => Ok(None),
+                Delivery::Private => Err(Reject::Unsealing),
+            }),
+            None => Ok(None),
+        };
+        match opened {
+            Ok(Some(plain)) => self.handle(from, &plain, rng),
+            Ok(None) => self.handle(from, bytes, rng),
+            Err(reject) => self.step(Vec::new(), Progress::Dropped(reject)),
+        }
     }
 
     /// Ends the run for a reason that lies outside of it. Does nothing after the end.

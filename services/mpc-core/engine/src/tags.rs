@@ -30,7 +30,20 @@ pub const ECHO: Tag = Tag::new("coterie/echo/1");
 pub const HEDGED_RANDOMNESS: Tag = Tag::new("coterie/hedged-randomness/1");
 /// What marks the envelopes of one run of a session.
 pub const RUN_NONCE: Tag = Tag::new("coterie/run-nonce/1");
+/// Encryption of a private envelope to its recipient, and its randomness.
+pub const PRIVATE_ENVELOPE: Tag = Tag::new("coterie/private-envelope/1");
+/// Commitment to the key of a private envelope.
+pub const PRIVATE_ENVELOPE_COMMITMENT: Tag = Tag::new("coterie/private-envelope-commitment/1");
 
 /// All of the above.
-pub const ALL: [Tag; 7] =
-    [SESSION, ENVELOPE_SIGNATURE, STATEMENT_SIGNATURE, ENVELOPE_DIGEST, ECHO, HEDGED_RANDOMNESS, RUN_NONCE];
+pub const ALL: [Tag; 9] = [
+    SESSION,
+    ENVELOPE_SIGNATURE,
+    STATEMENT_SIGNATURE,
+    ENVELOPE_DIGEST,
+    ECHO,
+    HEDGED_RANDOMNESS,
+    RUN_NONCE,
+    PRIVATE_ENVELOPE,
+    PRIVATE_ENVELOPE_COMMITMENT,
+];
