@@ -5,13 +5,15 @@ use std::sync::Arc;
 use engine::seal::DataKey;
 use engine::{PartyId, SetupError, Threshold};
 use protocols::bls::{
-    FAMILY, KeyPublic, KeyShare, Keygen, OpenShareError, SignInput, SignOutput, Signing, VerificationShare,
+    Bls, FAMILY, KeyPublic, KeyShare, Keygen, OpenShareError, SignInput, SignOutput, Signing,
+    VerificationShare,
 };
 
+use crate::dealing::{Dealt, share_done};
 use crate::inputs::{Inputs, SealedShare};
 use crate::os_rng::os_rng;
 use crate::proto;
-use crate::session::{Offered, Prepared, StartError, sealed};
+use crate::session::{Offered, Prepared, StartError};
 
 impl Offered for Keygen {
     /// Seals the share.
@@ -27,11 +29,7 @@ impl Offered for Keygen {
     }
 
     fn done(share: KeyShare, key: &mut Arc<DataKey>) -> proto::Done {
-        proto::Done {
-            sealed_share: sealed(share.seal(key, &mut os_rng())),
-            key_public: Some(key_public_message(share.public())),
-            ..proto::Done::default()
-        }
+        share_done::<Bls>(&share, key)
     }
 }
 
@@ -69,13 +67,27 @@ fn open(share: &SealedShare<'_>) -> Result<KeyShare, StartError> {
     KeyShare::unseal(&share.key, share.blob, &share.label).map_err(StartError::from)
 }
 
-impl From<OpenShareError> for StartError {
-    fn from(error: OpenShareError) -> Self {
-        match error {
-            OpenShareError::Mismatch => SetupError::ShareMismatch.into(),
-            OpenShareError::Unseal => StartError::Unseal,
-            OpenShareError::Invalid => SetupError::ShareInvalid.into(),
-        }
+impl Dealt for Bls {
+    const FAMILY: &'static str = FAMILY;
+
+    fn unseal(share: &SealedShare<'_>) -> Result<KeyShare, OpenShareError> {
+        KeyShare::unseal(&share.key, share.blob, &share.label)
+    }
+
+    fn seal(share: &KeyShare, key: &DataKey) -> Option<Vec<u8>> {
+        share.seal(key, &mut os_rng())
+    }
+
+    fn public_of(share: &KeyShare) -> &KeyPublic {
+        share.public()
+    }
+
+    fn from_message(public: &proto::KeyPublic) -> Result<KeyPublic, SetupError> {
+        key_public(public.clone())
+    }
+
+    fn to_message(public: &KeyPublic) -> proto::KeyPublic {
+        key_public_message(public)
     }
 }
 

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use engine::seal::{DataKey, ShareLabel};
 use engine::session::{Protocol, Session};
-use engine::wire::Writer;
 use engine::{Abort, AbortCause, Fault, PartyId, SessionSettings, SetupError, Threshold};
 use protocols::ecdsa::presign::MAX_BATCH;
 use protocols::ecdsa::{
-    DerivationPath, FAMILY, KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning,
-    Presigning, Refresh, Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing,
-    decode_point, encode_point,
+    DerivationPath, Ecdsa, FAMILY, KeyPublic, KeyShare, OpenShareError, PresignPayload, Presignature,
+    PresignedSigning, Presigning, SignInput, SignPayload, Signature, Signing, decode_point, encode_point,
 };
 
+use crate::dealing::Dealt;
 use crate::inputs::{Inputs, SealedShare};
 use crate::os_rng::os_rng;
 use crate::proto;
@@ -26,78 +25,6 @@ pub(crate) struct KeptShare {
     key: Arc<DataKey>,
     exclusions: Exclusions,
     gates: Arc<Gates>,
-}
-
-impl Offered for Keygen {
-    /// Seals the share.
-    type Kept = Arc<DataKey>;
-
-    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
-        let payload = inputs.payload();
-        inputs.party_only()?;
-        let settings = inputs.settings::<Self>(payload)?;
-        let identity = Some(inputs.identity()?);
-        let kept = Arc::clone(&inputs.vault()?.key);
-        Ok(Prepared { settings, identity, input: (), kept })
-    }
-
-    fn done(share: KeyShare, key: &mut Arc<DataKey>) -> proto::Done {
-        share_done(&share, key)
-    }
-}
-
-impl Offered for Refresh {
-    /// Seals the share.
-    type Kept = Arc<DataKey>;
-
-    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
-        inputs.party_only()?;
-        let sealed_share = inputs.sealed_share(FAMILY)?;
-        let mut settings = inputs.settings::<Self>(Vec::new())?;
-        let identity = Some(inputs.identity()?);
-        let share = open(&sealed_share)?;
-        // The session is one of the epoch that it makes, and about the key as it was.
-        settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
-        let mut base = Writer::default();
-        share.public().encode(&mut base);
-        settings.payload = base.finish();
-        Ok(Prepared { settings, identity, input: share, kept: sealed_share.key })
-    }
-
-    fn done(share: KeyShare, key: &mut Arc<DataKey>) -> proto::Done {
-        share_done(&share, key)
-    }
-}
-
-impl Offered for Reshare {
-    /// Seals the share.
-    type Kept = Arc<DataKey>;
-
-    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
-        inputs.party_only()?;
-        let (dealers, receivers) = inputs.roles()?;
-        let base = key_public(&inputs.key_public()?)?;
-        let sealed_share = if inputs.is_one_of(&dealers) {
-            let mut share = inputs.sealed_share(FAMILY)?;
-            // The configuration has the new one.
-            share.label.threshold = base.threshold;
-            Some(share)
-        } else {
-            None
-        };
-        let mut settings = inputs.settings::<Self>(ReshareTerms { dealers, receivers, base }.encode())?;
-        let identity = Some(inputs.identity()?);
-        let input = sealed_share.as_ref().map(open).transpose()?;
-        settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
-        Ok(Prepared { settings, identity, input, kept: Arc::clone(&inputs.vault()?.key) })
-    }
-
-    fn done(Reshared { public, share }: Reshared, key: &mut Arc<DataKey>) -> proto::Done {
-        match share {
-            Some(share) => share_done(&share, key),
-            None => proto::Done { key_public: Some(key_public_message(&public)), ..proto::Done::default() },
-        }
-    }
 }
 
 impl Offered for Signing {
@@ -261,11 +188,27 @@ fn sign_payload(inputs: &mut Inputs<'_>, presignature: Option<[u8; 32]>) -> Resu
     Ok(SignPayload { digest, path: path(inputs)?, presignature }.encode())
 }
 
-fn share_done(share: &KeyShare, key: &DataKey) -> proto::Done {
-    proto::Done {
-        sealed_share: sealed(share.seal(key, &mut os_rng())),
-        key_public: Some(key_public_message(share.public())),
-        ..proto::Done::default()
+impl Dealt for Ecdsa {
+    const FAMILY: &'static str = FAMILY;
+
+    fn unseal(share: &SealedShare<'_>) -> Result<KeyShare, OpenShareError> {
+        KeyShare::unseal(&share.key, share.blob, &share.label)
+    }
+
+    fn seal(share: &KeyShare, key: &DataKey) -> Option<Vec<u8>> {
+        share.seal(key, &mut os_rng())
+    }
+
+    fn public_of(share: &KeyShare) -> &KeyPublic {
+        share.public()
+    }
+
+    fn from_message(public: &proto::KeyPublic) -> Result<KeyPublic, SetupError> {
+        key_public(public)
+    }
+
+    fn to_message(public: &KeyPublic) -> proto::KeyPublic {
+        key_public_message(public)
     }
 }
 

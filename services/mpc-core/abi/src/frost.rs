@@ -1,95 +1,21 @@
 //! Threshold Schnorr signatures (Ed25519, BIP-340) through the interface.
 
 use core::marker::PhantomData;
-use std::sync::Arc;
-
 use engine::seal::DataKey;
-use engine::wire::Writer;
 use engine::{PartyId, SetupError, Threshold};
 use protocols::bip32::DerivationPath;
 use protocols::frost::presign::MAX_BATCH;
 use protocols::frost::{
-    KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning, Refresh,
-    Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, Suite, Taproot, Target,
+    Frost, KeyPublic, KeyShare, OpenShareError, PresignPayload, Presignature, PresignedSigning, Presigning,
+    SignInput, SignPayload, Signature, Signing, Suite, Taproot, Target,
 };
 
+use crate::dealing::Dealt;
 use crate::inputs::{Inputs, SealedShare};
 use crate::os_rng::os_rng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
 use crate::vault::ReservedPlaces;
-
-impl<S: Suite> Offered for Keygen<S> {
-    /// Seals the share.
-    type Kept = Arc<DataKey>;
-
-    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
-        let payload = inputs.payload();
-        inputs.party_only()?;
-        let settings = inputs.settings::<Self>(payload)?;
-        let identity = Some(inputs.identity()?);
-        let kept = Arc::clone(&inputs.vault()?.key);
-        Ok(Prepared { settings, identity, input: (), kept })
-    }
-
-    fn done(share: KeyShare<S>, key: &mut Arc<DataKey>) -> proto::Done {
-        share_done(&share, key)
-    }
-}
-
-impl<S: Suite> Offered for Refresh<S> {
-    /// Seals the share.
-    type Kept = Arc<DataKey>;
-
-    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
-        inputs.party_only()?;
-        let sealed_share = inputs.sealed_share(S::FAMILY)?;
-        let mut settings = inputs.settings::<Self>(Vec::new())?;
-        let identity = Some(inputs.identity()?);
-        let share = open::<S>(&sealed_share)?;
-        // The session is one of the epoch that it makes, and about the key as it was.
-        settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
-        let mut base = Writer::default();
-        share.public().encode(&mut base);
-        settings.payload = base.finish();
-        Ok(Prepared { settings, identity, input: share, kept: sealed_share.key })
-    }
-
-    fn done(share: KeyShare<S>, key: &mut Arc<DataKey>) -> proto::Done {
-        share_done(&share, key)
-    }
-}
-
-impl<S: Suite> Offered for Reshare<S> {
-    /// Seals the share.
-    type Kept = Arc<DataKey>;
-
-    fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
-        inputs.party_only()?;
-        let (dealers, receivers) = inputs.roles()?;
-        let base = key_public::<S>(&inputs.key_public()?)?;
-        let sealed_share = if inputs.is_one_of(&dealers) {
-            let mut share = inputs.sealed_share(S::FAMILY)?;
-            // The configuration has the new one.
-            share.label.threshold = base.threshold;
-            Some(share)
-        } else {
-            None
-        };
-        let mut settings = inputs.settings::<Self>(ReshareTerms { dealers, receivers, base }.encode())?;
-        let identity = Some(inputs.identity()?);
-        let input = sealed_share.as_ref().map(open::<S>).transpose()?;
-        settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
-        Ok(Prepared { settings, identity, input, kept: Arc::clone(&inputs.vault()?.key) })
-    }
-
-    fn done(Reshared { public, share }: Reshared<S>, key: &mut Arc<DataKey>) -> proto::Done {
-        match share {
-            Some(share) => share_done(&share, key),
-            None => proto::Done { key_public: Some(key_public_message(&public)), ..proto::Done::default() },
-        }
-    }
-}
 
 impl<S: Suite> Offered for Signing<S> {
     type Kept = ();
@@ -185,11 +111,27 @@ fn sign_payload<S: Suite>(
     Ok(SignPayload { target: target::<S>(inputs)?, presignature, message }.encode())
 }
 
-fn share_done<S: Suite>(share: &KeyShare<S>, key: &DataKey) -> proto::Done {
-    proto::Done {
-        sealed_share: sealed(share.seal(key, &mut os_rng())),
-        key_public: Some(key_public_message(share.public())),
-        ..proto::Done::default()
+impl<S: Suite> Dealt for Frost<S> {
+    const FAMILY: &'static str = S::FAMILY;
+
+    fn unseal(share: &SealedShare<'_>) -> Result<KeyShare<S>, OpenShareError> {
+        KeyShare::unseal(&share.key, share.blob, &share.label)
+    }
+
+    fn seal(share: &KeyShare<S>, key: &DataKey) -> Option<Vec<u8>> {
+        share.seal(key, &mut os_rng())
+    }
+
+    fn public_of(share: &KeyShare<S>) -> &KeyPublic<S> {
+        share.public()
+    }
+
+    fn from_message(public: &proto::KeyPublic) -> Result<KeyPublic<S>, SetupError> {
+        key_public(public)
+    }
+
+    fn to_message(public: &KeyPublic<S>) -> proto::KeyPublic {
+        key_public_message(public)
     }
 }
 

@@ -3,6 +3,7 @@
 //! No cryptography lives here: bytes are checked, handed to `engine` and `protocols`, and handed back.
 
 mod bls;
+mod dealing;
 mod ecdsa;
 mod ffi;
 mod frost;

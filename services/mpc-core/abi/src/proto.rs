@@ -27,6 +27,10 @@ pub enum ProtocolId {
     EcdsaRefresh1 = 7,
     /// New shares for other parties or another threshold.
     EcdsaReshare1 = 8,
+    /// New shares for the same parties.
+    BlsRefresh1 = 9,
+    /// New shares for other parties or another threshold.
+    BlsReshare1 = 10,
     /// Key generation.
     Ed25519Keygen1 = 16,
     /// Signing in two rounds.

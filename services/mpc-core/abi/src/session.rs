@@ -73,6 +73,8 @@ type Start = fn(Inputs<'_>) -> Result<(AnySession, Vec<u8>), StartError>;
 const REGISTRY: &[(u16, Start)] = &[
     entry::<protocols::bls::Keygen>(),
     entry::<protocols::bls::Signing>(),
+    entry::<protocols::bls::Refresh>(),
+    entry::<protocols::bls::Reshare>(),
     entry::<protocols::ecdsa::Keygen>(),
     entry::<protocols::ecdsa::Signing>(),
     entry::<protocols::ecdsa::Presigning>(),

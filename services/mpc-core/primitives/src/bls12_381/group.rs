@@ -151,6 +151,26 @@ impl G1 {
         CurveG1(self.0).to_uncompressed()
     }
 
+    /// The identity, which no decoder accepts.
+    pub fn identity() -> Self {
+        Self(blst_p1_affine::default())
+    }
+
+    /// The sum of two elements. Variable time: everything is public.
+    pub fn plus(&self, other: &Self) -> Self {
+        let mut sum = blst_p1::default();
+        for point in [self, other] {
+            // SAFETY: valid places; the addition is complete and may work in place.
+            unsafe { blst_p1_add_or_double_affine(&mut sum, &sum, &point.0) };
+        }
+        Self(affine1(&sum))
+    }
+
+    /// A multiple. Variable time: everything is public.
+    pub fn times_public(&self, scalar: &Scalar) -> Self {
+        Self(affine1(&combine1(&[self.0], &[scalar.to_raw().b], 255)))
+    }
+
     /// Whether it is the identity.
     pub fn is_identity(&self) -> bool {
         // SAFETY: a valid place.

@@ -2,7 +2,7 @@
 
 use engine::seal::{DataKey, SealKind, ShareLabel};
 use engine::wire::{Malformed, Reader, Writer};
-use engine::{MAX_PARTIES, PartyId, PartySet, Secret, Threshold};
+use engine::{MAX_KEY_ID_BYTES, MAX_PARTIES, PartyId, PartySet, Secret, Threshold};
 use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, G2_COMPRESSED_BYTES, Scalar};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -77,7 +77,10 @@ impl KeyPublic {
         }
     }
 
-    fn read(reader: &mut Reader<'_>, label: &ShareLabel) -> Result<Self, Malformed> {
+    fn read(
+        reader: &mut Reader<'_>,
+        (key_id, epoch, threshold): (String, u32, Threshold),
+    ) -> Result<Self, Malformed> {
         let public_key = *reader.array()?;
         let proof_of_possession = *reader.array()?;
         let count = usize::from(reader.u8()?);
@@ -86,15 +89,24 @@ impl KeyPublic {
             let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
             verification_shares.push(VerificationShare { party, point: *reader.array()? });
         }
-        let public = Self {
-            public_key,
-            threshold: label.threshold,
-            key_id: label.key_id.clone(),
-            epoch: label.epoch,
-            verification_shares,
-            proof_of_possession,
-        };
+        let public = Self { public_key, threshold, key_id, epoch, verification_shares, proof_of_possession };
         if public.well_formed() { Ok(public) } else { Err(Malformed) }
+    }
+
+    /// What the parties of a refresh or reshare agree on: name, epoch and threshold, then what a share holds.
+    pub fn encode(&self, writer: &mut Writer) {
+        writer.sized(self.key_id.as_bytes());
+        writer.u32(self.epoch);
+        writer.u16(u16::try_from(self.threshold.get()).unwrap_or(u16::MAX));
+        self.write(writer);
+    }
+
+    /// What [`KeyPublic::encode`] wrote, checked as far as [`KeyPublic::well_formed`] does.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let key_id = core::str::from_utf8(reader.sized(MAX_KEY_ID_BYTES)?).map_err(|_| Malformed)?.to_owned();
+        let epoch = reader.u32()?;
+        let threshold = Threshold::new(reader.u16()?.into()).ok_or(Malformed)?;
+        Self::read(reader, (key_id, epoch, threshold))
     }
 }
 
@@ -143,8 +155,19 @@ impl KeyShare {
 
     fn read(reader: &mut Reader<'_>, label: &ShareLabel) -> Result<Self, Malformed> {
         let signing_share = Secret::new(Scalar::from_bytes(reader.array()?).ok_or(Malformed)?);
-        let public = KeyPublic::read(reader, label)?;
+        let ShareLabel { key_id, epoch, threshold, .. } = label.clone();
+        let public = KeyPublic::read(reader, (key_id, epoch, threshold))?;
         let ours = public.parties().contains(label.party) && !signing_share.expose().is_zero();
         if ours { Ok(Self { party: label.party, signing_share, public }) } else { Err(Malformed) }
+    }
+}
+
+/// For tests: shares as a party that does not follow the rules would have them.
+#[cfg(feature = "forge")]
+impl KeyShare {
+    /// The share with its secret off by one, as a dealer would need it to deal something else than its part.
+    pub fn shifted(self) -> Self {
+        let signing_share = Secret::new(self.signing_share.expose().add(&Scalar::one()));
+        Self { signing_share, ..self }
     }
 }

@@ -4,12 +4,14 @@
 
 pub mod key;
 pub mod keygen;
+mod scheme;
 pub mod sign;
 
 pub use crate::MAX_MESSAGE_BYTES;
 pub use crate::share::OpenShareError;
 pub use key::{FAMILY, KeyPublic, KeyShare, VerificationShare};
 pub use keygen::Keygen;
+pub use scheme::{Bls, Refresh, Reshare, ReshareTerms, Reshared};
 pub use sign::{SignInput, SignOutput, Signing};
 
 /// Domain separation tag of signatures (draft-irtf-cfrg-bls-signature, section 4.2.3).

@@ -98,6 +98,10 @@ impl<S: Scheme> Protocol for Refresh<S> {
         if party != me || public.key_id() != ctx.key_id() || public.threshold() != ctx.threshold() {
             return Err(SetupError::ShareMismatch);
         }
+        // A key that every party holds whole has nothing to renew.
+        if ctx.threshold().get() < 2 {
+            return Err(SetupError::ThresholdRange);
+        }
         if public.epoch().checked_add(1) != Some(ctx.epoch()) {
             return Err(SetupError::EpochRange);
         }
