@@ -66,7 +66,7 @@ test-java:
 	@STEP_SHOW='^\[(INFO|ERROR|WARNING)\] Tests run:.*[0-9]$$' $(STEP) java-tests $(MAVEN) -T 2 spotless:check verify
 
 test-rust:
-	@STEP_SHOW='^test result: ' $(STEP) rust-tests nice -n 10 .ci/rust
+	@STEP_SHOW='^(test result|left out): ' $(STEP) rust-tests nice -n 10 .ci/rust
 	@$(STEP) proto .ci/proto
 	@STEP_SHOW='^(left out: |Success! [0-9])' $(STEP) terraform .ci/terraform
 	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) verifier-tests node --test services/acceptance/verifier/

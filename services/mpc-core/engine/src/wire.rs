@@ -1,5 +1,6 @@
 //! The byte encoding of everything that parties exchange: big-endian, fixed order, every length bounded.
 
+use primitives::declassify::published;
 use zeroize::Zeroize;
 
 /// The bytes are not an encoding of what was expected.
@@ -61,7 +62,7 @@ impl Drop for Writer {
     }
 }
 
-/// Takes an encoding apart without ever reading past its end.
+/// Takes an encoding apart without ever reading past its end. Numbers in it are public: counts, lengths, parties.
 pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -86,17 +87,17 @@ impl<'a> Reader<'a> {
 
     /// One byte.
     pub fn u8(&mut self) -> Result<u8, Malformed> {
-        self.array::<1>().map(|[byte]| *byte)
+        self.array::<1>().map(|[byte]| published(*byte))
     }
 
     /// Two bytes, big-endian.
     pub fn u16(&mut self) -> Result<u16, Malformed> {
-        self.array().map(|bytes| u16::from_be_bytes(*bytes))
+        self.array().map(|bytes| published(u16::from_be_bytes(*bytes)))
     }
 
     /// Four bytes, big-endian.
     pub fn u32(&mut self) -> Result<u32, Malformed> {
-        self.array().map(|bytes| u32::from_be_bytes(*bytes))
+        self.array().map(|bytes| published(u32::from_be_bytes(*bytes)))
     }
 
     /// A four-byte length of at most `limit`, then that many bytes.

@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 pub mod bls12_381;
+pub mod declassify;
 mod hedge;
 pub mod ot;
 pub mod schnorr;

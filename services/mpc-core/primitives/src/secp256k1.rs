@@ -11,6 +11,8 @@ use k256::{U256, WideBytes};
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
+use crate::declassify::{publish, published};
+
 pub use k256::elliptic_curve::scalar::IsHigh;
 pub use k256::{ProjectivePoint as Point, Scalar};
 
@@ -21,7 +23,10 @@ pub const POINT_BYTES: usize = 33;
 
 /// The scalar, unless `bytes` is not below the group order.
 pub fn decode_scalar(bytes: &[u8; SCALAR_BYTES]) -> Option<Scalar> {
-    Scalar::from_repr((*bytes).into()).into_option()
+    let scalar = Scalar::from_repr((*bytes).into());
+    // Own scalars always are, and a peer knows what it sent.
+    let canonical = published(bool::from(scalar.is_some()));
+    canonical.then(|| scalar.unwrap_or(Scalar::ZERO))
 }
 
 /// Big-endian.
@@ -31,6 +36,7 @@ pub fn encode_scalar(scalar: &Scalar) -> [u8; SCALAR_BYTES] {
 
 /// The point, unless `bytes` is not the compressed encoding of one, or is the identity.
 pub fn decode_point(bytes: &[u8; POINT_BYTES]) -> Option<Point> {
+    publish(bytes);
     // The library also takes the "compact" form, a second encoding of half the points.
     if !matches!(bytes, [2 | 3, ..]) {
         return None;
@@ -39,14 +45,16 @@ pub fn decode_point(bytes: &[u8; POINT_BYTES]) -> Option<Point> {
     (!bool::from(point.is_identity())).then_some(point)
 }
 
-/// Compressed; all zeros for the identity, which no decoder here accepts.
+/// Compressed; all zeros for the identity, which no decoder here accepts. For points that are posted.
 pub fn encode_point(point: &Point) -> [u8; POINT_BYTES] {
+    publish(point);
     point.to_affine().to_bytes().into()
 }
 
 /// The encodings of several points at the price of one inversion.
 pub fn encode_points<const N: usize>(points: &[Point; N]) -> [[u8; POINT_BYTES]; N] {
     let mut affine = [k256::AffinePoint::IDENTITY; N];
+    publish(points);
     Point::batch_normalize(points, &mut affine);
     affine.map(|point| point.to_bytes().into())
 }

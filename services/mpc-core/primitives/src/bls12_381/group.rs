@@ -21,6 +21,7 @@ use zeroize::Zeroize;
 
 use super::scalar::{SCALAR_BYTES, Scalar};
 use crate::Secret;
+use crate::declassify::published;
 use crate::shamir::Weights;
 
 /// Bytes of a compressed point of G1.
@@ -125,7 +126,7 @@ impl G1 {
         let mut raw = scalar.expose().to_raw();
         let product = generator_table().multiply(&raw.b);
         raw.zeroize();
-        Self(affine1(&product))
+        Self(published(affine1(&product))) // a commitment, or a verification share
     }
 
     /// `None` unless a canonical encoding of an element of the subgroup other than the identity.
@@ -307,7 +308,7 @@ impl HashedMessage {
         // SAFETY: valid places.
         unsafe { blst_sign_pk_in_g1(&mut out, &self.projective, &raw) };
         raw.zeroize();
-        G2(affine2(&out))
+        G2(published(affine2(&out))) // a partial signature
     }
 }
 

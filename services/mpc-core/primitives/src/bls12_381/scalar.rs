@@ -11,6 +11,8 @@ use rand_core::CryptoRng;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroize;
 
+use crate::declassify::published;
+
 /// Bytes of an encoded scalar.
 pub const SCALAR_BYTES: usize = 32;
 
@@ -73,7 +75,8 @@ impl Scalar {
             canonical
         };
         raw.zeroize();
-        canonical.then_some(Self(out))
+        // Whether it is a scalar at all: own shares always are, and a peer knows what it sent.
+        published(canonical).then_some(Self(out))
     }
 
     /// 32 bytes, big-endian. As secret as the scalar.
@@ -139,7 +142,7 @@ impl Scalar {
 
     /// Whether it is zero, in constant time.
     pub fn is_zero(&self) -> bool {
-        self.ct_eq(&Scalar::zero()).into()
+        published(self.ct_eq(&Scalar::zero()).into())
     }
 
     /// The form in which blst multiplies points: little-endian bytes. The caller wipes it if it is secret.

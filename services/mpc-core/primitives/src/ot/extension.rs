@@ -254,9 +254,10 @@ pub(crate) fn send(
     })
 }
 
-/// All ones if bit `bit` of Δ is set, else zero.
+/// All ones if bit `bit` of Δ is set, else zero. Without the barrier the optimiser sees that a mask is one of two values and
+/// makes a branch on the bit of it.
 fn mask_of(delta: u128, bit: usize) -> u128 {
-    0u128.wrapping_sub((delta >> bit) & 1)
+    0u128.wrapping_sub(core::hint::black_box((delta >> bit) & 1))
 }
 
 fn add(sum: &mut Column, column: &Column) {

@@ -4,6 +4,7 @@ use engine::seal::{DataKey, SealKind, ShareLabel};
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{MAX_KEY_ID_BYTES, MAX_PARTIES, PartyId, PartySet, Secret, Threshold};
 use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, G2_COMPRESSED_BYTES, Scalar};
+use primitives::declassify::published;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -81,13 +82,13 @@ impl KeyPublic {
         reader: &mut Reader<'_>,
         (key_id, epoch, threshold): (String, u32, Threshold),
     ) -> Result<Self, Malformed> {
-        let public_key = *reader.array()?;
-        let proof_of_possession = *reader.array()?;
+        let public_key = published(*reader.array()?);
+        let proof_of_possession = published(*reader.array()?);
         let count = usize::from(reader.u8()?);
         let mut verification_shares = Vec::with_capacity(count);
         for _ in 0..count {
             let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
-            verification_shares.push(VerificationShare { party, point: *reader.array()? });
+            verification_shares.push(VerificationShare { party, point: published(*reader.array()?) });
         }
         let public = Self { public_key, threshold, key_id, epoch, verification_shares, proof_of_possession };
         if public.well_formed() { Ok(public) } else { Err(Malformed) }

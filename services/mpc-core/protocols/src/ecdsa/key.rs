@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use engine::seal::{DataKey, SealKind, ShareLabel};
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{MAX_KEY_ID_BYTES, MAX_PARTIES, PartyId, PartySet, Secret, Threshold};
+use primitives::declassify::{published, published_bytes};
 use primitives::ot::{PAIR_STATE_BYTES, PairState};
 use primitives::secp256k1::{
     Point, Scalar, decode_point, decode_scalar, encode_point, encode_scalar, mul_generator,
@@ -72,11 +73,13 @@ impl KeyPublic {
 
     /// What [`KeyPublic::encode`] wrote, checked: parties ascending, 2 <= threshold <= parties, no point the identity.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let key_id = core::str::from_utf8(reader.sized(MAX_KEY_ID_BYTES)?).map_err(|_| Malformed)?.to_owned();
+        let key_id = core::str::from_utf8(published_bytes(reader.sized(MAX_KEY_ID_BYTES)?))
+            .map_err(|_| Malformed)?
+            .to_owned();
         let epoch = reader.u32()?;
         let threshold = Threshold::new(reader.u16()?.into()).ok_or(Malformed)?;
         let public_key = decode_point(reader.array()?).ok_or(Malformed)?;
-        let chain_code = *reader.array()?;
+        let chain_code = published(*reader.array()?);
         let count = usize::from(reader.u16()?);
         if count > MAX_PARTIES {
             return Err(Malformed);
@@ -181,7 +184,7 @@ impl KeyShare {
         let public = KeyPublic::decode(reader)?;
         let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
         let signing_share = Secret::new(decode_scalar(reader.array()?).ok_or(Malformed)?);
-        let point = mul_generator(signing_share.expose());
+        let point = published(mul_generator(signing_share.expose()));
         if !public.verification_shares.contains(&(party, point)) {
             return Err(Malformed);
         }

@@ -23,6 +23,7 @@ use engine::{
     AbortCause, Body, Delivery, Envelope, Fault, Inbox, Next, Outbox, PartyId, PartySet, PrivateBody,
     Protocol, ProtocolId, RoundRule, Route, Secret, SessionContext, SetupError, hedged,
 };
+use primitives::declassify::{publish, published};
 use primitives::ot::OtError;
 use primitives::secp256k1::{
     POINT_BYTES, Point, SCALAR_BYTES, Scalar, encode_points, encode_scalar, mul_generator, reduce_wide,
@@ -351,6 +352,10 @@ impl Multiplied {
         let (mut nonce_point, mut key_point) = (self.nonce_point, self.key_point);
         let mut masks = Secret::new(*mask.expose());
         let mut sums = products;
+        // All of them have been posted.
+        publish(&agreed);
+        publish(&nonce_point);
+        publish(&key_point);
         // [P3.1] everybody saw the same commitments; else nobody can be shown to have caused it.
         if shown.values().any(|body| body.commitments != agreed) {
             return Err(Fault::nobody(AbortCause::BroadcastMismatch));
@@ -369,7 +374,7 @@ impl Multiplied {
             let inputs = [&body.nonce_point, &body.key_point];
             let checks = inputs.iter().zip(&body.product_points).zip(shares.expose());
             for ((input, product_point), share) in checks {
-                if **input * factor.expose() - product_point != mul_generator(share) {
+                if published(**input * factor.expose() - product_point != mul_generator(share)) {
                     return Err(Fault::evident(AbortCause::WrongProduct, vec![*peer]));
                 }
             }

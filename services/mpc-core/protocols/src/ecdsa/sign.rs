@@ -10,6 +10,7 @@ use engine::{
     AbortCause, Body, BroadcastBody, Delivery, Envelope, Fault, Inbox, Next, Outbox, PartyId, PartySet,
     Protocol, ProtocolId, RoundRule, Route, SessionContext, SetupError,
 };
+use primitives::declassify::publish;
 use primitives::secp256k1::{POINT_BYTES, Point, SCALAR_BYTES, Scalar, encode_point, encode_scalar, reduce};
 use rand_core::CryptoRng;
 
@@ -111,6 +112,8 @@ impl Combining {
         let base = presignature.nonce_point;
         let shift = self.shift_of(ctx, &base);
         let (_, scalars) = presignature.sign(&reduce(&self.digest), &shift);
+        publish(&base); // both are posted
+        publish(&scalars);
         let mut outbox = Outbox::new();
         let body = Partial::<ROUND> { nonce_point: base, scalars };
         outbox.broadcast(&body);

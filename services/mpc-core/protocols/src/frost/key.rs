@@ -7,6 +7,7 @@ use engine::{
 };
 use frost_core::VerifyingKey;
 use frost_core::keys::SigningShare;
+use primitives::declassify::{published, published_bytes};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -136,11 +137,13 @@ impl<S: Suite> KeyPublic<S> {
 
     /// What [`KeyPublic::encode`] wrote, checked as far as [`KeyPublic::well_formed`] does.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let key_id = core::str::from_utf8(reader.sized(MAX_KEY_ID_BYTES)?).map_err(|_| Malformed)?.to_owned();
+        let key_id = core::str::from_utf8(published_bytes(reader.sized(MAX_KEY_ID_BYTES)?))
+            .map_err(|_| Malformed)?
+            .to_owned();
         let epoch = reader.u32()?;
         let threshold = Threshold::new(reader.u16()?.into()).ok_or(Malformed)?;
-        let public_key = reader.bytes(S::POINT_BYTES)?.to_vec();
-        let chain_code = if S::DERIVES { *reader.array()? } else { [0; CHAIN_CODE_BYTES] };
+        let public_key = published_bytes(reader.bytes(S::POINT_BYTES)?).to_vec();
+        let chain_code = if S::DERIVES { published(*reader.array()?) } else { [0; CHAIN_CODE_BYTES] };
         let count = usize::from(reader.u16()?);
         if count > MAX_PARTIES {
             return Err(Malformed);
@@ -148,7 +151,7 @@ impl<S: Suite> KeyPublic<S> {
         let verification_shares = (0..count)
             .map(|_| {
                 let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
-                Ok((party, reader.bytes(S::POINT_BYTES)?.to_vec()))
+                Ok((party, published_bytes(reader.bytes(S::POINT_BYTES)?).to_vec()))
             })
             .collect::<Result<Vec<_>, Malformed>>()?;
         let suite = core::marker::PhantomData;
@@ -265,7 +268,7 @@ impl<S: Suite> KeyShare<S> {
         let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
         let scalar = decode_scalar::<S>(reader.bytes(SCALAR_BYTES)?).ok_or(Malformed)?;
         let signing_share = Secret::new(SigningShare::new(scalar));
-        let point = encode_point::<S>(&S::mul_generator(&scalar)).ok_or(Malformed)?;
+        let point = encode_point::<S>(&published(S::mul_generator(&scalar))).ok_or(Malformed)?;
         if !public.verification_shares.contains(&(party, point)) {
             return Err(Malformed);
         }

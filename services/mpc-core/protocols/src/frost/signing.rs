@@ -13,6 +13,7 @@ use frost_core::keys::{KeyPackage, PublicKeyPackage, SigningShare, VerifyingShar
 use frost_core::round1::{NonceCommitment, SigningCommitments, SigningNonces};
 use frost_core::round2::{self, SignatureShare};
 use frost_core::{CheaterDetection, Error, SigningPackage, VerifyingKey, aggregate_custom};
+use primitives::declassify::publish;
 use rand_core::CryptoRng;
 
 use super::key::{KeyPublic, KeyShare, TargetKey};
@@ -121,7 +122,12 @@ pub(super) fn draw_nonces<S: Suite>(
     let share = share.signing_share.expose();
     // One generator for all of them: each draws other blocks of it, whatever `rng` is worth.
     let mut hedged = HedgedRng::new(ctx, tags::NONCE, &encode_scalar_of::<S>(&share.to_scalar()), rng);
-    (0..count).map(|_| Nonces(Box::new(SigningNonces::new(share, &mut hedged)))).collect()
+    let draw = |_| {
+        let nonces = Nonces(Box::new(SigningNonces::new(share, &mut hedged)));
+        publish(nonces.0.commitments()); // posted in the first round
+        nonces
+    };
+    (0..count).map(draw).collect()
 }
 
 /// Decodes a body. Everybody can judge for himself, so the blame stays with this party.
@@ -198,6 +204,7 @@ impl<S: Suite> Terms<S> {
         let key = self.key_package(share).ok_or_else(Fault::internal)?;
         let partial = round2::sign(package, &nonces.0, &key).map_err(|_| Fault::internal());
         drop(nonces);
+        publish(&partial); // posted in the next message
         partial
     }
 

@@ -8,7 +8,8 @@ import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
  * One 2-of-3 installation in this JVM with the key {@code shared}, for all tests that leave it as
- * they found it. Started when the first test asks for it, stopped after the last one.
+ * they found it. Started when the first test asks for it, stopped after the last one. Test JVMs run
+ * side by side, each with its own.
  */
 final class SharedCluster implements ParameterResolver {
   static final String KEY = "shared";
@@ -19,7 +20,7 @@ final class SharedCluster implements ParameterResolver {
       Cluster cluster =
           Cluster.of(3)
               .threshold(2)
-              .folder(Path.of("target", "cluster-shared"))
+              .folder(Path.of("target", "cluster-shared-" + System.getProperty("coterie.fork", "1")))
               .progress(line -> System.out.println("progress: shared cluster: " + line))
               .start();
       return new Running(cluster, cluster.createKey(KEY), OutsideVerifier.start(ProjectRoot.PATH));
