@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test test-java test-rust demo bench lab load sim fuzz images starts charts cluster-images cluster-test fmt clean
+.PHONY: help bootstrap build test test-java test-rust demo bench lab load sim soak soak-status corpus fuzz images starts charts cluster-images cluster-test fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -99,6 +99,15 @@ load: bin/coterie $(if $(K6),build/k6/sign.js) ## sign at a steady rate and veri
 
 sim: build/env.mk ## simulate the core under faults; PERCENT=1 of 10,000 schedules or RUNS=500, SEED=n replays one
 	@COTERIE_RUNS_PERCENT=$(or $(PERCENT),100) cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture
+
+soak: build ## what takes hours, in parts that are recorded in docs/verified.json; goes on where the last run stopped; PART=name
+	@MAVEN='$(MAVEN)' .ci/soak $(PART)
+
+soak-status: ## list the parts of `make soak` that have a fresh record, and those that have not
+	@.ci/soak status
+
+corpus: build/env.mk ## write the fuzzers' first inputs anew from whole sessions
+	@.ci/rust corpus
 
 fuzz: build/env.mk ## feed the core's decoders what libFuzzer chooses; TARGET=frost_body SECONDS_EACH=60 KEEP=1
 	@.ci/rust fuzz

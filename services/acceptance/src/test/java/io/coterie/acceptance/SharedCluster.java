@@ -2,14 +2,15 @@ package io.coterie.acceptance;
 
 import io.coterie.proto.custody.v1.Key;
 import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
  * One 2-of-3 installation in this JVM with the key {@code shared}, for all tests that leave it as
- * they found it. Started when the first test asks for it, stopped after the last one. Test JVMs run
- * side by side, each with its own.
+ * they found it. Started when the first test asks for it, stopped with the JVM. Test JVMs run side
+ * by side, each with its own.
  */
 final class SharedCluster implements ParameterResolver {
   static final String KEY = "shared";
@@ -20,7 +21,8 @@ final class SharedCluster implements ParameterResolver {
       Cluster cluster =
           Cluster.of(3)
               .threshold(2)
-              .folder(Path.of("target", "cluster-shared-" + System.getProperty("coterie.fork", "1")))
+              .folder(
+                  Path.of("target", "cluster-shared-" + System.getProperty("coterie.fork", "1")))
               .progress(line -> System.out.println("progress: shared cluster: " + line))
               .start();
       return new Running(cluster, cluster.createKey(KEY), OutsideVerifier.start(ProjectRoot.PATH));
@@ -37,6 +39,21 @@ final class SharedCluster implements ParameterResolver {
     }
   }
 
+  private static @Nullable Running running;
+
+  /**
+   * Until the JVM ends: test classes that run in processes side by side are each a run of their own
+   * to JUnit.
+   */
+  private static synchronized Running running() {
+    if (running == null) {
+      Running started = Running.start();
+      Runtime.getRuntime().addShutdownHook(new Thread(started::close, "shared-cluster"));
+      running = started;
+    }
+    return running;
+  }
+
   @Override
   public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
     return parameter.getParameter().getType() == Running.class;
@@ -44,9 +61,6 @@ final class SharedCluster implements ParameterResolver {
 
   @Override
   public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
-    return context
-        .getRoot()
-        .getStore(ExtensionContext.Namespace.create(SharedCluster.class))
-        .computeIfAbsent(Running.class, type -> Running.start(), Running.class);
+    return running();
   }
 }
