@@ -8,6 +8,7 @@
 pub mod build;
 pub mod circuit;
 pub mod compile;
+pub mod garble;
 pub mod notation;
 pub mod program;
 pub mod report;

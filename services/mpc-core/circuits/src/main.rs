@@ -8,12 +8,12 @@ use circuits::circuit::{Depth, Recorder, bristol};
 use circuits::compile::{Interface, Limits, compile};
 use circuits::notation::{self, Notation};
 use circuits::program::Program;
-use circuits::testing::{self, Clear, Engine};
+use circuits::testing::{self, Clear, Engine, Garbled};
 
 const USAGE: &str = "\
 circuit compile FILE [--input GARBLER] [--input EVALUATOR] [-o FILE]   write the circuit in Bristol Fashion
 circuit stats   FILE [--input GARBLER] [--input EVALUATOR]             gates by kind, depth, wires and bytes
-circuit test    PATH...                                                check the @Test lines of programs
+circuit test    PATH... [--garble]                                     check the @Test lines, if asked by garbling
 
 --input gives the sizes of inputs whose types leave them open: values with commas, such as 0x0011 or 32x00 (32 zeros).
 --library FOLDER adds a folder of packages. A PATH that is a folder stands for all programs below it that have tests.";
@@ -26,6 +26,7 @@ struct Options {
     inputs: Vec<String>,
     library: Vec<PathBuf>,
     output: Option<PathBuf>,
+    garble: bool,
 }
 
 fn main() -> ExitCode {
@@ -58,13 +59,15 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
 }
 
 fn parse(arguments: &[String]) -> Result<Options, String> {
-    let mut options = Options { paths: Vec::new(), inputs: Vec::new(), library: Vec::new(), output: None };
+    let mut options =
+        Options { paths: Vec::new(), inputs: Vec::new(), library: Vec::new(), output: None, garble: false };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().cloned().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--input" | "-i" => options.inputs.push(value()?),
             "--library" => options.library.push(value()?.into()),
+            "--garble" => options.garble = true,
             "-o" => options.output = Some(value()?.into()),
             option if option.starts_with('-') => return Err(format!("there is no option {option}\n{USAGE}")),
             path => options.paths.push(path.into()),
@@ -140,7 +143,7 @@ fn test(options: &Options) -> Result<ExitCode, String> {
         find(path, &mut programs)?;
     }
     programs.sort();
-    let engine: &dyn Engine = &Clear;
+    let engine: &dyn Engine = if options.garble { &Garbled } else { &Clear };
     let (mut passed, mut failed) = (0, 0);
     for path in &programs {
         let program = Program::load(path, &options.library).map_err(|e| e.to_string())?;

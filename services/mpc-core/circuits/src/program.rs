@@ -50,6 +50,26 @@ pub struct Program {
     library: Vec<PathBuf>,
 }
 
+/// A program's text and where its packages are.
+#[derive(Clone, Debug)]
+pub struct Source {
+    main: Option<crate::report::SourceFile>,
+    library: Vec<PathBuf>,
+}
+
+impl Source {
+    /// Parses the program again.
+    ///
+    /// # Errors
+    /// As [`Program::load`].
+    pub fn load(&self) -> Result<Program, LoadError> {
+        match &self.main {
+            Some(file) => Program::from_text(&file.name, &file.text, &self.library),
+            None => Err(LoadError("there is no program".into())),
+        }
+    }
+}
+
 /// A program could not be read; the text says why and where.
 #[derive(Debug)]
 pub struct LoadError(pub String);
@@ -86,6 +106,13 @@ impl Program {
             Ok(_) => Ok(program),
             Err(error) => Err(LoadError(program.sources.render(&error))),
         }
+    }
+
+    /// What another thread needs to parse the same program: parsed programs stay on their thread.
+    #[must_use]
+    pub fn copy(&self) -> Source {
+        let main = self.sources.0.first().cloned();
+        Source { main, library: self.library.clone() }
     }
 
     /// The function `main`.

@@ -1,10 +1,17 @@
 //! Running the `@Test` lines of a program.
 
+use std::os::unix::net::UnixStream;
+
+use getrandom::SysRng;
+use rand_core::UnwrapErr;
+
 use crate::circuit::Plain;
 use crate::compile::{Interface, Limits, compile};
+use crate::garble::{Channel, Inputs, evaluate, garble};
 use crate::notation::{TestLine, leaf, leaves, sizes, tests, unsigned};
 use crate::program::Program;
 use crate::report::Error;
+use crate::stack::STACK;
 
 /// How a test line ended.
 #[derive(Clone, Debug)]
@@ -48,6 +55,53 @@ impl Engine for Clear {
         let mut plain = Plain::new(inputs);
         let interface = compile(program, &given, limits, &mut plain).map_err(render)?;
         Ok((plain.outputs, interface))
+    }
+}
+
+/// Evaluation by garbling between two threads.
+#[derive(Debug)]
+pub struct Garbled;
+
+impl Engine for Garbled {
+    fn run(
+        &self,
+        program: &Program,
+        line: &TestLine,
+        limits: Limits,
+    ) -> Result<(Vec<bool>, Interface), String> {
+        let sizes: Vec<_> = line.inputs.iter().map(|w| sizes(w)).collect();
+        let mut bits = input_bits(program, line)?.into_iter().map(Inputs::new);
+        let (Some(first), Some(second)) = (bits.next(), bits.next()) else {
+            return Err("garbling takes two parties".into());
+        };
+        let connection = |e: std::io::Error| e.to_string();
+        let (left, right) = UnixStream::pair().map_err(connection)?;
+        let mut garbling = Channel::new(left.try_clone().map_err(connection)?, left);
+        let mut evaluating = Channel::new(right.try_clone().map_err(connection)?, right);
+        let copy = program.copy();
+        let (garbled, evaluated) = std::thread::scope(|scope| {
+            let sizes = &sizes;
+            let evaluator = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
+                let program = copy.load().map_err(|e| e.to_string())?;
+                let rng = &mut UnwrapErr(SysRng);
+                let outcome = evaluate(&program, sizes, second, limits, &mut evaluating, rng);
+                outcome.map(|o| o.outputs).map_err(|e| e.to_string())
+            });
+            let rng = &mut UnwrapErr(SysRng);
+            let garbled =
+                garble(program, sizes, first, limits, &mut garbling, rng).map_err(|e| e.to_string());
+            // The other side must see the end of the connection if this one failed.
+            drop(garbling);
+            let evaluated = evaluator.map(|thread| thread.join());
+            (garbled, evaluated)
+        });
+        let garbled = garbled?;
+        match evaluated {
+            Ok(Ok(Ok(evaluated))) if evaluated == garbled.outputs => Ok((garbled.outputs, garbled.interface)),
+            Ok(Ok(Ok(_))) => Err("garbler and evaluator have different results".into()),
+            Ok(Ok(Err(e))) => Err(e),
+            _ => Err("the evaluator's thread failed".into()),
+        }
     }
 }
 

@@ -46,7 +46,7 @@ fn programs_of_each_feature_give_their_vectors() {
 fn public_vectors_of_the_standard_library_hold() {
     let limits = Limits::default();
     let lines = with_stack(|| check_all("crypto", limits) + check_all("library", limits)).expect("no panic");
-    assert!(lines >= 45, "only {lines} vectors were read");
+    assert!(lines >= 40, "only {lines} vectors were read");
 }
 
 #[test]

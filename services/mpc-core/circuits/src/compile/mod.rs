@@ -218,6 +218,7 @@ impl<'p, 's> Compiler<'p, 's> {
             let bits = self.builder.input(party, port.ty.size().unwrap_or(0));
             arguments.push(self.data(port.ty.clone(), bits));
         }
+        self.check_sink(main.span)?;
         let results = self.call(0, file, main, None, arguments, main.span)?;
         let results = match results {
             Value::Tuple(list) => list,

@@ -71,7 +71,7 @@ impl ReceiverCorrelation {
 
 /// The sender's side of one session.
 pub struct SenderCorrelation {
-    delta: Secret<u128>,
+    pub(super) delta: Secret<u128>,
     pub(super) rows: Zeroizing<Vec<u128>>,
     sent: Sent,
 }

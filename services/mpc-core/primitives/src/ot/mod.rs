@@ -25,6 +25,7 @@ mod base;
 pub(crate) mod block;
 mod extension;
 pub(crate) mod pads;
+mod random;
 mod tree;
 
 use rand_core::{CryptoRng, Rng};
@@ -36,6 +37,7 @@ use crate::declassify::published;
 use crate::hedge::HedgedRng;
 pub use extension::{EXTENDED, EXTENSION_BYTES, ReceiverCorrelation, SenderCorrelation};
 use pads::{SALT_BYTES, SenderSalt};
+pub use random::TRANSFER_SALT_BYTES;
 
 /// Bits of Δ, and number of base transfers: the computational security parameter.
 pub const CORRELATION_BITS: usize = 128;

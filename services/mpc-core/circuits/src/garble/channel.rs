@@ -1,0 +1,59 @@
+//! Bytes between the two parties.
+
+use std::io::{self, BufReader, BufWriter, Read, Write};
+
+/// A connection that can be read and written: a TLS stream, a socket, or the end of a pipe.
+pub trait Transport: Read + Write {}
+
+impl<T: Read + Write> Transport for T {}
+
+const BUFFER: usize = 1 << 16;
+
+/// A buffered connection that counts what it sends.
+pub struct Channel<R: Read, W: Write> {
+    reader: BufReader<R>,
+    writer: BufWriter<W>,
+    sent: u64,
+}
+
+impl<R: Read, W: Write> Channel<R, W> {
+    /// A channel over both directions of a connection.
+    pub fn new(reader: R, writer: W) -> Self {
+        Channel {
+            reader: BufReader::with_capacity(BUFFER, reader),
+            writer: BufWriter::with_capacity(BUFFER, writer),
+            sent: 0,
+        }
+    }
+
+    /// Bytes sent so far.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sent += bytes.len() as u64;
+        self.writer.write_all(bytes)
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+
+    /// Sends and flushes.
+    pub(super) fn say(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.send(bytes)?;
+        self.flush()
+    }
+
+    pub(super) fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.reader.read_exact(bytes)
+    }
+
+    pub(super) fn block<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0u8; N];
+        self.receive(&mut bytes)?;
+        Ok(bytes)
+    }
+}
