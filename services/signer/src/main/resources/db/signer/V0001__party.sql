@@ -93,6 +93,28 @@ CREATE TABLE open_multiplication (
   peers      TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- How many sessions were claimed ever, and whether the file comes out of a backup and nothing was made of that yet.
+CREATE TABLE ledger (
+  id       INTEGER PRIMARY KEY CHECK (id = 1),
+  claims   INTEGER NOT NULL,
+  restored INTEGER NOT NULL
+) STRICT;
+INSERT INTO ledger (id, claims, restored) VALUES (1, 0, 0);
+
+-- The most that each peer has shown of its own claims.
+CREATE TABLE shown_claims (
+  party     INTEGER PRIMARY KEY,
+  life      INTEGER NOT NULL,
+  claims    INTEGER NOT NULL,
+  -- coterie.party.v1.ClaimCount, signed by the peer; empty before it has shown one.
+  statement BLOB NOT NULL
+) STRICT;
+
+-- Shares that were here when this party's own store went back: what was done with them since is forgotten, so nothing multiplies with them.
+CREATE TABLE forgetful_share (
+  session_id BLOB PRIMARY KEY CHECK (length(session_id) = 32)
+) STRICT, WITHOUT ROWID;
+
 -- How many lives of this process have left such a session with the peer. Forgotten when the key has new shares.
 CREATE TABLE unclean_life (
   key   TEXT NOT NULL,
@@ -102,7 +124,8 @@ CREATE TABLE unclean_life (
   PRIMARY KEY (key, epoch, party)
 ) STRICT, WITHOUT ROWID;
 
--- Parties with which this one runs no session of the key any more; party 0 means every party: the key is frozen.
+-- Parties with which this one runs no session of the key any more; party 0 means every party: the key is
+-- frozen; party -1 this one itself: its store went back.
 CREATE TABLE exclusion (
   key            TEXT NOT NULL,
   party          INTEGER NOT NULL,

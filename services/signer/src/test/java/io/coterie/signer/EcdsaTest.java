@@ -19,6 +19,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.SessionId;
 import java.math.BigInteger;
 import java.nio.file.Path;
@@ -308,6 +309,55 @@ class EcdsaTest {
     sign(presign(path(), 1, 2, 3), path(), 1, 2, 3);
   }
 
+  /** alpha's disk is put back: what it has done since, and with whom, it does not know any more. */
+  @Test
+  void party_that_went_back_multiplies_with_nobody_until_there_are_new_shares() throws Exception {
+    sign(ByteString.EMPTY, path(), 1, 2);
+    Path copy = i.copy("alpha");
+    sign(ByteString.EMPTY, path(), 1, 2);
+    sign(ByteString.EMPTY, path(), 1, 2);
+    long claimed = i.party("alpha").store.claimed();
+    for (String peer : List.of("bravo", "charlie")) {
+      Installation.until(
+          peer + " knows how many sessions alpha has claimed",
+          () ->
+              i.party(peer).store.shown().stream()
+                  .anyMatch(s -> s.party() == 1 && s.claims() == claimed));
+    }
+    i.putBack("alpha", copy);
+    awaitWentBack();
+    for (int round = 0; round < 2; round++) {
+      SessionId session = i.coordinator.give(order(signing(), 1, 2));
+      assertThat(refused("alpha", session).getReason())
+          .isEqualTo(RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
+      assertThat(refused("bravo", session).getReason())
+          .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
+      i.restart("alpha");
+      i.restart("bravo");
+    }
+    sign(ByteString.EMPTY, path(), 2, 3);
+    refresh();
+    sign(ByteString.EMPTY, path(), 1, 2);
+    sign(ByteString.EMPTY, path(), 1, 3);
+  }
+
+  private SignedIntent signing() {
+    return i.signed(i.digestIntent(KEY, digest()));
+  }
+
+  private Order order(SignedIntent intent, int... set) {
+    return order(intent, ByteString.EMPTY, set);
+  }
+
+  private void awaitWentBack() {
+    Installation.until(
+        "everybody knows that alpha went back",
+        () ->
+            i.party("alpha").store.excluded(KEY).contains(KeyShareStore.ITSELF)
+                && i.party("bravo").store.excluded(KEY).contains(1)
+                && i.party("charlie").store.excluded(KEY).contains(1));
+  }
+
   @Test
   void restart_leaves_no_presignature() {
     ByteString made = presign(path(), 1, 2);
@@ -435,14 +485,19 @@ class EcdsaTest {
     }
     ids.addAll(left);
     signMany(50, ids);
-    SessionId before =
-        i.coordinator.give(
-            order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, 1, 2)
-                .setSignedIntent(i.signed(i.digestIntent(KEY, digest())))
-                .build());
+    Order forgotten = order(signing(), 1, 2);
+    SessionId before = i.coordinator.give(forgotten);
     Installation.until("it is signed", () -> i.coordinator.partials(before) == 2);
 
     i.putBack("alpha", copy);
+    awaitWentBack();
+    i.coordinator.give(forgotten);
+    assertThat(refused("alpha", before).getReason())
+        .as("the identical order, which alpha does not know any more")
+        .isEqualTo(RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
+    Set<Object> signings = Set.copyOf(noncePoints.keySet());
+    refresh();
+    noncePoints.keySet().retainAll(signings);
     for (ByteString old : left) {
       assertThat(refusalOf(old, "alpha", 1, 2))
           .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);

@@ -314,6 +314,7 @@ public final class Installation implements AutoCloseable {
               },
               store,
               store,
+              store,
               core,
               store,
               metrics,

@@ -255,6 +255,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
             policy,
             openStore,
             openStore,
+            openStore,
             new VaultCore(present(vault), sealedIdentity),
             openStore,
             metrics,

@@ -29,6 +29,9 @@ public interface ClaimLedger {
    */
   void multiplied(SessionId session);
 
+  /** How many sessions were claimed ever, as it is on disk. */
+  long claimed();
+
   /**
    * Says for ever that a session is not run here.
    *

@@ -12,6 +12,12 @@ public interface KeyShareStore {
   /** In {@link #exclude}: not one party, but the key itself is not to be used any more. */
   int EVERY_PARTY = 0;
 
+  /**
+   * In {@link #excluded}: this party itself, whose store went back to an earlier state. It has
+   * forgotten what it did with the share since.
+   */
+  int ITSELF = -1;
+
   /** The active share of a key, or else its provisional one. */
   Optional<KeyShare> find(String key);
 

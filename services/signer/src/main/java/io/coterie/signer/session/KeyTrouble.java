@@ -19,7 +19,9 @@ public record KeyTrouble(String key, int party, Kind kind, int lives) {
     FROZEN,
     /** No session of the key runs with the peer until its shares are refreshed or reshared. */
     EXCLUDED,
-    /** The same is going to come: refresh the shares before. */
+    /** Nothing of the key multiplies here until then: this party's own store went back. */
+    WENT_BACK,
+    /** The same as excluded is going to come: refresh the shares before. */
     REFRESH_ADVISED
   }
 
@@ -34,6 +36,8 @@ public record KeyTrouble(String key, int party, Kind kind, int lives) {
               + party
               + " is excluded until its shares are refreshed"
               + (lives == 0 ? "" : ", after " + lives + " unclean ends of this process");
+      case WENT_BACK ->
+          key + ": this party's store went back to an earlier state; refresh or reshare the key";
       case REFRESH_ADVISED ->
           key
               + ": refresh its shares, this process has ended "

@@ -312,6 +312,10 @@ final class OrderCheck {
       // That sets up anew what the pair must not use any more.
       return;
     }
+    require(
+        !excluded.contains(KeyShareStore.ITSELF),
+        RefusalReason.REFUSAL_REASON_NEEDS_REFRESH,
+        "this party's store went back to an earlier state: the key needs new shares");
     for (Member party : plan.parties()) {
       require(
           !excluded.contains(party.partyId()),

@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.Order;
 import java.util.List;
 import java.util.concurrent.ScheduledFuture;
@@ -40,6 +41,9 @@ final class Session {
 
   /** The session that made the share which this one uses; this one itself if it uses none. */
   SessionId share;
+
+  /** What this party shows of its claims in it. */
+  @Nullable ClaimCount claims;
 
   /** Whether its claim says that it multiplies, and that is not taken back. */
   boolean multiplying;

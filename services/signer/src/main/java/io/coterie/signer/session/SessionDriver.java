@@ -20,6 +20,7 @@ import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -98,6 +99,7 @@ public final class SessionDriver implements AutoCloseable {
   private final WorkPool pool;
   private final OrderCheck check;
   private final KeyActivation activation;
+  private final ClaimCounters counters;
   private final ScheduledFuture<?> ticking;
 
   private final Map<SessionId, Session> sessions = new ConcurrentHashMap<>();
@@ -148,6 +150,7 @@ public final class SessionDriver implements AutoCloseable {
       PolicyGate gate,
       ClaimLedger claims,
       KeyShareStore shares,
+      ShownClaims shownClaims,
       ProtocolCore core,
       AuditLog audit,
       SessionTelemetry telemetry,
@@ -177,6 +180,8 @@ public final class SessionDriver implements AutoCloseable {
             (share, sameEpoch) ->
                 presignatures.refreshed(
                     share.key(), sameEpoch ? PresignaturePool.NO_EPOCH : share.epoch()));
+    this.counters =
+        new ClaimCounters(network, claims, shownClaims, core, clock.millis(), this::leaveExcluded);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionDriver::signingSet);
     this.ticking = pool.every(TICK, this::tick);
     telemetry.live(sessions::size);
@@ -255,6 +260,20 @@ public final class SessionDriver implements AutoCloseable {
         early.take(id).forEach(a -> enqueue(now, a));
       }
     }
+  }
+
+  /** A party shows how many sessions it has claimed, or what this one has shown it. */
+  public void onClaimCount(Member sender, ClaimCount count) {
+    counters.told(sender, count);
+  }
+
+  /**
+   * The same with an envelope or a report.
+   *
+   * @return whether the sender may be believed to remember what it has done
+   */
+  public boolean showsClaims(Member sender, ClaimCount count) {
+    return counters.shows(sender, count);
   }
 
   /** A peer's report. Only that a share is stored, or never will be, concerns other parties. */
@@ -916,7 +935,7 @@ public final class SessionDriver implements AutoCloseable {
       telemetry.dropped("too_late");
       return;
     }
-    PartyMessage message = envelope(session.id, outgoing.getEnvelope());
+    PartyMessage message = envelope(session, outgoing.getEnvelope());
     if (outgoing.getRecipient() != 0) {
       network
           .roster()
@@ -940,6 +959,20 @@ public final class SessionDriver implements AutoCloseable {
     // The others rely on it that no part comes later, however much waits here.
     return !(part && clock.instant().isAfter(OrderCheck.instant(order.getDeadline())))
         && bindings.sent(session.id, broadcast.getEnvelope(), part);
+  }
+
+  /** With this party's count in the first one of a session that multiplies. */
+  private PartyMessage envelope(Session session, ByteString envelope) {
+    PartyMessage bare = envelope(session.id, envelope);
+    if (!session.plan().protocol().multiplies() || session.round > 0) {
+      return bare;
+    }
+    ClaimCount mine = session.claims;
+    if (mine == null) {
+      mine = counters.mine();
+      session.claims = mine;
+    }
+    return bare.toBuilder().setEnvelope(bare.getEnvelope().toBuilder().setClaims(mine)).build();
   }
 
   private static PartyMessage envelope(SessionId session, ByteString envelope) {
@@ -1136,10 +1169,15 @@ public final class SessionDriver implements AutoCloseable {
                 plan.epoch(),
                 abort.getSealedShare()))
         .whenComplete((_, failure) -> run(session, () -> excluded(session, abort, failure)));
-    Set<Integer> now = shares.excluded(plan.key());
+    leaveExcluded(plan.key());
+  }
+
+  /** Somebody is excluded from a key now. */
+  private void leaveExcluded(String key) {
+    Set<Integer> now = shares.excluded(key);
     presignatures.excluded(
-        plan.key(), party -> now.contains(party) || now.contains(KeyShareStore.EVERY_PARTY));
-    sessions.values().forEach(other -> run(other, () -> leaveExcluded(other, plan.key())));
+        key, party -> now.contains(party) || now.contains(KeyShareStore.EVERY_PARTY));
+    sessions.values().forEach(other -> run(other, () -> leaveExcluded(other, key)));
   }
 
   private void excluded(Session session, Abort abort, @Nullable Throwable failure) {
@@ -1500,6 +1538,7 @@ public final class SessionDriver implements AutoCloseable {
       presignatures.expire(now);
       activation.tick(now);
       shares.housekeep();
+      counters.tick(now);
       if (now - forgotNanos >= FORGET.toNanos()) {
         forgotNanos = now;
         claims.forgetBindings(clock.instant().minus(KEEP));

@@ -99,6 +99,7 @@ public final class Backup {
       try {
         unpack(in, folder);
         check(part(folder, PartyStore.FILE));
+        markRestored(part(folder, PartyStore.FILE));
         for (String journal : List.of("-wal", "-shm")) {
           Files.deleteIfExists(folder.resolve(PartyStore.FILE + journal));
         }
@@ -114,6 +115,25 @@ public final class Backup {
           Files.deleteIfExists(part(folder, name));
         }
       }
+    }
+  }
+
+  /**
+   * What the party did after the backup is forgotten: whom it excludes, how often it died. So it
+   * multiplies with no share that is in it; see {@code docs/runbooks/back-up-and-restore.md}.
+   */
+  private static void markRestored(Path file) {
+    try (Database copy = Database.writer(file)) {
+      copy.update("UPDATE ledger SET restored = 1");
+      copy.commit();
+      if (!copy.checkpoint()) {
+        throw new StoreException(file + " is in use");
+      }
+    } catch (SQLException e) {
+      throw new StoreException(file + " cannot be marked as restored", e);
+    }
+    for (String journal : List.of("-wal", "-shm")) {
+      file.resolveSibling(file.getFileName() + journal).toFile().delete();
     }
   }
 

@@ -16,6 +16,7 @@ import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.KeyTrouble;
 import io.coterie.signer.session.SessionId;
 import io.coterie.signer.session.SessionLimits;
+import io.coterie.signer.session.ShownClaims;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
@@ -54,7 +55,8 @@ import tools.jackson.databind.json.JsonMapper;
  *
  * <p>What must never happen twice is a constraint of the database, not a check in this program.
  */
-public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, AutoCloseable {
+public final class PartyStore
+    implements ClaimLedger, KeyShareStore, ShownClaims, AuditLog, AutoCloseable {
   /** Name of the file in the data folder. */
   public static final String FILE = "party.db";
 
@@ -370,17 +372,27 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
         db -> db.update("DELETE FROM bound_request WHERE not_after_ms < ?", before.toEpochMilli()));
   }
 
+  @Override
+  public long claimed() {
+    return read(db -> count(db, "SELECT claims FROM ledger"));
+  }
+
   private static boolean claimSession(
       Database db, SessionId session, String requester, String requestId, long nowMs)
       throws SQLException {
-    return db.update(
-            "INSERT INTO claimed_session (session_id, requester, request_id, claimed_at_ms)"
-                + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            session.bytes().toByteArray(),
-            requester,
-            requestId,
-            nowMs)
-        == 1;
+    boolean claimed =
+        db.update(
+                "INSERT INTO claimed_session (session_id, requester, request_id, claimed_at_ms)"
+                    + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                session.bytes().toByteArray(),
+                requester,
+                requestId,
+                nowMs)
+            == 1;
+    if (claimed) {
+      db.update("UPDATE ledger SET claims = claims + 1");
+    }
+    return claimed;
   }
 
   private static byte[] boundTo(Database db, Claim claim) throws SQLException {
@@ -643,7 +655,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
                     "UPDATE key_share SET state = 'ACTIVE', certificate = ? WHERE session_id = ?",
                     proof.bytes().toByteArray(),
                     session);
-                SqliteExclusions.forget(db, share.key());
+                exclusions.forget(db, share);
                 db.update("DELETE FROM forsaken_session WHERE key = ?", share.key());
                 append(db, activated);
               }
@@ -652,7 +664,7 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
         .whenComplete(
             (done, _) -> {
               if (Boolean.TRUE.equals(done)) {
-                exclusions.forgotten(share.key());
+                exclusions.forgotten(share.key(), read(db -> SqliteExclusions.of(db, share.key())));
               }
               changed(share.key());
             });
@@ -688,6 +700,25 @@ public final class PartyStore implements ClaimLedger, KeyShareStore, AuditLog, A
       return CompletableFuture.completedFuture(false);
     }
     return exclusions.exclude(exclusion).whenComplete((_, _) -> changed(exclusion.key()));
+  }
+
+  @Override
+  public List<Shown> shown() {
+    return read(SqliteShownClaims::all);
+  }
+
+  @Override
+  public void show(Shown shown) {
+    writer.submitLazily(
+        db -> {
+          SqliteShownClaims.put(db, shown);
+          return true;
+        });
+  }
+
+  @Override
+  public CompletionStage<List<String>> wentBack(int party) {
+    return exclusions.wentBack(party);
   }
 
   @Override

@@ -1,6 +1,8 @@
 package io.coterie.signer.storage;
 
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.KeyShareStore.Exclusion;
 import io.coterie.signer.session.KeyTrouble;
@@ -46,7 +48,7 @@ final class SqliteExclusions {
     this.audit = audit;
   }
 
-  /** Counts the life before this one, and fills the memory. */
+  /** Counts the life before this one, distrusts what a backup has brought, and fills the memory. */
   void start() {
     memory =
         writer
@@ -63,6 +65,9 @@ final class SqliteExclusions {
                                 "key", pair.key(),
                                 "party", Integer.toString(pair.party()),
                                 "lives", Integer.toString(pair.lives()))));
+                  }
+                  if (db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1) {
+                    wentBack(db, KeyShareStore.ITSELF);
                   }
                   return Memory.read(db);
                 })
@@ -103,12 +108,7 @@ final class SqliteExclusions {
           (key, parties) ->
               parties.forEach(
                   party ->
-                      troubles.add(
-                          new KeyTrouble(
-                              key,
-                              party,
-                              party == FROZEN ? KeyTrouble.Kind.FROZEN : KeyTrouble.Kind.EXCLUDED,
-                              lives(key, party)))));
+                      troubles.add(new KeyTrouble(key, party, kind(party), lives(key, party)))));
       lives.forEach(
           (key, pairs) ->
               pairs.stream()
@@ -120,6 +120,14 @@ final class SqliteExclusions {
                   .forEach(troubles::add));
       troubles.sort(Comparator.comparing(KeyTrouble::key).thenComparing(KeyTrouble::party));
       return troubles;
+    }
+
+    private static KeyTrouble.Kind kind(int party) {
+      return switch (party) {
+        case FROZEN -> KeyTrouble.Kind.FROZEN;
+        case KeyShareStore.ITSELF -> KeyTrouble.Kind.WENT_BACK;
+        default -> KeyTrouble.Kind.EXCLUDED;
+      };
     }
 
     private int lives(String key, int party) {
@@ -245,17 +253,79 @@ final class SqliteExclusions {
             });
   }
 
-  /** In the transaction in which a share of the key becomes the active one. */
-  static void forget(Database db, String key) throws SQLException {
-    db.update("DELETE FROM exclusion WHERE key = ? AND party <> ?", key, FROZEN);
-    SqliteLives.forget(db, key);
+  /** See {@link io.coterie.signer.session.ShownClaims#wentBack}. */
+  CompletionStage<List<String>> wentBack(int party) {
+    return writer
+        .submit(db -> wentBack(db, party))
+        .whenComplete(
+            (keys, failure) -> {
+              if (failure == null) {
+                keys.forEach(key -> memory.remember(key, Set.of(party)));
+              }
+            });
+  }
+
+  /** For every share that is here now and multiplies with the party. */
+  private List<String> wentBack(Database db, int party) throws SQLException {
+    if (party == KeyShareStore.ITSELF) {
+      // Also those that may still become active.
+      db.update(
+          "INSERT INTO forgetful_share (session_id) SELECT session_id FROM key_share"
+              + " WHERE scheme = ? ON CONFLICT DO NOTHING",
+          Scheme.SCHEME_ECDSA_SECP256K1.getNumber());
+    }
+    List<String> keys = new ArrayList<>();
+    try (ResultSet rows =
+        db.statement(
+                "SELECT key, parties FROM key_share WHERE scheme = ? AND state = 'ACTIVE'",
+                Scheme.SCHEME_ECDSA_SECP256K1.getNumber())
+            .executeQuery()) {
+      while (rows.next()) {
+        if (party == KeyShareStore.ITSELF || PartyStore.ids(rows.getString(2)).contains(party)) {
+          keys.add(rows.getString(1));
+        }
+      }
+    }
+    for (String key : keys) {
+      insert(db, key, Set.of(party), new byte[0]);
+    }
+    audit.append(
+        db,
+        AuditEvent.of(
+            "signer",
+            "party.went_back",
+            party == KeyShareStore.ITSELF ? "itself" : "peer",
+            Map.of("party", Integer.toString(party), "keys", Integer.toString(keys.size()))));
+    return keys;
+  }
+
+  /** In the transaction in which a share becomes the active one of its key. */
+  void forget(Database db, KeyShare share) throws SQLException {
+    db.update("DELETE FROM exclusion WHERE key = ? AND party <> ?", share.key(), FROZEN);
+    SqliteLives.forget(db, share.key());
+    boolean forgetful;
+    try (ResultSet row =
+        db.statement(
+                "SELECT 1 FROM forgetful_share WHERE session_id = ?",
+                share.session().bytes().toByteArray())
+            .executeQuery()) {
+      forgetful = row.next();
+    }
+    if (forgetful) {
+      insert(db, share.key(), Set.of(KeyShareStore.ITSELF), new byte[0]);
+    }
   }
 
   /** After that transaction. */
-  void forgotten(String key) {
-    memory.excluded.computeIfPresent(
-        key, (_, parties) -> parties.contains(FROZEN) ? Set.of(FROZEN) : null);
+  void forgotten(String key, Set<Integer> left) {
+    Set<Integer> all = union(left, unwritten.getOrDefault(key, Set.of()));
+    memory.excluded.compute(key, (_, _) -> all.isEmpty() ? null : all);
     memory.lives.remove(key);
+  }
+
+  /** On disk. */
+  static Set<Integer> of(Database db, String key) throws SQLException {
+    return Memory.read(db).of(key);
   }
 
   /** See {@link KeyShareStore#troubles}. */

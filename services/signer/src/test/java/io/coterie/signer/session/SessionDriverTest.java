@@ -200,6 +200,11 @@ class SessionDriverTest {
     }
 
     @Override
+    public long claimed() {
+      return sessions.size();
+    }
+
+    @Override
     public void multiplied(SessionId session) {
       assertThat(multiplications).containsKey(session);
       multiplications.remove(session);
@@ -220,6 +225,21 @@ class SessionDriverTest {
 
     @Override
     public void forgetBindings(Instant before) {}
+  }
+
+  private static final class NothingShown implements ShownClaims {
+    @Override
+    public List<Shown> shown() {
+      return List.of();
+    }
+
+    @Override
+    public void show(Shown shown) {}
+
+    @Override
+    public CompletionStage<List<String>> wentBack(int party) {
+      return CompletableFuture.completedFuture(List.of());
+    }
   }
 
   private static final class Shares implements KeyShareStore {
@@ -469,6 +489,7 @@ class SessionDriverTest {
             SessionDriverTest::admit,
             ledger,
             shares,
+            new NothingShown(),
             protocols,
             audit::add,
             watch,

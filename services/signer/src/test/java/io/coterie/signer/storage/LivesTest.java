@@ -244,6 +244,47 @@ class LivesTest {
     assertThat(store.excluded(KEY)).containsExactly(2);
   }
 
+  @Test
+  void nothing_multiplies_with_a_share_out_of_a_backup() throws Exception {
+    KeyShare pending = share(2);
+    assertThat(get(store.storeNext(pending, true, event("stored")))).isTrue();
+    Files.write(folder.resolve(Backup.DATA_KEY), new byte[] {1});
+    var zip = new java.io.ByteArrayOutputStream();
+    Backup.write(folder, zip);
+    folder = root.resolve("restored");
+    Backup.restore(new java.io.ByteArrayInputStream(zip.toByteArray()), folder);
+    store.close();
+    open();
+    KeyTrouble wentBack = new KeyTrouble(KEY, KeyShareStore.ITSELF, Kind.WENT_BACK, 0);
+    assertThat(store.troubles()).containsExactly(wentBack);
+    killAndStart();
+    assertThat(store.troubles()).containsExactly(wentBack);
+
+    // What became of the share that is not active yet is forgotten, too.
+    assertThat(get(store.activate(pending, PROOF, event("active")))).isTrue();
+    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+    killAndStart();
+    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+
+    KeyShare next = share(3);
+    assertThat(get(store.storeNext(next, true, event("stored")))).isTrue();
+    assertThat(get(store.activate(next, PROOF, event("active")))).isTrue();
+    assertThat(store.troubles()).isEmpty();
+    killAndStart();
+    assertThat(store.troubles()).isEmpty();
+  }
+
+  @Test
+  void claims_are_counted_for_ever_and_only_once_each() throws Exception {
+    SessionId session = id();
+    get(store.claimSession(session, null));
+    get(store.claimSession(session, null));
+    get(store.forsake(id()));
+    assertThat(store.claimed()).isEqualTo(2);
+    killAndStart();
+    assertThat(store.claimed()).isEqualTo(2);
+  }
+
   private void sql(String statement) throws Exception {
     try (Connection raw =
             DriverManager.getConnection("jdbc:sqlite:" + folder.resolve(PartyStore.FILE));
