@@ -82,6 +82,72 @@ pub fn random_scalar(rng: &mut dyn CryptoRng) -> Scalar {
     scalar
 }
 
+/// A scalar as the little-endian words that [`ProductSum`] takes. Any 256 bits will do.
+pub(crate) fn words(bytes: &[u8; SCALAR_BYTES]) -> [u64; 4] {
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0.iter().rev()) {
+        *word = u64::from_be_bytes(*bytes);
+    }
+    words
+}
+
+/// A sum of products that is reduced modulo the group order once, at its end: room for 2^64 of them. In constant time.
+#[derive(Default)]
+pub(crate) struct ProductSum([u64; 9]);
+
+impl ProductSum {
+    /// Adds `a·b`.
+    #[inline]
+    pub(crate) fn add(&mut self, a: &[u64; 4], b: &[u64; 4]) {
+        let mut product = [0u64; 8];
+        for (place, a) in a.iter().enumerate() {
+            let mut carry = 0;
+            let mut row = product.iter_mut().skip(place);
+            // In this order: a pair is taken from the longer one only while the shorter one has one.
+            for (b, word) in b.iter().zip(row.by_ref()) {
+                (*word, carry) = multiply_add(*word, *a, *b, carry);
+            }
+            if let Some(word) = row.next() {
+                *word = carry;
+            }
+        }
+        let mut carry = 0;
+        let (low, high) = self.0.split_at_mut(8);
+        for (sum, word) in low.iter_mut().zip(&product) {
+            (*sum, carry) = multiply_add(*sum, *word, 1, carry);
+        }
+        for top in high {
+            *top += carry;
+        }
+    }
+
+    /// The sum modulo the group order.
+    pub(crate) fn reduce(&self) -> Scalar {
+        let [low @ .., top] = &self.0;
+        let mut bytes = [0u8; 64];
+        for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(low.iter().rev()) {
+            *bytes = word.to_be_bytes();
+        }
+        let two_to_512 = reduce_wide(&[0xff; 64]) + Scalar::ONE;
+        let sum = reduce_wide(&bytes) + Scalar::from(*top) * two_to_512;
+        bytes.zeroize();
+        sum
+    }
+}
+
+impl Drop for ProductSum {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// The low and the high word of `a·b + word + carry`.
+#[inline]
+fn multiply_add(word: u64, a: u64, b: u64, carry: u64) -> (u64, u64) {
+    let sum = u128::from(a) * u128::from(b) + u128::from(word) + u128::from(carry);
+    (sum as u64, (sum >> 64) as u64)
+}
+
 /// `scalar` times the generator, in constant time.
 pub fn mul_generator(scalar: &Scalar) -> Point {
     Point::mul_by_generator(scalar)
@@ -121,6 +187,21 @@ pub fn x_coordinate(point: &Point) -> (Scalar, bool, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sum_of_products_is_that_of_the_products() {
+        let mut sum = ProductSum::default();
+        let mut expected = Scalar::ZERO;
+        for place in 0..1000u64 {
+            // The largest words first: every carry there is.
+            let a = if place < 500 { [0xff; 32] } else { encode_scalar(&Scalar::from(place * place + 1)) };
+            let b = if place % 3 == 0 { [0xff; 32] } else { encode_scalar(&-Scalar::from(place)) };
+            sum.add(&words(&a), &words(&b));
+            expected += reduce(&a) * reduce(&b);
+            assert_eq!(sum.reduce(), expected, "{place}");
+        }
+        assert_eq!(ProductSum::default().reduce(), Scalar::ZERO);
+    }
 
     #[test]
     fn order_and_above_are_no_scalars() {

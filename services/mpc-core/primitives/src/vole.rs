@@ -29,7 +29,7 @@ use crate::ot::{
     EXTENDED, EXTENSION_BYTES, OtError, ReceiverCorrelation, ReceiverState, SenderState, same_digest,
 };
 use crate::secp256k1::{
-    SCALAR_BYTES, Scalar, decode_scalar, encode_scalar, random_scalar, reduce, reduce_wide,
+    ProductSum, SCALAR_BYTES, Scalar, decode_scalar, encode_scalar, random_scalar, reduce, reduce_wide, words,
 };
 
 /// Scalars that Alice brings.
@@ -50,12 +50,19 @@ const CHALLENGE: &str = "coterie/vole-challenge/2";
 const COEFFICIENT: &str = "coterie/vole-coefficient/2";
 const CHECK: &str = "coterie/vole-check/2";
 
+/// An element of the public vector, for sums of products as its words as well.
+struct Element {
+    scalar: Scalar,
+    words: [u64; 4],
+}
+
 /// The public vector g: uniform scalars that nobody chose.
-static GADGET_VECTOR: LazyLock<Vec<Scalar>> = LazyLock::new(|| {
+static GADGET_VECTOR: LazyLock<Vec<Element>> = LazyLock::new(|| {
     let element = |place: u32| {
         let mut hash = Sha512::new_with_prefix(GADGET);
         hash.update(place.to_be_bytes());
-        reduce_wide(&hash.finalize().into())
+        let scalar = reduce_wide(&hash.finalize().into());
+        Element { scalar, words: words(&encode_scalar(&scalar)) }
     };
     (0..).take(EXTENDED).map(element).collect()
 });
@@ -72,7 +79,7 @@ pub fn sample(binding: &[u8; 32], state: &ReceiverState, rng: &mut dyn CryptoRng
     let (correlation, message) = state.extend(binding, rng);
     let mut factor = Secret::new(Scalar::ZERO);
     for (choice, element) in correlation.choices().zip(GADGET_VECTOR.iter()) {
-        *factor.expose_mut() += select(element, choice);
+        *factor.expose_mut() += select(&element.scalar, choice);
     }
     (Bob { correlation, factor }, message)
 }
@@ -101,7 +108,7 @@ pub fn multiply(
     message.extend_from_slice(salt.as_bytes());
     let mut zeros = Zeroizing::new(vec![[Scalar::ZERO; COLUMNS]; EXTENDED]);
     let mut one = Secret::new([Scalar::ZERO; COLUMNS]);
-    let mut shares = Secret::new([Scalar::ZERO; PRODUCTS]);
+    let mut sums: [ProductSum; PRODUCTS] = Default::default();
     let pads = pads_zero.iter().zip(pads_one.iter()).zip(GADGET_VECTOR.iter());
     for (zero, ((pad_zero, pad_one), element)) in zeros.iter_mut().zip(pads) {
         read_pad(zero, pad_zero);
@@ -109,10 +116,11 @@ pub fn multiply(
         for ((input, zero), one) in inputs.expose().iter().zip(&*zero).zip(one.expose()) {
             message.extend_from_slice(&encode_scalar(&(zero - one + input)));
         }
-        for (share, zero) in shares.expose_mut().iter_mut().zip(&*zero) {
-            *share -= element * zero;
+        for (sum, bytes) in sums.iter_mut().zip(scalars_of(pad_zero)) {
+            sum.add(&element.words, &words(bytes));
         }
     }
+    let shares = Secret::new(sums.map(|sum| -sum.reduce()));
 
     let challenge = challenge(&key, message.split_at(SALT_BYTES).1);
     let response = combine(&challenge, inputs.expose());
@@ -159,7 +167,7 @@ impl Bob {
         let challenge = challenge(&key, masked);
         let pads = self.correlation.pads::<PAD_BLOCKS>(&key);
         let mut check = CheckDigest::new(&key);
-        let mut shares = Secret::new([Scalar::ZERO; PRODUCTS]);
+        let mut sums: [ProductSum; PRODUCTS] = Default::default();
         let mut row = Secret::new([Scalar::ZERO; COLUMNS]);
         let rows = masked.as_chunks::<{ COLUMNS * SCALAR_BYTES }>().0;
         let transfers = pads.iter().zip(rows).zip(self.correlation.choices()).zip(GADGET_VECTOR.iter());
@@ -169,10 +177,11 @@ impl Bob {
                 *scalar += select(&decode_scalar(masked).ok_or(OtError::Malformed)?, choice);
             }
             check.add(&(combine(&challenge, row.expose()) - select(&response, choice)));
-            for (share, scalar) in shares.expose_mut().iter_mut().zip(row.expose()) {
-                *share += element * scalar;
+            for (sum, scalar) in sums.iter_mut().zip(row.expose()) {
+                sum.add(&element.words, &words(&encode_scalar(scalar)));
             }
         }
+        let shares = Secret::new(sums.map(|sum| sum.reduce()));
         if same_digest(&check.finish(), digest) { Ok(shares) } else { Err(OtError::CheckFailed) }
     }
 }
@@ -184,9 +193,14 @@ fn select(scalar: &Scalar, choice: u8) -> Scalar {
 
 /// The pad of each column as a scalar.
 fn read_pad(scalars: &mut [Scalar; COLUMNS], pad: &[[u8; 16]; PAD_BLOCKS]) {
-    for (scalar, bytes) in scalars.iter_mut().zip(pad.as_flattened().as_chunks().0) {
+    for (scalar, bytes) in scalars.iter_mut().zip(scalars_of(pad)) {
         *scalar = reduce(bytes);
     }
+}
+
+/// The bytes of each column's pad.
+fn scalars_of(pad: &[[u8; 16]; PAD_BLOCKS]) -> &[[u8; SCALAR_BYTES]] {
+    pad.as_flattened().as_chunks().0
 }
 
 /// The check column plus the random combination of the others.

@@ -131,12 +131,17 @@ impl G1 {
 
     /// `None` unless a canonical encoding of an element of the subgroup other than the identity.
     pub fn from_compressed(bytes: &[u8; G1_COMPRESSED_BYTES]) -> Option<Self> {
+        // SAFETY: a valid point of the curve.
+        Self::from_own_compressed(bytes).filter(|point| unsafe { blst_p1_affine_in_g1(&point.0) })
+    }
+
+    /// An element that this party has checked before and kept sealed since: not checked again to be in the subgroup.
+    pub fn from_own_compressed(bytes: &[u8; G1_COMPRESSED_BYTES]) -> Option<Self> {
         let mut point = blst_p1_affine::default();
         // SAFETY: `bytes` has the 48 bytes that blst reads.
         let decoded = unsafe { blst_p1_uncompress(&mut point, bytes.as_ptr()) } == BLST_ERROR::BLST_SUCCESS;
-        // SAFETY: a valid point of the curve if it was decoded.
-        let valid = decoded && unsafe { !blst_p1_affine_is_inf(&point) && blst_p1_affine_in_g1(&point) };
-        valid.then_some(Self(point))
+        // SAFETY: a valid place.
+        (decoded && !unsafe { blst_p1_affine_is_inf(&point) }).then_some(Self(point))
     }
 
     /// 48 bytes.

@@ -52,6 +52,11 @@ impl KeyPublic {
         G1::from_compressed(&self.public_key)
     }
 
+    /// The public key as a point, if this is out of an own sealed share: checked when that was made.
+    pub fn own_point(&self) -> Option<G1> {
+        G1::from_own_compressed(&self.public_key)
+    }
+
     /// One party's verification share as a point; `None` if there is none or it is not a valid one.
     pub fn verification_point(&self, party: PartyId) -> Option<G1> {
         let share = self.verification_shares.iter().find(|share| share.party == party)?;

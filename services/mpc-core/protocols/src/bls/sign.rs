@@ -67,7 +67,8 @@ struct Candidate {
 /// One party's or observer's part in signing.
 pub struct Signing {
     public: KeyPublic,
-    key: G1,
+    /// The public key. Of a party, decoded when there is something to verify: the own partial signature does not wait for it.
+    key: Option<G1>,
     message: HashedMessage,
     candidates: BTreeMap<PartyId, Candidate>,
     culprits: BTreeMap<PartyId, AbortCause>,
@@ -94,7 +95,11 @@ impl Protocol for Signing {
             SignInput::Observer(public) => public,
         };
         check_key(ctx, public)?;
-        let key = public.point().ok_or(SetupError::KeyPublicInvalid)?;
+        let key = match &input {
+            SignInput::Party(_) => None,
+            // Told by somebody: checked before anything else.
+            SignInput::Observer(_) => Some(public.point().ok_or(SetupError::KeyPublicInvalid)?),
+        };
         let message = HashedMessage::new(ctx.payload(), SIGNATURE_DOMAIN);
         let mut outbox = Outbox::new();
         let mut candidates = BTreeMap::new();
@@ -138,10 +143,12 @@ impl Protocol for Signing {
             }
         }
         let threshold = ctx.threshold().get();
+        let key = self.key.or_else(|| self.public.own_point()).ok_or_else(Fault::internal)?;
+        self.key = Some(key);
         // [S2] optimistically: combine the first `threshold` candidates, the verified ones before the others, and verify
         // once. [S3] if that fails: verify each, leave the wrong ones out, and go on with the good ones.
         while self.candidates.len() >= threshold {
-            if let Some(signature) = self.combine(threshold).ok_or_else(Fault::internal)? {
+            if let Some(signature) = self.combine(&key, threshold).ok_or_else(Fault::internal)? {
                 let culprits = self.culprits.into_iter().collect();
                 return Ok(Next::Done(SignOutput { signature, culprits }));
             }
@@ -168,14 +175,14 @@ impl Signing {
         clippy::option_option,
         reason = "a broken invariant and a failed verification are different things"
     )]
-    fn combine(&self, threshold: usize) -> Option<Option<[u8; G2_COMPRESSED_BYTES]>> {
+    fn combine(&self, key: &G1, threshold: usize) -> Option<Option<[u8; G2_COMPRESSED_BYTES]>> {
         let mut chosen: Vec<(&PartyId, &Candidate)> = self.candidates.iter().collect();
         chosen.sort_by_key(|(party, candidate)| (!candidate.good, **party));
         chosen.truncate(threshold);
         let numbers: Vec<u16> = chosen.iter().map(|(party, _)| party.get()).collect();
         let points: Vec<UncheckedG2> = chosen.iter().map(|(_, candidate)| candidate.point).collect();
         let combined = UncheckedG2::combine(&points, &Weights::at_zero(&numbers)?);
-        let verified = combined.check().is_some_and(|signature| verify(&self.key, &self.message, &signature));
+        let verified = combined.check().is_some_and(|signature| verify(key, &self.message, &signature));
         Some(verified.then(|| combined.to_compressed()))
     }
 

@@ -12,14 +12,17 @@ use engine::{
 use frost_core::keys::{KeyPackage, PublicKeyPackage, SigningShare, VerifyingShare};
 use frost_core::round1::{NonceCommitment, SigningCommitments, SigningNonces};
 use frost_core::round2::{self, SignatureShare};
-use frost_core::{CheaterDetection, Error, SigningPackage, VerifyingKey, aggregate_custom};
+use frost_core::{
+    CheaterDetection, Ciphersuite, Error, Identifier, SigningPackage, VerifyingKey, aggregate_custom,
+    compute_binding_factor_list, compute_group_commitment,
+};
 use primitives::declassify::publish;
 use rand_core::CryptoRng;
 
 use super::key::{KeyPublic, KeyShare, TargetKey};
 use super::suite::{
-    HedgedRng, PointOf, SCALAR_BYTES, Suite, decode_point_of, encode_point, encode_scalar_of, identifier,
-    identity,
+    HedgedRng, PointOf, SCALAR_BYTES, Suite, decode_point_of, decode_scalar, encode_point, encode_scalar_of,
+    identifier, identity, zero,
 };
 use super::tags;
 use super::target::Target;
@@ -237,14 +240,13 @@ impl<S: Suite> Terms<S> {
             .map(|(party, partial)| Some((identifier::<S>(*party)?, *partial)))
             .collect::<Option<_>>()
             .ok_or_else(Fault::internal)?;
-        let aggregate = |public: Option<PublicKeyPackage<S::Cipher>>, detection| {
-            let public = public.ok_or_else(Fault::internal)?;
-            Ok::<_, Fault>(aggregate_custom(package, &by_identifier, &public, detection))
+        let combined = match self.sum_up(ctx, package, &by_identifier) {
+            Some(signature) => Ok(signature),
+            None => {
+                let public = self.public_package(ctx, true).ok_or_else(Fault::internal)?;
+                aggregate_custom(package, &by_identifier, &public, CheaterDetection::AllCheaters)
+            }
         };
-        let mut combined = aggregate(self.public_package(ctx, false), CheaterDetection::Disabled)?;
-        if combined.is_err() {
-            combined = aggregate(self.public_package(ctx, true), CheaterDetection::AllCheaters)?;
-        }
         match combined {
             Ok(signature) => signature
                 .serialize()
@@ -264,6 +266,34 @@ impl<S: Suite> Terms<S> {
             }
             Err(_) => Err(Fault::nobody(AbortCause::InvalidSignature)),
         }
+    }
+
+    /// The sum of the partial signatures, if it is a signature: the crate's aggregation, but verified in variable time, because
+    /// everything about it is public.
+    fn sum_up(
+        &self,
+        ctx: &SessionContext,
+        package: &SigningPackage<S::Cipher>,
+        partials: &BTreeMap<Identifier<S::Cipher>, SignatureShare<S::Cipher>>,
+    ) -> Option<frost_core::Signature<S::Cipher>> {
+        if !package.signing_commitments().keys().eq(partials.keys()) {
+            return None;
+        }
+        let public = self.public_package(ctx, false)?;
+        let (package, partials, public) = S::Cipher::pre_aggregate(package, partials, &public).ok()?;
+        let factors = compute_binding_factor_list(&package, public.verifying_key(), &[]).ok()?;
+        let package = S::Cipher::pre_commitment_aggregate(&package, &factors).ok()?;
+        let nonce_point = compute_group_commitment(&package, &factors).ok()?.to_element();
+        let response = partials.values().try_fold(zero::<S>(), |sum, partial| {
+            decode_scalar::<S>(&partial.serialize()).map(|scalar| S::add(&sum, &scalar))
+        })?;
+        let signature = frost_core::Signature::new(nonce_point, response);
+
+        let key = public.verifying_key();
+        let (message, checked, key) = S::Cipher::pre_verify(package.message(), &signature, key).ok()?;
+        let challenge = S::Cipher::challenge(checked.R(), &key, &message).ok()?.to_scalar();
+        let expected = S::combine_public(checked.z(), &S::sub(&zero::<S>(), &challenge), &key.to_element());
+        (expected == *checked.R()).then_some(signature)
     }
 
     /// The key that the signature has to verify under; with the signers' verification shares only if they are `wanted`, because
@@ -291,7 +321,7 @@ mod tests {
     use serde_json::Value;
 
     use super::super::sign::Signing;
-    use super::super::suite::{Bip340, Ed25519, decode_scalar};
+    use super::super::suite::{Bip340, Ed25519};
     use super::*;
 
     /// A generator that hands out what a vector says.
