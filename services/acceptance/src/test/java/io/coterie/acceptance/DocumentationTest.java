@@ -17,6 +17,7 @@ class DocumentationTest {
   private static final int LONGEST_LINE = 120;
   private static final Pattern LINK = Pattern.compile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)");
   private static final Pattern PLACE = Pattern.compile("`((?:services|proto|deploy|docs)/[^`]+)`");
+  private static final Pattern TEST = Pattern.compile("`(?:\\w+\\.)?([a-z]+(?:_[a-z0-9]+){3,})`");
   private static final Pattern RIDDLE =
       Pattern.compile("(?:^(?:[-*] |\\d+\\. )?|[.:] )\\*{0,2}(?:What|Who|Whoever) .*");
 
@@ -68,6 +69,28 @@ class DocumentationTest {
             .map(ProjectRoot.PATH::resolve)
             .toList();
     assertThat(places).hasSizeGreaterThan(20).allSatisfy(place -> assertThat(place).exists());
+  }
+
+  @Test
+  void testsThatAReviewNamesExist() throws IOException {
+    StringBuilder sources = new StringBuilder();
+    try (Stream<Path> files = Files.walk(ProjectRoot.PATH.resolve("services"))) {
+      for (Path file : files.filter(DocumentationTest::isTestSource).toList()) {
+        sources.append(Files.readString(file));
+      }
+    }
+    List<String> named = new ArrayList<>();
+    try (Stream<Path> reviews = Files.list(ProjectRoot.PATH.resolve("docs/security"))) {
+      for (Path review : reviews.toList()) {
+        TEST.matcher(Files.readString(review)).results().forEach(test -> named.add(test.group(1)));
+      }
+    }
+    assertThat(named).hasSizeGreaterThan(10).allSatisfy(test -> assertThat(sources).contains(test));
+  }
+
+  private static boolean isTestSource(Path file) {
+    String path = file.toString();
+    return (path.endsWith(".rs") || path.endsWith("Test.java")) && !path.contains("/target/");
   }
 
   /** Every line outside of fenced blocks of every page but the generated ones. */
