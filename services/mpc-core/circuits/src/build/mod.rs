@@ -1,0 +1,349 @@
+//! Gates, where they go, and the builder that makes as few of them as it can.
+//!
+//! A circuit is a stream of AND and XOR gates over wires. Inversion costs nothing in every protocol we use, so it is
+//! not a gate: a literal is a wire with a sign. Wires are slots, and a slot that no live value names is used again, so
+//! that memory is bounded by the values that are live and not by the length of the circuit.
+
+pub mod arithmetic;
+pub mod divide;
+pub mod multiply;
+
+use std::ops::Not;
+
+/// A wire or its inverse, or one of the constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lit(u32);
+
+impl Lit {
+    /// The constant 0.
+    pub const FALSE: Lit = Lit(0);
+    /// The constant 1.
+    pub const TRUE: Lit = Lit(1);
+
+    /// The literal of a wire.
+    #[must_use]
+    pub fn wire(slot: u32) -> Lit {
+        Lit(slot << 1)
+    }
+
+    /// The constant of this value.
+    #[must_use]
+    pub fn constant(value: bool) -> Lit {
+        Lit(u32::from(value))
+    }
+
+    /// The wire's slot; 0 for the constants.
+    #[must_use]
+    pub fn slot(self) -> u32 {
+        self.0 >> 1
+    }
+
+    /// Whether the wire is inverted; for the constants, their value.
+    #[must_use]
+    pub fn inverted(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// The value of a constant.
+    #[must_use]
+    pub fn value(self) -> Option<bool> {
+        (self.0 < 2).then_some(self.0 == 1)
+    }
+
+    fn plain(self) -> Lit {
+        Lit(self.0 & !1)
+    }
+}
+
+impl Not for Lit {
+    type Output = Lit;
+    fn not(self) -> Lit {
+        Lit(self.0 ^ 1)
+    }
+}
+
+/// One gate. The inputs of an XOR are never inverted; those of an AND may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// The first input.
+    pub a: Lit,
+    /// The second input.
+    pub b: Lit,
+    /// The output slot, shifted left by one, with 1 for an AND.
+    code: u32,
+}
+
+impl Gate {
+    /// A gate of the given kind.
+    #[must_use]
+    pub fn new(and: bool, a: Lit, b: Lit, out: u32) -> Gate {
+        Gate { a, b, code: out << 1 | u32::from(and) }
+    }
+
+    /// Whether this is an AND; otherwise it is an XOR.
+    #[must_use]
+    pub fn is_and(self) -> bool {
+        self.code & 1 == 1
+    }
+
+    /// The slot that takes the result. It may be that of an input.
+    #[must_use]
+    pub fn out(self) -> u32 {
+        self.code >> 1
+    }
+}
+
+/// The receiver of a circuit, gate by gate. Slot 0 is the constant 0.
+pub trait Sink {
+    /// Declares the next input of a party, in slots `first .. first + bits`, before any gate.
+    ///
+    /// # Errors
+    /// A reason to stop, such as a lost connection or missing input.
+    fn input(&mut self, party: usize, first: u32, bits: u32) -> Result<(), String>;
+
+    /// Takes gates in order; every slot they read has been written before.
+    ///
+    /// # Errors
+    /// A reason to stop.
+    fn gates(&mut self, gates: &[Gate]) -> Result<(), String>;
+
+    /// Takes the outputs, after all gates.
+    ///
+    /// # Errors
+    /// A reason to stop.
+    fn outputs(&mut self, outputs: &[Lit]) -> Result<(), String>;
+}
+
+/// Gates made so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// AND gates.
+    pub and: u64,
+    /// XOR gates.
+    pub xor: u64,
+}
+
+const BATCH: usize = 4096;
+/// Entries of each hash table; a newer gate replaces an older one in its place.
+const CACHE: usize = 1 << 16;
+/// Slots taken between two searches for dead ones, at least.
+const COLLECT_AFTER: usize = 1 << 19;
+
+/// Makes gates from literals and sends them on.
+pub struct Builder<'s> {
+    sink: &'s mut dyn Sink,
+    batch: Vec<Gate>,
+    next: u32,
+    free: Vec<u32>,
+    taken: usize,
+    threshold: usize,
+    ands: Vec<(Lit, Lit, Lit)>,
+    xors: Vec<(Lit, Lit, Lit)>,
+    count: Count,
+    stopped: Option<String>,
+}
+
+impl<'s> Builder<'s> {
+    /// A builder that sends its gates to `sink`.
+    pub fn new(sink: &'s mut dyn Sink) -> Builder<'s> {
+        let empty = (Lit::FALSE, Lit::FALSE, Lit::FALSE);
+        Builder {
+            sink,
+            batch: Vec::with_capacity(BATCH),
+            next: 1,
+            free: Vec::new(),
+            taken: 0,
+            threshold: COLLECT_AFTER,
+            ands: vec![empty; CACHE],
+            xors: vec![empty; CACHE],
+            count: Count::default(),
+            stopped: None,
+        }
+    }
+
+    /// Searches for dead slots after this many new ones; 1 finds mistakes in what is thought dead.
+    pub fn collect_after(&mut self, slots: usize) {
+        self.threshold = slots;
+    }
+
+    /// Gates made so far.
+    #[must_use]
+    pub fn count(&self) -> Count {
+        self.count
+    }
+
+    /// Slots that were ever in use together, about.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.next
+    }
+
+    /// Why the sink stopped, if it did.
+    #[must_use]
+    pub fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
+    /// Declares an input of a party.
+    pub fn input(&mut self, party: usize, bits: usize) -> Vec<Lit> {
+        let first = self.next;
+        let Some(end) = u32::try_from(bits).ok().and_then(|b| first.checked_add(b)).filter(|e| *e < 1 << 30)
+        else {
+            self.stopped = Some("the inputs are too large".into());
+            return vec![Lit::FALSE; bits];
+        };
+        self.next = end;
+        if self.stopped.is_none()
+            && let Err(reason) = self.sink.input(party, first, end - first)
+        {
+            self.stopped = Some(reason);
+        }
+        (first..end).map(Lit::wire).collect()
+    }
+
+    /// Sends the remaining gates and the outputs.
+    ///
+    /// # Errors
+    /// The reason for which the sink stopped.
+    pub fn finish(&mut self, outputs: &[Lit]) -> Result<Count, String> {
+        self.flush();
+        if let Some(reason) = self.stopped.take() {
+            return Err(reason);
+        }
+        self.sink.outputs(outputs)?;
+        Ok(self.count)
+    }
+
+    fn flush(&mut self) {
+        if self.stopped.is_none()
+            && let Err(reason) = self.sink.gates(&self.batch)
+        {
+            self.stopped = Some(reason);
+        }
+        self.batch.clear();
+    }
+
+    fn push(&mut self, and: bool, a: Lit, b: Lit) -> Lit {
+        self.taken += 1;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            let slot = self.next;
+            if slot < 1 << 30 {
+                self.next += 1;
+            } else {
+                self.stopped.get_or_insert("the program has more live values than fit".into());
+            }
+            slot
+        });
+        self.batch.push(Gate::new(and, a, b, slot));
+        if self.batch.len() >= BATCH {
+            self.flush();
+        }
+        Lit::wire(slot)
+    }
+
+    /// `a & b`.
+    pub fn and(&mut self, a: Lit, b: Lit) -> Lit {
+        let (a, b) = if a <= b { (a, b) } else { (b, a) };
+        if a == Lit::FALSE || a == !b {
+            return Lit::FALSE;
+        }
+        if a == Lit::TRUE || a == b {
+            return b;
+        }
+        let place = hash(a, b);
+        if let Some((x, y, out)) = self.ands.get(place)
+            && (*x, *y) == (a, b)
+        {
+            return *out;
+        }
+        self.count.and += 1;
+        let out = self.push(true, a, b);
+        if let Some(entry) = self.ands.get_mut(place) {
+            *entry = (a, b, out);
+        }
+        out
+    }
+
+    /// `a ^ b`.
+    pub fn xor(&mut self, a: Lit, b: Lit) -> Lit {
+        let invert = (a.0 ^ b.0) & 1;
+        let (a, b) = (a.plain(), b.plain());
+        let (a, b) = if a <= b { (a, b) } else { (b, a) };
+        if a == b {
+            return Lit(invert);
+        }
+        if a == Lit::FALSE {
+            return Lit(b.0 ^ invert);
+        }
+        let place = hash(a, b);
+        if let Some((x, y, out)) = self.xors.get(place)
+            && (*x, *y) == (a, b)
+        {
+            return Lit(out.0 ^ invert);
+        }
+        self.count.xor += 1;
+        let out = self.push(false, a, b);
+        if let Some(entry) = self.xors.get_mut(place) {
+            *entry = (a, b, out);
+        }
+        Lit(out.0 ^ invert)
+    }
+
+    /// `a | b`.
+    pub fn or(&mut self, a: Lit, b: Lit) -> Lit {
+        !self.and(!a, !b)
+    }
+
+    /// `a` if `choice`, otherwise `b`.
+    pub fn mux(&mut self, choice: Lit, a: Lit, b: Lit) -> Lit {
+        let difference = self.xor(a, b);
+        let change = self.and(choice, difference);
+        self.xor(b, change)
+    }
+
+    /// Whether enough slots were taken since the last search for dead ones.
+    #[must_use]
+    pub fn wants_collection(&self) -> bool {
+        let live = (self.next as usize).saturating_sub(self.free.len());
+        self.taken >= self.threshold && (self.threshold == 1 || self.taken >= live / 2)
+    }
+
+    /// Frees every slot that `live` does not name.
+    pub fn collect(&mut self, mut live: impl FnMut(&mut dyn FnMut(Lit))) {
+        let mut marks = vec![false; self.next as usize];
+        live(&mut |lit: Lit| {
+            if let Some(mark) = marks.get_mut(lit.slot() as usize) {
+                *mark = true;
+            }
+        });
+        self.free.clear();
+        self.free.extend((1..self.next).rev().filter(|s| !marks.get(*s as usize).copied().unwrap_or(true)));
+        self.taken = 0;
+        let empty = (Lit::FALSE, Lit::FALSE, Lit::FALSE);
+        self.ands.fill(empty);
+        self.xors.fill(empty);
+    }
+}
+
+fn hash(a: Lit, b: Lit) -> usize {
+    let mixed = (u64::from(a.0) << 32 | u64::from(b.0)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 48) as usize % CACHE
+}
+
+/// Bit `i` of a number, 0 beyond its end.
+#[must_use]
+pub fn bit(bits: &[Lit], i: usize) -> Lit {
+    bits.get(i).copied().unwrap_or(Lit::FALSE)
+}
+
+/// The value of a number whose bits are all constants, if it has at most 128.
+#[must_use]
+pub fn constant(bits: &[Lit]) -> Option<u128> {
+    let mut value = 0u128;
+    for (i, lit) in bits.iter().enumerate() {
+        if lit.value()? {
+            value |= 1u128.checked_shl(u32::try_from(i).ok()?).filter(|_| i < 128)?;
+        }
+    }
+    Some(value)
+}
