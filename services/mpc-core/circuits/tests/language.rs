@@ -50,6 +50,12 @@ fn public_vectors_of_the_standard_library_hold() {
 }
 
 #[test]
+#[ignore = "half a minute of computing"]
+fn public_vectors_of_elliptic_curves_hold() {
+    with_stack(|| assert_eq!(check_all("long", Limits::default()), 2)).expect("no panic");
+}
+
+#[test]
 fn wires_are_used_again_only_after_their_last_reader() {
     let eager = Limits { collect_after: Some(1), ..Limits::default() };
     with_stack(|| check_all("lang", eager)).expect("no panic");

@@ -7,6 +7,8 @@ impl Builder<'_> {
     /// of ones and the remainder `a`.
     pub fn divide(&mut self, a: &[Lit], b: &[Lit]) -> (Vec<Lit>, Vec<Lit>) {
         let n = a.len();
+        // A divisor whose top bit is known to be 1 bounds every rest by its length.
+        let bound = b.iter().rposition(|l| *l != Lit::FALSE).filter(|top| bit(b, *top) == Lit::TRUE);
         let mut quotient = vec![Lit::FALSE; n];
         let mut rest: Vec<Lit> = Vec::new();
         // Entry w: whether the divisor has a bit at or above w, so that a rest of w bits is below it.
@@ -30,7 +32,11 @@ impl Builder<'_> {
                 *place = fits;
             }
             rest = self.select(fits, difference.get(..width).unwrap_or(&[]), &rest);
+            if let Some(top) = bound {
+                rest.truncate(top + 1);
+            }
         }
+        rest.resize(n, Lit::FALSE);
         (quotient, rest)
     }
 
