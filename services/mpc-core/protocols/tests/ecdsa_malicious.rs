@@ -18,7 +18,9 @@ use ecdsa_common::{
 use engine::forge::{Forged, echo_of};
 use engine::session::Session;
 use engine::{AbortCause, Advice, Envelope, Reject, SetupError};
-use primitives::secp256k1::{Scalar, decode_scalar, encode_point, encode_scalar, mul_generator};
+use primitives::secp256k1::{
+    Scalar, decode_point, decode_scalar, encode_point, encode_scalar, mul_generator,
+};
 use protocols::dealing::forged_commitment;
 use protocols::ecdsa::presign::MAX_BATCH;
 use protocols::ecdsa::{Keygen, Presignature, Signature, Signing};
@@ -274,6 +276,48 @@ fn wrong_to_everybody() {
         expect(name, &outcomes, 1, *cause, culprits);
         expect(name, &outcomes, 3, *cause, culprits);
         expect_no_harm(name, &outcomes);
+    }
+}
+
+/// Two parties show some peers key points that are off by what makes up for each other, to each peer by something else: the points
+/// still add up to the key, but what each multiplied is no longer the logarithm of what it shows.
+#[test]
+fn colluders_whose_key_points_make_up_for_each_other_are_named() {
+    const SIGNERS: [u32; 4] = [1, 2, 3, 4];
+    let shares = keygen(&SIGNERS, 4, 17);
+    let request = payload(DIGEST, &[]);
+    let shift = |point: &mut [u8], by: Scalar| {
+        let shifted = decode_point((&*point).try_into().unwrap()).unwrap() + mul_generator(&by);
+        point.copy_from_slice(&encode_point(&shifted));
+    };
+    // By peer: what the one colluder adds and the other takes away.
+    for (session, by_peer) in [(1, [5u64, 0]), (2, [5, 7]), (3, [0, 0])] {
+        let outcomes = sign_with(
+            &shares,
+            &SIGNERS,
+            session,
+            &request,
+            forging(|from, to, forged| {
+                if forged.round != 2 || from < 3 || !(1..=2).contains(&to) {
+                    return;
+                }
+                let by = Scalar::from(by_peer[to as usize - 1]);
+                shift(&mut forged.body[KEY_POINT..PRODUCT_POINTS], if from == 3 { by } else { -by });
+            }),
+        );
+        for (honest, by) in [(1, by_peer[0]), (2, by_peer[1])] {
+            match outcomes[&Some(party(honest))].abort() {
+                Some(abort) => {
+                    assert_ne!(by, 0, "party {honest} of session {session}: {abort}");
+                    assert_eq!(
+                        (abort.cause, abort.culprits.as_slice()),
+                        (AbortCause::WrongProduct, [party(3)].as_slice())
+                    );
+                }
+                None => assert_eq!(by, 0, "party {honest} of session {session} took it"),
+            }
+        }
+        assert_eq!(outcomes[&None].done.is_some(), by_peer == [0, 0]);
     }
 }
 
