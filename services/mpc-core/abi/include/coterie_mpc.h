@@ -73,6 +73,20 @@ typedef struct mpc_session mpc_session;
 /* Version of this interface. A caller refuses any other value than the MPC_ABI_VERSION it was built against. */
 int32_t mpc_abi_version(void);
 
+/* Bits of mpc_process_protect. PR_SET_DUMPABLE is 0: no other process of the user reads this memory, no core dump. */
+#define MPC_PROTECTED_UNREADABLE 1
+/* RLIMIT_CORE is 0. */
+#define MPC_PROTECTED_NO_CORE 2
+/* Every data key so far is locked in memory (mlock) and kept out of core dumps. Absent if RLIMIT_MEMLOCK is too small. */
+#define MPC_PROTECTED_LOCKED 4
+
+/*
+ * Protects the memory of the whole process, for ever, as far as the system allows; with 0 it only reports.
+ * For the program, not for a library: debuggers and profilers of the same user are locked out as well.
+ * Returns the MPC_PROTECTED_ bits that hold. None of them is needed for anything else to work.
+ */
+int32_t mpc_process_protect(int32_t protect);
+
 /*
  * Argon2id, version 0x13 (RFC 9106), without secret key and associated data. The memory is wiped and given back before
  * this returns, which a garbage collected heap would not do.

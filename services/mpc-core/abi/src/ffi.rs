@@ -10,7 +10,7 @@ use std::sync::Once;
 
 use zeroize::Zeroize;
 
-use crate::memory::on_wiped_stack;
+use crate::memory::{self, on_wiped_stack};
 use crate::passphrase;
 use crate::session::{AnySession, StartError};
 use crate::vault::{StatementError, Vault};
@@ -135,6 +135,15 @@ fn guarded(body: impl FnOnce() -> mpc_code) -> mpc_code {
 #[unsafe(no_mangle)]
 pub extern "C" fn mpc_abi_version() -> i32 {
     MPC_ABI_VERSION
+}
+
+/// Protects the process's memory if `protect` is not 0; says which `MPC_PROTECTED_` bits hold.
+#[unsafe(no_mangle)]
+pub extern "C" fn mpc_process_protect(protect: i32) -> i32 {
+    if protect != 0 {
+        memory::protect();
+    }
+    memory::protections()
 }
 
 /// Argon2id (RFC 9106) in memory that is wiped and given back.

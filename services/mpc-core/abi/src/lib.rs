@@ -16,7 +16,7 @@ mod session;
 mod vault;
 
 pub use ffi::*;
-pub use memory::WIPED_STACK_BYTES;
+pub use memory::{MPC_PROTECTED_LOCKED, MPC_PROTECTED_NO_CORE, MPC_PROTECTED_UNREADABLE, WIPED_STACK_BYTES};
 
 /// The header's promise about threads, kept by the compiler.
 const _: () = {

@@ -5,7 +5,13 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::hint::black_box;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::alloc::System;
+
+use rustix::mm::{Advice, madvise, mlock};
+use rustix::param::page_size;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, dumpable_behavior, getrlimit};
+use rustix::process::{set_dumpable_behavior, setrlimit};
 
 /// Bytes of stack that are wiped after a call. None goes deeper: `tests/wiping.rs` measures it.
 pub const WIPED_STACK_BYTES: usize = 128 * 1024;
@@ -54,4 +60,50 @@ fn in_own_frame<T>(call: impl FnOnce() -> T) -> T {
 #[inline(never)]
 fn wipe_stack() {
     black_box(&mut [0u8; WIPED_STACK_BYTES]);
+}
+
+/// Other processes of the user cannot read this one's memory, and it leaves no core dump: `PR_SET_DUMPABLE` is 0.
+pub const MPC_PROTECTED_UNREADABLE: i32 = 1;
+/// The greatest size of a core dump is 0 and cannot be raised: `RLIMIT_CORE`.
+pub const MPC_PROTECTED_NO_CORE: i32 = 2;
+/// Every data key is locked in memory, so that none reaches a swap device, and kept out of core dumps.
+pub const MPC_PROTECTED_LOCKED: i32 = 4;
+
+/// Whether some key could not be locked: `RLIMIT_MEMLOCK` is too small.
+static UNLOCKED: AtomicBool = AtomicBool::new(false);
+
+/// Protects the whole process as far as the system lets us, for ever.
+pub(crate) fn protect() {
+    // What fails is seen in `protections`.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+}
+
+/// Which protections hold.
+pub(crate) fn protections() -> i32 {
+    let unreadable = matches!(dumpable_behavior(), Ok(DumpableBehavior::NotDumpable));
+    let no_core = getrlimit(Resource::Core).maximum == Some(0);
+    let locked = !UNLOCKED.load(Ordering::Relaxed);
+    let bits = [
+        (unreadable, MPC_PROTECTED_UNREADABLE),
+        (no_core, MPC_PROTECTED_NO_CORE),
+        (locked, MPC_PROTECTED_LOCKED),
+    ];
+    bits.iter().filter(|(holds, _)| *holds).map(|(_, bit)| bit).sum()
+}
+
+/// Locks the pages of a key that lives long. They stay locked: another key may be in them.
+pub(crate) fn lock<const N: usize>(key: &[u8; N]) {
+    let page = page_size();
+    let start = key.as_ptr().addr() / page * page;
+    let length = key.as_ptr().addr() + N - start;
+    let pages = core::ptr::with_exposed_provenance_mut::<core::ffi::c_void>(start);
+    // SAFETY: neither call changes what is in the pages, which hold `key`.
+    let done = unsafe {
+        mlock(pages, length)
+            .and_then(|()| madvise(pages, length.next_multiple_of(page), Advice::LinuxDontDump))
+    };
+    if done.is_err() {
+        UNLOCKED.store(true, Ordering::Relaxed);
+    }
 }

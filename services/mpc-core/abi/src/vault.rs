@@ -8,6 +8,7 @@ use engine::{EvidenceKey, PartyId, PartySet, Secret, SetupError};
 use rand_core::Rng;
 use zeroize::Zeroize;
 
+use crate::memory::lock;
 use crate::os_rng::os_rng;
 use crate::proto;
 
@@ -45,6 +46,7 @@ impl Vault {
         if data_key.len() != DATA_KEY_BYTES {
             return Err(InvalidArgument);
         }
+        lock(key.expose());
         key.expose_mut().copy_from_slice(data_key);
         Ok(Self {
             key: Arc::new(DataKey::new(key)),
@@ -186,6 +188,7 @@ impl ReservedPlaces {
         seal: impl FnOnce(&DataKey) -> Option<Vec<u8>>,
     ) -> Option<Vec<u8>> {
         let mut random = Secret::new([0u8; DATA_KEY_BYTES]);
+        lock(random.expose());
         os_rng().fill_bytes(random.expose_mut());
         let key = Box::new(DataKey::new(random));
         let blob = seal(&key)?;

@@ -98,7 +98,7 @@ fn exported() -> BTreeSet<String> {
 #[test]
 fn header_declares_what_is_exported() {
     assert_eq!(declared(), exported());
-    assert_eq!(exported().len(), 13);
+    assert_eq!(exported().len(), 14);
 }
 
 #[test]
@@ -115,6 +115,9 @@ fn header_constants_are_those_of_the_code() {
         ("MPC_MAX_INPUT".to_owned(), i64::try_from(abi::MPC_MAX_INPUT).unwrap()),
         ("MPC_MAX_PRESIGNATURES".to_owned(), i64::try_from(abi::MPC_MAX_PRESIGNATURES).unwrap()),
         ("MPC_MAX_STATEMENT".to_owned(), i64::try_from(abi::MPC_MAX_STATEMENT).unwrap()),
+        ("MPC_PROTECTED_UNREADABLE".to_owned(), i64::from(abi::MPC_PROTECTED_UNREADABLE)),
+        ("MPC_PROTECTED_NO_CORE".to_owned(), i64::from(abi::MPC_PROTECTED_NO_CORE)),
+        ("MPC_PROTECTED_LOCKED".to_owned(), i64::from(abi::MPC_PROTECTED_LOCKED)),
         ("MPC_OK".to_owned(), i64::from(abi::MPC_OK)),
         ("MPC_INVALID_ARGUMENT".to_owned(), i64::from(abi::MPC_INVALID_ARGUMENT)),
         ("MPC_UNSEAL_FAILED".to_owned(), i64::from(abi::MPC_UNSEAL_FAILED)),

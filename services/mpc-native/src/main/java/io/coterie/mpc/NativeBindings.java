@@ -45,6 +45,7 @@ final class NativeBindings {
       new TreeMap<>(
           Map.ofEntries(
               Map.entry("mpc_abi_version", FunctionDescriptor.of(JAVA_INT)),
+              Map.entry("mpc_process_protect", FunctionDescriptor.of(JAVA_INT, JAVA_INT)),
               Map.entry(
                   "mpc_argon2id",
                   FunctionDescriptor.of(
@@ -74,6 +75,7 @@ final class NativeBindings {
               Map.entry("mpc_session_free", FunctionDescriptor.ofVoid(ADDRESS)),
               Map.entry("mpc_buffer_free", FunctionDescriptor.ofVoid(ADDRESS))));
 
+  private final MethodHandle processProtect;
   private final MethodHandle argon2id;
   private final MethodHandle vaultOpen;
   private final MethodHandle vaultFree;
@@ -98,6 +100,7 @@ final class NativeBindings {
       throw new IllegalStateException(
           "the native core has interface version " + version + ", needed is " + ABI_VERSION);
     }
+    processProtect = handle(library, "mpc_process_protect");
     argon2id = handle(library, "mpc_argon2id");
     vaultOpen = handle(library, "mpc_vault_open");
     vaultFree = handle(library, "mpc_vault_free");
@@ -142,6 +145,14 @@ final class NativeBindings {
       MemorySegment out) {
     try {
       return (int) argon2id.invokeExact(passphrase, salt, memoryKib, passes, lanes, out);
+    } catch (Throwable e) {
+      throw cannotHappen(e);
+    }
+  }
+
+  int processProtect(int protect) {
+    try {
+      return (int) processProtect.invokeExact(protect);
     } catch (Throwable e) {
       throw cannotHappen(e);
     }

@@ -8,8 +8,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Cleaner;
 import java.util.Arrays;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,6 +44,22 @@ public final class NativeMpcCore implements MpcCore {
       loaded = new NativeMpcCore(new NativeBindings(NativeLibrary.load()));
     }
     return loaded;
+  }
+
+  /**
+   * Protects the memory of this process, for ever, as far as the system allows: unreadable for other
+   * processes of the user, no core dumps. For the {@code main} of a service; it also locks out
+   * debuggers.
+   *
+   * @return the protections that hold
+   */
+  public Set<Protection> protectProcess() {
+    return Protection.of(bindings.processProtect(1));
+  }
+
+  /** The protections that hold; changes nothing. */
+  public Set<Protection> protections() {
+    return Protection.of(bindings.processProtect(0));
   }
 
   /** Vaults and sessions that exist in the native core. */
@@ -89,7 +107,10 @@ public final class NativeMpcCore implements MpcCore {
       if (code != NativeBindings.OK) {
         throw NativeBindings.failure(code, "");
       }
-      return new NativeVault(this, out.get(ValueLayout.ADDRESS, 0));
+      return wrapped(
+          out.get(ValueLayout.ADDRESS, 0),
+          bindings::vaultFree,
+          pointer -> new NativeVault(this, pointer));
     } finally {
       Arrays.fill(dataKey, (byte) 0);
     }
@@ -120,14 +141,21 @@ public final class NativeMpcCore implements MpcCore {
         throw NativeBindings.failure(code, new String(NativeBindings.Call.bytes(detail), UTF_8));
       }
       MemorySegment session = out.get(ValueLayout.ADDRESS, 0);
-      Step firstStep;
-      try {
-        firstStep = NativeSession.step(step);
-      } catch (RuntimeException e) {
-        bindings.sessionFree(session);
-        throw e;
-      }
-      return new NativeSession(this, session, firstStep);
+      return wrapped(
+          session,
+          bindings::sessionFree,
+          pointer -> new NativeSession(this, pointer, NativeSession.step(step)));
+    }
+  }
+
+  /** Wraps an object of the library, which nobody else frees if that fails, for lack of memory say. */
+  static <T> T wrapped(
+      MemorySegment pointer, Consumer<MemorySegment> free, Function<MemorySegment, T> wrap) {
+    try {
+      return wrap.apply(pointer);
+    } catch (Throwable e) {
+      free.accept(pointer);
+      throw e;
     }
   }
 

@@ -46,6 +46,9 @@ class HeaderDriftTest {
     assertThat(codes.remove("MPC_MAX_PRESIGNATURES")).isEqualTo(Vault.MAX_PRESIGNATURES);
     assertThat(codes.remove("MPC_MAX_STATEMENT")).isEqualTo(Vault.MAX_STATEMENT);
     assertThat(codes.remove("MPC_OK")).isEqualTo(NativeBindings.OK);
+    for (Protection protection : Protection.values()) {
+      assertThat(codes.remove("MPC_PROTECTED_" + protection)).isEqualTo(protection.bit);
+    }
     Map<String, Integer> reasons = new TreeMap<>();
     for (int code : codes.values()) {
       reasons.put("MPC_" + NativeBindings.failure(code, "").reason(), code);

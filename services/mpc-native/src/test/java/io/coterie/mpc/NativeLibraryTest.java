@@ -4,8 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -63,6 +67,46 @@ class NativeLibraryTest {
     assertThatThrownBy(NativeLibrary::load)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("missing.so");
+  }
+
+  @Test
+  void one_found_by_search_must_be_that_of_the_build() throws IOException {
+    Path installed = folder.resolve(NativeLibrary.FILE);
+    copyLibrary(installed);
+    // Bytes after the end of the sections: the loader would not mind.
+    Files.write(installed, new byte[] {0}, StandardOpenOption.APPEND);
+    System.setProperty("java.library.path", folder.toString());
+    assertThatThrownBy(NativeLibrary::load)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("not the native core of this build");
+    assertThat(isMapped(installed.toString())).isFalse();
+  }
+
+  @Test
+  void the_property_names_an_absolute_path() {
+    System.setProperty(NativeLibrary.PATH_PROPERTY, "native/" + NativeLibrary.FILE);
+    assertThatThrownBy(NativeLibrary::load)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("not an absolute path");
+  }
+
+  @Test
+  void an_error_while_an_object_is_wrapped_frees_it() {
+    List<MemorySegment> freed = new ArrayList<>();
+    MemorySegment object = MemorySegment.ofAddress(8);
+    OutOfMemoryError error = new OutOfMemoryError("here");
+    assertThatThrownBy(
+            () ->
+                NativeMpcCore.wrapped(
+                    object,
+                    freed::add,
+                    pointer -> {
+                      throw error;
+                    }))
+        .isSameAs(error);
+    assertThat(freed).containsExactly(object);
+    assertThat(NativeMpcCore.wrapped(object, freed::add, MemorySegment::address)).isEqualTo(8);
+    assertThat(freed).hasSize(1);
   }
 
   @Test

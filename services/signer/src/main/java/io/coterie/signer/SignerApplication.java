@@ -1,5 +1,6 @@
 package io.coterie.signer;
 
+import io.coterie.mpc.NativeMpcCore;
 import io.coterie.signer.config.SignerConfiguration;
 import io.coterie.signer.storage.Backup;
 import io.coterie.signer.storage.OperatorRequests;
@@ -9,6 +10,7 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.List;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -41,7 +43,12 @@ public class SignerApplication {
    */
   public static void main(String[] args) {
     if (args.length == 0 || args[0].startsWith("--")) {
+      NativeMpcCore core = NativeMpcCore.load();
+      core.protectProcess();
       start(args);
+      // Asked again: by now the data key is open, if it is not sealed.
+      LoggerFactory.getLogger(SignerApplication.class)
+          .info("memory protections in force: {}", core.protections());
     } else {
       System.exit(command(args));
     }
