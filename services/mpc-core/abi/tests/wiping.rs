@@ -100,28 +100,33 @@ struct Scheme {
     keygen: ProtocolId,
     sign: ProtocolId,
     presign: Option<(ProtocolId, ProtocolId)>,
-    renewals: Option<(ProtocolId, ProtocolId)>,
+    renewals: (ProtocolId, ProtocolId),
 }
 
 const SCHEMES: [Scheme; 4] = [
-    Scheme { keygen: ProtocolId::BlsKeygen1, sign: ProtocolId::BlsSign1, presign: None, renewals: None },
+    Scheme {
+        keygen: ProtocolId::BlsKeygen1,
+        sign: ProtocolId::BlsSign1,
+        presign: None,
+        renewals: (ProtocolId::BlsRefresh1, ProtocolId::BlsReshare1),
+    },
     Scheme {
         keygen: ProtocolId::EcdsaKeygen1,
         sign: ProtocolId::EcdsaSign1,
         presign: Some((ProtocolId::EcdsaPresign1, ProtocolId::EcdsaSignPresigned1)),
-        renewals: Some((ProtocolId::EcdsaRefresh1, ProtocolId::EcdsaReshare1)),
+        renewals: (ProtocolId::EcdsaRefresh1, ProtocolId::EcdsaReshare1),
     },
     Scheme {
         keygen: ProtocolId::Ed25519Keygen1,
         sign: ProtocolId::Ed25519Sign1,
         presign: Some((ProtocolId::Ed25519Presign1, ProtocolId::Ed25519SignPresigned1)),
-        renewals: Some((ProtocolId::Ed25519Refresh1, ProtocolId::Ed25519Reshare1)),
+        renewals: (ProtocolId::Ed25519Refresh1, ProtocolId::Ed25519Reshare1),
     },
     Scheme {
         keygen: ProtocolId::Bip340Keygen1,
         sign: ProtocolId::Bip340Sign1,
         presign: Some((ProtocolId::Bip340Presign1, ProtocolId::Bip340SignPresigned1)),
-        renewals: Some((ProtocolId::Bip340Refresh1, ProtocolId::Bip340Reshare1)),
+        renewals: (ProtocolId::Bip340Refresh1, ProtocolId::Bip340Reshare1),
     },
 ];
 
@@ -209,20 +214,18 @@ fn nothing_of_a_share_or_a_nonce_outlives_its_use() {
             };
             run(&when(presigned), || start(&parties[..2], using, &BTreeMap::new()));
         }
-        if let Some((refresh, reshare)) = scheme.renewals {
-            let refreshing = |party: &Party| config(refresh, party.id, &all(&parties), 2);
-            let shares = run(&when(refresh), || start(&parties, refreshing, &shares));
-            let resharing = |party: &Party| SessionConfig {
-                epoch: 2,
-                dealers: vec![1, 2],
-                receivers: vec![1, 2, 3],
-                key_public: shares[&1].key_public.clone(),
-                ..config(reshare, party.id, &all(&parties), 2)
-            };
-            let dealing: BTreeMap<u32, Done> =
-                shares.clone().into_iter().filter(|(id, _)| *id != 3).collect();
-            run(&when(reshare), || start(&parties, resharing, &dealing));
-        }
+        let (refresh, reshare) = scheme.renewals;
+        let refreshing = |party: &Party| config(refresh, party.id, &all(&parties), 2);
+        let shares = run(&when(refresh), || start(&parties, refreshing, &shares));
+        let resharing = |party: &Party| SessionConfig {
+            epoch: 2,
+            dealers: vec![1, 2],
+            receivers: vec![1, 2, 3],
+            key_public: shares[&1].key_public.clone(),
+            ..config(reshare, party.id, &all(&parties), 2)
+        };
+        let dealing: BTreeMap<u32, Done> = shares.clone().into_iter().filter(|(id, _)| *id != 3).collect();
+        run(&when(reshare), || start(&parties, resharing, &dealing));
     }
     drop(parties);
     nothing_found("vaults closed");

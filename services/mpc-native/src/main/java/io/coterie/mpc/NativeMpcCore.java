@@ -3,7 +3,6 @@ package io.coterie.mpc;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.coterie.proto.core.v1.SessionConfig;
-import io.coterie.proto.core.v1.Step;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Cleaner;
@@ -47,9 +46,9 @@ public final class NativeMpcCore implements MpcCore {
   }
 
   /**
-   * Protects the memory of this process, for ever, as far as the system allows: unreadable for other
-   * processes of the user, no core dumps. For the {@code main} of a service; it also locks out
-   * debuggers.
+   * Protects the memory of this process, for ever, as far as the system allows: unreadable for
+   * other processes of the user, no core dumps. For the {@code main} of a service; it also locks
+   * out debuggers.
    *
    * @return the protections that hold
    */
@@ -148,7 +147,9 @@ public final class NativeMpcCore implements MpcCore {
     }
   }
 
-  /** Wraps an object of the library, which nobody else frees if that fails, for lack of memory say. */
+  /**
+   * Wraps an object of the library, which nobody else frees if that fails, for lack of memory say.
+   */
   static <T> T wrapped(
       MemorySegment pointer, Consumer<MemorySegment> free, Function<MemorySegment, T> wrap) {
     try {
