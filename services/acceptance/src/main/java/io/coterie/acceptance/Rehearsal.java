@@ -111,9 +111,7 @@ final class Rehearsal {
         throw new IllegalStateException(name + " did not sign: " + signing.getState());
       }
     }
-    if (scheme != Scheme.SCHEME_BLS12381) {
-      wallet.refreshKey(name, scheme, key.getEpoch());
-    }
+    wallet.refreshKey(name, scheme, key.getEpoch());
   }
 
   private static SigningIntent.Builder intent(String key, Scheme scheme, int number) {

@@ -209,7 +209,7 @@ public final class WalletBackend implements AutoCloseable {
         .setNotAfter(notAfter());
   }
 
-  /** An intent to give shares of an ECDSA key to these parties, with a fresh request id. */
+  /** An intent to give shares of a key to these parties, with a fresh request id. */
   public static ReshareIntent.Builder reshareIntent(Key key, int threshold, List<String> parties) {
     return ReshareIntent.newBuilder()
         .setRequestId(UUID.randomUUID().toString())

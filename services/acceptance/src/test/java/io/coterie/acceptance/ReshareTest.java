@@ -12,11 +12,13 @@ import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.ReshareKeyRequest;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -127,6 +129,36 @@ class ReshareTest {
     Key back = wallet.reshareKey(moved, 2, List.of("party-2", "party-5"));
     assertThat(signs(back).getSigningSetList()).containsExactly("party-2", "party-5");
     assertThat(address(back)).isEqualTo(address(first));
+  }
+
+  @Test
+  void aBlsKeyIsRefreshedAndGoesToOtherParties() {
+    Key first = wallet.createKey("validator", 2, FIRST);
+    signsMessage(first);
+    Key refreshed = wallet.refreshKey("validator", Scheme.SCHEME_BLS12381, 1);
+    assertThat(refreshed).isEqualTo(first.toBuilder().setEpoch(2).build());
+    signsMessage(refreshed);
+
+    Key moved = wallet.reshareKey(refreshed, 3, LAST);
+    assertThat(moved.getPublicKey()).isEqualTo(first.getPublicKey());
+    assertThat(moved.getProofOfPossession()).isEqualTo(first.getProofOfPossession());
+    assertThat(moved.getEpoch()).isEqualTo(3);
+    assertThat(signsMessage(moved).getSigningSetList()).containsExactlyElementsOf(LAST);
+    refused(ErrorReason.EPOCH_MISMATCH, () -> wallet.reshareKey(refreshed, 2, FIRST));
+  }
+
+  /**
+   * A message that nobody has signed before, and the key's proof of possession, verified outside.
+   */
+  private static Signing signsMessage(Key key) {
+    byte[] message = ("epoch " + key.getEpoch()).getBytes(StandardCharsets.UTF_8);
+    Signing signing = wallet.sign("validator", message);
+    assertThat(signing.getState()).isEqualTo(Signing.State.SIGNED);
+    byte[] publicKey = key.getPublicKey().toByteArray();
+    byte[] signature = signing.getSignature().toByteArray();
+    byte[] proof = key.getProofOfPossession().toByteArray();
+    assertThat(outside.verify(publicKey, message, signature, proof).valid()).isTrue();
+    return signing;
   }
 
   @Test

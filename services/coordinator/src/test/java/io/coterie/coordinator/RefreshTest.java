@@ -157,6 +157,7 @@ class RefreshTest {
   @Test
   void requests_that_do_not_fit_change_nothing() {
     installation.createKey(client, "bls", 2, 3);
+    installation.createKey(client, "whole", 1, 3);
     for (RefreshIntent.Builder bad :
         List.of(refreshIntent(2), refreshIntent(Integer.MAX_VALUE - 1))) {
       fails(ErrorReason.EPOCH_MISMATCH, () -> refresh(installation.wallet.sign(bad.build())));
@@ -175,10 +176,12 @@ class RefreshTest {
     for (RefreshIntent.Builder bad :
         List.of(
             refreshIntent(1).setScheme(Scheme.SCHEME_BLS12381),
-            refreshIntent(1).setKey("keys/bls"),
-            refreshIntent(1).setKey("keys/bls").setScheme(Scheme.SCHEME_BLS12381))) {
+            refreshIntent(1).setKey("keys/bls"))) {
       fails(ErrorReason.UNSUPPORTED_SCHEME, () -> refresh(installation.wallet.sign(bad.build())));
     }
+    RefreshIntent.Builder whole =
+        refreshIntent(1).setKey("keys/whole").setScheme(Scheme.SCHEME_BLS12381);
+    fails(ErrorReason.THRESHOLD_INVALID, () -> refresh(installation.wallet.sign(whole.build())));
     fails(
         ErrorReason.CLIENT_NOT_ALLOWED,
         () -> refresh(installation.treasury.sign(refreshIntent(1).build())));

@@ -14,6 +14,7 @@ import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
+import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import java.security.SecureRandom;
 import java.time.Clock;
@@ -276,11 +277,18 @@ public final class Renewals {
     if (key.scheme() != intent.scheme() || protocol.isEmpty()) {
       throw Trouble.of(ErrorReason.UNSUPPORTED_SCHEME, intent.key()).toException();
     }
+    KeyPublic current = Objects.requireNonNull(key.keyPublic());
+    int threshold =
+        switch (intent) {
+          case VerifiedIntent.KeyRefresh _ -> current.getThreshold();
+          case VerifiedIntent.KeyReshare reshare -> reshare.threshold();
+        };
+    // Where one party is enough, every share is the key itself, and no other share can replace it.
+    if (threshold < 2) {
+      throw Trouble.of(ErrorReason.THRESHOLD_INVALID, intent.key()).toException();
+    }
     if (intent instanceof VerifiedIntent.KeyReshare reshare) {
-      if (reshare.threshold() < protocol.get().leastThreshold()) {
-        throw Trouble.of(ErrorReason.THRESHOLD_INVALID, intent.key()).toException();
-      }
-      if (!reshare.publicKey().equals(Objects.requireNonNull(key.keyPublic()).getPublicKey())) {
+      if (!reshare.publicKey().equals(current.getPublicKey())) {
         throw new IntentException(IntentProblem.PUBLIC_KEY_OTHER).toCustodyException();
       }
     }

@@ -107,8 +107,10 @@ public enum ErrorReason {
       "Use the scheme of the key."),
   THRESHOLD_INVALID(
       Status.Code.INVALID_ARGUMENT,
-      "the threshold is below 1 (BLS) or 2 (other schemes), or above the number of parties",
-      "Choose at most 20 parties and at most as high a threshold; at least 1 for BLS, else 2."),
+      "the threshold is below 1 (new BLS keys) or 2 (other schemes, refresh, reshare), or above the"
+          + " number of parties",
+      "Choose at most 20 parties and at most as high a threshold; at least 1 for a new BLS key,"
+          + " else 2."),
   PARTY_UNKNOWN(
       Status.Code.FAILED_PRECONDITION,
       "a party is not in the roster",
