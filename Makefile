@@ -106,7 +106,7 @@ soak: build ## what takes hours, in parts that are recorded in docs/verified.jso
 soak-status: ## list the parts of `make soak` that have a fresh record, and those that have not
 	@.ci/soak status
 
-corpus: build/env.mk ## write the fuzzers' first inputs anew from whole sessions
+corpus: build/env.mk ## search the fuzzers' first inputs anew, as after a change of format
 	@.ci/rust corpus
 
 fuzz: build/env.mk ## feed the core's decoders what libFuzzer chooses; TARGET=frost_body SECONDS_EACH=60 KEEP=1

@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "common/anything.rs"]
+mod anything;
 mod common;
+#[path = "common/corpus.rs"]
+mod corpus;
 mod ecdsa_common;
 #[allow(dead_code, reason = "it needs the starts only")]
 #[path = "frost/harness.rs"]
@@ -10,25 +14,12 @@ mod harness;
 #[path = "common/table.rs"]
 mod table;
 
+use anything::{history, last, play};
 use common::{Started, party, rng};
-use engine::forge::{Forged, disclosure, echo_of};
+use engine::forge::{Forged, echo_of};
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use engine::{AbortCause, Advice, Protocol, Reject};
-use rand_core::Rng;
-use table::{ALL, CORRUPT, Check, Mail, Table, every_protocol, pick, resigned, round_of};
-
-fn last<P: Protocol>() -> u8 {
-    u8::try_from(P::ROUNDS.len()).unwrap()
-}
-
-/// All broadcasts before a round.
-fn history<P: Protocol>(table: &Table<P>, before: u8) -> Vec<Vec<u8>> {
-    let broadcast = |mail: &&Mail| {
-        let forged = Forged::open(&mail.bytes).unwrap();
-        forged.recipient.is_none() && forged.round < before && mail.to == mail.from % 3 + 1
-    };
-    table.sent.iter().filter(broadcast).map(|mail| mail.bytes.clone()).collect()
-}
+use table::{CORRUPT, Check, Mail, Table, every_protocol, resigned, round_of};
 
 struct DoubleOpening {
     ended: bool,
@@ -332,115 +323,11 @@ impl Check for Anything {
         for seed in 0..sim::seeds::runs(self.full) {
             let mut rng = rng(seed ^ 0xb1a3_e000);
             let mut table = Table::start(start);
-            let mut known: Vec<Vec<u8>> = Vec::new();
-            while !table.queue.is_empty() {
-                let at = pick(&mut rng, table.queue.len());
-                let mail = table.queue.remove(at);
-                if mail.from != CORRUPT {
-                    if mail.to == CORRUPT {
-                        known.push(mail.bytes.clone());
-                    }
-                    table.deliver(&mail);
-                    continue;
-                }
-                for bytes in versions(&mail.bytes, &mut rng, 12) {
-                    known.push(bytes.clone());
-                    table.deliver(&Mail { bytes, ..mail.clone() });
-                }
-                if pick(&mut rng, 10) == 0 {
-                    accuse(&mut table, &mut known, &mut rng);
-                }
-            }
-            for _ in 0..4 {
-                accuse(&mut table, &mut known, &mut rng);
-                table.run(|mail| vec![mail.bytes.clone()]);
-            }
+            play(&mut table, &mut rng);
             table.assert_no_honest_party_is_blamed(&format!("{name}, seed {seed}"));
             self.blamed +=
                 u64::from(table.aborts.get(&1).is_some_and(|a| a.iter().any(|a| !a.culprits.is_empty())));
             self.ended += u64::from(table.done.contains_key(&1));
-        }
-    }
-}
-
-/// What the corrupt party sends in place of one of its messages: mostly the message.
-fn versions(bytes: &[u8], rng: &mut impl Rng, odds: usize) -> Vec<Vec<u8>> {
-    let other = |change: &dyn Fn(&mut Forged)| resigned(bytes, |forged| change(forged));
-    match pick(rng, odds) {
-        0 => Vec::new(),
-        1 => vec![bytes.to_vec(), bytes.to_vec()],
-        2 => vec![bytes.to_vec(), other(&flip(rng.next_u64()))],
-        3 => vec![other(&flip(rng.next_u64()))],
-        4 => vec![other(&|forged| forged.run[0] ^= 1)],
-        5 => vec![bytes.to_vec(), other(&|forged| forged.run[0] ^= 1)],
-        6 => vec![other(&|forged| forged.echo = Some([7; 32]))],
-        _ => vec![bytes.to_vec()],
-    }
-}
-
-fn flip(at: u64) -> impl Fn(&mut Forged) {
-    move |forged| {
-        let length = u64::try_from(forged.body.len()).unwrap().max(1);
-        if let Some(byte) = forged.body.get_mut(usize::try_from(at % length).unwrap()) {
-            *byte ^= 1;
-        }
-    }
-}
-
-/// A notice or a disclosure made of what is known.
-fn accuse<P: Protocol>(table: &mut Table<P>, known: &mut Vec<Vec<u8>>, rng: &mut impl Rng) {
-    let any = |rng: &mut _| known[pick(rng, known.len())].clone();
-    let of_round = |round: u8, known: &[Vec<u8>]| {
-        known.iter().filter(|bytes| round_of(bytes) == round).cloned().collect::<Vec<_>>()
-    };
-    let accused = ALL[pick(rng, 3)];
-    let cause = AbortCause::ALL[pick(rng, AbortCause::ALL.len())];
-    let bytes = match pick(rng, 5) {
-        0 => {
-            let evidence: Vec<_> = (0..pick(rng, 4)).map(|_| any(rng)).collect();
-            table.notice(cause, accused, &evidence)
-        }
-        // A history as a judge wants it, with a place changed, left out or there twice.
-        1 => {
-            let mut evidence = history(table, last::<P>());
-            match pick(rng, 4) {
-                0 => drop(evidence.remove(pick(rng, evidence.len()))),
-                1 => evidence.push(any(rng)),
-                2 => {
-                    let second = resigned(&table.message(CORRUPT, 1, 1), flip(rng.next_u64()));
-                    evidence.insert(pick(rng, evidence.len()), second);
-                }
-                _ => {}
-            }
-            evidence.extend(of_round(last::<P>(), known).into_iter().take(1));
-            table.notice(
-                [AbortCause::WrongProof, AbortCause::WrongPartialSignature][pick(rng, 2)],
-                accused,
-                &evidence,
-            )
-        }
-        2 => {
-            let pair = [any(rng), any(rng)];
-            table.notice([AbortCause::Equivocation, AbortCause::PartyRestarted][pick(rng, 2)], accused, &pair)
-        }
-        3 => {
-            let shown: Vec<_> = (0..pick(rng, 6)).map(|_| any(rng)).collect();
-            let claims = [any(rng), any(rng)];
-            let body = disclosure([&claims[0], &claims[1]], &shown).unwrap();
-            table.forge(DISCLOSURE_ROUND, body)
-        }
-        _ => {
-            let kinds = [of_round(NOTICE_ROUND, known), of_round(DISCLOSURE_ROUND, known)].concat();
-            let count = 1 + pick(rng, 2);
-            let about: Vec<_> =
-                (0..count).filter_map(|_| kinds.get(pick(rng, kinds.len())).cloned()).collect();
-            table.notice(AbortCause::FalseComplaint, accused, &about)
-        }
-    };
-    known.push(bytes.clone());
-    for to in [1, 2] {
-        if pick(rng, 3) > 0 {
-            table.deliver(&Mail { from: CORRUPT, to, bytes: bytes.clone() });
         }
     }
 }
@@ -450,4 +337,9 @@ fn nothing_that_a_corrupt_party_signs_and_shows_convicts_an_honest_one() {
     let mut check = Anything { full: 10_000, blamed: 0, ended: 0 };
     every_protocol(&mut check);
     assert!(check.blamed > 0 && check.ended > 0, "{} blamed, {} ended", check.blamed, check.ended);
+}
+
+#[test]
+fn what_the_fuzzer_kept() {
+    corpus::replay("history", anything::history_of);
 }

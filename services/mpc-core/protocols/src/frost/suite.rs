@@ -345,6 +345,7 @@ pub(super) fn encode_scalar_of<S: Suite>(scalar: &ScalarOf<S>) -> Zeroizing<Vec<
 }
 
 /// The scalar, unless `bytes` is not below the group order.
+#[inline(never)] // so that the constant-time check can name it: whether an own scalar is canonical is no secret
 pub(super) fn decode_scalar<S: Suite>(bytes: &[u8]) -> Option<ScalarOf<S>> {
     FieldOf::<S>::deserialize(&bytes.try_into().ok()?).ok()
 }
