@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /* What mpc_abi_version returns for this header. */
-#define MPC_ABI_VERSION 5
+#define MPC_ABI_VERSION 6
 
 /* Largest accepted input of any function, in bytes. */
 #define MPC_MAX_INPUT 4194304
@@ -162,6 +162,16 @@ mpc_code mpc_session_start(const mpc_vault *vault, mpc_view config, mpc_view sea
  * step: coterie.core.v1.Step; freed with mpc_buffer_free.
  */
 mpc_code mpc_session_handle(mpc_session *session, uint32_t authenticated_sender, mpc_view envelope, mpc_buffer *step);
+
+/*
+ * Judges what a party reports of another in key generation, refresh or reshare: a pure function of its arguments, the same that
+ * the parties apply. Needs no vault, identity or share.
+ * config: coterie.core.v1.SessionConfig as of an observer (own 0); of a refresh or reshare with key_public as it was before.
+ * accusation: coterie.core.v1.Accusation, with the evidence of an Abort.
+ * verdict: coterie.core.v1.Verdict; 0 unless MPC_OK. error_detail: UTF-8 without secrets, set only when the code is
+ * MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED; freed with mpc_buffer_free.
+ */
+mpc_code mpc_judge(mpc_view config, mpc_view accusation, int32_t *verdict, mpc_buffer *error_detail);
 
 /* Wipes and frees. Null is ignored. */
 void mpc_session_free(mpc_session *session);

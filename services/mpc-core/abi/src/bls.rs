@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::seal::DataKey;
-use engine::{PartyId, SetupError, Threshold};
+use engine::{PartyId, SessionSettings, SetupError, Threshold};
 use protocols::bls::{
     Bls, FAMILY, KeyPublic, KeyShare, Keygen, OpenShareError, SignInput, SignOutput, Signing,
     VerificationShare,
@@ -11,6 +11,7 @@ use protocols::bls::{
 
 use crate::dealing::{Dealt, share_done};
 use crate::inputs::{Inputs, SealedShare};
+use crate::judge::Judged;
 use crate::os_rng::os_rng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError};
@@ -30,6 +31,13 @@ impl Offered for Keygen {
 
     fn done(share: KeyShare, key: &mut Arc<DataKey>) -> proto::Done {
         share_done::<Bls>(&share, key)
+    }
+}
+
+impl Judged for Keygen {
+    fn agreed(inputs: &mut Inputs<'_>) -> Result<SessionSettings, SetupError> {
+        let payload = inputs.payload();
+        inputs.settings::<Self>(payload)
     }
 }
 

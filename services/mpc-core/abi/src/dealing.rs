@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::SetupError;
 use engine::seal::DataKey;
 use engine::wire::Writer;
+use engine::{SessionSettings, SetupError};
 use protocols::OpenShareError;
 use protocols::dealing::{Generated, Keygen, Public, Refresh, Reshare, ReshareTerms, Reshared, Scheme};
 
 use crate::inputs::{Inputs, SealedShare};
+use crate::judge::Judged;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
 
@@ -70,11 +71,7 @@ impl<S: Dealt> Offered for Refresh<S> {
         let mut settings = inputs.settings::<Self>(Vec::new())?;
         let identity = Some(inputs.identity()?);
         let share = S::unseal(&sealed_share)?;
-        // The session is one of the epoch that it makes, and about the key as it was.
-        settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
-        let mut base = Writer::default();
-        S::public_of(&share).encode(&mut base);
-        settings.payload = base.finish();
+        refreshed::<S>(&mut settings, S::public_of(&share))?;
         Ok(Prepared { settings, identity, input: share, kept: sealed_share.key })
     }
 
@@ -113,6 +110,42 @@ impl<S: Dealt> Offered for Reshare<S> {
             None => proto::Done { key_public: Some(S::to_message(&public)), ..proto::Done::default() },
         }
     }
+}
+
+impl<S: Dealt + Generated> Judged for Keygen<S> {
+    fn agreed(inputs: &mut Inputs<'_>) -> Result<SessionSettings, SetupError> {
+        let payload = inputs.payload();
+        inputs.settings::<Self>(payload)
+    }
+}
+
+impl<S: Dealt> Judged for Refresh<S> {
+    fn agreed(inputs: &mut Inputs<'_>) -> Result<SessionSettings, SetupError> {
+        let base = S::from_message(&inputs.key_public()?)?;
+        let mut settings = inputs.settings::<Self>(Vec::new())?;
+        refreshed::<S>(&mut settings, &base)?;
+        Ok(settings)
+    }
+}
+
+impl<S: Dealt> Judged for Reshare<S> {
+    fn agreed(inputs: &mut Inputs<'_>) -> Result<SessionSettings, SetupError> {
+        let (dealers, receivers) = inputs.roles()?;
+        let base = S::from_message(&inputs.key_public()?)?;
+        let terms = ReshareTerms::<S> { dealers, receivers, base };
+        let mut settings = inputs.settings::<Self>(terms.encode())?;
+        settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
+        Ok(settings)
+    }
+}
+
+/// The session is one of the epoch that it makes, and about the key as it was.
+fn refreshed<S: Dealt>(settings: &mut SessionSettings, base: &S::Public) -> Result<(), SetupError> {
+    settings.epoch = settings.epoch.checked_add(1).ok_or(SetupError::EpochRange)?;
+    let mut payload = Writer::default();
+    base.encode(&mut payload);
+    settings.payload = payload.finish();
+    Ok(())
 }
 
 impl From<OpenShareError> for StartError {

@@ -10,13 +10,14 @@ use std::sync::Once;
 
 use zeroize::Zeroize;
 
+use crate::judge;
 use crate::memory::{self, on_wiped_stack};
 use crate::passphrase;
 use crate::session::{AnySession, StartError};
 use crate::vault::{StatementError, Vault};
 
 /// `MPC_ABI_VERSION`.
-pub const MPC_ABI_VERSION: i32 = 5;
+pub const MPC_ABI_VERSION: i32 = 6;
 /// `MPC_MAX_INPUT`.
 pub const MPC_MAX_INPUT: usize = 4_194_304;
 /// `MPC_MAX_PRESIGNATURES`.
@@ -445,6 +446,47 @@ pub unsafe extern "C" fn mpc_session_handle(
     });
     session.poisoned = code == MPC_INTERNAL;
     code
+}
+
+/// Judges what a party reports of another.
+///
+/// # Safety
+/// The views are valid, the outputs are null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_judge(
+    config: mpc_view,
+    accusation: mpc_view,
+    verdict: *mut i32,
+    error_detail: *mut mpc_buffer,
+) -> mpc_code {
+    if verdict.is_null() || error_detail.is_null() {
+        return MPC_INVALID_ARGUMENT;
+    }
+    // SAFETY: the outputs are writable by contract.
+    unsafe {
+        verdict.write(0);
+        error_detail.write(mpc_buffer::EMPTY);
+    }
+    guarded(|| {
+        // SAFETY: valid views by contract.
+        let (Some(config), Some(accusation)) = (unsafe { (config.bytes(), accusation.bytes()) }) else {
+            return MPC_INVALID_ARGUMENT;
+        };
+        let (code, detail) = match judge::judge(config, accusation) {
+            Ok(found) => {
+                // SAFETY: the output is writable by contract.
+                unsafe { verdict.write(found as i32) };
+                return MPC_OK;
+            }
+            Err(StartError::Setup(error)) => (MPC_SETUP_REFUSED, error.to_string()),
+            Err(StartError::Undecodable | StartError::Unseal) => {
+                (MPC_INVALID_ARGUMENT, "config or accusation does not decode".to_owned())
+            }
+        };
+        // SAFETY: the output is writable by contract.
+        unsafe { error_detail.write(mpc_buffer::from_vec(detail.into_bytes())) };
+        code
+    })
 }
 
 /// Wipes and frees a session.

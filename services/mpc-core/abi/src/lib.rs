@@ -8,6 +8,7 @@ mod ecdsa;
 mod ffi;
 mod frost;
 mod inputs;
+pub mod judge;
 mod memory;
 mod os_rng;
 mod passphrase;

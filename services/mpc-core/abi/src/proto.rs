@@ -304,6 +304,32 @@ impl core::fmt::Debug for Outgoing {
     }
 }
 
+/// `Accusation`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Accusation {
+    /// `AbortCause`.
+    #[prost(int32, tag = "1")]
+    pub cause: i32,
+    /// Is said to have deviated.
+    #[prost(uint32, tag = "2")]
+    pub accused: u32,
+    /// Signed envelopes.
+    #[prost(bytes = "vec", repeated, tag = "3")]
+    pub evidence: Vec<Vec<u8>>,
+}
+
+/// `Verdict`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Verdict {
+    /// The evidence convicts the accused.
+    Proven = 1,
+    /// It shows that the accused ran the session twice.
+    Restarted = 2,
+    /// It shows nothing of the accused.
+    Refuted = 3,
+}
+
 impl Step {
     /// The encoding; the envelopes in it may be secret, so this copy of them is wiped.
     pub fn encode_and_wipe(mut self) -> Vec<u8> {

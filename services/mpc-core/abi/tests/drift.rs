@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use abi::proto::Verdict;
 use coterie_mpc as abi;
 use engine::{AbortCause, Advice, Reject};
 
@@ -98,7 +99,7 @@ fn exported() -> BTreeSet<String> {
 #[test]
 fn header_declares_what_is_exported() {
     assert_eq!(declared(), exported());
-    assert_eq!(exported().len(), 14);
+    assert_eq!(exported().len(), 15);
 }
 
 #[test]
@@ -175,6 +176,9 @@ fn enums_of_the_engine_are_those_of_the_contract() {
     let advice = [Advice::Retry, Advice::ExcludeParty, Advice::FreezeKey]
         .map(|advice| (format!("{advice:?}"), advice as i32));
     assert_eq!(proto_enum("Advice", "ADVICE_"), BTreeMap::from(advice));
+    let verdicts = [Verdict::Proven, Verdict::Restarted, Verdict::Refuted]
+        .map(|verdict| (format!("{verdict:?}"), verdict as i32));
+    assert_eq!(proto_enum("Verdict", "VERDICT_"), BTreeMap::from(verdicts));
 }
 
 #[test]
@@ -254,6 +258,7 @@ fn messages_are_those_of_the_contract() {
         "Presignature",
         "Culprit",
         "Abort",
+        "Accusation",
         "Step",
     ] {
         let enums = ["ProtocolId", "RejectReason", "AbortCause", "Advice"];

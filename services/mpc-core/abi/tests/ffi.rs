@@ -239,6 +239,19 @@ fn every_function_refuses_every_bad_argument() {
         assert_eq!(String::from_utf8(take(detail)).unwrap(), "config is not a SessionConfig");
         assert!(session.is_null() && is_empty(&step));
 
+        for (config, accusation) in [(hole, NOTHING), (NOTHING, hole), (huge, NOTHING), (NOTHING, huge)] {
+            let (mut verdict, mut detail) = (7, stale());
+            assert_eq!(mpc_judge(config, accusation, &mut verdict, &mut detail), invalid);
+            assert_eq!(verdict, 0);
+            assert!(is_empty(&detail));
+        }
+        let (mut verdict, mut detail) = (7, empty());
+        assert_eq!(mpc_judge(NOTHING, NOTHING, null_mut(), &mut detail), invalid);
+        assert_eq!(mpc_judge(NOTHING, NOTHING, &mut verdict, null_mut()), invalid);
+        assert_eq!(mpc_judge(view(&[0xff; 9]), NOTHING, &mut verdict, &mut detail), invalid);
+        assert_eq!(verdict, 0);
+        assert_eq!(String::from_utf8(take(detail)).unwrap(), "config or accusation does not decode");
+
         let mut out = stale();
         assert_eq!(mpc_session_handle(null_mut(), 1, NOTHING, &mut out), invalid);
         assert!(is_empty(&out));

@@ -290,6 +290,11 @@ impl Fault {
         Self { cause, culprits: vec![culprit], suspects: Vec::new(), evidence }
     }
 
+    /// Those it convicts.
+    pub fn culprits(&self) -> &[PartyId] {
+        &self.culprits
+    }
+
     /// `culprits` did it, as everybody can see for himself without evidence.
     pub fn evident(cause: AbortCause, culprits: Vec<PartyId>) -> Self {
         Self { cause, culprits, suspects: Vec::new(), evidence: Vec::new() }

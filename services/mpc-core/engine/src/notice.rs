@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::broadcast::{read_envelopes, write_envelopes};
-use crate::context::SessionContext;
+use crate::context::{SessionContext, SessionSettings};
 use crate::disclosure::{Disclosure, lied};
 use crate::envelope::Envelope;
-use crate::fault::{AbortCause, Fault};
+use crate::fault::{AbortCause, Fault, SetupError};
 use crate::limits::{accusation_bytes, genuine, max_envelopes};
 use crate::party::PartyId;
 use crate::protocol::Protocol;
@@ -77,17 +77,8 @@ impl Notice {
     }
 }
 
-/// The verdict on an accusation. Malformed if it is a complaint about something that accuses nobody, that its accused did
-/// not sign, or that is a complaint itself: nobody needs those.
-pub fn judge<P: Protocol>(
-    ctx: &SessionContext,
-    cause: AbortCause,
-    accused: PartyId,
-    evidence: Vec<Arc<Envelope>>,
-) -> Result<Verdict, Malformed> {
-    judge_notice::<P>(ctx, Notice { cause, accused: Some(accused), evidence })
-}
-
+/// The verdict on a notice. Malformed if it is a complaint about something that accuses nobody, that its accused did not
+/// sign, or that is a complaint itself: nobody needs those.
 pub(crate) fn judge_notice<P: Protocol>(ctx: &SessionContext, notice: Notice) -> Result<Verdict, Malformed> {
     let Some(complaint) = notice.complaint() else { return weigh::<P>(ctx, &notice).ok_or(Malformed) };
     let inner = Notice::decode(ctx, complaint)?;
@@ -199,4 +190,22 @@ fn ran_twice(ctx: &SessionContext, party: PartyId, one: &Envelope, other: &Envel
             && rule_round(ctx, envelope).is_some()
     };
     broadcast(one) && broadcast(other) && one.run() != other.run()
+}
+
+/// The verdict on an accusation that somebody reports about a session with these settings. Evidence that does not decode, or
+/// of a kind that no party that follows the rules sends, shows nothing.
+pub fn judge_report<P: Protocol>(
+    settings: SessionSettings,
+    cause: AbortCause,
+    accused: PartyId,
+    evidence: &[Vec<u8>],
+) -> Result<Verdict, SetupError> {
+    let ctx = SessionContext::new(P::ID, P::SIGNED, P::ROUNDS, settings)?;
+    if evidence.len() > max_envelopes(&ctx) || !ctx.parties().contains(accused) {
+        return Ok(Verdict::Refuted);
+    }
+    let decoded = evidence.iter().map(|bytes| Envelope::decode(bytes).map(Arc::new));
+    let Ok(evidence) = decoded.collect::<Result<Vec<_>, _>>() else { return Ok(Verdict::Refuted) };
+    let notice = Notice { cause, accused: Some(accused), evidence };
+    Ok(judge_notice::<P>(&ctx, notice).unwrap_or(Verdict::Refuted))
 }

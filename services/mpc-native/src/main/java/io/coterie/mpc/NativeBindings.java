@@ -24,7 +24,7 @@ import java.util.TreeMap;
  */
 final class NativeBindings {
   /** {@code MPC_ABI_VERSION}. */
-  static final int ABI_VERSION = 5;
+  static final int ABI_VERSION = 6;
 
   /** {@code MPC_MAX_INPUT}, bytes. */
   static final int MAX_INPUT = 4_194_304;
@@ -72,6 +72,8 @@ final class NativeBindings {
               Map.entry(
                   "mpc_session_handle",
                   FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, VIEW, ADDRESS)),
+              Map.entry(
+                  "mpc_judge", FunctionDescriptor.of(JAVA_INT, VIEW, VIEW, ADDRESS, ADDRESS)),
               Map.entry("mpc_session_free", FunctionDescriptor.ofVoid(ADDRESS)),
               Map.entry("mpc_buffer_free", FunctionDescriptor.ofVoid(ADDRESS))));
 
@@ -86,6 +88,7 @@ final class NativeBindings {
   private final MethodHandle identitySign;
   private final MethodHandle sessionStart;
   private final MethodHandle sessionHandle;
+  private final MethodHandle judge;
   private final MethodHandle sessionFree;
   private final MethodHandle bufferFree;
 
@@ -111,6 +114,7 @@ final class NativeBindings {
     identitySign = handle(library, "mpc_identity_sign");
     sessionStart = handle(library, "mpc_session_start");
     sessionHandle = handle(library, "mpc_session_handle");
+    judge = handle(library, "mpc_judge");
     sessionFree = handle(library, "mpc_session_free");
     bufferFree = handle(library, "mpc_buffer_free");
   }
@@ -250,6 +254,18 @@ final class NativeBindings {
     }
   }
 
+  int judge(
+      MemorySegment config,
+      MemorySegment accusation,
+      MemorySegment verdict,
+      MemorySegment errorDetail) {
+    try {
+      return (int) judge.invokeExact(config, accusation, verdict, errorDetail);
+    } catch (Throwable e) {
+      throw cannotHappen(e);
+    }
+  }
+
   void sessionFree(MemorySegment session) {
     try {
       sessionFree.invokeExact(session);
@@ -319,6 +335,11 @@ final class NativeBindings {
     /** A place for a handle that the library makes. */
     MemorySegment handleOut() {
       return arena.allocate(ADDRESS);
+    }
+
+    /** A place for a number that the library sets. */
+    MemorySegment intOut() {
+      return arena.allocate(JAVA_INT);
     }
 
     /** A place for bytes that the library makes. */

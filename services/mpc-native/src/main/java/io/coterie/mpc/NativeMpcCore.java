@@ -2,7 +2,9 @@ package io.coterie.mpc;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Verdict;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Cleaner;
@@ -17,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * The native core, loaded into this process. Thread-safe. Calls compute for micro- to milliseconds
  * and never block: run them on a bounded pool of platform threads.
  */
-public final class NativeMpcCore implements MpcCore {
+public final class NativeMpcCore implements MpcCore, EvidenceJudge {
   private static final byte[] NONE = {};
 
   private static @Nullable NativeMpcCore loaded;
@@ -118,6 +120,24 @@ public final class NativeMpcCore implements MpcCore {
   @Override
   public MpcSession observe(SessionConfig config) {
     return startSession(MemorySegment.NULL, config, NONE, NONE);
+  }
+
+  @Override
+  public Verdict judge(SessionConfig config, Accusation accusation) {
+    try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
+      MemorySegment verdict = call.intOut();
+      MemorySegment detail = call.bufferOut();
+      int code =
+          bindings.judge(
+              call.view(config.toByteArray()),
+              call.view(accusation.toByteArray()),
+              verdict,
+              detail);
+      if (code != NativeBindings.OK) {
+        throw NativeBindings.failure(code, new String(NativeBindings.Call.bytes(detail), UTF_8));
+      }
+      return Verdict.forNumber(verdict.get(ValueLayout.JAVA_INT, 0));
+    }
   }
 
   /** Starts a session; {@code vault} is null for an observer. */
