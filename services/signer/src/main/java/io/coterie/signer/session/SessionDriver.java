@@ -1150,9 +1150,7 @@ public final class SessionDriver implements AutoCloseable {
         abort.getCause(),
         abort.getCulpritsList(),
         abort.getAdvice());
-    // Exclusion is from a key, and a key generation that was aborted has made none.
-    Set<Integer> excluded =
-        plan.protocol().operation() == Protocol.Operation.KEYGEN ? Set.of() : exclusions(abort);
+    Set<Integer> excluded = exclusions(plan.protocol().operation(), abort);
     if (excluded.isEmpty()) {
       endAborted(session, abort);
       return;
@@ -1218,11 +1216,19 @@ public final class SessionDriver implements AutoCloseable {
     end(session, Event.ABORT, causeLabel(abort.getCause()), NO_RESULT);
   }
 
-  private static Set<Integer> exclusions(Abort abort) {
+  /**
+   * Whom this party will not use the active key with any more. A key generation that was aborted
+   * has made no key; what a party did in making new shares says nothing of its active one.
+   */
+  private static Set<Integer> exclusions(Protocol.Operation operation, Abort abort) {
+    if (operation == Protocol.Operation.KEYGEN) {
+      return Set.of();
+    }
     if (abort.getAdvice() == Advice.ADVICE_FREEZE_KEY) {
       return Set.of(KeyShareStore.EVERY_PARTY);
     }
-    return abort.getAdvice() == Advice.ADVICE_EXCLUDE_PARTY
+    boolean uses = operation.signs() || operation == Protocol.Operation.PRESIGN;
+    return uses && abort.getAdvice() == Advice.ADVICE_EXCLUDE_PARTY
         ? Set.copyOf(abort.getCulpritsList())
         : Set.of();
   }
