@@ -72,8 +72,7 @@ final class NativeBindings {
               Map.entry(
                   "mpc_session_handle",
                   FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, VIEW, ADDRESS)),
-              Map.entry(
-                  "mpc_judge", FunctionDescriptor.of(JAVA_INT, VIEW, VIEW, ADDRESS, ADDRESS)),
+              Map.entry("mpc_judge", FunctionDescriptor.of(JAVA_INT, VIEW, VIEW, ADDRESS, ADDRESS)),
               Map.entry("mpc_session_free", FunctionDescriptor.ofVoid(ADDRESS)),
               Map.entry("mpc_buffer_free", FunctionDescriptor.ofVoid(ADDRESS))));
 

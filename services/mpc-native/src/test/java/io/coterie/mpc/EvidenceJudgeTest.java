@@ -117,8 +117,7 @@ class EvidenceJudgeTest {
     SessionConfig other =
         config.toBuilder().setSessionId(ByteString.copyFrom(parties.bytes(32))).build();
     Accusation accusation =
-        accusation(
-            AbortCause.ABORT_CAUSE_EQUIVOCATION, CHEAT, commitment(1, 9), commitment(2, 9));
+        accusation(AbortCause.ABORT_CAUSE_EQUIVOCATION, CHEAT, commitment(1, 9), commitment(2, 9));
     assertThat(parties.core.judge(other, accusation)).isEqualTo(Verdict.VERDICT_REFUTED);
     assertThat(verdict(AbortCause.ABORT_CAUSE_WRONG_SHARE, CHEAT, new byte[] {1, 2, 3}))
         .isEqualTo(Verdict.VERDICT_REFUTED);
@@ -148,11 +147,9 @@ class EvidenceJudgeTest {
     // Messages of a signing are not signed, so there is nothing to judge.
     SessionConfig signing =
         config.toBuilder().setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1).build();
-    assertFails(
-        MpcException.Reason.SETUP_REFUSED, () -> parties.core.judge(signing, sound));
+    assertFails(MpcException.Reason.SETUP_REFUSED, () -> parties.core.judge(signing, sound));
     SessionConfig refresh =
         config.toBuilder().setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1).build();
-    assertFails(
-        MpcException.Reason.SETUP_REFUSED, () -> parties.core.judge(refresh, sound));
+    assertFails(MpcException.Reason.SETUP_REFUSED, () -> parties.core.judge(refresh, sound));
   }
 }
