@@ -357,7 +357,7 @@ class RefreshTest {
     // Before any party has it.
     all(new Behaviour.Silent());
     SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
-    fails(ErrorReason.PARTY_UNRESPONSIVE, () -> refresh(intent, 700));
+    fails(ErrorReason.PARTY_UNRESPONSIVE, () -> refresh(intent, 2_000));
     installation.kill();
     installation.parties.behave();
     installation.start();
@@ -367,8 +367,8 @@ class RefreshTest {
     // When all have it and have switched, and the intent has expired since.
     installation.parties.deaf = true;
     SignedIntent next =
-        installation.wallet.sign(refreshIntent(2).setNotAfter(inSeconds(2)).build());
-    fails(ErrorReason.PARTY_UNRESPONSIVE, () -> refresh(next, 700));
+        installation.wallet.sign(refreshIntent(2).setNotAfter(inSeconds(4)).build());
+    fails(ErrorReason.PARTY_UNRESPONSIVE, () -> refresh(next, 2_000));
     installation.kill();
     eventually(
         () ->

@@ -1,6 +1,6 @@
 package io.coterie.signer;
 
-import io.coterie.mpc.NativeMpcCore;
+import io.coterie.signer.config.ProcessProtection;
 import io.coterie.signer.config.SignerConfiguration;
 import io.coterie.signer.storage.Backup;
 import io.coterie.signer.storage.OperatorRequests;
@@ -10,7 +10,6 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.List;
-import org.slf4j.LoggerFactory;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -43,12 +42,10 @@ public class SignerApplication {
    */
   public static void main(String[] args) {
     if (args.length == 0 || args[0].startsWith("--")) {
-      NativeMpcCore core = NativeMpcCore.load();
-      core.protectProcess();
+      ProcessProtection.apply();
       start(args);
-      // Asked again: by now the data key is open, if it is not sealed.
-      LoggerFactory.getLogger(SignerApplication.class)
-          .info("memory protections in force: {}", core.protections());
+      // After the start: by now the data key is open, if it is not sealed.
+      ProcessProtection.log();
     } else {
       System.exit(command(args));
     }

@@ -440,8 +440,16 @@ class EcdsaTest {
     assertThat(refused("bravo", first).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     Installation.until("alpha knows that nothing comes of it", () -> i.party("alpha").live() == 0);
-    Order second = order(intent, ByteString.EMPTY, 1, 2);
-    i.coordinator.give(second);
+    // As a coordinator does: alpha refuses while its claim of the first is on its way to the disk.
+    List<Order> orders = new ArrayList<>();
+    do {
+      orders.add(order(intent, ByteString.EMPTY, 1, 2));
+      SessionId session = i.coordinator.give(orders.getLast());
+      Installation.until(
+          "alpha answers",
+          () -> i.coordinator.partials(session) == 2 || i.coordinator.hasReport("alpha", session));
+    } while (i.coordinator.hasReport("alpha", SessionId.ofOrder(orders.getLast().toByteString())));
+    Order second = orders.getLast();
     assertThat(verifies(combine(second, digest, 1, 2).getSignature(), digest, path())).isTrue();
   }
 

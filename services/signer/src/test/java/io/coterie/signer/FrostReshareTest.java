@@ -21,7 +21,10 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -41,15 +44,13 @@ class FrostReshareTest {
 
   // Of a signed core envelope, as engine/src/envelope.rs draws it.
   private static final int ROUND_AT = 35;
-  private static final int BODY_AT = 46 + 32;
+  private static final int BODY_AT = 46 + 16 + 32;
   private static final int SIGNATURE_BYTES = 64;
   private static final byte[] SIGNED_TAG =
-      "coterie/envelope-signature/1".getBytes(StandardCharsets.US_ASCII);
+      "coterie/envelope-signature/2".getBytes(StandardCharsets.US_ASCII);
 
-  /** In which dealers send the others their shares. Such a body begins with the share. */
-  private static final int DEALING_ROUND = 3;
-
-  private static final int SCALAR_BYTES = 32;
+  /** In which dealers open what they have committed themselves to. */
+  private static final int OPENING_ROUND = 2;
 
   @TempDir Path folder;
   private NativeParties cores;
@@ -257,32 +258,29 @@ class FrostReshareTest {
     signs(presign(3, 1, 2), 2, 1, 2);
   }
 
-  /**
-   * bravo gives delta a share that is not what it has committed itself to, under its own signature.
-   */
+  /** bravo opens something else than it has committed itself to, under its own signature. */
   @ParameterizedTest
   @EnumSource
-  void wrong_share_names_its_sender_and_the_key_goes_on_without_it(Suite wanted) {
+  void wrong_opening_names_its_sender_and_the_key_stays_as_it_was(Suite wanted) {
     createKey(wanted);
     i.network.tap(
-        (from, to, body) ->
-            from.name().equals("bravo") && to.name().equals("delta") && isDealing(body)
-                ? withWrongShare("bravo", body)
+        (from, _, body) ->
+            from.name().equals("bravo") && isOpening(body)
+                ? withWrongOpening("bravo", body)
                 : body);
     SessionId cheated = reshare(2, FIRST, OTHERS);
     for (String honest : List.of("alpha", "charlie", "delta", "echo")) {
       Abort abort = i.coordinator.awaitFrom(honest, cheated).report().getAborted();
-      assertThat(abort.getCause()).as(honest).isEqualTo(AbortCause.ABORT_CAUSE_WRONG_SHARE);
+      assertThat(abort.getCause()).as(honest).isEqualTo(AbortCause.ABORT_CAUSE_WRONG_OPENING);
       assertThat(abort.getCulpritsList()).as(honest).containsExactly(2);
     }
     i.network.tap((_, _, body) -> body);
     assertThat(i.parties).allSatisfy(p -> assertThat(p.store.undecided()).isEmpty());
     assertThat(i.party("delta").store.find(KEY)).isEmpty();
 
-    // The key is as it was, but for who has cheated.
+    // Evidence of a renewal excludes nobody from the key that is in use.
     signs(ByteString.EMPTY, 2, 1, 3);
-    assertThat(refusal(1, signing(ByteString.EMPTY, 1, 2, 1, 2)))
-        .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
+    signs(ByteString.EMPTY, 2, 1, 2);
     reshare(2, List.of(1, 3), OTHERS);
     awaitAt(2, List.of(1, 3, 4, 5));
     signs(ByteString.EMPTY, 2, 4, 5);
@@ -302,20 +300,31 @@ class FrostReshareTest {
     }
   }
 
-  private static boolean isDealing(byte[] body) {
+  private static boolean isOpening(byte[] body) {
     ByteString envelope = envelope(body);
-    return !envelope.isEmpty() && envelope.byteAt(ROUND_AT) == DEALING_ROUND;
+    return !envelope.isEmpty() && envelope.byteAt(ROUND_AT) == OPENING_ROUND;
   }
 
-  /** The lowest bit of the share is another one, and the envelope is signed again. */
-  private byte[] withWrongShare(String dealer, byte[] body) {
+  /** The last bit of the opening is another one, and the envelope is signed again. */
+  private byte[] withWrongOpening(String dealer, byte[] body) {
     byte[] envelope = envelope(body).toByteArray();
-    envelope[BODY_AT + (suite == Suite.ED25519 ? 0 : SCALAR_BYTES - 1)] ^= 1;
     int end = envelope.length - SIGNATURE_BYTES;
+    envelope[end - 1] ^= 1;
     byte[] signed =
-        ByteString.copyFrom(SIGNED_TAG).concat(ByteString.copyFrom(envelope, 0, end)).toByteArray();
+        ByteString.copyFrom(SIGNED_TAG)
+            .concat(ByteString.copyFrom(envelope, 0, BODY_AT))
+            .concat(ByteString.copyFrom(sha256(Arrays.copyOfRange(envelope, BODY_AT, end))))
+            .toByteArray();
     System.arraycopy(cores.signAs(dealer, signed), 0, envelope, end, SIGNATURE_BYTES);
     return CrashTest.withEnvelope(body, envelope);
+  }
+
+  private static byte[] sha256(byte[] bytes) {
+    try {
+      return MessageDigest.getInstance("SHA-256").digest(bytes);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   /** A share of the old epoch, put back from a copy, signs with nobody. */

@@ -45,7 +45,7 @@ class FrostTest {
   // Of a core envelope, as engine/src/envelope.rs draws it.
   private static final int PROTOCOL_AT = 1;
   private static final int ROUND_AT = 35;
-  private static final int BODY_AT = 46;
+  private static final int BODY_AT = 46 + 16;
 
   @TempDir Path folder;
   private NativeParties cores;

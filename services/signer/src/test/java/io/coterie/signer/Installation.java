@@ -457,6 +457,15 @@ public final class Installation implements AutoCloseable {
       return envelopes.stream().filter(e -> e.session().equals(session.bytes())).count();
     }
 
+    /** Whether a party has reported an end of a session. */
+    public boolean hasReport(String party, SessionId session) {
+      return reports.stream()
+          .anyMatch(
+              r ->
+                  r.sender().name().equals(party)
+                      && r.report().getSessionId().equals(session.bytes()));
+    }
+
     public Incoming awaitFrom(String party, SessionId session) {
       return await(
           party + " about " + session,
