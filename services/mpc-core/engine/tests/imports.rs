@@ -21,7 +21,7 @@ const MAY_IMPORT: [(&str, &[&str]); 7] = [
 /// Crates with which code could reach out of the computation; only the named crates of ours may use them. The boundary draws
 /// randomness, and locks the memory of keys.
 const REACHES_OUT: [(&str, &[&str]); 2] =
-    [("getrandom", &["abi", "bench-core"]), ("rustix", &["abi", "bench-core"])];
+    [("getrandom", &["abi", "bench-core", "circuits"]), ("rustix", &["abi", "bench-core"])];
 
 /// Paths of the standard library that read a clock or the environment, talk to the system, or start a thread.
 const FORBIDDEN_IN_CORE: [&str; 10] = [

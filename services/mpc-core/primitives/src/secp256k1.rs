@@ -117,7 +117,8 @@ impl ProductSum {
             (*sum, carry) = multiply_add(*sum, *word, 1, carry);
         }
         for top in high {
-            *top += carry;
+            // An overflow check would be a branch on a secret; 2^64 products never come together.
+            *top = top.wrapping_add(carry);
         }
     }
 
@@ -144,7 +145,11 @@ impl Drop for ProductSum {
 /// The low and the high word of `a·b + word + carry`.
 #[inline]
 fn multiply_add(word: u64, a: u64, b: u64, carry: u64) -> (u64, u64) {
-    let sum = u128::from(a) * u128::from(b) + u128::from(word) + u128::from(carry);
+    // At most (2^64 - 1)^2 + 2 (2^64 - 1) = 2^128 - 1: nothing wraps.
+    let sum = u128::from(a)
+        .wrapping_mul(u128::from(b))
+        .wrapping_add(u128::from(word))
+        .wrapping_add(u128::from(carry));
     (sum as u64, (sum >> 64) as u64)
 }
 
