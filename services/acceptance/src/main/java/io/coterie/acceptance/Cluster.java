@@ -28,10 +28,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -628,23 +631,25 @@ public final class Cluster implements AutoCloseable {
         .build();
   }
 
-  /** Ports that nobody listens on. */
+  /**
+   * Ports that nobody listens on. Below those that the system gives to connections, so that none of
+   * these is taken by one before the service listens.
+   */
   static List<Integer> freePorts(int count) {
-    List<ServerSocket> sockets = new ArrayList<>();
-    try {
-      List<Integer> ports = new ArrayList<>();
-      for (int i = 0; i < count; i++) {
-        ServerSocket socket = new ServerSocket(0);
-        sockets.add(socket);
-        ports.add(socket.getLocalPort());
+    Set<Integer> ports = new LinkedHashSet<>();
+    for (int tries = 0; ports.size() < count && tries < 1_000 * count; tries++) {
+      int port = ThreadLocalRandom.current().nextInt(15_000, 32_000);
+      try (ServerSocket free = new ServerSocket(port)) {
+        ports.add(free.getLocalPort());
+      } catch (IOException e) {
+        // Somebody listens on it.
+        continue;
       }
-      for (ServerSocket socket : sockets) {
-        socket.close();
-      }
-      return ports;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
+    if (ports.size() < count) {
+      throw new IllegalStateException("no free ports");
+    }
+    return List.copyOf(ports);
   }
 
   private static void empty(Path folder) {

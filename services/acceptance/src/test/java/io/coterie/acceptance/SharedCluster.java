@@ -21,8 +21,7 @@ final class SharedCluster implements ParameterResolver {
       Cluster cluster =
           Cluster.of(3)
               .threshold(2)
-              .folder(
-                  Path.of("target", "cluster-shared-" + System.getProperty("coterie.fork", "1")))
+              .folder(Path.of("target", "cluster-shared-" + ProcessHandle.current().pid()))
               .progress(line -> System.out.println("progress: shared cluster: " + line))
               .start();
       return new Running(cluster, cluster.createKey(KEY), OutsideVerifier.start(ProjectRoot.PATH));
