@@ -4,9 +4,11 @@ import com.google.protobuf.ByteString;
 import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.MpcSession;
 import io.coterie.mpc.Vault;
+import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.core.v1.Verdict;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -78,6 +80,11 @@ record Deviation(Kind kind, int round) {
       return () -> {
         MpcCore core = (MpcCore) honest.get();
         return new MpcCore() {
+          @Override
+          public Verdict judge(SessionConfig config, Accusation accusation) {
+            return core.judge(config, accusation);
+          }
+
           @Override
           public Vault openVault(byte[] dataKey) {
             return new TwoFacedVault(core.openVault(dataKey));

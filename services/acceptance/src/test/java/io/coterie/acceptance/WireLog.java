@@ -4,9 +4,11 @@ import com.google.protobuf.ByteString;
 import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.MpcSession;
 import io.coterie.mpc.Vault;
+import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.core.v1.Verdict;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -129,6 +131,11 @@ final class WireLog {
     @Override
     public Vault openVault(byte[] dataKey) {
       return core.openVault(dataKey);
+    }
+
+    @Override
+    public Verdict judge(SessionConfig config, Accusation accusation) {
+      return core.judge(config, accusation);
     }
 
     @Override

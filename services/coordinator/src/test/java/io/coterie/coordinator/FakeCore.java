@@ -6,6 +6,7 @@ import io.coterie.mpc.MpcSession;
 import io.coterie.mpc.Vault;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Dropped;
@@ -14,6 +15,7 @@ import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.RejectReason;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.core.v1.Verdict;
 import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.core.v1.Waiting;
 import java.math.BigInteger;
@@ -50,6 +52,18 @@ final class FakeCore implements MpcCore {
   public MpcSession observe(SessionConfig config) {
     open.incrementAndGet();
     return new Observer(config);
+  }
+
+  /** Evidence that convicts that party, as this core judges. */
+  static ByteString proof(int party) {
+    return ByteString.copyFromUtf8("proof against " + party);
+  }
+
+  @Override
+  public Verdict judge(SessionConfig config, Accusation accusation) {
+    return accusation.getEvidenceList().contains(proof(accusation.getAccused()))
+        ? Verdict.VERDICT_PROVEN
+        : Verdict.VERDICT_REFUTED;
   }
 
   private final class Observer implements MpcSession {

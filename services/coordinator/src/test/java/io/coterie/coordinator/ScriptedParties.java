@@ -241,7 +241,8 @@ final class ScriptedParties implements AutoCloseable {
                     Abort.newBuilder()
                         .setRound(2)
                         .setCause(a.cause())
-                        .addAllCulprits(a.culprits())));
+                        .addAllCulprits(a.culprits())
+                        .addAllEvidence(a.culprits().stream().map(FakeCore::proof).toList())));
       }
     }
   }

@@ -3,7 +3,7 @@ package io.coterie.mpc;
 import io.coterie.proto.core.v1.SessionConfig;
 
 /** The entry to the native core. */
-public interface MpcCore {
+public interface MpcCore extends EvidenceJudge {
 
   /**
    * Opens a vault.

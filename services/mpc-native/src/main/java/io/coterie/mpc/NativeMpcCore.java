@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * The native core, loaded into this process. Thread-safe. Calls compute for micro- to milliseconds
  * and never block: run them on a bounded pool of platform threads.
  */
-public final class NativeMpcCore implements MpcCore, EvidenceJudge {
+public final class NativeMpcCore implements MpcCore {
   private static final byte[] NONE = {};
 
   private static @Nullable NativeMpcCore loaded;

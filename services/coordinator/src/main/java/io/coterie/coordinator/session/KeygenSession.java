@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.session.SessionPlan.Work;
+import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
@@ -58,6 +59,12 @@ public final class KeygenSession extends Session {
   private boolean closing;
   private boolean recalling;
 
+  /** Parties whose report of an abort is being judged, or was. Guarded by this. */
+  private final Set<Integer> judging = new HashSet<>();
+
+  /** Added to and asked under this. */
+  private final Accusations accusations;
+
   KeygenSession(
       ByteString order,
       SessionPlan plan,
@@ -65,6 +72,7 @@ public final class KeygenSession extends Session {
       Sessions sessions,
       SecureChannel channel) {
     super(order, plan, protocol, sessions, channel);
+    this.accusations = new Accusations(id, plan, protocol, sessions.core());
   }
 
   @Override
@@ -107,8 +115,7 @@ public final class KeygenSession extends Session {
       }
       case ABORTED -> {
         if (ofThisSession) {
-          broken.put(sender.partyId(), report);
-          accuse(sender, report.getAborted().getCulpritsList());
+          weigh(sender, report);
         }
       }
       case TIMED_OUT -> {
@@ -120,6 +127,29 @@ public final class KeygenSession extends Session {
       case FORSAKEN, OUTCOME_NOT_SET -> {}
     }
     judge();
+  }
+
+  /**
+   * Judges a party's report, elsewhere: that takes longer than a message may wait. A party has one
+   * word in a session.
+   */
+  private void weigh(Member reporter, SessionReport report) {
+    if (!judging.add(reporter.partyId())) {
+      return;
+    }
+    sessions
+        .pool()
+        .execute(
+            () -> {
+              Accusations.Judged judged = accusations.judge(reporter, report.getAborted());
+              synchronized (this) {
+                if (!hasEnded()) {
+                  accusations.add(judged);
+                  broken.put(reporter.partyId(), report);
+                  judge();
+                }
+              }
+            });
   }
 
   /** Tells those that run this session in vain to stop, and to say so. */
@@ -220,20 +250,13 @@ public final class KeygenSession extends Session {
     if (!refused.isEmpty()) {
       return new SessionOutcome.Refused(Map.copyOf(refused));
     }
-    AbortCause cause = AbortCause.ABORT_CAUSE_UNSPECIFIED;
-    int round = 0;
-    for (SessionReport report : broken.values()) {
-      if (report.hasAborted()) {
-        cause = known(report.getAborted().getCause());
-        round = report.getAborted().getRound();
-        break;
-      }
-    }
+    Abort shown = accusations.shown().orElse(Abort.getDefaultInstance());
+    AbortCause cause = known(shown.getCause());
     // Parties that hold a share of an earlier session do not run another, and these have none.
     boolean divided =
         completed.values().stream().anyMatch(c -> !c.session().equals(id.bytes()))
             && !broken.isEmpty();
-    Accused accused = accused();
+    Accusations.Accused accused = accusations.accused();
     boolean held = completed.size() == plan.parties().size();
     if ((divided || held) && renews() && accused.culprits().isEmpty()) {
       Set<Integer> without = new HashSet<>(broken.keySet());
@@ -244,7 +267,12 @@ public final class KeygenSession extends Session {
       return silence();
     }
     return new SessionOutcome.Aborted(
-        round, cause, accused.culprits(), accused.suspects(), false, divided && !renews());
+        shown.getRound(),
+        cause,
+        accused.culprits(),
+        accused.suspects(),
+        false,
+        divided && !renews());
   }
 
   /** Whether a share that not all parties have is given up by those that do, in the end. */

@@ -64,21 +64,15 @@ public final class PresignSession extends Session {
           end(
               new SessionOutcome.Refused(
                   Map.of(sender.partyId(), report.getRefused().getReason())));
-      case ABORTED -> {
-        Accused accused = accuse(sender, report.getAborted().getCulpritsList());
-        Set<Integer> suspects = new HashSet<>(accused.suspects());
-        if (accused.culprits().isEmpty()) {
-          suspects.add(sender.partyId());
-        }
-        end(
-            new SessionOutcome.Aborted(
-                report.getAborted().getRound(),
-                known(report.getAborted().getCause()),
-                accused.culprits(),
-                suspects,
-                false,
-                false));
-      }
+      case ABORTED ->
+          end(
+              new SessionOutcome.Aborted(
+                  report.getAborted().getRound(),
+                  known(report.getAborted().getCause()),
+                  Set.of(),
+                  suspects(sender, report.getAborted()),
+                  false,
+                  false));
       case TIMED_OUT ->
           end(
               new SessionOutcome.TimedOut(

@@ -5,6 +5,7 @@ import io.coterie.channel.ChannelException;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -38,9 +39,6 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
   private final Map<Integer, Member> members = new HashMap<>();
   private final SecureChannel channel;
   private final CompletableFuture<SessionOutcome> outcome = new CompletableFuture<>();
-
-  /** Who accused whom: culprit to accusers. Guarded by itself. */
-  private final Map<Integer, Set<Integer>> accusations = new HashMap<>();
 
   Session(
       ByteString order,
@@ -251,34 +249,15 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
   }
 
   /**
-   * Notes that {@code accuser} blames {@code accused}, and says who is a culprit by now: a report
-   * is one party's word, so it takes enough of them to be sure that one honest party is among them.
+   * Whom an abort without evidence makes suspects: one word stands against another, so they are
+   * those it names and its sender. How many say the same does not matter.
    */
-  final Accused accuse(Member accuser, List<Integer> accused) {
-    synchronized (accusations) {
-      for (int culprit : accused) {
-        if (culprit != accuser.partyId() && members.containsKey(culprit)) {
-          accusations.computeIfAbsent(culprit, c -> new HashSet<>()).add(accuser.partyId());
-        }
-      }
-    }
-    return accused();
+  final Set<Integer> suspects(Member reporter, Abort abort) {
+    Set<Integer> suspects = new HashSet<>(abort.getCulpritsList());
+    suspects.add(reporter.partyId());
+    suspects.retainAll(members.keySet());
+    return suspects;
   }
-
-  /** Who is blamed by now. */
-  final Accused accused() {
-    synchronized (accusations) {
-      Set<Integer> culprits = new HashSet<>();
-      Set<Integer> suspects = new HashSet<>();
-      accusations.forEach(
-          (party, accusers) ->
-              (accusers.size() >= plan.oneIsHonest() ? culprits : suspects).add(party));
-      return new Accused(culprits, suspects);
-    }
-  }
-
-  /** The parties blamed by at least threshold others, and by fewer. */
-  record Accused(Set<Integer> culprits, Set<Integer> suspects) {}
 
   /** Members other than those ids, by id. */
   final Set<Integer> partiesWithout(Set<Integer> ids) {

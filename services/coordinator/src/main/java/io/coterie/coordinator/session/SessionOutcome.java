@@ -47,9 +47,9 @@ public sealed interface SessionOutcome {
    * The run is over without a result.
    *
    * @param round of the protocol, 0 if unknown
-   * @param culprits shown to have deviated: by this observer, or by reports of at least threshold
-   *     parties
-   * @param suspects accused by fewer
+   * @param culprits shown to have deviated: in signing by what this observer got itself, in key
+   *     generation, refresh and reshare by the evidence of a report; never by the number of reports
+   * @param suspects named without proof, who named them so, and whom reports suspect
    * @param exclude whether the culprits must be left out of every later session of the key
    * @param hopeless whether no later session for the same request can succeed
    */

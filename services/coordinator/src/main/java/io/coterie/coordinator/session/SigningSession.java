@@ -213,20 +213,16 @@ public final class SigningSession extends Session {
   private void hear(Member sender, SessionReport report) {
     switch (report.getOutcomeCase()) {
       case REFUSED -> hear(sender, report.getRefused());
+      // Envelopes of a signing carry no signature that would convince others. This observer
+      // convicts by those it got itself, and a party's report is its word.
       case ABORTED -> {
-        Accused accused = accuse(sender, report.getAborted().getCulpritsList());
         if (missing.contains(sender.partyId())) {
-          Set<Integer> suspects = new HashSet<>(accused.suspects());
-          if (accused.culprits().isEmpty()) {
-            // One word against another: who accuses everybody must not choose whom we sign with.
-            suspects.add(sender.partyId());
-          }
           end(
               new SessionOutcome.Aborted(
                   report.getAborted().getRound(),
                   known(report.getAborted().getCause()),
-                  accused.culprits(),
-                  suspects,
+                  Set.of(),
+                  suspects(sender, report.getAborted()),
                   false,
                   false));
         }

@@ -21,10 +21,12 @@ import io.coterie.platform.telemetry.ProtocolMetrics;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.core.v1.Verdict;
 import io.coterie.proto.core.v1.Waiting;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -79,6 +81,13 @@ class SessionsTest {
   private final Sessions sessions =
       new Sessions(
           new MpcCore() {
+            @Override
+            public Verdict judge(SessionConfig config, Accusation accusation) {
+              return accusation.getEvidenceList().contains(proof(accusation.getAccused()))
+                  ? Verdict.VERDICT_PROVEN
+                  : Verdict.VERDICT_REFUTED;
+            }
+
             @Override
             public Vault openVault(byte[] dataKey) {
               throw new UnsupportedOperationException();
@@ -232,6 +241,18 @@ class SessionsTest {
 
   private static PartyMessage refused(Session session, RefusalReason reason) {
     return report(session.id().bytes(), r -> r.setRefused(Refused.newBuilder().setReason(reason)));
+  }
+
+  /** Evidence that convicts that party, as the core of this test judges. */
+  private static ByteString proof(int party) {
+    return ByteString.copyFromUtf8("proof against " + party);
+  }
+
+  /** A report that shows what it says. */
+  private static PartyMessage proven(Session session, int culprit) {
+    PartyMessage.Builder report = aborted(session, culprit).toBuilder();
+    report.getReportBuilder().getAbortedBuilder().addEvidence(proof(culprit));
+    return report.build();
   }
 
   private static PartyMessage aborted(Session session, Integer... culprits) {
@@ -416,31 +437,31 @@ class SessionsTest {
   }
 
   @Test
-  void reports_of_one_party_make_a_suspect_those_of_threshold_parties_a_culprit() throws Exception {
+  void evidence_makes_a_culprit_and_no_number_of_accusers_does() throws Exception {
     Session session = keygen();
     say(p1, aborted(session, 3));
     say(p1, aborted(session, 3));
-    say(p3, aborted(session));
-    say(p2, aborted(session, 1));
+    say(p2, aborted(session, 3));
+    say(p3, aborted(session, 77));
     assertThat(session.await(LONG))
         .isInstanceOfSatisfying(
             SessionOutcome.Aborted.class,
             a -> {
               assertThat(a.culprits()).isEmpty();
-              assertThat(a.suspects()).containsExactlyInAnyOrder(1, 3);
+              assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2, 3);
               assertThat(a.round()).isEqualTo(3);
             });
 
     session = keygen();
-    say(p1, aborted(session, 3));
-    say(p2, aborted(session, 3));
-    say(p3, aborted(session, 1, 3, 77));
+    say(p1, proven(session, 3));
+    say(p2, aborted(session));
+    say(p3, aborted(session, 1));
     assertThat(session.await(LONG))
         .isInstanceOfSatisfying(
             SessionOutcome.Aborted.class,
             a -> {
               assertThat(a.culprits()).containsExactly(3);
-              assertThat(a.suspects()).containsExactly(1);
+              assertThat(a.suspects()).as("the word of a culprit").isEmpty();
             });
   }
 
@@ -629,11 +650,11 @@ class SessionsTest {
     say(p3, timedOut(session));
     assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Undecided(Set.of(3)));
 
-    // Two say who it is that keeps them from it.
+    // They show who it is that keeps them from it.
     session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
     say(p1, completed(earlier, next));
-    say(p2, aborted(session, 1));
-    say(p3, aborted(session, 1));
+    say(p2, proven(session, 1));
+    say(p3, proven(session, 1));
     assertThat(session.await(LONG))
         .isInstanceOfSatisfying(
             SessionOutcome.Aborted.class,

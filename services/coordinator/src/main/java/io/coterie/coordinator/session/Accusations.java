@@ -1,0 +1,158 @@
+package io.coterie.coordinator.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.coordinator.session.SessionPlan.Work;
+import io.coterie.mpc.EvidenceJudge;
+import io.coterie.mpc.MpcException;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.Accusation;
+import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Verdict;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the parties of one key generation, refresh or reshare report of each other. A report
+ * convicts whom its evidence convicts, by the judge that the parties apply themselves. How many
+ * report the same says nothing: corrupt parties may be as many as the honest ones. Whom a report
+ * names without proof is a suspect, and so is its sender.
+ */
+final class Accusations {
+  private static final Logger log = LoggerFactory.getLogger(Accusations.class);
+
+  /**
+   * A report that was judged.
+   *
+   * @param reporter id of its sender
+   * @param accused id of whom its evidence is about; 0 if it names nobody in particular
+   */
+  record Judged(int reporter, Abort abort, int accused, Verdict verdict) {}
+
+  private final List<Judged> all = new ArrayList<>();
+  private final SessionConfig config;
+  private final EvidenceJudge judge;
+
+  Accusations(SessionId id, SessionPlan plan, Protocol protocol, EvidenceJudge judge) {
+    this.config = config(id, plan, protocol);
+    this.judge = judge;
+  }
+
+  /** The session as an observer describes it. */
+  private static SessionConfig config(SessionId id, SessionPlan plan, Protocol protocol) {
+    SessionConfig.Builder config =
+        SessionConfig.newBuilder()
+            .setProtocol(protocol.id())
+            .setSessionId(id.bytes())
+            .setThreshold(plan.threshold())
+            .setKeyId(plan.key())
+            .setEpoch(plan.epoch());
+    for (Member m : plan.parties()) {
+      config.addParties(
+          Party.newBuilder()
+              .setId(m.partyId())
+              .setEvidenceKey(ByteString.copyFrom(m.evidenceKey())));
+    }
+    switch (plan.work()) {
+      case Work.Refresh refresh -> config.setKeyPublic(refresh.current());
+      case Work.Reshare reshare ->
+          config
+              .addAllDealers(reshare.dealers())
+              .addAllReceivers(reshare.receivers())
+              .setKeyPublic(reshare.current());
+      case Work.Keygen _, Work.Sign _, Work.Presign _ -> {}
+    }
+    return config.build();
+  }
+
+  /** Judges a report. Computes for milliseconds; thread-safe. */
+  Judged judge(Member reporter, Abort abort) {
+    int accused = accused(abort);
+    Verdict verdict = Verdict.VERDICT_REFUTED;
+    if (accused != 0) {
+      Accusation accusation =
+          Accusation.newBuilder()
+              .setCauseValue(abort.getCauseValue())
+              .setAccused(accused)
+              .addAllEvidence(abort.getEvidenceList())
+              .build();
+      try {
+        verdict = judge.judge(config, accusation);
+      } catch (MpcException e) {
+        log.warn("{} accuses party {} of nothing that can be judged", reporter.name(), accused, e);
+      }
+    }
+    return new Judged(reporter.partyId(), abort, accused, verdict);
+  }
+
+  /** Evidence is about one party, whatever the cause. */
+  private int accused(Abort abort) {
+    List<Integer> named =
+        abort.getCause() == AbortCause.ABORT_CAUSE_PARTY_RESTARTED
+            ? abort.getSuspectsList()
+            : abort.getCulpritsList();
+    boolean one = named.size() == 1 && isParty(named.getFirst());
+    return one && abort.getEvidenceCount() > 0 ? named.getFirst() : 0;
+  }
+
+  private boolean isParty(int id) {
+    return config.getPartiesList().stream().anyMatch(p -> p.getId() == id);
+  }
+
+  void add(Judged judged) {
+    all.add(judged);
+  }
+
+  /** The report that explains the end: one that convicts, else the first. */
+  Optional<Abort> shown() {
+    Abort first = null;
+    for (Judged judged : all) {
+      if (judged.verdict == Verdict.VERDICT_PROVEN) {
+        return Optional.of(judged.abort);
+      }
+      first = first == null ? judged.abort : first;
+    }
+    return Optional.ofNullable(first);
+  }
+
+  /** Who is convicted by now, and who is suspected. What a convicted party says is not heard. */
+  Accused accused() {
+    Set<Integer> culprits = new HashSet<>();
+    for (Judged judged : all) {
+      if (judged.verdict == Verdict.VERDICT_PROVEN) {
+        culprits.add(judged.accused);
+      }
+    }
+    Set<Integer> suspects = new HashSet<>();
+    for (Judged judged : all) {
+      if (judged.verdict == Verdict.VERDICT_RESTARTED) {
+        suspects.add(judged.accused);
+      } else if (judged.verdict != Verdict.VERDICT_PROVEN && !culprits.contains(judged.reporter)) {
+        Set<Integer> named = new HashSet<>(judged.abort.getCulpritsList());
+        named.addAll(judged.abort.getSuspectsList());
+        if (!named.isEmpty()) {
+          named.add(judged.reporter);
+        }
+        suspects.addAll(named);
+      }
+    }
+    suspects.removeIf(id -> !isParty(id));
+    suspects.removeAll(culprits);
+    return new Accused(culprits, suspects);
+  }
+
+  /**
+   * Whom a session ends with.
+   *
+   * @param culprits convicted by evidence
+   * @param suspects named without
+   */
+  record Accused(Set<Integer> culprits, Set<Integer> suspects) {}
+}
