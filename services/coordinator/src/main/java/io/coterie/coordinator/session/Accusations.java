@@ -106,8 +106,18 @@ final class Accusations {
     return config.getPartiesList().stream().anyMatch(p -> p.getId() == id);
   }
 
-  void add(Judged judged) {
+  /**
+   * Takes a report into account.
+   *
+   * @return whether it is the first to show that its accused ran the session twice
+   */
+  boolean add(Judged judged) {
+    boolean first =
+        judged.verdict == Verdict.VERDICT_RESTARTED
+            && all.stream()
+                .noneMatch(j -> j.verdict == judged.verdict && j.accused == judged.accused);
     all.add(judged);
+    return first;
   }
 
   /** The report that explains the end: one that convicts, else the first. */

@@ -144,7 +144,9 @@ public final class KeygenSession extends Session {
               Accusations.Judged judged = accusations.judge(reporter, report.getAborted());
               synchronized (this) {
                 if (!hasEnded()) {
-                  accusations.add(judged);
+                  if (accusations.add(judged)) {
+                    sessions.health().restarted(judged.accused());
+                  }
                   broken.put(reporter.partyId(), report);
                   judge();
                 }

@@ -1,12 +1,15 @@
 package io.coterie.coordinator.session;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 
 /**
- * How fast each party answered lately, and who did not. Lateness makes a suspect, never a culprit:
- * all that follows is that others are asked first for a while. Thread-safe.
+ * How fast each party answered lately, who did not, and who runs sessions twice. That makes a
+ * suspect, never a culprit: all that follows is that others are asked first for a while.
+ * Thread-safe.
  */
 public final class PartyHealth {
   /** Weight of the newest sample: about the last eight count. */
@@ -18,15 +21,30 @@ public final class PartyHealth {
   static final Duration LONGEST_SUSPICION = Duration.ofMinutes(5);
 
   /**
+   * So many sessions run twice within {@link #RESTART_TIME} make a suspect, whatever the party does
+   * besides. Fewer are what a repair or a restored store explains.
+   */
+  static final int MAX_RESTARTS = 3;
+
+  static final Duration RESTART_TIME = Duration.ofHours(1);
+
+  /**
    * What is known of a party.
    *
    * @param latencyNanos moving average from order to first answer; 0 if none was seen, so that a
    *     party nobody has tried is tried
    * @param silences in a row
    * @param suspectUntilNanos by the injected clock; meaningless without silences
+   * @param restartsNanos when it was last shown to have run a session twice, oldest first; at most
+   *     {@link #MAX_RESTARTS}
    */
-  record State(long latencyNanos, int silences, long suspectUntilNanos) {
-    private static final State UNKNOWN = new State(0, 0, 0);
+  record State(long latencyNanos, int silences, long suspectUntilNanos, List<Long> restartsNanos) {
+    private static final State UNKNOWN = new State(0, 0, 0, List.of());
+
+    /** The party was there. */
+    State heard(long latency) {
+      return new State(latency, 0, 0, restartsNanos);
+    }
   }
 
   private final ConcurrentHashMap<Integer, State> states = new ConcurrentHashMap<>();
@@ -41,24 +59,40 @@ public final class PartyHealth {
     this.nanoTime = nanoTime;
   }
 
-  /** A party is there: what was held against it is forgotten. */
+  /** A party is there: its silences are forgotten, its restarts are not. */
   void heard(int party) {
-    states.computeIfPresent(party, (id, old) -> new State(old.latencyNanos, 0, 0));
+    states.computeIfPresent(party, (id, old) -> old.heard(old.latencyNanos));
   }
 
   /** A party contributed to a session, {@code nanos} after its order was sent. */
   void answered(int party, long nanos) {
     long sample = Math.max(1, nanos);
-    states.merge(
+    states.compute(
         party,
-        new State(sample, 0, 0),
-        (old, fresh) ->
-            old.latencyNanos == 0
-                ? fresh
-                : new State(
-                    Math.max(1, (long) (old.latencyNanos + WEIGHT * (sample - old.latencyNanos))),
-                    0,
-                    0));
+        (id, known) -> {
+          State old = known == null ? State.UNKNOWN : known;
+          return old.heard(
+              old.latencyNanos == 0
+                  ? sample
+                  : Math.max(1, (long) (old.latencyNanos + WEIGHT * (sample - old.latencyNanos))));
+        });
+  }
+
+  /** A party was shown to have run one session twice. */
+  void restarted(int party) {
+    long now = nanoTime.getAsLong();
+    states.compute(
+        party,
+        (id, known) -> {
+          State old = known == null ? State.UNKNOWN : known;
+          List<Long> restarts = new ArrayList<>(old.restartsNanos);
+          if (restarts.size() == MAX_RESTARTS) {
+            restarts.removeFirst();
+          }
+          restarts.add(now);
+          return new State(
+              old.latencyNanos, old.silences, old.suspectUntilNanos, List.copyOf(restarts));
+        });
   }
 
   /** A party was silent, would not start, or is accused. */
@@ -77,16 +111,18 @@ public final class PartyHealth {
               Math.min(
                   LONGEST_SUSPICION.toNanos(),
                   FIRST_SUSPICION.toNanos() << Math.min(silences - 1, 6));
-          return new State(old.latencyNanos, silences, now + hold);
+          return new State(old.latencyNanos, silences, now + hold, old.restartsNanos);
         });
   }
 
   /** Whether others should be asked first. */
   boolean isSuspect(int party) {
-    State state = states.get(party);
-    return state != null
-        && state.silences > 0
-        && state.suspectUntilNanos - nanoTime.getAsLong() > 0;
+    State state = states.getOrDefault(party, State.UNKNOWN);
+    long now = nanoTime.getAsLong();
+    boolean silent = state.silences > 0 && state.suspectUntilNanos - now > 0;
+    return silent
+        || (state.restartsNanos.size() == MAX_RESTARTS
+            && now - state.restartsNanos.getFirst() < RESTART_TIME.toNanos());
   }
 
   /** Moving average from order to answer, ns; 0 if the party was never heard. */

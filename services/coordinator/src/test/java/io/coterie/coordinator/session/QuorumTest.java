@@ -87,6 +87,26 @@ class QuorumTest {
   }
 
   @Test
+  void a_party_that_runs_sessions_twice_too_often_comes_last_although_it_answers() {
+    members.forEach(m -> health.answered(m.partyId(), m.partyId()));
+    for (int i = 1; i < PartyHealth.MAX_RESTARTS; i++) {
+      health.restarted(1);
+      health.answered(1, 1);
+    }
+    assertThat(health.isSuspect(1)).as("a repair explains it").isFalse();
+    assertThat(chosen()).containsExactly(1, 2);
+    now.addAndGet(PartyHealth.RESTART_TIME.toNanos() - 1);
+    health.restarted(1);
+    health.answered(1, 1);
+    health.heard(1);
+    assertThat(health.isSuspect(1)).isTrue();
+    assertThat(chosen()).containsExactly(2, 3);
+    assertThat(chosen(Set.copyOf(members.subList(0, 2)), Map.of())).containsExactly(1, 2);
+    now.incrementAndGet();
+    assertThat(health.isSuspect(1)).as("the first of them was long ago").isFalse();
+  }
+
+  @Test
   void those_that_failed_this_request_come_after_suspects() {
     health.disappointed(3);
     assertThat(chosen(Set.copyOf(members.subList(0, 3)), Map.of(1, 1))).containsExactly(2, 3);

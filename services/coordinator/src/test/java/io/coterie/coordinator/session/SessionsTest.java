@@ -83,8 +83,9 @@ class SessionsTest {
           new MpcCore() {
             @Override
             public Verdict judge(SessionConfig config, Accusation accusation) {
+              boolean restarted = accusation.getCause() == AbortCause.ABORT_CAUSE_PARTY_RESTARTED;
               return accusation.getEvidenceList().contains(proof(accusation.getAccused()))
-                  ? Verdict.VERDICT_PROVEN
+                  ? restarted ? Verdict.VERDICT_RESTARTED : Verdict.VERDICT_PROVEN
                   : Verdict.VERDICT_REFUTED;
             }
 
@@ -463,6 +464,39 @@ class SessionsTest {
               assertThat(a.culprits()).containsExactly(3);
               assertThat(a.suspects()).as("the word of a culprit").isEmpty();
             });
+  }
+
+  /** A report that shows, or only says, that a party ran the session twice. */
+  private static PartyMessage restarted(Session session, int party, boolean shown) {
+    PartyMessage.Builder report = aborted(session).toBuilder();
+    Abort.Builder abort = report.getReportBuilder().getAbortedBuilder();
+    abort.setCause(AbortCause.ABORT_CAUSE_PARTY_RESTARTED).addSuspects(party);
+    if (shown) {
+      abort.addEvidence(proof(party));
+    }
+    return report.build();
+  }
+
+  @Test
+  void a_restart_is_counted_once_a_session_and_only_if_it_is_shown() throws Exception {
+    for (int i = 1; i <= PartyHealth.MAX_RESTARTS; i++) {
+      Session session = keygen();
+      say(p1, restarted(session, 3, true));
+      say(p2, restarted(session, 3, true));
+      say(p3, restarted(session, 1, false));
+      assertThat(session.await(LONG))
+          .isInstanceOfSatisfying(
+              SessionOutcome.Aborted.class,
+              a -> {
+                assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_PARTY_RESTARTED);
+                assertThat(a.culprits()).isEmpty();
+                assertThat(a.suspects()).containsExactlyInAnyOrder(1, 3);
+              });
+      sessions.health().heard(1);
+      sessions.health().heard(3);
+      assertThat(sessions.health().isSuspect(3)).isEqualTo(i == PartyHealth.MAX_RESTARTS);
+      assertThat(sessions.health().isSuspect(1)).isFalse();
+    }
   }
 
   private Session presign() {
