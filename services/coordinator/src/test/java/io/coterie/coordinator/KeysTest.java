@@ -1,5 +1,6 @@
 package io.coterie.coordinator;
 
+import static io.coterie.coordinator.Calls.eventually;
 import static io.coterie.coordinator.Calls.fails;
 import static io.coterie.coordinator.TestInstallation.createKey;
 import static io.coterie.coordinator.TestInstallation.keyIntent;
@@ -148,7 +149,7 @@ class KeysTest {
   }
 
   @Test
-  void a_culprit_named_by_enough_parties_is_named_to_the_caller() {
+  void a_culprit_that_evidence_convicts_is_named_to_the_caller_and_the_evidence_is_kept() {
     for (String party : List.of("p1", "p2")) {
       installation.parties.behave(
           party, new Behaviour.Aborts(AbortCause.ABORT_CAUSE_WRONG_SHARE, List.of(3)));
@@ -164,6 +165,16 @@ class KeysTest {
         .containsEntry(StatusErrors.PARTY, "p3")
         .containsEntry(StatusErrors.ROUND, "2")
         .containsEntry(StatusErrors.CAUSE, "ABORT_CAUSE_WRONG_SHARE");
+    eventually(
+        () ->
+            installation
+                .query(
+                    "select string_agg(concat_ws(' ', protocol, cause, accused, reporter, verdict),"
+                        + " ', ' order by reporter) from abort_evidence"
+                        + " where key_name = 'keys/culprit'")
+                .equals(
+                    "PROTOCOL_ID_BLS_KEYGEN_1 ABORT_CAUSE_WRONG_SHARE 3 1 VERDICT_PROVEN,"
+                        + " PROTOCOL_ID_BLS_KEYGEN_1 ABORT_CAUSE_WRONG_SHARE 3 2 VERDICT_PROVEN"));
   }
 
   @Test

@@ -235,6 +235,36 @@ class NativeObserverTest {
     return signing;
   }
 
+  @Test
+  void evidence_of_real_parties_is_judged_for_a_key_generation_and_a_refresh() throws Exception {
+    NativeMpcCore core = NativeMpcCore.load();
+    RealParties parties = new RealParties(core, 3);
+    try (TestInstallation installation =
+        new TestInstallation(folder, 3, parties::evidenceKey, core)) {
+      for (int i = 1; i <= 3; i++) {
+        installation.parties.disconnect("p" + i);
+        parties.connect(installation.network, "p" + i);
+      }
+      installation.start();
+      ManagedChannel client = installation.backend();
+      parties.restarting = "p1";
+      installation.createKey(client, "real", 2, 3);
+      parties.restarting = "p2";
+      assertThat(refresh(installation, client, "real", Scheme.SCHEME_BLS12381).getEpoch())
+          .isEqualTo(2);
+      eventually(
+          () ->
+              installation
+                  .query(
+                      "select string_agg(distinct concat_ws(' ', protocol, cause, accused,"
+                          + " verdict), ', ') from abort_evidence where reporter <> accused")
+                  .equals(
+                      "PROTOCOL_ID_BLS_KEYGEN_1 ABORT_CAUSE_PARTY_RESTARTED 1 VERDICT_RESTARTED,"
+                          + " PROTOCOL_ID_BLS_REFRESH_1 ABORT_CAUSE_PARTY_RESTARTED 2"
+                          + " VERDICT_RESTARTED"));
+    }
+  }
+
   private static Key refresh(
       TestInstallation installation, ManagedChannel client, String name, Scheme scheme) {
     return keys(client)
@@ -270,6 +300,9 @@ class NativeObserverTest {
 
     /** This party signs something else. */
     volatile String forger = "";
+
+    /** This party runs the next session twice. */
+    volatile String restarting = "";
 
     RealParties(NativeMpcCore core, int n) {
       Random random = new Random(5);
@@ -334,6 +367,13 @@ class NativeObserverTest {
           MpcSession session = start(channel, id, order);
           running.put(id, new Running(order, session));
           take(channel, id, order, session.firstStep());
+          if (channel.self().name().equals(all.restarting)) {
+            all.restarting = "";
+            session.close();
+            session = start(channel, id, order);
+            running.put(id, new Running(order, session));
+            take(channel, id, order, session.firstStep());
+          }
           for (Early e : List.copyOf(early)) {
             if (e.envelope().getSessionId().equals(id)) {
               early.remove(e);
@@ -378,7 +418,7 @@ class NativeObserverTest {
                 .setEvidenceKey(ByteString.copyFrom(member.evidenceKey())));
       }
       byte[] shareIn = shares.getOrDefault(order.getKey(), new byte[0]);
-      if (order.getSignedIntent().getPayloadType().contains("signing-intent")) {
+      if (isSigning(order)) {
         SigningIntent intent = SigningIntent.parseFrom(order.getSignedIntent().getPayload());
         ByteString payload = intent.hasDigest() ? intent.getDigest() : intent.getMessage();
         config.setPayload(
@@ -397,6 +437,10 @@ class NativeObserverTest {
         shareIn = new byte[0];
       }
       return vault.start(config.build(), identity.sealed(), shareIn);
+    }
+
+    private static boolean isSigning(Order order) {
+      return order.getSignedIntent().getPayloadType().contains("signing-intent");
     }
 
     private void take(SecureChannel channel, ByteString id, Order order, Step step) {
@@ -424,6 +468,9 @@ class NativeObserverTest {
       if (step.hasDone()) {
         done(channel, id, order, step.getDone());
       }
+      if (step.hasAbort() && order.getPresignatureCount() == 0 && !isSigning(order)) {
+        report(channel, SessionReport.newBuilder().setSessionId(id).setAborted(step.getAbort()));
+      }
     }
 
     private void done(SecureChannel channel, ByteString id, Order order, Done done) {
@@ -444,12 +491,13 @@ class NativeObserverTest {
     }
 
     private static void report(SecureChannel channel, ByteString id, Completed.Builder completed) {
+      report(channel, SessionReport.newBuilder().setSessionId(id).setCompleted(completed));
+    }
+
+    private static void report(SecureChannel channel, SessionReport.Builder report) {
       channel.broadcast(
           channel.roster().coordinators(),
-          PartyMessage.newBuilder()
-              .setReport(SessionReport.newBuilder().setSessionId(id).setCompleted(completed))
-              .build()
-              .toByteArray(),
+          PartyMessage.newBuilder().setReport(report).build().toByteArray(),
           SendOptions.online(null));
     }
   }

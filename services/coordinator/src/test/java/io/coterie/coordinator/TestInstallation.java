@@ -171,7 +171,8 @@ final class TestInstallation implements AutoCloseable {
         evidenceKey);
   }
 
-  private static synchronized String createDatabase() {
+  /** A database without tables: its address, for user postgres. */
+  static synchronized String createDatabase() {
     try {
       if (postgres == null) {
         postgres = EmbeddedPostgres.builder().setServerConfig("fsync", "on").start();

@@ -14,6 +14,7 @@ import io.coterie.coordinator.channel.AccountSealer;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.channel.ChannelOpener;
 import io.coterie.coordinator.channel.SignalChannelOpener;
+import io.coterie.coordinator.custody.EvidenceArchive;
 import io.coterie.coordinator.custody.Handover;
 import io.coterie.coordinator.custody.IntentCheck;
 import io.coterie.coordinator.custody.Keys;
@@ -31,6 +32,7 @@ import io.coterie.coordinator.session.ResultVerifier;
 import io.coterie.coordinator.session.Sessions;
 import io.coterie.coordinator.storage.JdbcAccountStore;
 import io.coterie.coordinator.storage.JdbcAuditStore;
+import io.coterie.coordinator.storage.JdbcEvidenceStore;
 import io.coterie.coordinator.storage.JdbcKeyStore;
 import io.coterie.coordinator.storage.JdbcRenewalStore;
 import io.coterie.coordinator.storage.JdbcReplicaStore;
@@ -167,6 +169,12 @@ class CoordinatorConfiguration {
     return new CoordinatorAudit(new AuditTrail(trail, new JdbcAuditStore(durable, trail), clock));
   }
 
+  @Bean
+  @DependsOnDatabaseInitialization
+  EvidenceArchive evidence(DataSource durable, Clock clock) {
+    return new EvidenceArchive(new JdbcEvidenceStore(durable), clock);
+  }
+
   // Sessions
 
   @Bean
@@ -200,6 +208,7 @@ class CoordinatorConfiguration {
   @Bean
   Sessions sessions(
       MpcCore core,
+      EvidenceArchive evidence,
       PartyHealth health,
       ExecutorService cryptoPool,
       ProtocolMetrics protocolMetrics,
@@ -215,7 +224,8 @@ class CoordinatorConfiguration {
             new Ed25519Verifier(),
             Scheme.SCHEME_BIP340_SECP256K1,
             new Bip340Verifier());
-    return new Sessions(core, verifiers, health, cryptoPool, protocolMetrics, metrics, random);
+    return new Sessions(
+        core, evidence, verifiers, health, cryptoPool, protocolMetrics, metrics, random);
   }
 
   @Bean

@@ -39,10 +39,17 @@ final class Accusations {
   private final List<Judged> all = new ArrayList<>();
   private final SessionConfig config;
   private final EvidenceJudge judge;
+  private final EvidenceKeeper keeper;
 
-  Accusations(SessionId id, SessionPlan plan, Protocol protocol, EvidenceJudge judge) {
+  Accusations(
+      SessionId id,
+      SessionPlan plan,
+      Protocol protocol,
+      EvidenceJudge judge,
+      EvidenceKeeper keeper) {
     this.config = config(id, plan, protocol);
     this.judge = judge;
+    this.keeper = keeper;
   }
 
   /** The session as an observer describes it. */
@@ -72,7 +79,7 @@ final class Accusations {
     return config.build();
   }
 
-  /** Judges a report. Computes for milliseconds; thread-safe. */
+  /** Judges a report and keeps its evidence. Computes for milliseconds; thread-safe. */
   Judged judge(Member reporter, Abort abort) {
     int accused = accused(abort);
     Verdict verdict = Verdict.VERDICT_REFUTED;
@@ -88,6 +95,7 @@ final class Accusations {
       } catch (MpcException e) {
         log.warn("{} accuses party {} of nothing that can be judged", reporter.name(), accused, e);
       }
+      keeper.keep(config, accusation, reporter.partyId(), verdict);
     }
     return new Judged(reporter.partyId(), abort, accused, verdict);
   }

@@ -72,7 +72,7 @@ public final class KeygenSession extends Session {
       Sessions sessions,
       SecureChannel channel) {
     super(order, plan, protocol, sessions, channel);
-    this.accusations = new Accusations(id, plan, protocol, sessions.core());
+    this.accusations = new Accusations(id, plan, protocol, sessions.core(), sessions.evidence());
   }
 
   @Override

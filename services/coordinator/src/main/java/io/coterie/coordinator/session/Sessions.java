@@ -48,6 +48,7 @@ public final class Sessions {
   private final AtomicBoolean stopping = new AtomicBoolean();
   private final MpcCore core;
   private final Map<Scheme, ResultVerifier> verifiers;
+  private final EvidenceKeeper evidence;
   private final PartyHealth health;
   private final Executor pool;
   private final ProtocolMetrics metrics;
@@ -65,6 +66,7 @@ public final class Sessions {
    */
   public Sessions(
       MpcCore core,
+      EvidenceKeeper evidence,
       Map<Scheme, ResultVerifier> verifiers,
       PartyHealth health,
       Executor pool,
@@ -72,6 +74,7 @@ public final class Sessions {
       CoordinatorMetrics telemetry,
       SecureRandom random) {
     this.core = core;
+    this.evidence = evidence;
     this.verifiers = Map.copyOf(verifiers);
     this.health = health;
     this.pool = pool;
@@ -249,6 +252,10 @@ public final class Sessions {
 
   MpcCore core() {
     return core;
+  }
+
+  EvidenceKeeper evidence() {
+    return evidence;
   }
 
   ResultVerifier verifier(Scheme scheme) {

@@ -72,6 +72,7 @@ class SessionsTest {
   private final Member outsider = member("p4", 4);
   private final TestKeys.Key key = TestKeys.deal(2, List.of(1, 2, 3), 1);
   private final List<PartyMessage> sent = new CopyOnWriteArrayList<>();
+  private final List<String> kept = new CopyOnWriteArrayList<>();
   private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
   private Function<byte[], Step> core =
       envelope ->
@@ -117,6 +118,8 @@ class SessionsTest {
               };
             }
           },
+          (session, accusation, reporter, verdict) ->
+              kept.add(reporter + " " + accusation.getAccused() + " " + verdict),
           Map.of(
               Scheme.SCHEME_BLS12381,
               new BlstVerifier(),
@@ -464,6 +467,23 @@ class SessionsTest {
               assertThat(a.culprits()).containsExactly(3);
               assertThat(a.suspects()).as("the word of a culprit").isEmpty();
             });
+    assertThat(kept).as("words are no evidence").containsExactly("1 3 VERDICT_PROVEN");
+
+    session = keygen();
+    PartyMessage.Builder unproven = aborted(session, 2).toBuilder();
+    unproven.getReportBuilder().getAbortedBuilder().addEvidence(proof(3));
+    say(p1, unproven.build());
+    say(p1, proven(session, 3));
+    say(p2, aborted(session));
+    say(p3, aborted(session));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.culprits()).isEmpty();
+              assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2);
+            });
+    assertThat(kept).endsWith("1 2 VERDICT_REFUTED").hasSize(2);
   }
 
   /** A report that shows, or only says, that a party ran the session twice. */
