@@ -1694,6 +1694,17 @@ class SessionDriverTest {
     }
   }
 
+  @Test
+  void culprit_of_a_refresh_is_reported_and_not_excluded_from_the_active_key() {
+    ecdsaKey();
+    SessionId session = give(refresh(UUID.randomUUID().toString()));
+    awaitEnvelope(session);
+    envelope(session, FakeCore.CHEAT);
+    assertThat(awaitReport(session).getAborted().getCulpritsList()).containsExactly(2);
+    assertThat(shares.exclusions).isEmpty();
+    awaitEnvelope(give(ecdsaSigning(ecdsaIntent())));
+  }
+
   /** A refresh whose share is stored here; says its session. */
   private SessionId refreshed(String requestId) {
     SessionId session = give(refresh(requestId));
