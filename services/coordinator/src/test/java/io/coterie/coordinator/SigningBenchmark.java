@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.SigningRecord;
 import io.coterie.coordinator.custody.SigningStore;
+import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
@@ -94,7 +95,7 @@ class SigningBenchmark {
                 Instant.now(),
                 Instant.now(),
                 null,
-                null,
+                DecodedPayload.getDefaultInstance(),
                 null,
                 null,
                 null);

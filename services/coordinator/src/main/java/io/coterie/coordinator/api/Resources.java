@@ -95,14 +95,12 @@ final class Resources {
             .setScheme(record.scheme())
             .setState(record.state())
             .setIntentDigest(record.intentDigest())
+            .setDecoded(record.decoded())
             .addAllSigningSet(record.signingSet())
             .setCreateTime(timestamp(record.createdAt()))
             .setSessions(record.sessions());
     if (record.payloadDigest() != null) {
       signing.setDigest(record.payloadDigest());
-    }
-    if (record.decoded() != null) {
-      signing.setDecoded(record.decoded());
     }
     SigningRecord.Result result = record.result();
     if (result != null) {

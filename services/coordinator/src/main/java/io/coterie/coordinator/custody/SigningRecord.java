@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * @param sessions tried so far
  * @param signingSet names of the parties whose contributions made the signature
  * @param payloadDigest what the scheme signs, 32 bytes, if that is a digest
- * @param decoded what the payload was found to say; null if it was stored before that was kept
+ * @param decoded the content of the payload
  * @param result set when SIGNED
  * @param error set when FAILED
  */
@@ -43,7 +43,7 @@ public record SigningRecord(
     Instant notAfter,
     Instant createdAt,
     @Nullable ByteString payloadDigest,
-    @Nullable DecodedPayload decoded,
+    DecodedPayload decoded,
     @Nullable Instant completedAt,
     @Nullable Result result,
     @Nullable Status error) {
@@ -54,8 +54,7 @@ public record SigningRecord(
    *
    * @param signature in the scheme's standard encoding
    * @param recoveryId ECDSA: 0 to 3
-   * @param publicKey under which it verifies: the key's own or its child's; empty if it was stored
-   *     before that was kept
+   * @param publicKey that verifies it: the key's own or its child's
    * @param presigned whether a presignature was used
    */
   public record Result(

@@ -84,7 +84,7 @@ public final class JdbcSigningStore implements SigningStore {
               s.setObject(8, Sql.time(pending.notAfter()));
               s.setObject(9, Sql.time(pending.createdAt()));
               s.setBytes(10, Sql.bytes(pending.payloadDigest()));
-              s.setBytes(11, Sql.bytes(pending.decoded()));
+              s.setBytes(11, pending.decoded().toByteArray());
               s.setString(12, self.name());
             });
     return inserted == 1
@@ -166,7 +166,7 @@ public final class JdbcSigningStore implements SigningStore {
         Sql.time(row, "not_after"),
         Sql.time(row, "created_at"),
         Sql.byteStringOrNull(row, "payload_digest"),
-        Sql.messageOrNull(row, "decoded", DecodedPayload.parser()),
+        Sql.message(row, "decoded", DecodedPayload.parser()),
         Sql.timeOrNull(row, "completed_at"),
         readResult(row),
         Sql.messageOrNull(row, "error", Status.parser()));
@@ -178,11 +178,10 @@ public final class JdbcSigningStore implements SigningStore {
       return null;
     }
     Integer recoveryId = row.getObject("recovery_id", Integer.class);
-    ByteString publicKey = Sql.byteStringOrNull(row, "public_key");
     return new SigningRecord.Result(
         signature,
         recoveryId == null ? OptionalInt.empty() : OptionalInt.of(recoveryId),
-        publicKey == null ? ByteString.EMPTY : publicKey,
+        Sql.byteString(row, "public_key"),
         row.getBoolean("presigned"));
   }
 }
