@@ -1,0 +1,412 @@
+package io.coterie.coordinator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import com.google.rpc.Status;
+import io.coterie.coordinator.MemoryStores.Replica;
+import io.coterie.coordinator.custody.KeyRecord;
+import io.coterie.coordinator.custody.KeyRecord.Holder;
+import io.coterie.coordinator.custody.KeyStore.Creation;
+import io.coterie.coordinator.custody.KeyStore.Quorum;
+import io.coterie.coordinator.custody.Renewal;
+import io.coterie.coordinator.custody.RenewalStore.Start;
+import io.coterie.coordinator.custody.SigningRecord;
+import io.coterie.coordinator.storage.JdbcKeyStore;
+import io.coterie.coordinator.storage.JdbcRenewalStore;
+import io.coterie.coordinator.storage.JdbcReplicaStore;
+import io.coterie.coordinator.storage.JdbcSigningStore;
+import io.coterie.coordinator.storage.Worker;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.DecodedPayload;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.UUID;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import org.flywaydb.core.Flyway;
+import org.junit.jupiter.api.Named;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.postgresql.ds.PGSimpleDataSource;
+
+/**
+ * The contracts of the stores, for PostgreSQL and for those in memory, as two replicas see them.
+ */
+class StoreContractTest {
+  private static final Instant NOW = Instant.parse("2030-01-01T00:00:00.000001Z");
+  private static final Status WHY = Status.newBuilder().setCode(9).setMessage("why").build();
+  private static final List<Holder> PARTIES =
+      List.of(new Holder(1, "p1"), new Holder(2, "p2"), new Holder(4, "p4"));
+  private static final SignedIntent INTENT =
+      SignedIntent.newBuilder().setPayload(ByteString.copyFromUtf8("intent")).build();
+
+  /** Makes the stores of a replica, by its name. */
+  interface Database extends Function<String, Replica> {}
+
+  static Stream<Named<Database>> databases() {
+    MemoryStores memory = new MemoryStores();
+    PGSimpleDataSource postgres = new PGSimpleDataSource();
+    postgres.setUrl(TestInstallation.createDatabase());
+    postgres.setUser("postgres");
+    Flyway.configure().dataSource(postgres).locations("db/coordinator").load().migrate();
+    return Stream.of(
+        Named.of("memory", memory::replica),
+        Named.of(
+            "PostgreSQL",
+            name -> {
+              Worker worker = new Worker(name, Duration.ofMinutes(10));
+              return new Replica(
+                  new JdbcKeyStore(postgres, worker),
+                  new JdbcRenewalStore(postgres, worker),
+                  new JdbcSigningStore(postgres, postgres, worker),
+                  new JdbcReplicaStore(postgres, worker));
+            }));
+  }
+
+  private static ByteString digest(int number) {
+    return ByteString.copyFrom(new byte[31])
+        .concat(ByteString.copyFrom(new byte[] {(byte) number}));
+  }
+
+  private static String uuid() {
+    return UUID.randomUUID().toString();
+  }
+
+  private static KeyRecord creation(String name) {
+    return new KeyRecord(
+        0,
+        "keys/" + name,
+        "wallet",
+        uuid(),
+        digest(1),
+        INTENT,
+        Scheme.SCHEME_ED25519,
+        2,
+        PARTIES,
+        Key.State.CREATING,
+        0,
+        NOW.plusSeconds(60),
+        NOW,
+        null,
+        null);
+  }
+
+  private static KeyPublic keyPublic(int epoch) {
+    return KeyPublic.newBuilder().setEpoch(epoch).setThreshold(2).build();
+  }
+
+  private static KeyRecord stored(Replica replica, KeyRecord attempt) {
+    return ((Creation.Stored) replica.keys().create(attempt)).record();
+  }
+
+  private static KeyRecord active(Replica replica, String name) {
+    KeyRecord key = stored(replica, creation(name));
+    assertThat(replica.keys().finish(key.id(), keyPublic(1), null, 3)).isTrue();
+    return key.active(keyPublic(1), 3);
+  }
+
+  private static Renewal renewal(String name, int fromEpoch) {
+    return new Renewal(
+        0,
+        "keys/" + name,
+        "wallet",
+        uuid(),
+        digest(2),
+        INTENT,
+        fromEpoch,
+        1,
+        List.of(new Holder(2, "p2"), new Holder(3, "p3")),
+        false,
+        Renewal.State.RUNNING,
+        0,
+        NOW.plusSeconds(60),
+        NOW,
+        null);
+  }
+
+  private static Renewal started(Replica replica, Renewal attempt) {
+    return ((Start.Stored) replica.renewals().start(attempt)).record();
+  }
+
+  private static SigningRecord signing() {
+    String requestId = uuid();
+    return new SigningRecord(
+        SigningRecord.idOf("wallet", requestId),
+        "wallet",
+        requestId,
+        "keys/hot",
+        digest(3),
+        INTENT,
+        Scheme.SCHEME_ECDSA_SECP256K1,
+        Signing.State.PENDING,
+        0,
+        List.of(),
+        NOW.plusSeconds(60),
+        NOW,
+        digest(4),
+        DecodedPayload.getDefaultInstance(),
+        null,
+        null,
+        null);
+  }
+
+  private static SigningRecord signed(SigningRecord pending, int recoveryId) {
+    return pending.signed(
+        new SigningRecord.Result(
+            digest(5), OptionalInt.of(recoveryId), ByteString.copyFrom(new byte[33]), true),
+        List.of("p1", "p4"),
+        2,
+        NOW.plusSeconds(1));
+  }
+
+  // Keys
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_creation_is_stored_once_and_its_name_is_free_after_a_failure(Database database) {
+    Replica here = database.apply("here");
+    KeyRecord first = creation("once");
+    KeyRecord stored = stored(here, first);
+    assertThat(stored).isEqualTo(first.withId(stored.id()));
+    assertThat(here.keys().create(first)).isEqualTo(new Creation.Known(stored));
+    assertThat(here.keys().create(creation("once"))).isEqualTo(new Creation.NameTaken());
+    assertThat(here.keys().finish(stored.id(), null, WHY, 2)).isTrue();
+    assertThat(here.keys().find("keys/once")).contains(stored.failed(WHY, 2));
+    KeyRecord second = stored(here, creation("once"));
+    assertThat(here.keys().find("keys/once")).contains(second);
+    assertThat(here.keys().findRequest("wallet", first.requestId()))
+        .contains(stored.failed(WHY, 2));
+    assertThat(here.keys().findRequest("treasury", first.requestId())).isEmpty();
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_creation_ends_once(Database database) {
+    Replica here = database.apply("here");
+    KeyRecord key = active(here, "ends");
+    assertThat(here.keys().finish(key.id(), null, WHY, 9)).isFalse();
+    assertThat(here.keys().find("keys/ends")).contains(key);
+    assertThat(here.keys().take(key.id())).isEmpty();
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void keys_are_listed_by_name_and_glob_where_only_the_asterisk_means_more(Database database) {
+    Replica here = database.apply("here");
+    for (String name : List.of("list-b", "list-a", "listxa", "other-list")) {
+      active(here, name);
+    }
+    assertThat(here.keys().list("", Set.of("keys/list-*", "keys/none"), 9))
+        .extracting(KeyRecord::name)
+        .containsExactly("keys/list-a", "keys/list-b");
+    assertThat(here.keys().list("keys/list-a", Set.of("keys/*list*"), 2))
+        .extracting(KeyRecord::name)
+        .containsExactly("keys/list-b", "keys/listxa");
+    assertThat(here.keys().list("", Set.of("keys/list_a", "keys/list%"), 9)).isEmpty();
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void an_excluded_party_counts_for_no_quorum_until_the_shares_are_new(Database database) {
+    Replica here = database.apply("here");
+    active(here, "quorum");
+    here.keys().exclude("keys/quorum", 4, "CAUSE", new byte[32], NOW);
+    here.keys().exclude("keys/quorum", 4, "ANOTHER", new byte[32], NOW);
+    assertThat(here.keys().excluded("keys/quorum")).containsExactly(4);
+    assertThat(here.keys().quorums()).contains(new Quorum(2, Set.of(1, 2)));
+    Renewal renewal = started(here, renewal("quorum", 1));
+    assertThat(here.renewals().switchEpoch(renewal.id(), keyPublic(2), 1)).isTrue();
+    assertThat(here.keys().excluded("keys/quorum")).isEmpty();
+    assertThat(here.keys().quorums()).contains(new Quorum(1, Set.of(2, 3)));
+  }
+
+  // Renewals
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void one_renewal_of_a_key_runs_and_only_from_the_epoch_of_the_key(Database database) {
+    Replica here = database.apply("here");
+    stored(here, creation("creating"));
+    assertThat(here.renewals().start(renewal("creating", 1))).isEqualTo(new Start.Refused());
+    active(here, "renewed");
+    assertThat(here.renewals().start(renewal("renewed", 2))).isEqualTo(new Start.Refused());
+    Renewal first = renewal("renewed", 1);
+    Renewal stored = started(here, first);
+    assertThat(stored).isEqualTo(first.withId(stored.id()));
+    assertThat(here.renewals().start(first)).isEqualTo(new Start.Known(stored));
+    assertThat(here.renewals().start(renewal("renewed", 1))).isEqualTo(new Start.Refused());
+    assertThat(here.renewals().isRunning("keys/renewed")).isTrue();
+    assertThat(here.renewals().findOfKey("keys/renewed", first.requestId())).contains(stored);
+    assertThat(here.renewals().findOfKey("keys/other", first.requestId())).isEmpty();
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_switch_gives_the_key_epoch_threshold_and_parties_at_once_and_once(Database database) {
+    Replica here = database.apply("here");
+    active(here, "switch");
+    Renewal renewal = started(here, renewal("switch", 1));
+    assertThat(here.renewals().switchEpoch(renewal.id(), keyPublic(2), 4)).isTrue();
+    KeyRecord key = here.keys().find("keys/switch").orElseThrow();
+    assertThat(key.epoch()).isEqualTo(2);
+    assertThat(key.threshold()).isEqualTo(renewal.threshold());
+    assertThat(key.parties()).isEqualTo(renewal.parties());
+    Renewal done = here.renewals().findRequest("wallet", renewal.requestId()).orElseThrow();
+    assertThat(done.state()).isEqualTo(Renewal.State.DONE);
+    assertThat(done.sessions()).isEqualTo(4);
+    assertThat(here.renewals().switchEpoch(renewal.id(), keyPublic(3), 5)).isFalse();
+    assertThat(here.renewals().fail(renewal.id(), WHY, 5)).isFalse();
+    assertThat(here.keys().find("keys/switch")).contains(key);
+    assertThat(here.renewals().start(renewal("switch", 1))).isEqualTo(new Start.Refused());
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void of_several_failed_renewals_the_one_asked_about_least_is_opened_again(Database database) {
+    Replica here = database.apply("here");
+    Replica other = database.apply("other");
+    here.presence().seen();
+    other.presence().seen();
+    active(here, "reopen");
+    Renewal often = started(here, renewal("reopen", 1));
+    here.renewals().fail(often.id(), WHY, 3);
+    Renewal seldom = started(here, renewal("reopen", 1));
+    here.renewals().ordering(seldom.id());
+    assertThat(other.renewals().reopen("keys/reopen", 1)).isEmpty();
+    here.renewals().fail(seldom.id(), WHY, 0);
+    assertThat(other.renewals().reopen("keys/reopen", 2)).isEmpty();
+    Renewal opened = other.renewals().reopen("keys/reopen", 1).orElseThrow();
+    assertThat(opened.id()).isEqualTo(seldom.id());
+    assertThat(opened.state()).isEqualTo(Renewal.State.RUNNING);
+    assertThat(opened.error()).isNull();
+    assertThat(opened.sessions()).as("sessions are never forgotten").isEqualTo(1);
+    assertThat(here.renewals().take(opened.id())).as("now the other's work").isEmpty();
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_cancellation_is_seen_by_the_replica_that_works_on_the_renewal(Database database) {
+    Replica here = database.apply("here");
+    Replica other = database.apply("other");
+    active(here, "cancel");
+    Renewal renewal = started(here, renewal("cancel", 1));
+    assertThat(here.renewals().cancelled()).isEmpty();
+    assertThat(other.renewals().cancel(renewal.id())).isTrue();
+    assertThat(here.renewals().cancelled()).extracting(Renewal::id).containsExactly(renewal.id());
+    assertThat(other.renewals().cancelled()).isEmpty();
+    here.renewals().fail(renewal.id(), WHY, 1);
+    assertThat(other.renewals().cancel(renewal.id())).isFalse();
+    assertThat(here.renewals().cancelled()).isEmpty();
+    assertThat(here.renewals().findRequest("wallet", renewal.requestId()))
+        .hasValueSatisfying(r -> assertThat(r.cancelled()).isTrue());
+  }
+
+  // Signings
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_signing_is_claimed_once_and_keeps_its_first_end(Database database) {
+    Replica here = database.apply("here");
+    SigningRecord pending = signing();
+    assertThat(here.signings().claimOnce(pending)).isEmpty();
+    assertThat(here.signings().claimOnce(pending.trying(7))).contains(pending);
+    SigningRecord signed = signed(pending, 1);
+    assertThat(here.signings().finish(signed)).isEqualTo(signed);
+    assertThat(here.signings().finish(pending.failed(WHY, 9, NOW))).isEqualTo(signed);
+    assertThat(here.signings().find(pending.id())).contains(signed);
+    assertThat(here.signings().claimOnce(pending)).contains(signed);
+    SigningRecord other = signing();
+    here.signings().claimOnce(other);
+    SigningRecord failed = other.failed(WHY, 9, NOW);
+    assertThat(here.signings().finish(failed)).isEqualTo(failed);
+    assertThat(here.signings().find(other.id())).contains(failed);
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void the_end_of_a_signing_that_the_database_lost_is_stored_all_the_same(Database database) {
+    Replica here = database.apply("here");
+    SigningRecord signed = signed(signing(), 0);
+    assertThat(here.signings().find(signed.id())).isEmpty();
+    assertThat(here.signings().finish(signed)).isEqualTo(signed);
+    assertThat(here.signings().find(signed.id())).contains(signed);
+  }
+
+  // Work
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void work_of_a_replica_that_is_there_is_nobody_elses(Database database) {
+    Replica here = database.apply("here");
+    Replica other = database.apply("other");
+    here.presence().seen();
+    other.presence().seen();
+    KeyRecord key = stored(here, creation("work"));
+    active(here, "work-renewed");
+    Renewal renewal = started(here, renewal("work-renewed", 1));
+    SigningRecord signing = signing();
+    here.signings().claimOnce(signing);
+
+    assertThat(other.keys().take(key.id())).isEmpty();
+    assertThat(other.renewals().take(renewal.id())).isEmpty();
+    assertThat(other.signings().take(signing.id())).isEmpty();
+    assertThat(other.keys().takeAll(true)).doesNotContain(key);
+    assertThat(other.renewals().takeAll(true)).doesNotContain(renewal);
+    assertThat(other.signings().takeAll(true)).doesNotContain(signing.id());
+
+    assertThat(here.keys().take(key.id())).contains(key);
+    assertThat(here.renewals().take(renewal.id())).contains(renewal);
+    assertThat(here.signings().take(signing.id())).contains(signing);
+    assertThat(here.keys().takeAll(false)).doesNotContain(key);
+    assertThat(here.renewals().takeAll(false)).doesNotContain(renewal);
+    assertThat(here.signings().takeAll(false)).doesNotContain(signing.id());
+    assertThat(here.keys().takeAll(true)).as("left by an earlier process").contains(key);
+    assertThat(here.renewals().takeAll(true)).contains(renewal);
+    assertThat(here.signings().takeAll(true)).contains(signing.id());
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void work_of_a_replica_that_has_left_goes_to_the_first_that_takes_it(Database database) {
+    Replica leaving = database.apply("leaving");
+    Replica here = database.apply("here");
+    Replica other = database.apply("other");
+    here.presence().seen();
+    other.presence().seen();
+    leaving.presence().seen();
+    KeyRecord key = stored(leaving, creation("left"));
+    SigningRecord signing = signing();
+    leaving.signings().claimOnce(signing);
+    SigningRecord ended = signing();
+    leaving.signings().claimOnce(ended);
+    leaving.signings().finish(signed(ended, 0));
+    leaving.presence().leave();
+
+    assertThat(here.keys().takeAll(false)).contains(key);
+    assertThat(here.signings().takeAll(false)).contains(signing.id()).doesNotContain(ended.id());
+    assertThat(other.keys().take(key.id())).isEmpty();
+    assertThat(other.signings().take(signing.id())).isEmpty();
+    assertThat(other.signings().take(ended.id())).isEmpty();
+    assertThat(other.signings().take(UUID.randomUUID())).isEmpty();
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_replica_counts_those_that_are_there(Database database) {
+    Replica one = database.apply("count-one");
+    Replica two = database.apply("count-two");
+    int before = one.presence().seen();
+    assertThat(two.presence().seen()).isEqualTo(before + 1);
+    assertThat(one.presence().seen()).isEqualTo(before + 1);
+    two.presence().leave();
+    assertThat(one.presence().seen()).isEqualTo(before);
+  }
+}
