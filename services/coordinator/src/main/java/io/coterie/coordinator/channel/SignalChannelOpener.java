@@ -9,11 +9,13 @@ import io.coterie.channel.Roster;
 import io.coterie.channel.RosterFile;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SignalChannel;
+import io.coterie.platform.unseal.PassphraseDataKeySource;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.Optional;
@@ -22,9 +24,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The channel over the messaging service. At the first start the account is made with a one-time
- * token; then this replica's own roster entry is written for the operator to collect, and nothing
- * happens until there is a roster that pins exactly it.
+ * The channel over the messaging service. The first opening makes the data key of this replica and
+ * enrols with a one-time token. Each opening writes this replica's roster entry for the operator to
+ * collect, and waits for a roster that pins exactly that entry.
  */
 public final class SignalChannelOpener implements ChannelOpener {
   private static final Logger log = LoggerFactory.getLogger(SignalChannelOpener.class);
@@ -49,21 +51,31 @@ public final class SignalChannelOpener implements ChannelOpener {
   private final Replica replica;
   private final ChannelConfig config;
   private final SealedAccounts accounts;
+  private final PassphraseDataKeySource dataKey;
   private final AccountSealer sealer;
   private final MeterRegistry registry;
+  private final SecureRandom random;
   private final Clock clock;
 
+  /**
+   * Reads and writes nothing before {@link #open}.
+   *
+   * @param dataKey seals the account
+   */
   public SignalChannelOpener(
       Replica replica,
       ChannelConfig config,
       SealedAccounts accounts,
-      AccountSealer sealer,
+      PassphraseDataKeySource dataKey,
+      SecureRandom random,
       MeterRegistry registry,
       Clock clock) {
     this.replica = replica;
     this.config = config;
     this.accounts = accounts;
-    this.sealer = sealer;
+    this.dataKey = dataKey;
+    this.sealer = new AccountSealer(dataKey, random);
+    this.random = random;
     this.registry = registry;
     this.clock = clock;
   }
@@ -89,6 +101,10 @@ public final class SignalChannelOpener implements ChannelOpener {
     Optional<byte[]> sealed = accounts.load(replica.name());
     if (sealed.isPresent()) {
       return sealer.unseal(replica.name(), sealed.get());
+    }
+    // First of all: the token can be spent only once, and its account must be kept.
+    if (!dataKey.exists()) {
+      dataKey.create(random, PassphraseDataKeySource.Cost.STANDARD);
     }
     ChannelAccount account =
         Enrolment.enrol(

@@ -10,7 +10,6 @@ import io.coterie.coordinator.api.ClientDirectory;
 import io.coterie.coordinator.api.ErrorMapping;
 import io.coterie.coordinator.api.KeyApi;
 import io.coterie.coordinator.api.SigningApi;
-import io.coterie.coordinator.channel.AccountSealer;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.channel.ChannelOpener;
 import io.coterie.coordinator.channel.SignalChannelOpener;
@@ -242,9 +241,6 @@ class CoordinatorConfiguration {
             properties.dataFolder().resolve("data.key"),
             properties.unseal().passphraseFile(),
             NativeMpcCore.load()::argon2id);
-    if (!dataKey.exists()) {
-      dataKey.create(random, PassphraseDataKeySource.Cost.STANDARD);
-    }
     return new SignalChannelOpener(
         new SignalChannelOpener.Replica(
             properties.replica(),
@@ -257,7 +253,8 @@ class CoordinatorConfiguration {
             .withSendMode(channel.sendMode())
             .withSenderKeyAge(channel.senderKeyAge()),
         new JdbcAccountStore(durable),
-        new AccountSealer(dataKey, random),
+        dataKey,
+        random,
         registry,
         clock);
   }
