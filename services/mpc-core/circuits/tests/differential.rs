@@ -73,7 +73,7 @@ impl Machine {
             return (name.clone(), *value);
         }
         let zero = Number::new(0, width, signed);
-        match self.below(14) {
+        match self.below(16) {
             choice @ 0..=8 => {
                 let (a, x) = self.expression(width, signed, depth - 1);
                 let (b, y) = self.expression(width, signed, depth - 1);
@@ -112,6 +112,17 @@ impl Machine {
             11 => {
                 let (a, x) = self.expression(width, signed, depth - 1);
                 (format!("(^{}({a}))", name_of(width, signed)), Number::new(!x.bits, width, signed))
+            }
+            // A function that is called again and again, so that its circuit is copied.
+            14 | 15 => {
+                let (a, x) = self.expression(width, signed, depth - 1);
+                let (b, y) = self.expression(width, signed, depth - 1);
+                let (name, ty) = (if signed { "blend" } else { "mix" }, name_of(width, signed));
+                let (x_whole, y_whole) = (x.whole(), y.whole());
+                let product = zero.with(x_whole.wrapping_mul(y_whole)).whole();
+                let other = zero.with((x.bits ^ y.bits) as i128).whole();
+                let value = zero.with(product.wrapping_add(other));
+                (format!("{name}({ty}({a}), {ty}({b}))"), value)
             }
             _ => {
                 let (other, sign) = self.some_type();
@@ -191,8 +202,18 @@ fn check(seed: u64) {
     m.statements(8, true, "\t", 2);
     let results: Vec<String> = m.variables.iter().map(|(_, n)| name_of(n.width, n.signed)).collect();
     let names: Vec<String> = m.variables.iter().map(|(name, _)| name.clone()).collect();
-    write!(head, "{}) {{\n{declared}{}\treturn {}\n}}\n", results.join(", "), m.text, names.join(", "))
-        .unwrap();
+    let functions = ["mix", "blend"]
+        .map(|f| (f, if f == "mix" { "uint" } else { "int" }))
+        .map(|(f, t)| format!("\nfunc {f}(a, b {t}) {t} {{\n\treturn a*b + (a ^ b)\n}}\n"))
+        .concat();
+    write!(
+        head,
+        "{}) {{\n{declared}{}\treturn {}\n}}\n{functions}",
+        results.join(", "),
+        m.text,
+        names.join(", ")
+    )
+    .unwrap();
 
     let program =
         Program::from_text("random", &head, &[]).unwrap_or_else(|e| panic!("seed {seed}\n{e}\n{head}"));

@@ -110,6 +110,9 @@ fn a_circuit_keeps_its_meaning_through_pruning_and_bristol_fashion() {
                 circuit.prune();
                 let bits = inputs.concat();
                 assert_eq!(circuit.evaluate(&bits), plain.outputs, "{}", path.display());
+                let compact = circuit.compact();
+                assert_eq!(compact.evaluate(&bits), plain.outputs, "{}", path.display());
+                assert!(compact.slots <= circuit.slots);
                 let read = bristol::read(&bristol::write(&circuit)).unwrap();
                 assert_eq!(read.evaluate(&bits), plain.outputs, "{}", path.display());
                 assert_eq!((read.inputs, read.outputs), (circuit.inputs, circuit.outputs));

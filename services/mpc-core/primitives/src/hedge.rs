@@ -13,14 +13,15 @@ const HEDGE: &str = "coterie/hedge/2";
 /// The randomness of one step: AES-256 in counter mode under a hash of fresh randomness, of the secrets that the step has, and of
 /// everything it answers. Nobody can predict it who lacks the randomness or one of the secrets; and a generator whose state repeats
 /// (a machine started twice from one image) repeats this only if everything else repeats as well.
-pub(crate) struct HedgedRng {
+pub struct HedgedRng {
     cipher: Aes256,
     counter: u128,
 }
 
 impl HedgedRng {
     /// `parts`: secret and public alike, each hashed with its length.
-    pub(crate) fn new(purpose: &str, parts: &[&[u8]], rng: &mut dyn CryptoRng) -> Self {
+    #[must_use]
+    pub fn new(purpose: &str, parts: &[&[u8]], rng: &mut dyn CryptoRng) -> Self {
         let mut fresh = Zeroizing::new([0u8; 32]);
         rng.fill_bytes(fresh.as_mut());
         let mut hash = Sha512::new();

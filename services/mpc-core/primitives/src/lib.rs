@@ -6,7 +6,7 @@
 
 pub mod bls12_381;
 pub mod declassify;
-mod hedge;
+pub mod hedge;
 pub mod ot;
 pub mod schnorr;
 pub mod secp256k1;

@@ -10,6 +10,8 @@ pub mod multiply;
 
 use std::ops::Not;
 
+use crate::circuit::{Circuit, Recorder};
+
 /// A wire or its inverse, or one of the constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lit(u32);
@@ -128,10 +130,20 @@ const BATCH: usize = 4096;
 const CACHE: usize = 1 << 16;
 /// Slots taken between two searches for dead ones, at least.
 const COLLECT_AFTER: usize = 1 << 19;
+/// The same for a builder that records one call: its circuit is small, and few slots keep a replay in the processor's cache.
+const COLLECT_RECORDED_AFTER: usize = 1 << 12;
+/// Entries of its hash tables.
+const RECORDER_CACHE: usize = 1 << 15;
+
+/// Where a builder's gates go: on to a sink, or into a circuit in memory that is replayed later.
+enum Target<'s> {
+    Sink(&'s mut dyn Sink),
+    Recorder(Box<Recorder>),
+}
 
 /// Makes gates from literals and sends them on.
 pub struct Builder<'s> {
-    sink: &'s mut dyn Sink,
+    target: Target<'s>,
     batch: Vec<Gate>,
     next: u32,
     free: Vec<u32>,
@@ -139,23 +151,57 @@ pub struct Builder<'s> {
     threshold: usize,
     ands: Vec<(Lit, Lit, Lit)>,
     xors: Vec<(Lit, Lit, Lit)>,
+    /// For replays.
+    map: Vec<Lit>,
     count: Count,
     stopped: Option<String>,
+}
+
+impl Target<'_> {
+    fn sink(&mut self) -> &mut dyn Sink {
+        match self {
+            Target::Sink(sink) => *sink,
+            Target::Recorder(recorder) => recorder.as_mut(),
+        }
+    }
 }
 
 impl<'s> Builder<'s> {
     /// A builder that sends its gates to `sink`.
     pub fn new(sink: &'s mut dyn Sink) -> Builder<'s> {
+        Builder::with_target(Target::Sink(sink), CACHE, COLLECT_AFTER)
+    }
+
+    /// A builder that keeps its gates, up to a number of them, for [`Builder::recorded`].
+    #[must_use]
+    pub fn recording(limit: usize) -> Builder<'s> {
+        let recorder = Box::new(Recorder { limit, ..Recorder::default() });
+        Builder::with_target(Target::Recorder(recorder), RECORDER_CACHE, COLLECT_RECORDED_AFTER)
+    }
+
+    /// The circuit that was recorded, without gates that no result needs. `None` if there were too many gates, or this builder does
+    /// not record.
+    #[must_use]
+    pub fn recorded(mut self, results: &[Lit]) -> Option<Circuit> {
+        self.finish(results).ok()?;
+        let Target::Recorder(recorder) = self.target else { return None };
+        let mut circuit = recorder.circuit;
+        circuit.prune();
+        Some(circuit.compact())
+    }
+
+    fn with_target(target: Target<'s>, cache: usize, threshold: usize) -> Builder<'s> {
         let empty = (Lit::FALSE, Lit::FALSE, Lit::FALSE);
         Builder {
-            sink,
+            target,
             batch: Vec::with_capacity(BATCH),
             next: 1,
             free: Vec::new(),
             taken: 0,
-            threshold: COLLECT_AFTER,
-            ands: vec![empty; CACHE],
-            xors: vec![empty; CACHE],
+            threshold,
+            ands: vec![empty; cache],
+            xors: vec![empty; cache],
+            map: Vec::new(),
             count: Count::default(),
             stopped: None,
         }
@@ -194,7 +240,7 @@ impl<'s> Builder<'s> {
         };
         self.next = end;
         if self.stopped.is_none()
-            && let Err(reason) = self.sink.input(party, first, end - first)
+            && let Err(reason) = self.target.sink().input(party, first, end - first)
         {
             self.stopped = Some(reason);
         }
@@ -210,22 +256,21 @@ impl<'s> Builder<'s> {
         if let Some(reason) = self.stopped.take() {
             return Err(reason);
         }
-        self.sink.outputs(outputs)?;
+        self.target.sink().outputs(outputs)?;
         Ok(self.count)
     }
 
     fn flush(&mut self) {
         if self.stopped.is_none()
-            && let Err(reason) = self.sink.gates(&self.batch)
+            && let Err(reason) = self.target.sink().gates(&self.batch)
         {
             self.stopped = Some(reason);
         }
         self.batch.clear();
     }
 
-    fn push(&mut self, and: bool, a: Lit, b: Lit) -> Lit {
-        self.taken += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
+    fn take_slot(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
             let slot = self.next;
             if slot < 1 << 30 {
                 self.next += 1;
@@ -233,7 +278,12 @@ impl<'s> Builder<'s> {
                 self.stopped.get_or_insert("the program has more live values than fit".into());
             }
             slot
-        });
+        })
+    }
+
+    fn push(&mut self, and: bool, a: Lit, b: Lit) -> Lit {
+        self.taken += 1;
+        let slot = self.take_slot();
         self.batch.push(Gate::new(and, a, b, slot));
         if self.batch.len() >= BATCH {
             self.flush();
@@ -250,7 +300,7 @@ impl<'s> Builder<'s> {
         if a == Lit::TRUE || a == b {
             return b;
         }
-        let place = hash(a, b);
+        let place = hash(a, b) & (self.ands.len() - 1);
         if let Some((x, y, out)) = self.ands.get(place)
             && (*x, *y) == (a, b)
         {
@@ -275,7 +325,7 @@ impl<'s> Builder<'s> {
         if a == Lit::FALSE {
             return Lit(b.0 ^ invert);
         }
-        let place = hash(a, b);
+        let place = hash(a, b) & (self.xors.len() - 1);
         if let Some((x, y, out)) = self.xors.get(place)
             && (*x, *y) == (a, b)
         {
@@ -287,6 +337,46 @@ impl<'s> Builder<'s> {
             *entry = (a, b, out);
         }
         Lit(out.0 ^ invert)
+    }
+
+    /// Sends the gates of a recorded, compact circuit again, with these literals as its inputs; gives its outputs. The inputs are
+    /// different wires, so there is nothing to simplify.
+    pub fn replay(&mut self, circuit: &Circuit, inputs: &[Lit]) -> Vec<Lit> {
+        // What each slot of the circuit stands for here. Slots above the inputs' get one of ours each.
+        let mut map = std::mem::take(&mut self.map);
+        map.clear();
+        map.push(Lit::FALSE);
+        map.extend_from_slice(inputs);
+        while map.len() < circuit.slots as usize {
+            let slot = self.take_slot();
+            map.push(Lit::wire(slot));
+        }
+        let read = |map: &[Lit], lit: Lit| Lit(map.get(lit.slot() as usize).map_or(0, |l| l.0) ^ (lit.0 & 1));
+        for gate in &circuit.gates {
+            let (a, b) = (read(&map, gate.a), read(&map, gate.b));
+            let Some(out) = map.get_mut(gate.out() as usize) else { continue };
+            let slot = out.slot();
+            if gate.is_and() {
+                self.count.and += 1;
+                *out = Lit::wire(slot);
+                self.batch.push(Gate::new(true, a, b, slot));
+            } else {
+                self.count.xor += 1;
+                *out = Lit(slot << 1 | (a.0 ^ b.0) & 1);
+                self.batch.push(Gate::new(false, a.plain(), b.plain(), slot));
+            }
+            if self.batch.len() >= BATCH {
+                self.flush();
+            }
+        }
+        let results: Vec<Lit> = circuit.results.iter().map(|lit| read(&map, *lit)).collect();
+        let mut kept: Vec<u32> = results.iter().map(|lit| lit.slot()).collect();
+        kept.sort_unstable();
+        self.taken += kept.len();
+        let ours = map.iter().skip(1 + inputs.len()).rev().map(|lit| lit.slot());
+        self.free.extend(ours.filter(|slot| kept.binary_search(slot).is_err()));
+        self.map = map;
+        results
     }
 
     /// `a | b`.
@@ -327,7 +417,7 @@ impl<'s> Builder<'s> {
 
 fn hash(a: Lit, b: Lit) -> usize {
     let mixed = (u64::from(a.0) << 32 | u64::from(b.0)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed >> 48) as usize % CACHE
+    (mixed >> 48) as usize
 }
 
 /// Bit `i` of a number, 0 beyond its end.

@@ -42,6 +42,64 @@ impl Circuit {
         self.gates = kept;
     }
 
+    /// Gives every value's slot to a later value as soon as the last gate has read it; those of the inputs stay. What is read
+    /// next then lies close together in memory.
+    #[must_use]
+    pub fn compact(&self) -> Circuit {
+        const NEVER: u32 = u32::MAX;
+        let first = 1 + self.inputs.iter().sum::<usize>();
+        // The number of the gate that made the value now in a slot, and the last gate that reads each gate's value.
+        let mut makers = vec![NEVER; self.slots as usize];
+        let mut last = vec![NEVER; self.gates.len()];
+        for (i, gate) in (0u32..).zip(&self.gates) {
+            for lit in [gate.a, gate.b] {
+                let maker = makers.get(lit.slot() as usize).copied().unwrap_or(NEVER);
+                if let Some(reader) = last.get_mut(maker as usize) {
+                    *reader = i;
+                }
+            }
+            if let Some(maker) = makers.get_mut(gate.out() as usize) {
+                *maker = i;
+            }
+        }
+        for lit in &self.results {
+            let maker = makers.get(lit.slot() as usize).copied().unwrap_or(NEVER);
+            if let Some(reader) = last.get_mut(maker as usize) {
+                *reader = NEVER;
+            }
+        }
+        // The new slot of each old one, and the last reader of what is in it.
+        let mut places: Vec<(u32, u32)> = (0..self.slots).map(|slot| (slot, NEVER)).collect();
+        let mut next = u32::try_from(first).unwrap_or(u32::MAX);
+        let mut free = Vec::new();
+        let moved = |places: &[(u32, u32)], lit: Lit| {
+            let (slot, _) = places.get(lit.slot() as usize).copied().unwrap_or_default();
+            if lit.inverted() { !Lit::wire(slot) } else { Lit::wire(slot) }
+        };
+        let mut gates = Vec::with_capacity(self.gates.len());
+        for (i, (gate, reader)) in (0u32..).zip(self.gates.iter().zip(&last)) {
+            let (a, b) = (moved(&places, gate.a), moved(&places, gate.b));
+            for lit in [gate.a, gate.b] {
+                if let Some((slot, reader)) = places.get_mut(lit.slot() as usize)
+                    && *reader == i
+                {
+                    free.push(*slot);
+                    *reader = NEVER;
+                }
+            }
+            let out = free.pop().unwrap_or_else(|| {
+                next += 1;
+                next - 1
+            });
+            if let Some(place) = places.get_mut(gate.out() as usize) {
+                *place = (out, *reader);
+            }
+            gates.push(Gate::new(gate.is_and(), a, b, out));
+        }
+        let results = self.results.iter().map(|lit| moved(&places, *lit)).collect();
+        Circuit { inputs: self.inputs.clone(), outputs: self.outputs.clone(), gates, results, slots: next }
+    }
+
     /// Builds this circuit's gates on other literals; gives its outputs.
     pub fn embed(&self, builder: &mut Builder<'_>, inputs: &[Lit]) -> Vec<Lit> {
         let mut slots = vec![Lit::FALSE; self.slots as usize];

@@ -124,6 +124,11 @@ impl Compiler<'_, '_> {
                 "give one argument for each parameter",
             );
         }
+        let values: Vec<Value> = receiver.iter().chain(&arguments).cloned().collect();
+        if let Some(results) = self.replayed(package, file, function, &values, receiver.is_some(), span) {
+            return Ok(results);
+        }
+        drop(values);
         let pointers = self.pointers.len();
         self.enter(package, file);
         let result = self.run_body(function, receiver, arguments, span);
@@ -145,15 +150,10 @@ impl Compiler<'_, '_> {
         if !self.escaped && !results.iter().any(|v| matches!(v, Value::Data(ty, _) if ty.has_pointer())) {
             self.pointers.truncate(pointers);
         }
-        if results.len() == 1
-            && let Some(one) = results.pop()
-        {
-            return Ok(one);
-        }
-        Ok(Value::Tuple(results))
+        Ok(one_or_tuple(results))
     }
 
-    fn run_body(
+    pub(super) fn run_body(
         &mut self,
         f: &Rc<Function>,
         receiver: Option<Value>,
@@ -229,5 +229,17 @@ impl Compiler<'_, '_> {
         }
         self.frame.live = Lit::FALSE;
         Ok(())
+    }
+}
+
+/// What a call with these results gives.
+pub(super) fn one_or_tuple(mut results: Vec<Value>) -> Value {
+    match results.pop() {
+        Some(one) if results.is_empty() => one,
+        Some(last) => {
+            results.push(last);
+            Value::Tuple(results)
+        }
+        None => Value::Tuple(results),
     }
 }

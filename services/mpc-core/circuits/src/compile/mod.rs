@@ -11,6 +11,7 @@ mod convert;
 mod expressions;
 mod operators;
 mod places;
+mod replay;
 mod statements;
 pub mod value;
 
@@ -149,6 +150,7 @@ struct Compiler<'p, 's> {
     journals: Vec<Journal>,
     registry: Vec<Weak<RefCell<Vec<Lit>>>>,
     purge_at: usize,
+    recordings: replay::Recordings,
     born: u64,
     statements: u64,
 }
@@ -204,6 +206,7 @@ impl<'p, 's> Compiler<'p, 's> {
             journals: Vec::new(),
             registry: Vec::new(),
             purge_at: 1 << 16,
+            recordings: replay::Recordings::default(),
             born: 0,
             statements: 0,
         }

@@ -301,6 +301,9 @@ impl Compiler<'_, '_> {
     /// Writes a value to a place: on the paths only that have not returned.
     pub(super) fn store(&mut self, place: &Place, value: Value, span: Span) -> Res<()> {
         let cell = place.cell.clone();
+        if !self.may_write(cell.depth) {
+            return fail(span, "a function that is recorded writes outside its own variables");
+        }
         let old = cell.value.borrow().clone();
         let Value::Data(whole, old_bits) = &old else {
             return fail(span, "this variable does not hold a value that can be written");

@@ -8,6 +8,8 @@ pub trait Transport: Read + Write {}
 impl<T: Read + Write> Transport for T {}
 
 const BUFFER: usize = 1 << 16;
+/// Blocks that are turned into bytes together.
+const BLOCKS: usize = 256;
 
 /// A buffered connection that counts what it sends.
 pub struct Channel<R: Read, W: Write> {
@@ -55,5 +57,28 @@ impl<R: Read, W: Write> Channel<R, W> {
         let mut bytes = [0u8; N];
         self.receive(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Sends blocks, the lowest byte first.
+    pub(super) fn send_blocks(&mut self, blocks: &[u128]) -> io::Result<()> {
+        for chunk in blocks.chunks(BLOCKS) {
+            let mut bytes = [0u8; 16 * BLOCKS];
+            for (place, block) in bytes.as_chunks_mut::<16>().0.iter_mut().zip(chunk) {
+                *place = block.to_le_bytes();
+            }
+            self.send(bytes.get(..16 * chunk.len()).unwrap_or(&[]))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn receive_blocks(&mut self, blocks: &mut [u128]) -> io::Result<()> {
+        for chunk in blocks.chunks_mut(BLOCKS) {
+            let mut bytes = [0u8; 16 * BLOCKS];
+            self.receive(bytes.get_mut(..16 * chunk.len()).unwrap_or(&mut []))?;
+            for (block, place) in chunk.iter_mut().zip(bytes.as_chunks::<16>().0) {
+                *block = u128::from_le_bytes(*place);
+            }
+        }
+        Ok(())
     }
 }

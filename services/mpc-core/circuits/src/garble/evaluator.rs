@@ -5,7 +5,9 @@ use std::io::{Read, Write};
 use primitives::ot::PairState;
 use rand_core::CryptoRng;
 
-use super::hash::LabelHash;
+#[cfg(target_arch = "x86_64")]
+use super::hash::native::Native;
+use super::hash::{Permutation, SessionKey, hash};
 use super::{Channel, Inputs, Outcome, RunError, agreement, session, transfer};
 use crate::build::{Gate, Lit, Sink};
 use crate::compile::{Limits, Sizes, compile, inputs};
@@ -18,12 +20,13 @@ struct Evaluator<'a, R: Read, W: Write> {
     rng: &'a mut dyn CryptoRng,
     pair: &'a PairState,
     session: [u8; 32],
-    hash: LabelHash,
+    key: SessionKey,
     /// The label of each slot.
     labels: Vec<u128>,
     ands: u128,
     input: Option<Vec<bool>>,
-    tables: Vec<u8>,
+    /// The two blocks of each AND of a batch.
+    tables: Vec<[u128; 2]>,
     outputs: Vec<bool>,
     failure: Option<RunError>,
 }
@@ -48,18 +51,18 @@ pub fn evaluate<R: Read, W: Write>(
     channel.say(&word)?;
     let theirs = channel.block::<32>()?;
     let their_word = channel.block::<32>()?;
-    let key = channel.block::<16>()?;
     if theirs != agreed {
         return Err(RunError::Peer("runs another program, or takes inputs of other sizes"));
     }
     let session = session(&agreed, &their_word, &word, b"transfers");
+    let key = channel.block::<16>()?;
     let pair = transfer::set_up_receiver(&session, channel, rng)?;
     let mut evaluator = Evaluator {
         channel,
         rng,
         pair: &pair,
         session,
-        hash: LabelHash::new(&key),
+        key: SessionKey::new(&key),
         labels: vec![0],
         ands: 0,
         input: Some(input.0),
@@ -148,26 +151,15 @@ impl<R: Read, W: Write> Sink for Evaluator<'_, R, W> {
     fn gates(&mut self, gates: &[Gate]) -> Result<(), String> {
         self.reach(gates.iter().map(|g| g.out() + 1).max().unwrap_or(0));
         let ands = gates.iter().filter(|g| g.is_and()).count();
-        self.tables.resize(32 * ands, 0);
-        let read = self.channel.receive(&mut self.tables).map_err(RunError::from);
+        self.tables.resize(ands, [0; 2]);
+        let read = self.channel.receive_blocks(self.tables.as_flattened_mut()).map_err(RunError::from);
         self.note(read)?;
-        let mut tables = self.tables.as_chunks::<32>().0.iter();
-        for gate in gates {
-            let (a, b) = (self.label(gate.a), self.label(gate.b));
-            let out = if gate.is_and() {
-                let table = tables.next().copied().unwrap_or([0; 32]);
-                let [generator, evaluator] = halves(&table);
-                let (i, j) = (2 * self.ands, 2 * self.ands + 1);
-                self.ands += 1;
-                let [ha, hb] = self.hash.hash([(a, i), (b, j)]);
-                let mask = |bit: u128, value: u128| value & (bit & COLOUR).wrapping_neg();
-                ha ^ mask(a, generator) ^ hb ^ mask(b, evaluator ^ a)
-            } else {
-                a ^ b
-            };
-            if let Some(slot) = self.labels.get_mut(gate.out() as usize) {
-                *slot = out;
-            }
+        let (labels, ands) = (self.labels.as_mut_slice(), &mut self.ands);
+        match &self.key {
+            SessionKey::Portable(key) => evaluate_gates(key, labels, ands, gates, &self.tables),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this variant exists only where the processor has the instructions.
+            SessionKey::Native(key) => unsafe { evaluate_natively(key, labels, ands, gates, &self.tables) },
         }
         Ok(())
     }
@@ -178,7 +170,43 @@ impl<R: Read, W: Write> Sink for Evaluator<'_, R, W> {
     }
 }
 
-fn halves(table: &[u8; 32]) -> [u128; 2] {
-    let (first, second) = table.split_at(16);
-    [first, second].map(|half| half.try_into().map_or(0, u128::from_le_bytes))
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "aes")]
+fn evaluate_natively(
+    key: &Native,
+    labels: &mut [u128],
+    ands: &mut u128,
+    gates: &[Gate],
+    tables: &[[u128; 2]],
+) {
+    evaluate_gates(key, labels, ands, gates, tables);
+}
+
+/// Evaluates gates in order, with one table for each AND.
+#[inline(always)]
+fn evaluate_gates<P: Permutation>(
+    key: &P,
+    labels: &mut [u128],
+    ands: &mut u128,
+    gates: &[Gate],
+    tables: &[[u128; 2]],
+) {
+    let mut tables = tables.iter();
+    let label = |labels: &[u128], lit: Lit| labels.get(lit.slot() as usize).copied().unwrap_or(0);
+    let mask = |bit: u128, value: u128| value & (bit & COLOUR).wrapping_neg();
+    for gate in gates {
+        let (a, b) = (label(labels, gate.a), label(labels, gate.b));
+        let out = if gate.is_and() {
+            let [generator, evaluator] = tables.next().copied().unwrap_or([0; 2]);
+            let (i, j) = (2 * *ands, 2 * *ands + 1);
+            *ands += 1;
+            let [ha, hb] = hash(key, [(a, i), (b, j)]);
+            ha ^ mask(a, generator) ^ hb ^ mask(b, evaluator ^ a)
+        } else {
+            a ^ b
+        };
+        if let Some(slot) = labels.get_mut(gate.out() as usize) {
+            *slot = out;
+        }
+    }
 }

@@ -2,10 +2,13 @@
 
 use std::io::{Read, Write};
 
+use primitives::hedge::HedgedRng;
 use primitives::ot::PairState;
-use rand_core::CryptoRng;
+use rand_core::{CryptoRng, Rng};
 
-use super::hash::LabelHash;
+#[cfg(target_arch = "x86_64")]
+use super::hash::native::Native;
+use super::hash::{Permutation, SessionKey, hash};
 use super::{Channel, Inputs, Outcome, RunError, agreement, session, transfer};
 use crate::build::{Gate, Lit, Sink};
 use crate::compile::{Limits, Sizes, compile, inputs};
@@ -19,13 +22,14 @@ struct Garbler<'a, R: Read, W: Write> {
     rng: &'a mut dyn CryptoRng,
     pair: &'a PairState,
     session: [u8; 32],
-    hash: LabelHash,
+    key: SessionKey,
     delta: u128,
     /// The label that stands for 0, of each slot.
     zeros: Vec<u128>,
     ands: u128,
     input: Option<Vec<bool>>,
-    tables: Vec<u8>,
+    /// The two blocks of each AND of a batch.
+    tables: Vec<[u128; 2]>,
     outputs: Vec<bool>,
     failure: Option<RunError>,
 }
@@ -45,27 +49,30 @@ pub fn garble<R: Read, W: Write>(
     let ports = inputs(program, sizes).map_err(|e| RunError::Program(program.sources.render(&e)))?;
     let agreed = agreement(program, &ports);
     let mut word = [0u8; 32];
-    let mut key = [0u8; 16];
-    let mut delta = [0u8; 16];
     rng.fill_bytes(&mut word);
-    rng.fill_bytes(&mut key);
-    rng.fill_bytes(&mut delta);
     channel.send(&agreed)?;
-    channel.send(&word)?;
-    channel.say(&key)?;
+    channel.say(&word)?;
     let theirs = channel.block::<32>()?;
     let their_word = channel.block::<32>()?;
     if theirs != agreed {
         return Err(RunError::Peer("runs another program, or takes inputs of other sizes"));
     }
     let session = session(&agreed, &word, &their_word, b"transfers");
+    // A generator whose state repeats meets another word of the peer, and two inputs never share labels.
+    let own: Vec<u8> = input.0.iter().map(|bit| u8::from(*bit)).collect();
+    let rng = &mut HedgedRng::new("garbler", &[&session, &own], rng);
+    let mut key = [0u8; 16];
+    let mut delta = [0u8; 16];
+    rng.fill_bytes(&mut key);
+    rng.fill_bytes(&mut delta);
+    channel.say(&key)?;
     let pair = transfer::set_up_sender(&session, channel, rng)?;
     let mut garbler = Garbler {
         channel,
         rng,
         pair: &pair,
         session,
-        hash: LabelHash::new(&key),
+        key: SessionKey::new(&key),
         delta: u128::from_le_bytes(delta) | COLOUR,
         zeros: vec![0],
         ands: 0,
@@ -151,34 +158,66 @@ impl<R: Read, W: Write> Sink for Garbler<'_, R, W> {
 
     fn gates(&mut self, gates: &[Gate]) -> Result<(), String> {
         self.reach(gates.iter().map(|g| g.out() + 1).max().unwrap_or(0));
-        self.tables.clear();
-        for gate in gates {
-            let (a, b) = (self.zero(gate.a), self.zero(gate.b));
-            let out = if gate.is_and() {
-                // Two halves: a ∧ colour(b), which the garbler knows, and a ∧ (b ⊕ colour(b)), which the evaluator knows.
-                let (i, j) = (2 * self.ands, 2 * self.ands + 1);
-                self.ands += 1;
-                let [a0, a1, b0, b1] =
-                    self.hash.hash([(a, i), (a ^ self.delta, i), (b, j), (b ^ self.delta, j)]);
-                let mask = |bit: u128, value: u128| value & (bit & COLOUR).wrapping_neg();
-                let generator = a0 ^ a1 ^ mask(b, self.delta);
-                let evaluator = b0 ^ b1 ^ a;
-                self.tables.extend_from_slice(&generator.to_le_bytes());
-                self.tables.extend_from_slice(&evaluator.to_le_bytes());
-                a0 ^ mask(a, generator) ^ b0 ^ mask(b, evaluator ^ a)
-            } else {
-                a ^ b
-            };
-            if let Some(slot) = self.zeros.get_mut(gate.out() as usize) {
-                *slot = out;
-            }
+        let ands = gates.iter().filter(|g| g.is_and()).count();
+        self.tables.resize(ands, [0; 2]);
+        let wires = Wires { zeros: &mut self.zeros, delta: self.delta, ands: &mut self.ands };
+        match &self.key {
+            SessionKey::Portable(key) => garble_gates(key, wires, gates, &mut self.tables),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this variant exists only where the processor has the instructions.
+            SessionKey::Native(key) => unsafe { garble_natively(key, wires, gates, &mut self.tables) },
         }
-        let result = self.channel.send(&self.tables).map_err(RunError::from);
+        let result = self.channel.send_blocks(self.tables.as_flattened()).map_err(RunError::from);
         self.note(result)
     }
 
     fn outputs(&mut self, outputs: &[Lit]) -> Result<(), String> {
         let result = self.give_outputs(outputs);
         self.note(result)
+    }
+}
+
+/// The state of wires between two batches of gates.
+struct Wires<'a> {
+    zeros: &'a mut [u128],
+    delta: u128,
+    ands: &'a mut u128,
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "aes")]
+fn garble_natively(key: &Native, wires: Wires<'_>, gates: &[Gate], tables: &mut [[u128; 2]]) {
+    garble_gates(key, wires, gates, tables);
+}
+
+/// Garbles gates in order; one table for each AND.
+#[inline(always)]
+fn garble_gates<P: Permutation>(key: &P, wires: Wires<'_>, gates: &[Gate], tables: &mut [[u128; 2]]) {
+    let Wires { zeros, delta, ands } = wires;
+    let mut tables = tables.iter_mut();
+    let zero = |zeros: &[u128], lit: Lit| {
+        let label = zeros.get(lit.slot() as usize).copied().unwrap_or(0);
+        label ^ (delta & u128::from(lit.inverted()).wrapping_neg())
+    };
+    let mask = |bit: u128, value: u128| value & (bit & COLOUR).wrapping_neg();
+    for gate in gates {
+        let (a, b) = (zero(zeros, gate.a), zero(zeros, gate.b));
+        let out = if gate.is_and() {
+            // Two halves: a ∧ colour(b), which the garbler knows, and a ∧ (b ⊕ colour(b)), which the evaluator knows.
+            let (i, j) = (2 * *ands, 2 * *ands + 1);
+            *ands += 1;
+            let [a0, a1, b0, b1] = hash(key, [(a, i), (a ^ delta, i), (b, j), (b ^ delta, j)]);
+            let generator = a0 ^ a1 ^ mask(b, delta);
+            let evaluator = b0 ^ b1 ^ a;
+            if let Some(table) = tables.next() {
+                *table = [generator, evaluator];
+            }
+            a0 ^ mask(a, generator) ^ b0 ^ mask(b, evaluator ^ a)
+        } else {
+            a ^ b
+        };
+        if let Some(slot) = zeros.get_mut(gate.out() as usize) {
+            *slot = out;
+        }
     }
 }
