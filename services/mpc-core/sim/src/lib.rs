@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod lies;
 pub mod seeds;
 
 use std::collections::BTreeMap;
