@@ -278,10 +278,12 @@ impl Liar {
                 [all(&told, &accusation), all(recipients, &genuine)].concat()
             }
             Lie::Discloses => {
-                let shown: Vec<Vec<u8>> = (0..pick(rng, 5)).filter_map(|_| any(rng, &self.known).cloned()).collect();
+                let shown: Vec<Vec<u8>> =
+                    (0..pick(rng, 5)).filter_map(|_| any(rng, &self.known).cloned()).collect();
                 let claims = [any(rng, &self.known)?.clone(), any(rng, &self.known)?.clone()];
                 let body = disclosure([&claims[0], &claims[1]], &shown)?;
-                [all(recipients, &self.special(due, DISCLOSURE_ROUND, body)), all(recipients, &genuine)].concat()
+                [all(recipients, &self.special(due, DISCLOSURE_ROUND, body)), all(recipients, &genuine)]
+                    .concat()
             }
         })
     }

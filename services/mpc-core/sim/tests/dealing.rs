@@ -290,7 +290,7 @@ impl<'a, P: Protocol> World<'a, P> {
                 self.lossy |= !self.is_corrupt(to);
                 continue;
             }
-            if self.rng.next_u64() % 10 == 0 {
+            if self.rng.next_u64().is_multiple_of(10) {
                 self.queue.push(Packet { from, to, bytes: sealed.clone() });
             }
             self.queue.push(Packet { from, to, bytes: sealed.clone() });
@@ -394,15 +394,22 @@ impl<'a, P: Protocol> World<'a, P> {
         for process in self.honest() {
             let me = process.party;
             for abort in &process.aborts {
-                found.extend(self.faults_of(party(me), abort).into_iter().map(|what| format!("party {me}: {what}: {abort}")));
+                found.extend(
+                    self.faults_of(party(me), abort)
+                        .into_iter()
+                        .map(|what| format!("party {me}: {what}: {abort}")),
+                );
             }
             let waits = process.alive && process.key.is_none() && process.aborts.is_empty();
             if waits && process.missing.is_empty() {
                 found.push(format!("party {me} waits for nobody"));
             }
         }
-        let standing: BTreeSet<&Vec<u8>> =
-            self.honest().filter(|process| process.stands()).filter_map(|process| process.key.as_ref()).collect();
+        let standing: BTreeSet<&Vec<u8>> = self
+            .honest()
+            .filter(|process| process.stands())
+            .filter_map(|process| process.key.as_ref())
+            .collect();
         if standing.len() > 1 {
             found.push("two keys of one session".to_owned());
         }
@@ -462,7 +469,8 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         let failed: Vec<&Process<P>> = self.honest().filter(|process| !process.stands()).collect();
         let named = failed.iter().flat_map(|process| {
-            let of_abort = |abort: &Abort| [&abort.culprits[..], &abort.suspects, abort.reporter.as_slice()].concat();
+            let of_abort =
+                |abort: &Abort| [&abort.culprits[..], &abort.suspects, abort.reporter.as_slice()].concat();
             let waited_for = if process.aborts.is_empty() { process.missing.clone() } else { Vec::new() };
             process.aborts.iter().flat_map(of_abort).chain(waited_for).collect::<Vec<_>>()
         });
@@ -498,7 +506,10 @@ impl<'a, P: Protocol> World<'a, P> {
                             && other.round < of.round.min(DISCLOSURE_ROUND)
                     };
                     let known = self.liar.known().iter();
-                    known.filter(|bytes| Forged::open(bytes).is_some_and(|other| earlier(&other))).cloned().collect()
+                    known
+                        .filter(|bytes| Forged::open(bytes).is_some_and(|other| earlier(&other)))
+                        .cloned()
+                        .collect()
                 }
             };
             evidence.push(last.clone());
@@ -616,23 +627,34 @@ impl<S: Dealt> Keys<S> {
             0 => {
                 let settings = |me: Option<u32>, session| settings(me.map(party), &parties, t, session, &[]);
                 let key = |share: &S::Share| encoded(S::public_of(share));
-                let case: Case<'_, S::Keygen> =
-                    Case { parties: parties.clone(), most_corrupt, settings: &settings, input: &|_| (), key: &key };
+                let case: Case<'_, S::Keygen> = Case {
+                    parties: parties.clone(),
+                    most_corrupt,
+                    settings: &settings,
+                    input: &|_| (),
+                    key: &key,
+                };
                 schedule(&case, rng, mutant)
             }
             1 => {
                 let settings = |me, session| refresh_settings::<S>(me, base, session);
                 let input = |me: u32| S::reopen(&shares[&me]);
                 let key = |share: &S::Share| encoded(S::public_of(share));
-                let case: Case<'_, Refresh<S>> =
-                    Case { parties: parties.clone(), most_corrupt, settings: &settings, input: &input, key: &key };
+                let case: Case<'_, Refresh<S>> = Case {
+                    parties: parties.clone(),
+                    most_corrupt,
+                    settings: &settings,
+                    input: &input,
+                    key: &key,
+                };
                 schedule(&case, rng, mutant)
             }
             _ => {
                 // With as many dealers as the threshold or more; to the same number of parties, of whom one may be new.
                 let dealers = &parties[pick(rng, parties.len() - t as usize + 1)..];
                 let joins = parties.len() as u32 + 1;
-                let receivers = if pick(rng, 2) == 0 { parties.clone() } else { [&parties[1..], &[joins]].concat() };
+                let receivers =
+                    if pick(rng, 2) == 0 { parties.clone() } else { [&parties[1..], &[joins]].concat() };
                 let change = Change { dealers, receivers: &receivers, t };
                 let settings = |me, session| reshare_settings::<S>(me, base, &change, session);
                 let input = |me: u32| dealers.contains(&me).then(|| S::reopen(&shares[&me]));

@@ -19,6 +19,8 @@ use std::sync::LazyLock;
 
 use ecdsa_common::{Shares, data_key, keygen, payload, presign_payload, reopen};
 use engine::forge::Forged;
+use primitives::secp256k1::{Scalar, decode_scalar, encode_scalar};
+use primitives::vole::MULTIPLY_BYTES;
 use protocols::ecdsa::{
     KeyShare, Presignature, PresignedSigning, Presigning, SignInput, SignPayload, Signature, Signing,
 };
@@ -26,6 +28,7 @@ use rand_chacha::ChaCha20Rng;
 use schedules::{BATCH, Checker, Digest, Name, PARTIES, Scheme, T};
 
 static SHARES: LazyLock<Shares> = LazyLock::new(|| keygen(&PARTIES, T, 1));
+static LARGE_COMMITTEE: LazyLock<Shares> = LazyLock::new(|| keygen(&[1, 2, 3, 4, 5], 3, 2));
 
 struct Ecdsa;
 
@@ -82,8 +85,12 @@ impl Scheme for Ecdsa {
         Presignature::unseal(&data_key(), blob).ok()
     }
 
-    fn verifies(signature: &Signature, digest: &Digest) -> bool {
-        signature.verifies(&SHARES[&1].public().public_key, digest)
+    fn large_committee() -> &'static Shares {
+        &LARGE_COMMITTEE
+    }
+
+    fn verifies_with(share: &KeyShare, signature: &Signature, digest: &Digest) -> bool {
+        signature.verifies(&share.public().public_key, digest)
     }
 
     fn nonce_point(signature: &Signature) -> Vec<u8> {
@@ -102,6 +109,9 @@ impl Scheme for Ecdsa {
             (4 | 5, 2) => {
                 for one in places(message) {
                     checker.once("nonce point of a party", message, &one[64..97]);
+                    for difference in pad_differences(one) {
+                        checker.once("pads of a multiplication", message, &difference);
+                    }
                 }
             }
             (4, 3) | (6, 1) => {
@@ -120,6 +130,16 @@ fn places(message: &Forged) -> impl Iterator<Item = &[u8]> {
     message.body.chunks(message.body.len() / count)
 }
 
+/// Of each column, by how much the first two rows of a multiplication's answer differ. All rows of a column mask one scalar, so
+/// the difference depends on the pads alone: two answers under the same pads show the same one, whatever they mask.
+fn pad_differences(body: &[u8]) -> [[u8; 32]; 3] {
+    let masked = &body[body.len() - MULTIPLY_BYTES + 16..];
+    let scalar = |row: usize, column: usize| {
+        decode_scalar(masked[96 * row + 32 * column..][..32].try_into().unwrap()).unwrap()
+    };
+    [0, 1, 2].map(|column| encode_scalar(&(scalar(0, column) - scalar(1, column))))
+}
+
 #[test]
 fn nothing_is_used_twice_and_every_request_has_one_answer() {
     schedules::nothing_is_used_twice_and_every_request_has_one_answer::<Ecdsa>();
@@ -128,4 +148,34 @@ fn nothing_is_used_twice_and_every_request_has_one_answer() {
 #[test]
 fn the_checker_sees_presignatures_that_come_back() {
     schedules::the_checker_sees_presignatures_that_come_back::<Ecdsa>();
+}
+
+#[test]
+fn nothing_is_used_twice_whatever_corrupt_parties_and_storage_do() {
+    schedules::hostile::nothing_is_used_twice_whatever_corrupt_parties_and_storage_do::<Ecdsa>();
+}
+
+#[test]
+fn each_check_finds_its_mutant() {
+    schedules::hostile::each_check_finds_its_mutant::<Ecdsa>();
+}
+
+/// Two answers under the same pads, which mask different scalars, have the same differences; answers under other pads have not.
+#[test]
+fn the_checker_sees_pads_that_come_back() {
+    let mut answer = vec![0; MULTIPLY_BYTES];
+    let mut row = |row: usize, values: [u64; 3]| {
+        for (column, value) in values.into_iter().enumerate() {
+            let at = 16 + 96 * row + 32 * column;
+            answer[at..at + 32].copy_from_slice(&encode_scalar(&Scalar::from(value)));
+        }
+        answer.clone()
+    };
+    row(0, [10, 20, 30]);
+    let first = row(1, [7, 5, 3]);
+    row(0, [10 + 4, 20 + 5, 30 + 6]);
+    let same_pads = row(1, [7 + 4, 5 + 5, 3 + 6]);
+    let other_pads = row(1, [8 + 4, 6 + 5, 4 + 6]);
+    assert_eq!(pad_differences(&first), pad_differences(&same_pads));
+    assert!(pad_differences(&first).iter().zip(pad_differences(&other_pads)).all(|(a, b)| *a != b));
 }

@@ -17,13 +17,14 @@ mod schedules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
+use std::sync::LazyLock;
 
 use engine::PartyId;
 use engine::forge::Forged;
-use harness::{Keyed, Tested, data_key, payload, reopen};
+use harness::{Keyed, Shares, Tested, data_key, keygen, payload, reopen};
 use protocols::frost::{
-    KeyShare, PresignPayload, Presignature, PresignedSigning, Presigning, SignInput, SignPayload, Signature,
-    Signing, Target,
+    Bip340, Ed25519, KeyShare, PresignPayload, Presignature, PresignedSigning, Presigning, SignInput,
+    SignPayload, Signature, Signing, Target,
 };
 use rand_chacha::ChaCha20Rng;
 use schedules::{BATCH, Checker, Digest, Name, Scheme};
@@ -35,12 +36,30 @@ fn target<S: Tested>() -> Target {
 
 struct Frost<S>(PhantomData<S>);
 
-impl<S: Keyed> Scheme for Frost<S> {
+/// A suite with a key of parties 1 to 5, three of whom sign.
+trait Committee: Keyed {
+    fn large_committee() -> &'static Shares<Self>;
+}
+
+macro_rules! committee {
+    ($($suite:ident),+) => {
+        $(impl Committee for $suite {
+            fn large_committee() -> &'static Shares<Self> {
+                static SHARES: LazyLock<Shares<$suite>> = LazyLock::new(|| keygen(&[1, 2, 3, 4, 5], 3, 12));
+                &SHARES
+            }
+        })+
+    };
+}
+
+committee!(Ed25519, Bip340);
+
+impl<S: Committee> Scheme for Frost<S> {
     type Share = KeyShare<S>;
     type Presignature = Presignature<S>;
     type Signature = Signature;
-    /// What was shown, by sender and session.
-    type Memory = BTreeMap<(PartyId, Name), Vec<u8>>;
+    /// What was shown, by sender, session and run.
+    type Memory = BTreeMap<(PartyId, Name, [u8; 16]), Vec<u8>>;
     type Presigning = Presigning<S>;
     type Signing = Signing<S>;
     type PresignedSigning = PresignedSigning<S>;
@@ -89,8 +108,12 @@ impl<S: Keyed> Scheme for Frost<S> {
         Presignature::unseal(&data_key(), blob).ok()
     }
 
-    fn verifies(signature: &Signature, digest: &Digest) -> bool {
-        let key = S::keyed()[&1].public().verifier_key(&target::<S>()).unwrap();
+    fn large_committee() -> &'static BTreeMap<u32, KeyShare<S>> {
+        S::large_committee()
+    }
+
+    fn verifies_with(share: &KeyShare<S>, signature: &Signature, digest: &Digest) -> bool {
+        let key = share.public().verifier_key(&target::<S>()).unwrap();
         S::verify_outside(&key, digest, signature)
     }
 
@@ -107,9 +130,9 @@ impl<S: Keyed> Scheme for Frost<S> {
             pairs.iter().for_each(|pair| checker.once("nonce commitments", message, pair));
         } else if message.round == 1 && message.protocol == sign {
             checker.once("nonce commitments", message, body);
-            shown.insert((message.sender, message.session), body.clone());
+            shown.insert((message.sender, message.session, message.run), body.clone());
         } else if message.protocol == sign && message.round == 2 {
-            let commitments = &shown[&(message.sender, message.session)];
+            let commitments = &shown[&(message.sender, message.session, message.run)];
             checker.once("nonces used", message, commitments);
             checker.partial(message, commitments);
         } else if message.protocol == presigned && message.round == 1 {
@@ -131,6 +154,16 @@ macro_rules! both_suites {
             #[test]
             fn nothing_is_used_twice_and_every_request_has_one_answer() {
                 schedules::nothing_is_used_twice_and_every_request_has_one_answer::<Frost<$suite>>();
+            }
+
+            #[test]
+            fn nothing_is_used_twice_whatever_corrupt_parties_and_storage_do() {
+                schedules::hostile::nothing_is_used_twice_whatever_corrupt_parties_and_storage_do::<Frost<$suite>>();
+            }
+
+            #[test]
+            fn each_check_finds_its_mutant() {
+                schedules::hostile::each_check_finds_its_mutant::<Frost<$suite>>();
             }
 
             #[test]

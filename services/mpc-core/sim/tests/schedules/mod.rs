@@ -11,12 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::forge::Forged;
 use engine::session::{Progress, Session, Step};
-use engine::{Protocol, SessionId, SessionSettings};
+use engine::{Abort, PartyId, Protocol, SessionId, SessionSettings};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use sim::seeds;
 
 use crate::common::{self, party, roster, threshold};
+
+pub mod hostile;
 
 /// What a request asks to have signed.
 fn digest_of(request: u8) -> Digest {
@@ -70,7 +72,15 @@ pub trait Scheme: Sized + 'static {
     fn seal(presignature: Self::Presignature, rng: &mut ChaCha20Rng) -> Vec<u8>;
     fn unseal(blob: &[u8]) -> Option<Self::Presignature>;
 
-    fn verifies(signature: &Self::Signature, digest: &Digest) -> bool;
+    /// Of parties 1 to 5, three of whom sign.
+    fn large_committee() -> &'static BTreeMap<u32, Self::Share>;
+    /// Under the key of this share.
+    fn verifies_with(share: &Self::Share, signature: &Self::Signature, digest: &Digest) -> bool;
+
+    fn verifies(signature: &Self::Signature, digest: &Digest) -> bool {
+        Self::verifies_with(&Self::shares()[&1], signature, digest)
+    }
+
     /// What must be another for every signature.
     fn nonce_point(signature: &Self::Signature) -> Vec<u8>;
     /// Tells the checker what of a message may be seen once only, and what it is the last word on.
@@ -117,6 +127,9 @@ enum Made<S: Scheme> {
 struct Turn<S: Scheme> {
     outgoing: Vec<(u32, Vec<u8>)>,
     made: Option<Made<S>>,
+    aborted: Option<Abort>,
+    /// The parties it waits for now, if it does.
+    missing: Option<Vec<PartyId>>,
 }
 
 fn turn<S: Scheme, T>(step: Step<T>, made: impl FnOnce(T) -> Made<S>) -> Turn<S> {
@@ -125,13 +138,21 @@ fn turn<S: Scheme, T>(step: Step<T>, made: impl FnOnce(T) -> Made<S>) -> Turn<S>
         .iter()
         .map(|envelope| (envelope.recipient().map_or(0, |to| u32::from(to.get())), envelope.encode()))
         .collect();
-    let made = match step.progress {
-        Progress::Done(output) => Some(made(output)),
-        // Among parties that all follow the rules nothing can fail.
-        Progress::Aborted(abort) => panic!("{abort}"),
-        Progress::Waiting { .. } | Progress::Dropped(_) => None,
-    };
-    Turn { outgoing, made }
+    let mut turn = Turn { outgoing, made: None, aborted: None, missing: None };
+    match step.progress {
+        Progress::Done(output) => turn.made = Some(made(output)),
+        Progress::Aborted(abort) => turn.aborted = Some(abort),
+        Progress::Waiting { missing } => turn.missing = Some(missing.iter().collect()),
+        Progress::Dropped(_) => (),
+    }
+    turn
+}
+
+impl<S: Scheme> Turn<S> {
+    /// Among parties that all follow the rules nothing can fail.
+    fn assert_no_abort(&self) {
+        assert!(self.aborted.is_none(), "{:?}", self.aborted);
+    }
 }
 
 impl<S: Scheme> Running<S> {
@@ -150,11 +171,15 @@ fn start<P: Protocol>(settings: SessionSettings, input: P::Input, rng: &mut ChaC
 }
 
 fn settings(me: u32, order: &Order, payload: Vec<u8>) -> SessionSettings {
+    settings_of((me, T), order, payload)
+}
+
+fn settings_of((me, t): (u32, u32), order: &Order, payload: Vec<u8>) -> SessionSettings {
     SessionSettings {
         session_id: SessionId::new(order.session),
         me: (me != 0).then(|| party(me)),
         roster: roster(&order.signers),
-        threshold: threshold(T),
+        threshold: threshold(t),
         key_id: common::KEY_ID.to_owned(),
         epoch: 1,
         payload,
@@ -260,10 +285,17 @@ impl<S: Scheme> Coordinator<S> {
     }
 }
 
+/// What it is, its sender, its value.
+type OneTime = (&'static str, u32, Vec<u8>);
+/// Session, run nonce, process.
+type RunName = (Name, [u8; 16], usize);
+
 /// Watches the wire and the answers.
 pub struct Checker<S: Scheme> {
-    /// One-time values by (what, sender, value): the session in which they were first seen.
-    once: BTreeMap<(&'static str, u32, Vec<u8>), Name>,
+    /// One-time values: the run in which they were first seen.
+    once: BTreeMap<OneTime, RunName>,
+    /// The process whose message is looked at, where a party may have several.
+    process: usize,
     /// Last words by (sender, nonce point).
     partials: BTreeMap<(u32, Vec<u8>), Vec<u8>>,
     /// Nonce point of each signature: what was signed.
@@ -279,6 +311,7 @@ impl<S: Scheme> Checker<S> {
     fn new() -> Self {
         Self {
             once: BTreeMap::new(),
+            process: 0,
             partials: BTreeMap::new(),
             signed: BTreeMap::new(),
             requested: BTreeSet::new(),
@@ -288,12 +321,12 @@ impl<S: Scheme> Checker<S> {
         }
     }
 
-    /// A value that must not be seen in another session.
+    /// A value that must not be seen in another session, or in another run of this one.
     pub fn once(&mut self, what: &'static str, message: &Forged, value: &[u8]) {
         let from = u32::from(message.sender.get());
-        let first = *self.once.entry((what, from, value.to_vec())).or_insert(message.session);
-        if first != message.session {
-            self.violations.push(format!("{what} of party {from} in two sessions"));
+        let run = (message.session, message.run, self.process);
+        if *self.once.entry((what, from, value.to_vec())).or_insert(run) != run {
+            self.violations.push(format!("{what} of party {from} in two runs"));
         }
     }
 
@@ -317,10 +350,15 @@ impl<S: Scheme> Checker<S> {
         if *self.settled.entry(request).or_insert(digest) != digest {
             self.violations.push(format!("request {request}: two digests signed"));
         }
+        self.nonce_of(digest, signature);
+    }
+
+    /// There must be no other signature with that nonce.
+    fn nonce_of(&mut self, digest: Digest, signature: &S::Signature) {
         let nonce = S::nonce_point(signature);
         let (other, of) = self.signed.entry(nonce).or_insert_with(|| (signature.clone(), digest));
         if other != signature || *of != digest {
-            self.violations.push(format!("request {request}: one nonce in two signatures"));
+            self.violations.push("one nonce in two signatures".to_owned());
         }
     }
 
@@ -525,6 +563,7 @@ impl<S: Scheme> World<S> {
 
     /// What a signer's session sent and made.
     fn apply(&mut self, from: u32, order: &Order, turn: Turn<S>) {
+        turn.assert_no_abort();
         let session = order.session;
         for (recipient, bytes) in turn.outgoing {
             let all = order.signers.iter().copied().chain([0]);
@@ -562,9 +601,9 @@ impl<S: Scheme> World<S> {
     fn observe(&mut self, from: u32, session: Name, bytes: &[u8]) {
         let Some((request, digest, observer)) = self.coordinator.attempts.get_mut(&session) else { return };
         let (request, digest) = (*request, *digest);
-        let Some(Made::Signature(signature)) = observer.handle(from, bytes, &mut self.rng).made else {
-            return;
-        };
+        let turn = observer.handle(from, bytes, &mut self.rng);
+        turn.assert_no_abort();
+        let Some(Made::Signature(signature)) = turn.made else { return };
         match observer {
             Running::Presigned(_) => self.counts.presigned += 1,
             Running::Sign(_) | Running::Presign(_) => self.counts.interactive += 1,
