@@ -16,6 +16,9 @@
 
 #[path = "../../protocols/tests/common/mod.rs"]
 mod common;
+#[allow(dead_code, reason = "the part that is about dealing")]
+#[path = "../../protocols/tests/dealing/harness.rs"]
+mod dealing;
 #[path = "../../protocols/tests/ecdsa_common/mod.rs"]
 mod ecdsa_common;
 #[allow(dead_code, reason = "the part that is about whole sessions")]
@@ -23,17 +26,16 @@ mod ecdsa_common;
 mod harness;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
 use common::{evidence_key, party, roster, threshold};
+use dealing::{Bip340, Bls, Ecdsa, Ed25519, Shares, Tested, numbers, set};
 use engine::session::{Progress, Session, Step};
 use engine::wire::Writer;
-use engine::{PartyId, PartySet, Protocol, SessionId, SessionSettings};
-use harness::Keyed;
-use protocols::frost::{Bip340, Ed25519};
-use protocols::{ecdsa, frost};
+use engine::{SessionId, SessionSettings};
+use protocols::dealing::{Curve, Public, Refresh, Reshare, ReshareTerms, Reshared};
+use protocols::frost;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use sim::{Faults, seeds};
@@ -57,78 +59,44 @@ struct Facts {
     parties: Vec<u32>,
 }
 
-fn numbers(parties: impl Iterator<Item = PartyId>) -> Vec<u32> {
-    parties.map(|party| party.get().into()).collect()
-}
-
-fn set(numbers: &[u32]) -> PartySet {
-    numbers.iter().map(|number| party(*number)).collect()
-}
-
 /// What the schedules need of a scheme.
-trait Scheme: Sized + 'static {
-    type Share: 'static;
-    type Public: Clone + PartialEq;
-    type Reshared;
-    type Refresh: Protocol<Input = Self::Share, Output = Self::Share>;
-    type Reshare: Protocol<Input = Option<Self::Share>, Output = Self::Reshared>;
-
-    fn shares() -> &'static BTreeMap<u32, Self::Share>;
-    fn reopen(share: &Self::Share) -> Self::Share;
-    fn public(share: &Self::Share) -> &Self::Public;
-    fn facts(public: &Self::Public) -> Facts;
-    fn encode(public: &Self::Public, writer: &mut Writer);
-    fn terms(dealers: PartySet, receivers: PartySet, base: &Self::Public) -> Vec<u8>;
-    fn reshared(reshared: Self::Reshared) -> (Self::Public, Option<Self::Share>);
+trait Scheme: Tested + 'static {
+    fn shares() -> &'static Shares<Self>;
     /// Signs with these shares and has the signature verified.
-    fn signs(shares: &BTreeMap<u32, Self::Share>, signers: &[u32]);
+    fn signs(shares: &Shares<Self>, signers: &[u32]);
+
+    fn facts(public: &Self::Public) -> Facts {
+        Facts {
+            key: Self::Curve::encode_point(&public.public_point().unwrap()).unwrap(),
+            epoch: public.epoch(),
+            threshold: public.threshold().get() as u32,
+            parties: numbers(&public.parties()),
+        }
+    }
 }
 
-struct Ecdsa;
-
-impl Scheme for Ecdsa {
-    type Share = ecdsa::KeyShare;
-    type Public = ecdsa::KeyPublic;
-    type Reshared = ecdsa::Reshared;
-    type Refresh = ecdsa::Refresh;
-    type Reshare = ecdsa::Reshare;
-
-    fn shares() -> &'static BTreeMap<u32, ecdsa::KeyShare> {
-        static SHARES: LazyLock<ecdsa_common::Shares> =
-            LazyLock::new(|| ecdsa_common::keygen(&PARTIES[..3], 2, 1));
+impl Scheme for Bls {
+    fn shares() -> &'static Shares<Self> {
+        static SHARES: LazyLock<Shares<Bls>> = LazyLock::new(|| Bls::keys(&PARTIES[..3], 2, 1));
         &SHARES
     }
 
-    fn reopen(share: &ecdsa::KeyShare) -> ecdsa::KeyShare {
-        ecdsa_common::reopen(share)
+    fn signs(shares: &Shares<Self>, signers: &[u32]) {
+        let outcomes = common::sign_with(shares, signers, b"renewed", 1, Faults::default());
+        // The core verifies each signature under the key before it gives it out.
+        let signatures: BTreeSet<_> =
+            outcomes.into_values().map(|outcome| outcome.done.unwrap().signature).collect();
+        assert_eq!(signatures.len(), 1);
+    }
+}
+
+impl Scheme for Ecdsa {
+    fn shares() -> &'static Shares<Self> {
+        static SHARES: LazyLock<Shares<Ecdsa>> = LazyLock::new(|| Ecdsa::keys(&PARTIES[..3], 2, 1));
+        &SHARES
     }
 
-    fn public(share: &ecdsa::KeyShare) -> &ecdsa::KeyPublic {
-        share.public()
-    }
-
-    fn facts(public: &ecdsa::KeyPublic) -> Facts {
-        Facts {
-            key: ecdsa::encode_point(&public.public_key).to_vec(),
-            epoch: public.epoch,
-            threshold: public.threshold.get() as u32,
-            parties: numbers(public.parties().iter()),
-        }
-    }
-
-    fn encode(public: &ecdsa::KeyPublic, writer: &mut Writer) {
-        public.encode(writer);
-    }
-
-    fn terms(dealers: PartySet, receivers: PartySet, base: &ecdsa::KeyPublic) -> Vec<u8> {
-        ecdsa::ReshareTerms { dealers, receivers, base: base.clone() }.encode()
-    }
-
-    fn reshared(reshared: ecdsa::Reshared) -> (ecdsa::KeyPublic, Option<ecdsa::KeyShare>) {
-        (reshared.public, reshared.share)
-    }
-
-    fn signs(shares: &BTreeMap<u32, ecdsa::KeyShare>, signers: &[u32]) {
+    fn signs(shares: &Shares<Self>, signers: &[u32]) {
         let request = ecdsa_common::payload([0x21; 32], &[]);
         let outcomes = ecdsa_common::sign_with(shares, signers, 1, &request, Faults::default());
         let key = shares[&signers[0]].public().public_key;
@@ -138,54 +106,26 @@ impl Scheme for Ecdsa {
     }
 }
 
-struct Frost<S>(PhantomData<S>);
+macro_rules! schnorr {
+    ($($suite:ident),+) => {
+        $(impl Scheme for $suite {
+            fn shares() -> &'static Shares<Self> {
+                static SHARES: LazyLock<Shares<$suite>> = LazyLock::new(|| $suite::keys(&PARTIES[..3], 2, 1));
+                &SHARES
+            }
 
-impl<S: Keyed> Scheme for Frost<S> {
-    type Share = frost::KeyShare<S>;
-    type Public = frost::KeyPublic<S>;
-    type Reshared = frost::Reshared<S>;
-    type Refresh = frost::Refresh<S>;
-    type Reshare = frost::Reshare<S>;
-
-    fn shares() -> &'static BTreeMap<u32, frost::KeyShare<S>> {
-        S::keyed()
-    }
-
-    fn reopen(share: &frost::KeyShare<S>) -> frost::KeyShare<S> {
-        harness::reopen(share)
-    }
-
-    fn public(share: &frost::KeyShare<S>) -> &frost::KeyPublic<S> {
-        share.public()
-    }
-
-    fn facts(public: &frost::KeyPublic<S>) -> Facts {
-        Facts {
-            key: public.public_key.clone(),
-            epoch: public.epoch,
-            threshold: public.threshold.get() as u32,
-            parties: numbers(public.parties().iter()),
-        }
-    }
-
-    fn encode(public: &frost::KeyPublic<S>, writer: &mut Writer) {
-        public.encode(writer);
-    }
-
-    fn terms(dealers: PartySet, receivers: PartySet, base: &frost::KeyPublic<S>) -> Vec<u8> {
-        frost::ReshareTerms { dealers, receivers, base: base.clone() }.encode()
-    }
-
-    fn reshared(reshared: frost::Reshared<S>) -> (frost::KeyPublic<S>, Option<frost::KeyShare<S>>) {
-        (reshared.public, reshared.share)
-    }
-
-    fn signs(shares: &BTreeMap<u32, frost::KeyShare<S>>, signers: &[u32]) {
-        let request = harness::payload(harness::message(1), &S::targets()[0]);
-        let outcomes = harness::sign_with(shares, signers, 1, &request, Faults::default());
-        harness::check(shares[&signers[0]].public(), &request, &harness::by_number(outcomes));
-    }
+            fn signs(shares: &Shares<Self>, signers: &[u32]) {
+                type Suite = frost::$suite;
+                let target = <Suite as harness::Tested>::targets().remove(0);
+                let request = harness::payload(harness::message(1), &target);
+                let outcomes = harness::sign_with(shares, signers, 1, &request, Faults::default());
+                harness::check(shares[&signers[0]].public(), &request, &harness::by_number(outcomes));
+            }
+        })+
+    };
 }
+
+schnorr!(Ed25519, Bip340);
 
 /// What a coordinator tells signers to do with the key as it believes it to be.
 struct Order<S: Scheme> {
@@ -210,10 +150,13 @@ impl<S: Scheme> Order<S> {
         let payload = match &self.change {
             None => {
                 let mut writer = Writer::default();
-                S::encode(&self.base, &mut writer);
+                self.base.encode(&mut writer);
                 writer.finish()
             }
-            Some((dealers, receivers, _)) => S::terms(set(dealers), set(receivers), &self.base),
+            Some((dealers, receivers, _)) => {
+                let (dealers, receivers) = (set(dealers), set(receivers));
+                ReshareTerms::<S> { dealers, receivers, base: self.base.clone() }.encode()
+            }
         };
         SessionSettings {
             session_id: SessionId::new(self.session),
@@ -271,12 +214,12 @@ impl<S: Scheme> Clone for Message<S> {
 }
 
 enum Running<S: Scheme> {
-    Refresh(Session<S::Refresh>),
-    Reshare(Session<S::Reshare>),
+    Refresh(Session<Refresh<S>>),
+    Reshare(Session<Reshare<S>>),
 }
 
 /// What a session came to: the key's public data, and the new share unless its party leaves.
-type Made<S> = (<S as Scheme>::Public, Option<<S as Scheme>::Share>);
+type Made<S> = (<S as protocols::dealing::Scheme>::Public, Option<<S as protocols::dealing::Scheme>::Share>);
 
 struct Turn<S: Scheme> {
     /// To one, or to all.
@@ -300,7 +243,11 @@ fn turn<S: Scheme, T>(step: Step<T>, made: impl FnOnce(T) -> Made<S>) -> Turn<S>
 }
 
 fn refreshed<S: Scheme>(share: S::Share) -> Made<S> {
-    (S::public(&share).clone(), Some(share))
+    (S::public_of(&share).clone(), Some(share))
+}
+
+fn reshared<S: Scheme>(Reshared { public, share }: Reshared<S>) -> Made<S> {
+    (public, share)
 }
 
 /// A share that is on disk and not decided yet.
@@ -345,7 +292,7 @@ struct Signer<S: Scheme> {
 impl<S: Scheme> Signer<S> {
     /// Whether it is of the epoch that the order is about, or is to join it: without a share, or with one that is of no use any more.
     fn fits(&self, order: &Order<S>) -> bool {
-        let Some(public) = self.store.active.as_ref().map(S::public) else { return true };
+        let Some(public) = self.store.active.as_ref().map(S::public_of) else { return true };
         let deals = order.change.as_ref().is_none_or(|(dealers, _, _)| dealers.contains(&self.number));
         public == &order.base || !deals && S::facts(public).epoch < S::facts(&order.base).epoch
     }
@@ -364,13 +311,13 @@ impl<S: Scheme> Signer<S> {
         let (settings, key) = (order.settings(self.number), Some(evidence_key(party(self.number))));
         let (running, turn) = match &order.change {
             None => {
-                let (session, step) = Session::<S::Refresh>::start(settings, key, own()?, rng).ok()?;
+                let (session, step) = Session::<Refresh<S>>::start(settings, key, own()?, rng).ok()?;
                 (Running::Refresh(session), turn(step, refreshed::<S>))
             }
             Some((dealers, _, _)) => {
                 let share = own().filter(|_| dealers.contains(&self.number));
-                let (session, step) = Session::<S::Reshare>::start(settings, key, share, rng).ok()?;
-                (Running::Reshare(session), turn(step, S::reshared))
+                let (session, step) = Session::<Reshare<S>>::start(settings, key, share, rng).ok()?;
+                (Running::Reshare(session), turn(step, reshared::<S>))
             }
         };
         self.memory.running.insert(order.session, (Rc::clone(order), running));
@@ -380,7 +327,7 @@ impl<S: Scheme> Signer<S> {
     fn handle(&mut self, session: Name, from: u32, bytes: &[u8], rng: &mut ChaCha20Rng) -> Option<Turn<S>> {
         match &mut self.memory.running.get_mut(&session)?.1 {
             Running::Refresh(session) => Some(turn(session.handle(party(from), bytes, rng), refreshed::<S>)),
-            Running::Reshare(session) => Some(turn(session.handle(party(from), bytes, rng), S::reshared)),
+            Running::Reshare(session) => Some(turn(session.handle(party(from), bytes, rng), reshared::<S>)),
         }
     }
 
@@ -505,7 +452,7 @@ impl<S: Scheme> World<S> {
             };
             (number, Signer { number, store, memory: Memory::default() })
         });
-        let first = S::facts(S::public(&S::shares()[&1]));
+        let first = S::facts(S::public_of(&S::shares()[&1]));
         let (dropped_percent, duplicated_percent) = (rng.next_u64() % 4, rng.next_u64() % 30);
         Self {
             rng,
@@ -553,7 +500,7 @@ impl<S: Scheme> World<S> {
         let holders: Vec<u32> =
             PARTIES.into_iter().filter(|number| self.signers[number].store.active.is_some()).collect();
         let asked = holders[self.pick(holders.len())];
-        let base = S::public(self.signers[&asked].store.active.as_ref().unwrap()).clone();
+        let base = S::public_of(self.signers[&asked].store.active.as_ref().unwrap()).clone();
         let Facts { threshold, parties, .. } = S::facts(&base);
         let change = (self.pick(2) == 0).then(|| {
             let receivers = self.some_of(&PARTIES, 2);
@@ -679,7 +626,7 @@ impl<S: Scheme> World<S> {
         };
         for signer in self.signers.values() {
             if let Some(share) = &signer.store.active {
-                hold(S::public(share));
+                hold(S::public_of(share));
             }
             let stored = signer.store.stored.as_ref();
             let decided = stored.filter(|stored| self.checker.switched.contains_key(&stored.session));
@@ -718,9 +665,9 @@ impl<S: Scheme> World<S> {
             .signers
             .iter()
             .filter_map(|(number, signer)| Some((*number, S::reopen(signer.store.active.as_ref()?))))
-            .filter(|(_, share)| S::facts(S::public(share)).epoch == epoch)
+            .filter(|(_, share)| S::facts(S::public_of(share)).epoch == epoch)
             .collect();
-        let facts = S::facts(S::public(shares.values().next().unwrap()));
+        let facts = S::facts(S::public_of(shares.values().next().unwrap()));
         if shares.keys().copied().collect::<Vec<_>>() != facts.parties {
             self.checker.violations.push(format!("epoch {epoch} is not at all of its parties"));
             return;
@@ -782,17 +729,25 @@ fn exactly_one_epoch_is_usable<S: Scheme>(full: u64) {
     }
 }
 
+/// Schedules of schemes that take several times as long in debug builds.
+const SLOW_SCHEME: u64 = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
+
+#[test]
+fn bls() {
+    exactly_one_epoch_is_usable::<Bls>(SLOW_SCHEME);
+}
+
 #[test]
 fn ecdsa() {
-    exactly_one_epoch_is_usable::<Ecdsa>(if cfg!(debug_assertions) { 1_000 } else { 10_000 }); // takes several times as long in debug builds
+    exactly_one_epoch_is_usable::<Ecdsa>(SLOW_SCHEME);
 }
 
 #[test]
 fn ed25519() {
-    exactly_one_epoch_is_usable::<Frost<Ed25519>>(10_000);
+    exactly_one_epoch_is_usable::<Ed25519>(10_000);
 }
 
 #[test]
 fn bip340() {
-    exactly_one_epoch_is_usable::<Frost<Bip340>>(10_000);
+    exactly_one_epoch_is_usable::<Bip340>(10_000);
 }

@@ -104,7 +104,8 @@ pub fn start_sign(
     message: &[u8],
 ) -> Result<Started<Signing>, SetupError> {
     let t = u32::try_from(share.public().threshold.get()).unwrap();
-    let settings = settings(Some(share.party()), signers, t, session, message);
+    let mut settings = settings(Some(share.party()), signers, t, session, message);
+    settings.epoch = share.public().epoch;
     Session::start(settings, None, SignInput::Party(Box::new(reopen(share))), &mut rng(2))
 }
 
@@ -115,7 +116,8 @@ pub fn start_observer(
     message: &[u8],
 ) -> Result<Started<Signing>, SetupError> {
     let t = u32::try_from(public.threshold.get()).unwrap();
-    let settings = settings(None, signers, t, session, message);
+    let mut settings = settings(None, signers, t, session, message);
+    settings.epoch = public.epoch;
     Session::start(settings, None, SignInput::Observer(Box::new(public.clone())), &mut rng(2))
 }
 
