@@ -93,21 +93,37 @@ CREATE TABLE open_multiplication (
   peers      TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- How many sessions were claimed ever, and whether the file comes out of a backup and nothing was made of that yet.
+-- Where this party's own ledger has been: one row for each start of the process, the current one with the highest number, and one for
+-- each start that the file has forgotten, because it was put back to an earlier state, and somebody has told of.
+CREATE TABLE start (
+  head   BLOB PRIMARY KEY CHECK (length(head) = 32),
+  starts INTEGER NOT NULL,
+  -- The same as claims, when it began.
+  base   INTEGER NOT NULL,
+  -- Sessions that multiply and were claimed by then, over all starts.
+  claims INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX start_by_number ON start (starts);
+
+-- Whether the file comes out of a backup and nothing was made of that yet.
 CREATE TABLE ledger (
   id       INTEGER PRIMARY KEY CHECK (id = 1),
-  claims   INTEGER NOT NULL,
   restored INTEGER NOT NULL
 ) STRICT;
-INSERT INTO ledger (id, claims, restored) VALUES (1, 0, 0);
+INSERT INTO ledger (id, restored) VALUES (1, 0);
 
--- The most that each peer has shown of its own claims.
+-- How far each peer's ledger has come, by its own word; never replaced by less.
 CREATE TABLE shown_claims (
   party     INTEGER PRIMARY KEY,
-  life      INTEGER NOT NULL,
+  starts    INTEGER NOT NULL,
+  head      BLOB NOT NULL CHECK (length(head) = 32),
+  base      INTEGER NOT NULL,
   claims    INTEGER NOT NULL,
-  -- coterie.party.v1.ClaimCount, signed by the peer; empty before it has shown one.
-  statement BLOB NOT NULL
+  -- coterie.party.v1.ClaimCount, signed by the peer.
+  statement BLOB NOT NULL,
+  -- The last one of the start before; empty if there was none.
+  before    BLOB NOT NULL
 ) STRICT;
 
 -- Shares that were here when this party's own store went back: what was done with them since is forgotten, so nothing multiplies with them.

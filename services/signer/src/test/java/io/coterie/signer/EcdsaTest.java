@@ -32,6 +32,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.bouncycastle.asn1.x9.X9ECParameters;
 import org.bouncycastle.crypto.ec.CustomNamedCurves;
 import org.bouncycastle.crypto.params.ECDomainParameters;
@@ -316,13 +317,13 @@ class EcdsaTest {
     Path copy = i.copy("alpha");
     sign(ByteString.EMPTY, path(), 1, 2);
     sign(ByteString.EMPTY, path(), 1, 2);
-    long claimed = i.party("alpha").store.claimed();
+    long claimed = i.party("alpha").store.position().claims();
     for (String peer : List.of("bravo", "charlie")) {
       Installation.until(
           peer + " knows how many sessions alpha has claimed",
           () ->
               i.party(peer).store.shown().stream()
-                  .anyMatch(s -> s.party() == 1 && s.claims() == claimed));
+                  .anyMatch(s -> s.party() == 1 && s.position().claims() == claimed));
     }
     i.putBack("alpha", copy);
     awaitWentBack();
@@ -339,6 +340,65 @@ class EcdsaTest {
     refresh();
     sign(ByteString.EMPTY, path(), 1, 2);
     sign(ByteString.EMPTY, path(), 1, 3);
+  }
+
+  /** The same state is put back again and again: what others remember never becomes less. */
+  @Test
+  void store_that_is_put_back_twice_is_noticed_twice_and_new_shares_end_it() {
+    sign(ByteString.EMPTY, path(), 1, 2);
+    Path copy = i.copy("alpha");
+    sign(ByteString.EMPTY, path(), 1, 2);
+    for (int time = 0; time < 3; time++) {
+      i.putBack("alpha", copy);
+      awaitWentBack();
+    }
+    refresh();
+    for (int round = 0; round < 2; round++) {
+      sign(ByteString.EMPTY, path(), 1, 2);
+      sign(ByteString.EMPTY, path(), 1, 3);
+      NativeParties.NAMES.forEach(i::restart);
+    }
+    assertThat(i.parties).allMatch(p -> p.store.troubles().isEmpty());
+  }
+
+  /**
+   * alpha is killed the moment a signature with bravo is done, and put back: charlie, who took no
+   * part in it, knows of it already, and bravo says nothing.
+   */
+  @Test
+  void a_claim_is_known_outside_the_signing_set_before_it_can_be_forgotten() {
+    Path copy = i.copy("alpha");
+    sign(ByteString.EMPTY, path(), 1, 2);
+    i.network.tap((from, _, body) -> from.partyId() == 2 ? null : body);
+    i.putBack("alpha", copy);
+    Installation.until(
+        "charlie has told alpha",
+        () -> i.party("alpha").store.excluded(KEY).contains(KeyShareStore.ITSELF));
+  }
+
+  /**
+   * A new start multiplies with nobody before those who can be reached have said what they know.
+   */
+  @Test
+  void a_start_hears_everybody_before_it_multiplies() {
+    Path copy = i.copy("alpha");
+    sign(ByteString.EMPTY, path(), 1, 3);
+    AtomicInteger multiplied = new AtomicInteger();
+    i.network.tap(
+        (from, _, body) -> {
+          if (from.partyId() == 1 && body.length > 30_000) {
+            multiplied.incrementAndGet();
+          }
+          return body;
+        });
+    i.putBack("alpha", copy);
+    i.coordinator.give(order(signing(), 1, 2));
+    awaitWentBack();
+    Installation.until("its session has ended", () -> i.party("alpha").live() == 0);
+    SessionId next = i.coordinator.give(order(signing(), 1, 2));
+    assertThat(refused("alpha", next).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
+    assertThat(multiplied).hasValue(0);
   }
 
   private SignedIntent signing() {

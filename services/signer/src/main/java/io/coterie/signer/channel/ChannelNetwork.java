@@ -9,7 +9,6 @@ import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
-import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
@@ -172,12 +171,8 @@ public final class ChannelNetwork implements PartyNetwork {
         SessionEnvelope envelope = parsed.getEnvelope();
         byte[] bytes = envelope.getEnvelope().toByteArray();
         SessionId id = id(envelope.getSessionId());
-        ClaimCount claims = copy(envelope.getClaims());
-        boolean forgetful = envelope.hasClaims() && !driver.showsClaims(message.sender(), claims);
         Arrays.fill(message.body(), (byte) 0);
-        if (forgetful) {
-          telemetry.dropped("went_back");
-        } else if (id != null) {
+        if (id != null) {
           driver.onEnvelope(message.sender(), id, bytes, message.receivedNanos());
         }
       }
@@ -194,16 +189,10 @@ public final class ChannelNetwork implements PartyNetwork {
           driver.onCancel(message.sender(), id);
         }
       }
-      case CLAIM_COUNT -> driver.onClaimCount(message.sender(), copy(parsed.getClaimCount()));
+      case CLAIM_COUNT -> driver.onClaimCount(message.sender(), parsed.getClaimCount());
+      case CLAIM_MEMORY -> driver.onClaimMemory(message.sender(), parsed.getClaimMemory());
       case BODY_NOT_SET -> telemetry.dropped("undecodable");
     }
-  }
-
-  /** Without a part of the body, which is zeroed. */
-  private static ClaimCount copy(ClaimCount count) {
-    return count.toBuilder()
-        .setSignature(ByteString.copyFrom(count.getSignature().toByteArray()))
-        .build();
   }
 
   private @Nullable SessionId id(ByteString bytes) {

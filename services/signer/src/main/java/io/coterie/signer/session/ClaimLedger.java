@@ -29,8 +29,11 @@ public interface ClaimLedger {
    */
   void multiplied(SessionId session);
 
-  /** How many sessions were claimed ever, as it is on disk. */
-  long claimed();
+  /** How far this party's ledger has come: on disk, with every claim that has completed. */
+  LedgerPosition position();
+
+  /** Whether the ledger was at a position, by its own memory. Reads the disk. */
+  boolean remembers(LedgerPosition position);
 
   /**
    * Says for ever that a session is not run here.

@@ -3,8 +3,8 @@ package io.coterie.signer.session;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.proto.core.v1.Step;
-import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.Order;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ScheduledFuture;
 import org.jspecify.annotations.Nullable;
@@ -42,8 +42,11 @@ final class Session {
   /** The session that made the share which this one uses; this one itself if it uses none. */
   SessionId share;
 
-  /** What this party shows of its claims in it. */
-  @Nullable ClaimCount claims;
+  /** Whether it multiplies and nobody remembers that yet. */
+  boolean unwitnessed;
+
+  /** What came meanwhile. */
+  final List<EarlyEnvelopes.Arrived> unheard = new ArrayList<>();
 
   /** Whether its claim says that it multiplies, and that is not taken back. */
   boolean multiplying;

@@ -21,6 +21,7 @@ import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.ClaimCount;
+import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -36,6 +37,7 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -99,7 +101,7 @@ public final class SessionDriver implements AutoCloseable {
   private final WorkPool pool;
   private final OrderCheck check;
   private final KeyActivation activation;
-  private final ClaimCounters counters;
+  private final ClaimWitnesses witnesses;
   private final ScheduledFuture<?> ticking;
 
   private final Map<SessionId, Session> sessions = new ConcurrentHashMap<>();
@@ -180,8 +182,8 @@ public final class SessionDriver implements AutoCloseable {
             (share, sameEpoch) ->
                 presignatures.refreshed(
                     share.key(), sameEpoch ? PresignaturePool.NO_EPOCH : share.epoch()));
-    this.counters =
-        new ClaimCounters(network, claims, shownClaims, core, clock.millis(), this::leaveExcluded);
+    this.witnesses =
+        new ClaimWitnesses(network, claims, shownClaims, core, pool.lane(), this::leaveExcluded);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionDriver::signingSet);
     this.ticking = pool.every(TICK, this::tick);
     telemetry.live(sessions::size);
@@ -262,18 +264,14 @@ public final class SessionDriver implements AutoCloseable {
     }
   }
 
-  /** A party shows how many sessions it has claimed, or what this one has shown it. */
+  /** A party states how far its ledger has come. */
   public void onClaimCount(Member sender, ClaimCount count) {
-    counters.told(sender, count);
+    witnesses.stated(sender, count);
   }
 
-  /**
-   * The same with an envelope or a report.
-   *
-   * @return whether the sender may be believed to remember what it has done
-   */
-  public boolean showsClaims(Member sender, ClaimCount count) {
-    return counters.shows(sender, count);
+  /** A party says what it remembers of this one's ledger. */
+  public void onClaimMemory(Member sender, ClaimMemory remembered) {
+    witnesses.answered(sender, remembered);
   }
 
   /** A peer's report. Only that a share is stored, or never will be, concerns other parties. */
@@ -785,6 +783,7 @@ public final class SessionDriver implements AutoCloseable {
     session.firstStep = null;
     session.plan = plan.withoutPayload();
     session.roundEnteredNanos = now;
+    awaitWitnesses(session);
     apply(session, first, null, now);
     telemetry.started(plan.protocol(), System.nanoTime() - session.orderedNanos);
     // Through the lane: once this party has sent its last message, they give way to others.
@@ -838,9 +837,37 @@ public final class SessionDriver implements AutoCloseable {
     run(
         session,
         () -> {
-          queued.remove(session.id, arrived.sender(), arrived.envelope());
-          deliver(session, arrived);
+          if (session.unwitnessed) {
+            session.unheard.add(arrived);
+          } else {
+            handle(session, arrived);
+          }
         });
+  }
+
+  private void handle(Session session, EarlyEnvelopes.Arrived arrived) {
+    queued.remove(session.id, arrived.sender(), arrived.envelope());
+    deliver(session, arrived);
+  }
+
+  /**
+   * A message of a peer may be a guess at this party's secret, and what follows tells whether it
+   * was right. So none is looked at before others remember that this session was claimed.
+   */
+  private void awaitWitnesses(Session session) {
+    ClaimLedger.Multiplication multiplication = multiplication(session.plan());
+    if (multiplication != null) {
+      session.unwitnessed = true;
+      witnesses.await(
+          session.id, multiplication.peers(), () -> run(session, () -> witnessed(session)));
+    }
+  }
+
+  private void witnessed(Session session) {
+    session.unwitnessed = false;
+    List<EarlyEnvelopes.Arrived> unheard = List.copyOf(session.unheard);
+    session.unheard.clear();
+    unheard.forEach(arrived -> handle(session, arrived));
   }
 
   private void deliver(Session session, EarlyEnvelopes.Arrived arrived) {
@@ -935,7 +962,7 @@ public final class SessionDriver implements AutoCloseable {
       telemetry.dropped("too_late");
       return;
     }
-    PartyMessage message = envelope(session, outgoing.getEnvelope());
+    PartyMessage message = envelope(session.id, outgoing.getEnvelope());
     if (outgoing.getRecipient() != 0) {
       network
           .roster()
@@ -959,20 +986,6 @@ public final class SessionDriver implements AutoCloseable {
     // The others rely on it that no part comes later, however much waits here.
     return !(part && clock.instant().isAfter(OrderCheck.instant(order.getDeadline())))
         && bindings.sent(session.id, broadcast.getEnvelope(), part);
-  }
-
-  /** With this party's count in the first one of a session that multiplies. */
-  private PartyMessage envelope(Session session, ByteString envelope) {
-    PartyMessage bare = envelope(session.id, envelope);
-    if (!session.plan().protocol().multiplies() || session.round > 0) {
-      return bare;
-    }
-    ClaimCount mine = session.claims;
-    if (mine == null) {
-      mine = counters.mine();
-      session.claims = mine;
-    }
-    return bare.toBuilder().setEnvelope(bare.getEnvelope().toBuilder().setClaims(mine)).build();
   }
 
   private static PartyMessage envelope(SessionId session, ByteString envelope) {
@@ -1176,6 +1189,18 @@ public final class SessionDriver implements AutoCloseable {
     presignatures.excluded(
         key, party -> now.contains(party) || now.contains(KeyShareStore.EVERY_PARTY));
     sessions.values().forEach(other -> run(other, () -> leaveExcluded(other, key)));
+  }
+
+  /** Somebody may be excluded from any key now. */
+  private void leaveExcluded() {
+    Set<String> keys = new HashSet<>();
+    for (Session session : sessions.values()) {
+      SessionPlan plan = session.plan;
+      if (plan != null) {
+        keys.add(plan.key());
+      }
+    }
+    keys.forEach(this::leaveExcluded);
   }
 
   private void excluded(Session session, Abort abort, @Nullable Throwable failure) {
@@ -1434,6 +1459,10 @@ public final class SessionDriver implements AutoCloseable {
       session.run = null;
     }
     early.drop(session.id);
+    if (session.unwitnessed) {
+      witnesses.forget(session.id);
+      witnessed(session);
+    }
     if (session.presignature != null) {
       presignatures.burn(session.presignature);
       session.presignature = null;
@@ -1544,7 +1573,7 @@ public final class SessionDriver implements AutoCloseable {
       presignatures.expire(now);
       activation.tick(now);
       shares.housekeep();
-      counters.tick(now);
+      witnesses.tick(now);
       if (now - forgotNanos >= FORGET.toNanos()) {
         forgotNanos = now;
         claims.forgetBindings(clock.instant().minus(KEEP));

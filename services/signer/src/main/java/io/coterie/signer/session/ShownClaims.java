@@ -4,27 +4,31 @@ import com.google.protobuf.ByteString;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 
-/** What this party remembers of how many sessions others have claimed. */
+/** What this party remembers of how far the ledgers of others, and its own, have come. */
 public interface ShownClaims {
-  /** The most that each peer has shown. */
+  /** The position of each peer that is remembered. */
   List<Shown> shown();
 
-  /** Remembers what a peer has shown: soon, not at once. */
-  void show(Shown shown);
+  /** Remembers the position of a peer in place of its older one; durable when it completes. */
+  CompletionStage<Boolean> show(Shown shown);
 
   /**
-   * A party's store went back to an earlier state: nothing multiplies with it, by any share that is
-   * here now. At once in memory, durably when it completes.
+   * The store of a peer went back to an earlier state: nothing multiplies with it, by any share
+   * that is here now. At once in memory, for every key until it is on disk; tried again until then.
    *
-   * @param party id of the peer, or {@link KeyShareStore#ITSELF}
-   * @return the keys that this is about
+   * @return the keys that this is about; completes when it is on disk
    */
   CompletionStage<List<String>> wentBack(int party);
 
   /**
-   * @param life when its process began, milliseconds since 1970
-   * @param statement {@code coterie.party.v1.ClaimCount} with the peer's signature; empty if it has
-   *     shown none
+   * This party's own ledger was at a position that it has forgotten: the same for itself, and in
+   * the same transaction the ledger goes on above that position.
    */
-  record Shown(int party, long life, long claims, ByteString statement) {}
+  CompletionStage<List<String>> wentBack(LedgerPosition forgotten);
+
+  /**
+   * @param statement {@code coterie.party.v1.ClaimCount} with the peer's signature
+   * @param before the same of the last position at the start before; empty if there was none
+   */
+  record Shown(int party, LedgerPosition position, ByteString statement, ByteString before) {}
 }

@@ -23,7 +23,7 @@ final class GroupCommit implements AutoCloseable {
   /** Writes of one transaction. */
   static final int MAX_BATCH = 256;
 
-  /** Writes that wait; more are refused. */
+  /** Writes that wait; more are refused, but for those that keep a key from being used. */
   static final int MAX_WAITING = 16_384;
 
   /** How long a write that nobody waits for may wait for company. */
@@ -54,13 +54,15 @@ final class GroupCommit implements AutoCloseable {
     final Write<T> write;
     final boolean urgent;
     final boolean erasing;
+    final boolean vital;
     final CompletableFuture<T> done = new CompletableFuture<>();
     @Nullable T result;
 
-    Waiting(Write<T> write, boolean urgent, boolean erasing) {
+    Waiting(Write<T> write, boolean urgent, boolean erasing, boolean vital) {
       this.write = write;
       this.urgent = urgent;
       this.erasing = erasing;
+      this.vital = vital;
     }
 
     void run(Database database) throws SQLException {
@@ -75,7 +77,7 @@ final class GroupCommit implements AutoCloseable {
 
   private final Database database;
   private final Listener listener;
-  private final BlockingQueue<Waiting<?>> queue = new LinkedBlockingQueue<>(MAX_WAITING);
+  private final BlockingQueue<Waiting<?>> queue = new LinkedBlockingQueue<>();
   private final Thread thread;
   private volatile boolean closed;
 
@@ -90,19 +92,27 @@ final class GroupCommit implements AutoCloseable {
 
   /** Writes at once; completes, on the writer's thread, when it is on disk. */
   <T> CompletionStage<T> submit(Write<T> write) {
-    return enqueue(new Waiting<>(write, true, false));
+    return enqueue(new Waiting<>(write, true, false, false));
+  }
+
+  /**
+   * The same, however many writes wait: for what must not be lost because somebody has filled the
+   * queue. The caller bounds the number of such writes.
+   */
+  <T> CompletionStage<T> submitVital(Write<T> write) {
+    return enqueue(new Waiting<>(write, true, false, true));
   }
 
   /**
    * The same; what it deletes or replaces is nowhere in the file or its journal when it is done.
    */
   <T> CompletionStage<T> submitErasing(Write<T> write) {
-    return enqueue(new Waiting<>(write, true, true));
+    return enqueue(new Waiting<>(write, true, true, true));
   }
 
   /** Writes soon, with the next urgent write or alone. A failure is logged. */
   void submitLazily(Write<?> write) {
-    enqueue(new Waiting<>(write, false, false))
+    enqueue(new Waiting<>(write, false, false, false))
         .whenComplete(
             (_, failure) -> {
               if (failure != null) {
@@ -114,8 +124,10 @@ final class GroupCommit implements AutoCloseable {
   private <T> CompletionStage<T> enqueue(Waiting<T> waiting) {
     if (closed) {
       waiting.done.completeExceptionally(new StoreException("the store is closed"));
-    } else if (!queue.offer(waiting)) {
+    } else if (!waiting.vital && queue.size() >= MAX_WAITING) {
       waiting.done.completeExceptionally(new StoreException("too many writes wait"));
+    } else {
+      queue.add(waiting);
     }
     return waiting.done;
   }
@@ -215,9 +227,9 @@ final class GroupCommit implements AutoCloseable {
     closed = true;
     try {
       // Something to do, in case the writer waits for it.
-      boolean awake = queue.offer(new Waiting<>(_ -> true, true, false));
+      queue.add(new Waiting<>(_ -> true, true, false, true));
       if (!thread.join(CLOSE_TIME)) {
-        log.warn("the store's writer did not end in time (awake: {})", awake);
+        log.warn("the store's writer did not end in time");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -2,6 +2,7 @@ package io.coterie.signer.storage;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,6 +10,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.HexFormat;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -42,24 +44,37 @@ public final class OperatorRequests {
   void toUnfreeze(Function<String, CompletionStage<Boolean>> unfreeze) {
     try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, UNFREEZE + "*")) {
       for (Path file : files) {
-        String hex = file.getFileName().toString().substring(UNFREEZE.length());
-        String key = new String(HexFormat.of().parseHex(hex), StandardCharsets.UTF_8);
-        unfreeze
-            .apply(key)
-            .whenComplete(
-                (lifted, failure) -> {
-                  if (failure != null) {
-                    return;
-                  }
-                  log.warn(
-                      "{} {}, as its operator asked",
-                      key,
-                      Boolean.TRUE.equals(lifted) ? "is not frozen any more" : "was not frozen");
-                  delete(file);
-                });
+        String key = key(file);
+        if (key == null) {
+          log.warn("a request of the operator has no key in its name: {}", file.getFileName());
+          delete(file);
+        } else {
+          unfreeze.apply(key).whenComplete((lifted, failure) -> done(file, key, lifted, failure));
+        }
       }
-    } catch (IOException | IllegalArgumentException e) {
-      log.warn("a request of the operator cannot be read", e);
+    } catch (IOException | DirectoryIteratorException e) {
+      log.warn("the requests of the operator cannot be read", e);
+    }
+  }
+
+  /** The key that a request names; null if its name is none that {@link #unfreeze} gives. */
+  private static @Nullable String key(Path file) {
+    try {
+      String hex = file.getFileName().toString().substring(UNFREEZE.length());
+      return new String(HexFormat.of().parseHex(hex), StandardCharsets.UTF_8);
+    } catch (IllegalArgumentException e) {
+      return null;
+    }
+  }
+
+  private static void done(
+      Path file, String key, @Nullable Boolean lifted, @Nullable Throwable failure) {
+    if (failure == null) {
+      log.warn(
+          "{} {}, as its operator asked",
+          key,
+          Boolean.TRUE.equals(lifted) ? "is not frozen any more" : "was not frozen");
+      delete(file);
     }
   }
 

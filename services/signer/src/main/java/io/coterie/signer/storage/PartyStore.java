@@ -14,6 +14,7 @@ import io.coterie.signer.session.ClaimLedger;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.KeyTrouble;
+import io.coterie.signer.session.LedgerPosition;
 import io.coterie.signer.session.SessionId;
 import io.coterie.signer.session.SessionLimits;
 import io.coterie.signer.session.ShownClaims;
@@ -107,6 +108,7 @@ public final class PartyStore
   private final BlockingQueue<Database> readers = new ArrayBlockingQueue<>(READERS);
   private final Clock clock;
   private final String trailName;
+  private final SqliteLedger ledger = new SqliteLedger();
   private final SqliteExclusions exclusions;
   private final OperatorRequests requests;
 
@@ -159,7 +161,7 @@ public final class PartyStore
                 trail = null;
               }
             });
-    this.exclusions = new SqliteExclusions(writer, clock, this::append);
+    this.exclusions = new SqliteExclusions(writer, ledger, clock, this::append);
   }
 
   /**
@@ -185,7 +187,12 @@ public final class PartyStore
         PartyStore store =
             new PartyStore(
                 lock, new OperatorRequests(folder), Database.writer(file), party, clock, committed);
-        store.openReaders(file);
+        try {
+          store.openReaders(file);
+        } catch (SQLException | RuntimeException e) {
+          store.close();
+          throw e;
+        }
         return store;
       } catch (SQLException | RuntimeException e) {
         lock.close();
@@ -245,7 +252,7 @@ public final class PartyStore
 
   @Override
   public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
-    return writer.submit(
+    return claiming(
         db -> {
           long now = clock.millis();
           byte[] digest = claim.intentDigest().toByteArray();
@@ -259,10 +266,10 @@ public final class PartyStore
                       now)
                   == 1;
           if (!newRequest && !Arrays.equals(digest, boundTo(db, claim))) {
-            return Outcome.REQUEST_ID_REUSED;
+            return Claimed.not(Outcome.REQUEST_ID_REUSED);
           }
           if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), now)) {
-            return Outcome.SESSION_REPLAYED;
+            return Claimed.not(Outcome.SESSION_REPLAYED);
           }
           if (claim.binding() != null && !bind(db, claim.binding(), claim.instead())) {
             // Nor will it be run later.
@@ -271,29 +278,52 @@ public final class PartyStore
                 NOBODY,
                 NOBODY,
                 claim.session().bytes().toByteArray());
-            return Outcome.REQUEST_BOUND;
+            return Claimed.not(Outcome.REQUEST_BOUND);
           }
-          if (claim.multiplication() != null) {
-            SqliteLives.begin(db, claim.session(), claim.multiplication());
-          }
+          LedgerPosition position = multiplies(db, claim.session(), claim.multiplication());
           append(db, accepted);
-          return Outcome.CLAIMED;
+          return new Claimed(Outcome.CLAIMED, position);
         });
   }
 
   @Override
   public CompletionStage<Outcome> claimSession(
       SessionId session, @Nullable Multiplication multiplication) {
-    return writer.submit(
+    return claiming(
         db -> {
           if (!claimSession(db, session, NOBODY, NOBODY, clock.millis())) {
-            return Outcome.SESSION_REPLAYED;
+            return Claimed.not(Outcome.SESSION_REPLAYED);
           }
-          if (multiplication != null) {
-            SqliteLives.begin(db, session, multiplication);
-          }
-          return Outcome.CLAIMED;
+          return new Claimed(Outcome.CLAIMED, multiplies(db, session, multiplication));
         });
+  }
+
+  /**
+   * @param position of the ledger after it
+   */
+  private record Claimed(Outcome outcome, LedgerPosition position) {
+    static Claimed not(Outcome outcome) {
+      return new Claimed(outcome, LedgerPosition.NONE);
+    }
+  }
+
+  private CompletionStage<Outcome> claiming(GroupCommit.Write<Claimed> claim) {
+    return writer
+        .submit(claim)
+        .thenApply(
+            claimed -> {
+              ledger.committed(claimed.position());
+              return claimed.outcome();
+            });
+  }
+
+  private LedgerPosition multiplies(
+      Database db, SessionId session, @Nullable Multiplication multiplication) throws SQLException {
+    if (multiplication == null) {
+      return LedgerPosition.NONE;
+    }
+    SqliteLives.begin(db, session, multiplication);
+    return ledger.claim(db);
   }
 
   @Override
@@ -373,26 +403,26 @@ public final class PartyStore
   }
 
   @Override
-  public long claimed() {
-    return read(db -> count(db, "SELECT claims FROM ledger"));
+  public LedgerPosition position() {
+    return ledger.position();
+  }
+
+  @Override
+  public boolean remembers(LedgerPosition told) {
+    return read(db -> SqliteLedger.knows(db, told));
   }
 
   private static boolean claimSession(
       Database db, SessionId session, String requester, String requestId, long nowMs)
       throws SQLException {
-    boolean claimed =
-        db.update(
-                "INSERT INTO claimed_session (session_id, requester, request_id, claimed_at_ms)"
-                    + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                session.bytes().toByteArray(),
-                requester,
-                requestId,
-                nowMs)
-            == 1;
-    if (claimed) {
-      db.update("UPDATE ledger SET claims = claims + 1");
-    }
-    return claimed;
+    return db.update(
+            "INSERT INTO claimed_session (session_id, requester, request_id, claimed_at_ms)"
+                + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            session.bytes().toByteArray(),
+            requester,
+            requestId,
+            nowMs)
+        == 1;
   }
 
   private static byte[] boundTo(Database db, Claim claim) throws SQLException {
@@ -708,8 +738,8 @@ public final class PartyStore
   }
 
   @Override
-  public void show(Shown shown) {
-    writer.submitLazily(
+  public CompletionStage<Boolean> show(Shown shown) {
+    return writer.submit(
         db -> {
           SqliteShownClaims.put(db, shown);
           return true;
@@ -718,7 +748,12 @@ public final class PartyStore
 
   @Override
   public CompletionStage<List<String>> wentBack(int party) {
-    return exclusions.wentBack(party);
+    return exclusions.wentBack(party, LedgerPosition.NONE);
+  }
+
+  @Override
+  public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
+    return exclusions.wentBack(ITSELF, forgotten);
   }
 
   @Override

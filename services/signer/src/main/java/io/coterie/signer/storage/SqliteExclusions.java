@@ -6,6 +6,7 @@ import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.KeyShareStore.Exclusion;
 import io.coterie.signer.session.KeyTrouble;
+import io.coterie.signer.session.LedgerPosition;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;
@@ -18,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,6 +32,7 @@ final class SqliteExclusions {
   private static final int FROZEN = KeyShareStore.EVERY_PARTY;
 
   private final GroupCommit writer;
+  private final SqliteLedger ledger;
   private final Clock clock;
   private final Audit audit;
   private volatile Memory memory = new Memory(new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
@@ -37,20 +40,30 @@ final class SqliteExclusions {
   /** Exclusions that are not on disk although they were to be, by key. */
   private final Map<String, Set<Integer>> unwritten = new ConcurrentHashMap<>();
 
+  /**
+   * Parties whose stores went back, of which the disk does not know yet: until then no key is used
+   * with them.
+   */
+  private final Map<Integer, LedgerPosition> wentBack = new ConcurrentHashMap<>();
+
+  /** Writes that are tried again; no further one joins them. */
+  private final AtomicInteger retrying = new AtomicInteger();
+
   /** Appends to the audit trail in a transaction. */
   interface Audit {
     void append(Database db, AuditEvent event);
   }
 
-  SqliteExclusions(GroupCommit writer, Clock clock, Audit audit) {
+  SqliteExclusions(GroupCommit writer, SqliteLedger ledger, Clock clock, Audit audit) {
     this.writer = writer;
+    this.ledger = ledger;
     this.clock = clock;
     this.audit = audit;
   }
 
   /** Counts the life before this one, distrusts what a backup has brought, and fills the memory. */
   void start() {
-    memory =
+    Started started =
         writer
             .submit(
                 db -> {
@@ -66,14 +79,19 @@ final class SqliteExclusions {
                                 "party", Integer.toString(pair.party()),
                                 "lives", Integer.toString(pair.lives()))));
                   }
+                  LedgerPosition position = ledger.begin(db);
                   if (db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1) {
-                    wentBack(db, KeyShareStore.ITSELF);
+                    mark(db, KeyShareStore.ITSELF);
                   }
-                  return Memory.read(db);
+                  return new Started(Memory.read(db), position);
                 })
             .toCompletableFuture()
             .join();
+    memory = started.memory();
+    ledger.committed(started.position());
   }
+
+  private record Started(Memory memory, LedgerPosition position) {}
 
   /**
    * @param excluded parties by key
@@ -99,6 +117,10 @@ final class SqliteExclusions {
 
     void remember(String key, Set<Integer> parties) {
       excluded.merge(key, Set.copyOf(parties), SqliteExclusions::union);
+    }
+
+    void forget(String key, Set<Integer> parties) {
+      SqliteExclusions.forget(excluded, key, parties);
     }
 
     /** See {@link KeyShareStore#troubles}. */
@@ -140,7 +162,7 @@ final class SqliteExclusions {
   }
 
   Set<Integer> of(String key) {
-    return memory.of(key);
+    return wentBack.isEmpty() ? memory.of(key) : union(memory.of(key), wentBack.keySet());
   }
 
   private static Set<Integer> union(Set<Integer> some, Set<Integer> more) {
@@ -156,6 +178,10 @@ final class SqliteExclusions {
     return writer
         .submitErasing(
             db -> {
+              if (!exclusion.parties().contains(FROZEN) && hasLater(db, exclusion)) {
+                // What the two had in common is gone with the old shares.
+                return new Excluded(false, of(db, exclusion.key()));
+              }
               insert(
                   db,
                   exclusion.key(),
@@ -170,14 +196,34 @@ final class SqliteExclusions {
                     exclusion.share().bytes().toByteArray(),
                     exclusion.epoch());
               }
-              return true;
+              return new Excluded(true, Set.of());
             })
         .whenComplete(
-            (_, failure) -> {
+            (excluded, failure) -> {
               if (failure != null) {
                 freeze(exclusion);
+              } else if (!excluded.written()) {
+                setAll(exclusion.key(), excluded.onDisk());
               }
-            });
+            })
+        .thenApply(Excluded::written);
+  }
+
+  /**
+   * @param written false if the key has newer shares
+   * @param onDisk who is excluded from those
+   */
+  private record Excluded(boolean written, Set<Integer> onDisk) {}
+
+  private static boolean hasLater(Database db, Exclusion exclusion) throws SQLException {
+    try (ResultSet row =
+        db.statement(
+                "SELECT 1 FROM key_share WHERE key = ? AND state = 'ACTIVE' AND epoch > ?",
+                exclusion.key(),
+                exclusion.epoch())
+            .executeQuery()) {
+      return row.next();
+    }
   }
 
   private int insert(Database db, String key, Set<Integer> parties, byte[] session)
@@ -205,34 +251,51 @@ final class SqliteExclusions {
 
   /** Tries again to write what could not be written. */
   void retry() {
-    unwritten.forEach(
-        (key, parties) ->
-            writer
-                .submit(
-                    db -> {
-                      if (insert(db, key, parties, new byte[0]) > 0) {
-                        audit.append(
-                            db,
-                            AuditEvent.of(
-                                "signer", "key.freeze", "exclusion_unwritten", Map.of("key", key)));
-                      }
-                      return true;
-                    })
-                .whenComplete(
-                    (_, failure) -> {
-                      if (failure == null) {
-                        unwritten.remove(key, parties);
-                      }
-                    }));
+    if (retrying.get() > 0) {
+      return;
+    }
+    unwritten.keySet().forEach(key -> retried(writeAgain(key)));
+    wentBack.forEach((party, told) -> retried(wentBack(party, told)));
+  }
+
+  private void retried(CompletionStage<?> write) {
+    retrying.incrementAndGet();
+    write.whenComplete((_, _) -> retrying.decrementAndGet());
+  }
+
+  private CompletionStage<Set<Integer>> writeAgain(String key) {
+    return writer
+        .submitVital(
+            db -> {
+              // Read here: the operator may have lifted it since.
+              Set<Integer> parties = unwritten.getOrDefault(key, Set.of());
+              if (insert(db, key, parties, new byte[0]) > 0) {
+                audit.append(
+                    db,
+                    AuditEvent.of(
+                        "signer", "key.freeze", "exclusion_unwritten", Map.of("key", key)));
+              }
+              return parties;
+            })
+        .whenComplete(
+            (parties, failure) -> {
+              if (failure == null) {
+                unwritten.remove(key, parties);
+              }
+            });
   }
 
   /** See {@link KeyShareStore#unfreeze}. */
   CompletionStage<Boolean> unfreeze(String key) {
+    // Before the write: no retry that follows it freezes the key again.
+    Set<Integer> before = unwritten.getOrDefault(key, Set.of());
+    forget(unwritten, key, Set.of(FROZEN));
     return writer
-        .submit(
+        .submitVital(
             db -> {
               boolean frozen =
-                  db.update("DELETE FROM exclusion WHERE key = ? AND party = ?", key, FROZEN) == 1;
+                  db.update("DELETE FROM exclusion WHERE key = ? AND party = ?", key, FROZEN) == 1
+                      || before.contains(FROZEN);
               if (frozen) {
                 audit.append(
                     db, AuditEvent.of("operator", "key.unfreeze", "ok", Map.of("key", key)));
@@ -240,33 +303,57 @@ final class SqliteExclusions {
               return frozen;
             })
         .whenComplete(
-            (frozen, _) -> {
-              if (Boolean.TRUE.equals(frozen)) {
-                memory.excluded.computeIfPresent(
-                    key,
-                    (_, parties) -> {
-                      Set<Integer> left = new HashSet<>(parties);
-                      left.remove(FROZEN);
-                      return left.isEmpty() ? null : Set.copyOf(left);
-                    });
+            (_, failure) -> {
+              if (failure == null) {
+                memory.forget(key, Set.of(FROZEN));
+              } else if (before.contains(FROZEN)) {
+                unwritten.merge(key, before, SqliteExclusions::union);
               }
             });
   }
 
-  /** See {@link io.coterie.signer.session.ShownClaims#wentBack}. */
-  CompletionStage<List<String>> wentBack(int party) {
-    return writer
-        .submit(db -> wentBack(db, party))
-        .whenComplete(
-            (keys, failure) -> {
-              if (failure == null) {
-                keys.forEach(key -> memory.remember(key, Set.of(party)));
-              }
-            });
+  private static void forget(Map<String, Set<Integer>> from, String key, Set<Integer> parties) {
+    from.computeIfPresent(
+        key,
+        (_, known) -> {
+          Set<Integer> left = new HashSet<>(known);
+          left.removeAll(parties);
+          return left.isEmpty() ? null : Set.copyOf(left);
+        });
   }
+
+  /**
+   * See {@link io.coterie.signer.session.ShownClaims#wentBack}.
+   *
+   * @param told where this party's own ledger has been, which it does not know; {@link
+   *     LedgerPosition#NONE} of a peer
+   */
+  CompletionStage<List<String>> wentBack(int party, LedgerPosition told) {
+    // Until it is on disk, for every key: what is not known is not risked.
+    wentBack.put(party, told);
+    return writer
+        .submitVital(
+            db -> {
+              List<String> keys = mark(db, party);
+              return new Marked(
+                  keys,
+                  party == KeyShareStore.ITSELF ? ledger.learn(db, told) : LedgerPosition.NONE);
+            })
+        .whenComplete(
+            (marked, failure) -> {
+              if (failure == null) {
+                marked.keys().forEach(key -> memory.remember(key, Set.of(party)));
+                ledger.committed(marked.position());
+                wentBack.remove(party, told);
+              }
+            })
+        .thenApply(Marked::keys);
+  }
+
+  private record Marked(List<String> keys, LedgerPosition position) {}
 
   /** For every share that is here now and multiplies with the party. */
-  private List<String> wentBack(Database db, int party) throws SQLException {
+  private List<String> mark(Database db, int party) throws SQLException {
     if (party == KeyShareStore.ITSELF) {
       // Also those that may still become active.
       db.update(
@@ -286,16 +373,20 @@ final class SqliteExclusions {
         }
       }
     }
+    int marked = 0;
     for (String key : keys) {
-      insert(db, key, Set.of(party), new byte[0]);
+      marked += insert(db, key, Set.of(party), new byte[0]);
     }
-    audit.append(
-        db,
-        AuditEvent.of(
-            "signer",
-            "party.went_back",
-            party == KeyShareStore.ITSELF ? "itself" : "peer",
-            Map.of("party", Integer.toString(party), "keys", Integer.toString(keys.size()))));
+    // Once for each share: a peer that shows the same again and again fills no disk.
+    if (marked > 0 || party == KeyShareStore.ITSELF) {
+      audit.append(
+          db,
+          AuditEvent.of(
+              "signer",
+              "party.went_back",
+              party == KeyShareStore.ITSELF ? "itself" : "peer",
+              Map.of("party", Integer.toString(party), "keys", Integer.toString(keys.size()))));
+    }
     return keys;
   }
 
@@ -314,13 +405,19 @@ final class SqliteExclusions {
     if (forgetful) {
       insert(db, share.key(), Set.of(KeyShareStore.ITSELF), new byte[0]);
     }
+    db.update(
+        "DELETE FROM forgetful_share WHERE session_id NOT IN (SELECT session_id FROM key_share)");
   }
 
   /** After that transaction. */
   void forgotten(String key, Set<Integer> left) {
-    Set<Integer> all = union(left, unwritten.getOrDefault(key, Set.of()));
-    memory.excluded.compute(key, (_, _) -> all.isEmpty() ? null : all);
+    setAll(key, left);
     memory.lives.remove(key);
+  }
+
+  private void setAll(String key, Set<Integer> onDisk) {
+    Set<Integer> all = union(onDisk, unwritten.getOrDefault(key, Set.of()));
+    memory.excluded.compute(key, (_, _) -> all.isEmpty() ? null : all);
   }
 
   /** On disk. */

@@ -1,27 +1,34 @@
 package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
+import io.coterie.signer.session.LedgerPosition;
 import io.coterie.signer.session.ShownClaims.Shown;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** How many sessions each peer has said that it has claimed. */
+/** How far each peer has shown that its ledger has come. */
 final class SqliteShownClaims {
   private SqliteShownClaims() {}
 
   static List<Shown> all(Database db) throws SQLException {
     List<Shown> all = new ArrayList<>();
     try (ResultSet rows =
-        db.statement("SELECT party, life, claims, statement FROM shown_claims").executeQuery()) {
+        db.statement(
+                "SELECT party, starts, head, base, claims, statement, before FROM shown_claims")
+            .executeQuery()) {
       while (rows.next()) {
         all.add(
             new Shown(
                 rows.getInt(1),
-                rows.getLong(2),
-                rows.getLong(3),
-                ByteString.copyFrom(rows.getBytes(4))));
+                new LedgerPosition(
+                    rows.getLong(2),
+                    ByteString.copyFrom(rows.getBytes(3)),
+                    rows.getLong(4),
+                    rows.getLong(5)),
+                ByteString.copyFrom(rows.getBytes(6)),
+                ByteString.copyFrom(rows.getBytes(7))));
       }
     }
     return all;
@@ -29,12 +36,14 @@ final class SqliteShownClaims {
 
   static void put(Database db, Shown shown) throws SQLException {
     db.update(
-        "INSERT INTO shown_claims (party, life, claims, statement) VALUES (?, ?, ?, ?)"
-            + " ON CONFLICT DO UPDATE SET life = excluded.life, claims = excluded.claims,"
-            + " statement = excluded.statement",
+        "INSERT OR REPLACE INTO shown_claims (party, starts, head, base, claims, statement, before)"
+            + " VALUES (?, ?, ?, ?, ?, ?, ?)",
         shown.party(),
-        shown.life(),
-        shown.claims(),
-        shown.statement().toByteArray());
+        shown.position().starts(),
+        shown.position().head().toByteArray(),
+        shown.position().base(),
+        shown.position().claims(),
+        shown.statement().toByteArray(),
+        shown.before().toByteArray());
   }
 }

@@ -21,6 +21,7 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Forsaken;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -49,6 +50,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -123,6 +125,24 @@ class SessionDriverTest {
   private final class Net implements PartyNetwork {
     final Roster roster = new Roster(1, List.of(alpha, bravo, charlie, coordinator, other));
     final LinkedBlockingQueue<Sent> sent = new LinkedBlockingQueue<>();
+    final LinkedBlockingQueue<Sent> statements = new LinkedBlockingQueue<>();
+
+    /** Whether the other parties remember what this one states, and say so. */
+    volatile boolean witnesses = true;
+
+    private void state(Sent statement) {
+      if (witnesses) {
+        statement.to().forEach(to -> answer(to, statement.message()));
+      } else {
+        statements.add(statement);
+      }
+    }
+
+    void answer(Member witness, PartyMessage statement) {
+      driver()
+          .onClaimMemory(
+              witness, ClaimMemory.newBuilder().addRemembered(statement.getClaimCount()).build());
+    }
 
     @Override
     public Roster roster() {
@@ -147,6 +167,10 @@ class SessionDriverTest {
 
     @Override
     public void send(Member recipient, PartyMessage message, @Nullable String traceparent) {
+      if (message.hasClaimCount()) {
+        state(new Sent(List.of(recipient), message));
+        return;
+      }
       sent.add(new Sent(List.of(recipient), message));
     }
   }
@@ -160,6 +184,7 @@ class SessionDriverTest {
     final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
     final Map<String, Binding> bound = new ConcurrentHashMap<>();
     final Map<SessionId, Multiplication> multiplications = new ConcurrentHashMap<>();
+    final AtomicInteger claims = new AtomicInteger();
 
     @Override
     public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
@@ -178,6 +203,7 @@ class SessionDriverTest {
         return Outcome.SESSION_REPLAYED;
       }
       if (claim.multiplication() != null) {
+        claims.incrementAndGet();
         multiplications.put(claim.session(), claim.multiplication());
       }
       Binding before = bound.get(claim.requestId());
@@ -200,8 +226,14 @@ class SessionDriverTest {
     }
 
     @Override
-    public long claimed() {
-      return sessions.size();
+    public LedgerPosition position() {
+      return new LedgerPosition(
+          1, ByteString.copyFrom(new byte[LedgerPosition.HEAD_BYTES]), 0, claims.get());
+    }
+
+    @Override
+    public boolean remembers(LedgerPosition position) {
+      return position.starts() == 1 && position.claims() <= claims.get();
     }
 
     @Override
@@ -234,10 +266,17 @@ class SessionDriverTest {
     }
 
     @Override
-    public void show(Shown shown) {}
+    public CompletionStage<Boolean> show(Shown shown) {
+      return CompletableFuture.completedFuture(true);
+    }
 
     @Override
     public CompletionStage<List<String>> wentBack(int party) {
+      return CompletableFuture.completedFuture(List.of());
+    }
+
+    @Override
+    public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
       return CompletableFuture.completedFuture(List.of());
     }
   }
@@ -1596,6 +1635,36 @@ class SessionDriverTest {
     assertThat(awaitReport(session).getAborted().getAdvice()).isEqualTo(Advice.ADVICE_FREEZE_KEY);
     awaitEnded("ecdsa_sign_1 aborted transfer_check_failed");
     assertThat(ledger.multiplications).as("counts a life at the next start").containsKey(session);
+  }
+
+  /** bravo's message may be a guess, so the core sees it only if the claim cannot be forgotten. */
+  @Test
+  void the_core_hears_no_peer_before_others_remember_the_claim() throws Exception {
+    ecdsaKey();
+    net.witnesses = false;
+    SessionId unheard = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(unheard);
+    envelope(unheard, FakeCore.CHEAT);
+    driver().onCancel(coordinator, unheard);
+    awaitEnded("ecdsa_sign_1 cancelled none");
+    assertThat(shares.exclusions).isEmpty();
+
+    Sent first = net.statements.take();
+    assertThat(first.to()).containsExactly(bravo);
+    assertThat(first.message().getClaimCount().getCount()).isEqualTo(1);
+    SessionId heard = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(heard);
+    envelope(heard, FakeCore.CHEAT);
+    net.answer(bravo, first.message());
+    Sent second = net.statements.take();
+    assertThat(second.message().getClaimCount().getCount())
+        .as("the answer to the first statement says nothing of the second session")
+        .isEqualTo(2);
+    assertThat(shares.exclusions).isEmpty();
+    net.answer(charlie, second.message()); // who is asked nothing
+    net.answer(bravo, second.message());
+    awaitEnded("ecdsa_sign_1 aborted transfer_check_failed");
+    assertThat(shares.exclusions).hasSize(1);
   }
 
   /** What is on disk of a session that multiplies: from its claim until it has ended. */

@@ -162,4 +162,24 @@ class GroupCommitTest {
     assertThat(names()).containsExactly("a", "b");
     assertThatThrownBy(submit(put("c"))::join).hasCauseInstanceOf(StoreException.class);
   }
+
+  @Test
+  void however_many_writes_wait_a_vital_one_is_taken() throws Exception {
+    hold();
+    List<CompletableFuture<Boolean>> flood = new ArrayList<>();
+    CompletableFuture<Boolean> next = submit(_ -> true);
+    while (!next.isDone()) {
+      flood.add(next);
+      next = submit(_ -> true);
+    }
+    assertThatThrownBy(next::join).hasCauseInstanceOf(StoreException.class);
+    assertThat(flood).hasSizeGreaterThanOrEqualTo(GroupCommit.MAX_WAITING);
+    CompletableFuture<Boolean> vital = writer.submitVital(put("a")).toCompletableFuture();
+    CompletableFuture<Boolean> erasing = writer.submitErasing(put("b")).toCompletableFuture();
+    gate.countDown();
+    assertThat(vital.join()).isTrue();
+    assertThat(erasing.join()).isTrue();
+    assertThat(flood).allMatch(CompletableFuture::join);
+    assertThat(names()).containsExactly("a", "b");
+  }
 }

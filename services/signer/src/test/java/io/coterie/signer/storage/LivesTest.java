@@ -15,6 +15,7 @@ import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.KeyTrouble;
 import io.coterie.signer.session.KeyTrouble.Kind;
+import io.coterie.signer.session.LedgerPosition;
 import io.coterie.signer.session.SessionId;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -275,14 +276,146 @@ class LivesTest {
   }
 
   @Test
-  void claims_are_counted_for_ever_and_only_once_each() throws Exception {
+  void claims_that_multiply_are_counted_for_ever_and_nothing_else_is() throws Exception {
+    LedgerPosition first = store.position();
     SessionId session = id();
-    get(store.claimSession(session, null));
-    get(store.claimSession(session, null));
+    get(store.claimSession(session, new Multiplication(KEY, 1, List.of(2))));
+    get(store.claimSession(session, new Multiplication(KEY, 1, List.of(2))));
+    get(store.claimSession(id(), null));
     get(store.forsake(id()));
-    assertThat(store.claimed()).isEqualTo(2);
+    LedgerPosition claimed = store.position();
+    assertThat(claimed).isEqualTo(new LedgerPosition(1, first.head(), 0, 1));
     killAndStart();
-    assertThat(store.claimed()).isEqualTo(2);
+    LedgerPosition second = store.position();
+    assertThat(second).isEqualTo(new LedgerPosition(2, second.head(), 1, 1));
+    assertThat(second.head()).isNotEqualTo(first.head());
+    assertThat(store.remembers(claimed)).isTrue();
+    assertThat(store.remembers(new LedgerPosition(1, first.head(), 0, 2))).isFalse();
+  }
+
+  /** Somebody tells the party of claims that it has forgotten. */
+  @Test
+  void what_was_forgotten_is_taken_up_once_and_means_nothing_for_new_shares() throws Exception {
+    LedgerPosition forgotten =
+        new LedgerPosition(1, store.position().head(), 0, store.position().claims() + 7);
+    LedgerPosition forked =
+        new LedgerPosition(5, ByteString.copyFrom(new byte[32]), forgotten.claims(), 40);
+    assertThat(store.remembers(forgotten)).isFalse();
+    assertThat(get(store.wentBack(forgotten))).containsExactly(KEY);
+    assertThat(get(store.wentBack(forked))).containsExactly(KEY);
+    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+    for (int start = 0; start < 2; start++) {
+      assertThat(store.remembers(forgotten)).isTrue();
+      assertThat(store.remembers(forked)).isTrue();
+      assertThat(store.position().starts()).isEqualTo(6 + start);
+      assertThat(store.position().base()).isEqualTo(40);
+      assertThat(store.position().against(forked)).isEqualTo(LedgerPosition.Judgement.LATER);
+      killAndStart();
+    }
+    activate(share(2));
+    assertThat(store.excluded(KEY)).isEmpty();
+    assertThat(store.remembers(forked)).as("nobody has anything new to say").isTrue();
+  }
+
+  private void activate(KeyShare next) {
+    assertThat(get(store.storeNext(next, true, event("stored")))).isTrue();
+    assertThat(get(store.activate(next, PROOF, event("active")))).isTrue();
+  }
+
+  /** Until two sessions have been claimed, the disk has no room for exclusions. */
+  private void fillDisk() throws Exception {
+    store.close();
+    sql(
+        "CREATE TRIGGER full BEFORE INSERT ON exclusion WHEN (SELECT count(*) FROM claimed_session)"
+            + " < 2 BEGIN SELECT RAISE(ABORT, 'full'); END");
+    open();
+  }
+
+  private void makeRoom() {
+    get(store.claimSession(id(), null));
+    get(store.claimSession(id(), null));
+  }
+
+  @Test
+  void that_a_store_went_back_counts_at_once_and_is_written_as_soon_as_it_can_be()
+      throws Exception {
+    fillDisk();
+    LedgerPosition forgotten = new LedgerPosition(9, ByteString.copyFrom(new byte[32]), 0, 9);
+    for (CompletionStage<List<String>> write :
+        List.of(store.wentBack(2), store.wentBack(forgotten))) {
+      assertThatThrownBy(() -> get(write)).hasRootCauseInstanceOf(java.sql.SQLException.class);
+    }
+    assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
+    assertThat(store.excluded("keys/other")).as("what is not known is not risked").isNotEmpty();
+    store.housekeep();
+    get(store.claimSession(id(), null)); // what was submitted before has been tried
+    assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
+    makeRoom();
+    store.housekeep();
+    Installation.until("it is written", () -> store.remembers(forgotten));
+    get(store.claimSession(id(), null));
+    killAndStart();
+    assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
+    assertThat(store.excluded("keys/other")).isEmpty();
+  }
+
+  @Test
+  void a_freeze_that_is_not_on_disk_yet_is_lifted_too() throws Exception {
+    fillDisk();
+    assertThatThrownBy(
+            () ->
+                get(
+                    store.exclude(
+                        new KeyShareStore.Exclusion(
+                            KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
+        .hasRootCauseInstanceOf(java.sql.SQLException.class);
+    assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(0, 2);
+    assertThat(get(store.unfreeze(KEY))).isTrue();
+    assertThat(store.excluded(KEY)).containsExactly(2);
+    makeRoom();
+    store.housekeep();
+    get(store.claimSession(id(), null));
+    killAndStart();
+    assertThat(store.excluded(KEY)).as("the exclusion was written all the same").containsExactly(2);
+  }
+
+  @Test
+  void a_request_that_names_no_key_is_in_nobodys_way() throws Exception {
+    get(
+        store.exclude(
+            new KeyShareStore.Exclusion(
+                KEY, Set.of(KeyShareStore.EVERY_PARTY), id(), id(), 1, ByteString.EMPTY)));
+    for (String bad : List.of("", "0", "zz", "ffff ")) {
+      Files.createFile(folder.resolve("unfreeze-" + bad));
+    }
+    new OperatorRequests(folder).unfreeze(KEY);
+    store.housekeep();
+    Installation.until("it is lifted", () -> store.troubles().isEmpty());
+    try (var files = Files.list(folder)) {
+      assertThat(files.map(f -> f.getFileName().toString()))
+          .noneMatch(f -> f.startsWith("unfreeze-") && f.length() < 16);
+    }
+  }
+
+  @Test
+  void an_exclusion_from_old_shares_does_not_reach_the_new_ones() {
+    KeyShare next = share(2);
+    get(store.storeNext(next, true, event("stored")));
+    CompletionStage<Boolean> activated = store.activate(next, PROOF, event("active"));
+    CompletionStage<Boolean> excluded =
+        store.exclude(new KeyShareStore.Exclusion(KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY));
+    assertThat(get(activated)).isTrue();
+    assertThat(get(excluded)).isFalse();
+    assertThat(store.excluded(KEY)).isEmpty();
+  }
+
+  @Test
+  void a_peer_that_shows_the_same_again_and_again_fills_no_audit_trail() {
+    long before = store.audit(0, 1000).size();
+    for (int time = 0; time < 100; time++) {
+      get(store.wentBack(2));
+    }
+    assertThat(store.audit(0, 1000)).hasSize((int) before + 1);
   }
 
   private void sql(String statement) throws Exception {
