@@ -5,6 +5,7 @@
 //! gates few, and receivers of gates ([`circuit`]) record, count, evaluate or garble them as they come, in memory
 //! bounded by the values that are live.
 
+pub mod authenticated;
 pub mod build;
 pub mod circuit;
 pub mod compile;

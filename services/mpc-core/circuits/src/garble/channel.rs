@@ -28,39 +28,48 @@ impl<R: Read, W: Write> Channel<R, W> {
         }
     }
 
+    /// Sends what is buffered and gives both ends back, so that the caller can close them.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub fn close(self) -> io::Result<(R, W)> {
+        let writer = self.writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+        Ok((self.reader.into_inner(), writer))
+    }
+
     /// Bytes sent so far.
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sent += bytes.len() as u64;
         self.writer.write_all(bytes)
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
 
     /// Sends and flushes.
-    pub(super) fn say(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn say(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.send(bytes)?;
         self.flush()
     }
 
-    pub(super) fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         self.reader.read_exact(bytes)
     }
 
-    pub(super) fn block<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+    pub(crate) fn block<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0u8; N];
         self.receive(&mut bytes)?;
         Ok(bytes)
     }
 
     /// Sends blocks, the lowest byte first.
-    pub(super) fn send_blocks(&mut self, blocks: &[u128]) -> io::Result<()> {
+    pub(crate) fn send_blocks(&mut self, blocks: &[u128]) -> io::Result<()> {
         for chunk in blocks.chunks(BLOCKS) {
             let mut bytes = [0u8; 16 * BLOCKS];
             for (place, block) in bytes.as_chunks_mut::<16>().0.iter_mut().zip(chunk) {
@@ -71,7 +80,7 @@ impl<R: Read, W: Write> Channel<R, W> {
         Ok(())
     }
 
-    pub(super) fn receive_blocks(&mut self, blocks: &mut [u128]) -> io::Result<()> {
+    pub(crate) fn receive_blocks(&mut self, blocks: &mut [u128]) -> io::Result<()> {
         for chunk in blocks.chunks_mut(BLOCKS) {
             let mut bytes = [0u8; 16 * BLOCKS];
             self.receive(bytes.get_mut(..16 * chunk.len()).unwrap_or(&mut []))?;

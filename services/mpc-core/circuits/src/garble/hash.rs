@@ -38,6 +38,32 @@ impl SessionKey {
         }
         SessionKey::Portable(Portable(Aes128::new(&(*key).into())))
     }
+
+    /// π(π(x) ⊕ i) ⊕ π(x) for some x with their i: correlation robust also where the peer chose x or i (Guo, Katz, Wang and Yu,
+    /// section 7.4), which [`hash`] is not.
+    #[inline]
+    pub fn tweaked<const N: usize>(&self, inputs: [(u128, u128); N]) -> [u128; N] {
+        match self {
+            SessionKey::Portable(key) => tweaked(key, inputs),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this variant exists only where the processor has the instructions.
+            SessionKey::Native(key) => unsafe { native::tweaked_natively(key, inputs) },
+        }
+    }
+}
+
+#[inline(always)]
+fn tweaked<P: Permutation, const N: usize>(permutation: &P, inputs: [(u128, u128); N]) -> [u128; N] {
+    let inner = permutation.apply(inputs.map(|(x, _)| x));
+    let mut masked = inner;
+    for (masked, (_, i)) in masked.iter_mut().zip(inputs) {
+        *masked ^= i;
+    }
+    let mut out = permutation.apply(masked);
+    for (out, inner) in out.iter_mut().zip(inner) {
+        *out ^= inner;
+    }
+    out
 }
 
 /// H(x, i) = π(σ(x) ⊕ i) ⊕ σ(x) ⊕ i for some x with their i, which is the circular correlation robust hash of Guo, Katz, Wang and Yu
@@ -92,6 +118,11 @@ pub mod native {
     fn store(block: __m128i) -> u128 {
         // SAFETY: both are 16 bytes of plain data.
         unsafe { core::mem::transmute(block) }
+    }
+
+    #[target_feature(enable = "aes")]
+    pub fn tweaked_natively<const N: usize>(key: &Native, inputs: [(u128, u128); N]) -> [u128; N] {
+        super::tweaked(key, inputs)
     }
 
     /// The key schedule of FIPS 197, section 5.2.
@@ -166,6 +197,9 @@ mod tests {
             let portable = Portable(Aes128::new(&key.into()));
             let blocks = [0, 1, u128::MAX, 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef];
             assert_eq!(native.apply(blocks), portable.apply(blocks));
+            let inputs = blocks.map(|block| (block, block >> 3));
+            let [keys, other] = [SessionKey::Native(native), SessionKey::Portable(portable)];
+            assert_eq!(keys.tweaked(inputs), other.tweaked(inputs));
         }
     }
 }

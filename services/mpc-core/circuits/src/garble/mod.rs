@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 pub use channel::{Channel, Transport};
 pub use evaluator::evaluate;
 pub use garbler::garble;
+pub(crate) use hash::SessionKey;
 
 use crate::compile::{Interface, Port};
 use crate::program::Program;

@@ -21,6 +21,7 @@
 //! nothing here breaks if it does: every step draws what it draws hedged with all that the step knows, and pads are keyed by a fresh
 //! part of each side, see [`pads`].
 
+pub mod authenticated;
 mod base;
 pub(crate) mod block;
 mod extension;
@@ -90,10 +91,19 @@ pub struct Initiator {
 impl Initiator {
     /// Draws Δ and asks for the keys of its complement.
     pub fn begin(binding: &[u8; 32], rng: &mut dyn CryptoRng) -> (Self, Vec<u8>) {
-        let mut rng = HedgedRng::new("initiator begins", &[binding], rng);
+        Self::begin_with("initiator begins", 0, binding, rng)
+    }
+
+    /// The same with the lowest bit of Δ set, as garbling needs it: 127 bits of Δ are secret.
+    pub fn begin_odd(binding: &[u8; 32], rng: &mut dyn CryptoRng) -> (Self, Vec<u8>) {
+        Self::begin_with("initiator begins for circuits", 1, binding, rng)
+    }
+
+    fn begin_with(purpose: &str, set: u128, binding: &[u8; 32], rng: &mut dyn CryptoRng) -> (Self, Vec<u8>) {
+        let mut rng = HedgedRng::new(purpose, &[binding], rng);
         let mut bytes = Zeroizing::new([0u8; 16]);
         rng.fill_bytes(bytes.as_mut());
-        let delta = Secret::new(u128::from_le_bytes(*bytes));
+        let delta = Secret::new(u128::from_le_bytes(*bytes) | set);
         let (base, request) = base::Requester::new(binding, &tree::choices(*delta.expose()), &mut rng);
         (Self { binding: *binding, delta, base }, request)
     }
@@ -140,15 +150,39 @@ impl Responder {
         request: &[u8; REQUEST_BYTES],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Vec<u8>), OtError> {
+        Self::answer_where(|_| true, binding, request, rng)
+    }
+
+    /// The same with the lowest bit of its own Δ clear: the counterpart of [`Initiator::begin_odd`].
+    pub fn answer_even(
+        binding: &[u8; 32],
+        request: &[u8; REQUEST_BYTES],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Self, Vec<u8>), OtError> {
+        Self::answer_where(|delta| published(delta & 1) == 0, binding, request, rng)
+    }
+
+    /// Repeats the choice of its Δ, with a fresh salt, until it is acceptable. The condition is known to everybody.
+    fn answer_where(
+        acceptable: impl Fn(u128) -> bool,
+        binding: &[u8; 32],
+        request: &[u8; REQUEST_BYTES],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Self, Vec<u8>), OtError> {
         let mut rng = HedgedRng::new("responder answers", &[binding, request], rng);
         let (keys, answer) = base::answer(binding, request, &mut rng)?;
         let receiver = ReceiverState::generate(binding, &mut rng);
         let mut response = Vec::with_capacity(RESPONSE_BYTES);
         response.extend_from_slice(&answer);
         tree::correct(binding, &receiver.roots, &keys, &mut response);
-        let (correlation, extension) = receiver.extend(&reverse_binding(binding), &mut rng);
+        let (correlation, extension, delta) = loop {
+            let (correlation, extension) = receiver.extend(&reverse_binding(binding), &mut rng);
+            let delta = Secret::new(tree::delta_of(correlation.choices()));
+            if acceptable(*delta.expose()) {
+                break (correlation, extension, delta);
+            }
+        };
         response.extend_from_slice(&extension);
-        let delta = Secret::new(tree::delta_of(correlation.choices()));
         Ok((Self { binding: *binding, receiver, delta, correlation }, response))
     }
 

@@ -1,0 +1,220 @@
+//! Measures garbling against a floor of bare AES, in one run: `cargo run --release -p circuits --example measure`.
+//!
+//! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of `build/bench/results.csv`. Times
+//! are processor time of the party's thread, so that other work on the machine disturbs them as little as possible; `wall` is the
+//! time that passes with both parties on this machine. One argument: the number of runs, 5 by default; a second one, `long`, adds
+//! the whole Ed25519 program and the longer messages.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a measurement ends where it cannot measure"
+)]
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use aes::{Aes128, Block};
+use circuits::authenticated::{self, Pair, Prepared, Role, bucket_size};
+use circuits::circuit::{Circuit, Nowhere, Recorder};
+use circuits::compile::{Limits, compile};
+use circuits::garble::{Channel, Inputs, evaluate, garble};
+use circuits::program::Program;
+use circuits::stack::{STACK, with_stack};
+use getrandom::SysRng;
+use primitives::Secret;
+use rand_core::UnwrapErr;
+use rustix::time::{ClockId, clock_gettime};
+
+const HASH: &str = "package main
+
+import \"crypto/sha512\"
+
+func main(garbler [32]byte, evaluator []byte) [64]byte {
+	return sha512.Sum512(garbler[:] + evaluator)
+}
+";
+
+const BLOCKS: &str = "package main
+
+import \"crypto/sha512\"
+
+// main computes the nonce of RFC 8032 before its reduction, of a prefix that is shared.
+func main(garbler [32]byte, evaluator [32]byte) [64]byte {
+	var prefix [32]byte
+	for i := range prefix {
+		prefix[i] = garbler[i] ^ evaluator[i]
+	}
+	return sha512.Sum512(prefix[:] + make([]byte, LENGTH))
+}
+";
+
+const ED25519: &str = include_str!("../tests/programs/long/ed25519.mpcl");
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let runs = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let long = arguments.iter().any(|argument| argument == "long");
+    println!("scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs");
+    with_stack(|| {
+        floor(runs);
+        streamed("sha512-64-blocks", HASH, [vec![], vec![8 * 128 * 63]], [256, 8 * 128 * 63], runs);
+        if long {
+            streamed("ed25519-whole", ED25519, [vec![], vec![0, 8]], [256, 264], 1);
+        }
+        for (blocks, length) in [(1, 64), (5, 576), (11, 1344)] {
+            if blocks == 1 || long {
+                prepared(
+                    &format!("sha512-{blocks}-blocks"),
+                    &BLOCKS.replace("LENGTH", &length.to_string()),
+                    runs,
+                );
+            }
+        }
+    });
+}
+
+#[derive(Default)]
+struct Table(BTreeMap<(String, &'static str, &'static str), Vec<f64>>);
+
+impl Table {
+    fn add(&mut self, phase: &str, metric: &'static str, unit: &'static str, value: f64) {
+        self.0.entry((phase.into(), metric, unit)).or_default().push(value);
+    }
+
+    fn print(self, scenario: &str, mode: &str) {
+        for ((phase, metric, unit), mut values) in self.0 {
+            values.sort_by(f64::total_cmp);
+            let at = |part: f64| values.get((part * (values.len() - 1) as f64).round() as usize).unwrap();
+            println!(
+                "{scenario},circuit,2,2,{mode},{phase},{metric},{unit},{:.3},{:.3},{}",
+                at(0.5),
+                at(0.95),
+                values.len()
+            );
+        }
+    }
+}
+
+/// Processor time of this thread.
+fn spent() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.try_into().unwrap(), now.tv_nsec.try_into().unwrap())
+}
+
+fn timed<T>(body: impl FnOnce() -> T) -> (T, f64) {
+    let before = spent();
+    let result = body();
+    (result, (spent() - before).as_secs_f64())
+}
+
+/// Blocks of AES-128 that the library encrypts in a second; a garbler needs four an AND gate, an evaluator two.
+fn floor(runs: usize) {
+    let mut table = Table::default();
+    let cipher = Aes128::new(&[1; 16].into());
+    let mut blocks = vec![[0u8; 16]; 1 << 12];
+    for _ in 0..runs {
+        let ((), seconds) = timed(|| {
+            for _ in 0..256 {
+                cipher.encrypt_blocks(Block::cast_slice_from_core_mut(black_box(&mut blocks)));
+            }
+        });
+        table.add("floor", "aes-blocks", "million/s", (blocks.len() * 256) as f64 / seconds / 1e6);
+    }
+    table.print("aes", "bare");
+}
+
+/// A program that is garbled as it is compiled.
+fn streamed(name: &str, text: &str, sizes: [Vec<usize>; 2], bits: [usize; 2], runs: usize) {
+    let mut table = Table::default();
+    for _ in 0..runs {
+        let program = Program::from_text(name, text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let (counted, seconds) =
+            timed(|| compile(&program, &sizes, Limits::default(), &mut Nowhere).unwrap());
+        let ands = counted.count.and as f64;
+        table.add("program", "and-gates", "count", ands);
+        table.add("compile", "rate", "million-and/s", ands / seconds / 1e6);
+        let (left, right) = UnixStream::pair().unwrap();
+        let side = |garbles: bool, stream: UnixStream| {
+            let program = Program::from_text(name, text, &[]).unwrap();
+            let mut channel = Channel::new(stream.try_clone().unwrap(), stream);
+            let input = Inputs::new(vec![true; bits[usize::from(!garbles)]]);
+            let run = if garbles { garble } else { evaluate };
+            let rng = &mut UnwrapErr(SysRng);
+            timed(|| run(&program, &sizes, input, Limits::default(), &mut channel, rng).unwrap().sent)
+        };
+        let start = Instant::now();
+        let (garbled, evaluated) = std::thread::scope(|scope| {
+            let evaluator = std::thread::Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, || side(false, right))
+                .unwrap();
+            (side(true, left), evaluator.join().unwrap())
+        });
+        table.add("run", "wall", "s", start.elapsed().as_secs_f64());
+        table.add("garble", "rate", "million-and/s", ands / garbled.1 / 1e6);
+        table.add("evaluate", "rate", "million-and/s", ands / evaluated.1 / 1e6);
+        table.add("run", "bytes", "MB", (garbled.0 + evaluated.0) as f64 / 1e6);
+    }
+    table.print(name, "semi-honest");
+}
+
+fn circuit(text: &str) -> Circuit {
+    let program = Program::from_text("bench", text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut recorder = Recorder::default();
+    compile(&program, &[vec![], vec![]], Limits::default(), &mut recorder).unwrap();
+    let mut circuit = recorder.circuit;
+    circuit.prune();
+    circuit.compact()
+}
+
+/// A circuit with both parts of its preparation, then its evaluation.
+fn prepared(name: &str, text: &str, runs: usize) {
+    let circuit = &circuit(text);
+    let ands = circuit.gates.iter().filter(|gate| gate.is_and()).count();
+    let mut table = Table::default();
+    for _ in 0..runs {
+        table.add("program", "and-gates", "count", ands as f64);
+        table.add("program", "bucket", "count", bucket_size(ands) as f64);
+        let (left, right) = UnixStream::pair().unwrap();
+        let side = |role: Role, stream: UnixStream| {
+            let mut channel = Channel::new(stream.try_clone().unwrap(), stream);
+            let rng = &mut UnwrapErr(SysRng);
+            let input = Secret::new(vec![1u8; 256]);
+            let mut phases = Vec::new();
+            let mut phase = |name: &'static str, start: Instant, seconds: f64, sent: u64| {
+                phases.push((name, start.elapsed().as_secs_f64(), seconds, sent));
+            };
+            let start = Instant::now();
+            let (pair, seconds) = timed(|| Pair::set_up(role, &[1; 32], &mut channel, rng).unwrap());
+            phase("set-up", start, seconds, channel.sent());
+            let before = channel.sent();
+            let start = Instant::now();
+            let (ready, seconds) = timed(|| Prepared::new(&pair, circuit, &mut channel, rng).unwrap());
+            phase("prepare", start, seconds, channel.sent() - before);
+            let before = channel.sent();
+            let start = Instant::now();
+            let run = if role == Role::Garbler { authenticated::garble } else { authenticated::evaluate };
+            let (result, seconds) = timed(|| run(&pair, ready, &input, &mut channel).unwrap());
+            phase("online", start, seconds, channel.sent() - before);
+            (result, phases)
+        };
+        let (garbler, evaluator) = std::thread::scope(|scope| {
+            let evaluator = scope.spawn(|| side(Role::Evaluator, right));
+            (side(Role::Garbler, left), evaluator.join().unwrap())
+        });
+        assert_eq!(garbler.0, evaluator.0);
+        for (first, second) in garbler.1.iter().zip(&evaluator.1) {
+            table.add(first.0, "wall", "ms", 1e3 * first.1.max(second.1));
+            table.add(first.0, "garbler", "ms", 1e3 * first.2);
+            table.add(first.0, "evaluator", "ms", 1e3 * second.2);
+            table.add(first.0, "bytes", "MB", (first.3 + second.3) as f64 / 1e6);
+        }
+    }
+    table.print(name, "malicious-80");
+}

@@ -1,0 +1,110 @@
+//! The evaluator's side: keeps the tables, opens one row of each, and checks them all before it says anything about the result.
+
+use std::io::{Read, Write};
+
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use super::bits::{Link, mask, same};
+use super::garbler::{ONLINE, TABLES, masked_input};
+use super::{Abort, Pair, Part, Prepared, PrivateInput, Role, gate_checks, open_results, read};
+use crate::garble::Channel;
+
+/// [Garbling 8] Receives the tables.
+pub(super) fn take_tables<R: Read, W: Write>(link: &mut Link<'_, R, W>, ands: usize) -> Result<Part, Abort> {
+    let mut tables = vec![[0u128; 2]; ands];
+    link.channel.receive_blocks(tables.as_flattened_mut())?;
+    let colours = link.receive_bits(ands)?;
+    Ok(Part::Evaluator { tables, colours })
+}
+
+/// Evaluates a prepared circuit; both parties learn the result.
+///
+/// # Errors
+/// As for the garbler.
+pub fn evaluate<R: Read, W: Write>(
+    pair: &Pair,
+    prepared: Prepared,
+    input: &PrivateInput,
+    channel: &mut Channel<R, W>,
+) -> Result<Vec<bool>, Abort> {
+    pair.guard(|| evaluate_prepared(pair, &prepared, input, channel))
+}
+
+fn evaluate_prepared<R: Read, W: Write>(
+    pair: &Pair,
+    prepared: &Prepared,
+    input: &PrivateInput,
+    channel: &mut Channel<R, W>,
+) -> Result<Vec<bool>, Abort> {
+    let Part::Evaluator { tables, colours } = &prepared.part else {
+        return Err(Abort::Caller("this was prepared by a garbler"));
+    };
+    let mut link = Link::resume(pair, prepared.session, ONLINE, channel);
+    let circuit = &prepared.circuit;
+    let own = masked_input(input, &prepared.own_masks)?;
+    let first = prepared.inputs.len().saturating_sub(own.len());
+    // [Garbling 9, 10] Public bits and labels of the garbler's input, then of this party's.
+    let mut publics = vec![0u8; circuit.slots as usize];
+    let mut labels = Zeroizing::new(vec![0u128; circuit.slots as usize]);
+    let theirs = link.receive_bits(first)?;
+    let mut active = Zeroizing::new(vec![0u128; prepared.inputs.len()]);
+    let (active_first, active_second) = active.split_at_mut(first);
+    link.channel.receive_blocks(active_first)?;
+    link.send_bits(own.iter().copied())?;
+    link.channel.flush()?;
+    link.channel.receive_blocks(active_second)?;
+    for ((wire, label), (public, given)) in
+        publics.iter_mut().zip(labels.iter_mut()).skip(1).zip(theirs.iter().chain(&own).zip(active.iter()))
+    {
+        (*wire, *label) = (*public, *given);
+    }
+    let mut gates = Vec::with_capacity(tables.len());
+    let mut digest = Sha256::new();
+    digest.update(link.step("coterie/authenticated-garbling-labels/1", Role::Evaluator));
+    let mut prepared_gates = prepared.gates.iter().zip(tables.iter().zip(colours));
+    let mut tweak = TABLES;
+    for gate in &circuit.gates {
+        let (a, b) = (read(&labels, gate.a, 0), read(&labels, gate.b, 0));
+        let (x, y) = (read(&publics, gate.a, 1), read(&publics, gate.b, 1));
+        let (label, public) = if gate.is_and() {
+            let Some((share, ([left, right], colour))) = prepared_gates.next() else {
+                return Err(Abort::Caller("the circuit has more gates than prepared"));
+            };
+            let [ha, hb] = link.key.tweaked([(a, tweak), (b, tweak + 1)]);
+            tweak += 2;
+            let label = ha
+                ^ hb
+                ^ share.out.mac
+                ^ share.product.mac
+                ^ (mask(x) & (left ^ share.right.mac))
+                ^ (mask(y) & (right ^ share.left.mac ^ a));
+            let public = colour ^ (label & 1) as u8;
+            digest.update(label.to_le_bytes());
+            gates.push([x, y, public]);
+            (label, public)
+        } else {
+            (a ^ b, x ^ y)
+        };
+        if let (Some(wire), Some(place)) =
+            (labels.get_mut(gate.out() as usize), publics.get_mut(gate.out() as usize))
+        {
+            (*wire, *place) = (label, public);
+        }
+    }
+    // [Garbling 11] Names the public bits, and shows that it has their labels.
+    link.send_bits(gates.iter().map(|[_, _, public]| *public))?;
+    let digest: [u8; 32] = digest.finalize().into();
+    link.channel.say(&digest)?;
+    // [Garbling 12] The garbler's shares of what must be zero are this party's.
+    let mut hash = Sha256::new();
+    hash.update(link.step("coterie/authenticated-garbling-tables/1", Role::Garbler));
+    for share in gate_checks(&link, &prepared.gates, &gates).iter() {
+        hash.update((share.key ^ (*link.delta & mask(share.bit))).to_le_bytes());
+    }
+    if !same(&hash.finalize().into(), &link.channel.block()?) {
+        return Err(Abort::Table);
+    }
+    let results: Vec<u8> = circuit.results.iter().map(|lit| read(&publics, *lit, 1)).collect();
+    open_results(&mut link, prepared, &results)
+}

@@ -1,0 +1,221 @@
+//! Random AND triples: leaky ones, of which buckets are made.
+
+use std::io::{Read, Write};
+
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use aes::{Aes128, Block};
+use primitives::hedge::HedgedRng;
+use rand_core::{CryptoRng, Rng};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use super::bits::{Link, Share, mask, same, tagged};
+use super::{Abort, Role};
+
+/// The probability that a deviating party is left with a triple of which it knows a bit is at most 2^-80.
+const STATISTICAL_BITS: f64 = 80.0;
+/// Triples whose messages travel together.
+const BATCH: usize = 1 << 15;
+
+/// Shares of random bits x, y and z = x·y.
+#[derive(Clone, Copy, Default)]
+pub struct Triple {
+    pub x: Share,
+    pub y: Share,
+    pub z: Share,
+}
+
+impl zeroize::DefaultIsZeroes for Triple {}
+
+/// Leaky triples that one good one is made of, where this many good ones are made together.
+///
+/// A party that deviates in a leaky triple learns its bit x or is caught, each with probability 1/2. After m undetected attempts among
+/// n·B triples that fall into n buckets of B at random, some bucket holds B of the m with probability at most
+/// n·C(m, B) / C(n·B, B); so the attack gains with at most the greatest n·C(m, B)·2^-m / C(n·B, B).
+#[must_use]
+pub fn bucket_size(count: usize) -> usize {
+    let choose = |n: f64, k: usize| -> f64 { (0..k).map(|i| ((n - i as f64) / (k - i) as f64).log2()).sum() };
+    let n = count.max(1) as f64;
+    (2..)
+        .find(|size| {
+            let attempts = (*size..8 * size + 8).map(|m| choose(m as f64, *size) - m as f64);
+            let best = attempts.fold(f64::NEG_INFINITY, f64::max);
+            // With one bucket only, all triples in it must be known.
+            let ways = choose(n * *size as f64, *size);
+            n.log2() + best - ways <= -STATISTICAL_BITS || (*size as f64 >= STATISTICAL_BITS && n < 2.0)
+        })
+        .unwrap_or(usize::MAX)
+}
+
+/// [Garbling 3 to 6] This many random triples.
+pub fn random_triples<R: Read, W: Write>(
+    link: &mut Link<'_, R, W>,
+    count: usize,
+    rng: &mut dyn CryptoRng,
+) -> Result<Zeroizing<Vec<Triple>>, Abort> {
+    let size = bucket_size(count);
+    let total = count.checked_mul(size).ok_or(Abort::Caller("the circuit is too large"))?;
+    let mut leaky = leaky_triples(link, total, rng)?;
+    shuffle(&mut leaky, &permutation_seed(link, rng)?);
+    combine(link, &leaky, size)
+}
+
+/// [Garbling 3, 4] Triples of which a deviating peer may know x, at the risk of being caught.
+fn leaky_triples<R: Read, W: Write>(
+    link: &mut Link<'_, R, W>,
+    count: usize,
+    rng: &mut dyn CryptoRng,
+) -> Result<Zeroizing<Vec<Triple>>, Abort> {
+    let shares = link.random_shares(3 * count, rng)?;
+    let mut triples = Zeroizing::new(Vec::with_capacity(count));
+    triples.extend(shares.as_chunks::<3>().0.iter().map(|[x, y, z]| Triple { x: *x, y: *y, z: *z }));
+    drop(shares);
+    let mut digest = Sha256::new();
+    digest.update(link.step("coterie/authenticated-garbling-triples/1", Role::Garbler));
+    let mut number = 0u128;
+    for batch in triples.chunks_mut(BATCH) {
+        check_batch(link, batch, number, &mut digest)?;
+        number += batch.len() as u128;
+    }
+    let own: [u8; 32] = digest.finalize().into();
+    let theirs = link.exchange(&own, rng)?;
+    if !same(&own, &theirs) {
+        return Err(Abort::Triple);
+    }
+    Ok(triples)
+}
+
+/// Makes z = x·y of the random z of a batch, and absorbs what must be equal on both sides.
+fn check_batch<R: Read, W: Write>(
+    link: &mut Link<'_, R, W>,
+    batch: &mut [Triple],
+    first: u128,
+    digest: &mut Sha256,
+) -> Result<(), Abort> {
+    let delta = *link.delta;
+    // The peer's x is hashed with an even tweak by the garbler, and with an odd one by the evaluator.
+    let (keys_tweak, macs_tweak) = match link.role() {
+        Role::Garbler => (0, 1),
+        Role::Evaluator => (1, 0),
+    };
+    // C = y·Δ ⊕ K[y] ⊕ M[y]; both C together are y·(Δ_A ⊕ Δ_B).
+    let mut sums = Zeroizing::new(Vec::with_capacity(batch.len()));
+    let mut masked = Vec::with_capacity(batch.len());
+    for (i, triple) in (first..).zip(batch.iter()) {
+        let key = triple.x.key;
+        let tweak = 2 * i + keys_tweak;
+        let [zero, one, own] =
+            link.key.tweaked([(key, tweak), (key ^ delta, tweak), (triple.x.mac, 2 * i + macs_tweak)]);
+        let c = (delta & mask(triple.y.bit)) ^ triple.y.key ^ triple.y.mac;
+        masked.push(zero ^ one ^ c);
+        let z = (delta & mask(triple.z.bit)) ^ triple.z.key ^ triple.z.mac;
+        sums.push(zero ^ own ^ z ^ (c & mask(triple.x.bit)));
+    }
+    let mut theirs = vec![0u128; batch.len()];
+    link.exchange_blocks(&masked, &mut theirs)?;
+    for ((sum, triple), block) in sums.iter_mut().zip(batch.iter()).zip(&theirs) {
+        *sum ^= block & mask(triple.x.bit);
+    }
+    // Both sums together are (xy ⊕ z)(Δ_A ⊕ Δ_B), whose lowest bit tells what to add to z.
+    let own: Vec<u8> = sums.iter().map(|sum| (*sum & 1) as u8).collect();
+    let other = link.exchange_bits(&own)?;
+    for ((triple, sum), (own, other)) in batch.iter_mut().zip(sums.iter()).zip(own.iter().zip(&other)) {
+        let public = own ^ other;
+        triple.z = link.add_public(triple.z, public);
+        digest.update((sum ^ (delta & mask(public))).to_le_bytes());
+    }
+    Ok(())
+}
+
+/// [Garbling 5] A seed that neither party chose.
+fn permutation_seed<R: Read, W: Write>(
+    link: &mut Link<'_, R, W>,
+    rng: &mut dyn CryptoRng,
+) -> Result<[u8; 32], Abort> {
+    let mut own = [0u8; 32];
+    let session = link.session();
+    HedgedRng::new("permutation", &[&link.delta.to_le_bytes(), &session], rng).fill_bytes(&mut own);
+    let theirs = link.exchange(&own, rng)?;
+    let [first, second] = match link.role() {
+        Role::Garbler => [&own, &theirs],
+        Role::Evaluator => [&theirs, &own],
+    };
+    Ok(tagged("coterie/authenticated-garbling-permutation/1", &[&session, first, second]))
+}
+
+/// Puts triples in a random order (Fisher, Yates), drawn from a seed.
+fn shuffle(triples: &mut [Triple], seed: &[u8; 32]) {
+    let mut key = [0u8; 16];
+    key.copy_from_slice(seed.split_at(16).0);
+    let cipher = Aes128::new(&key.into());
+    let mut counter = 0u128;
+    let mut blocks = [[0u8; 16]; 32];
+    let mut words: Vec<u64> = Vec::new();
+    for last in (1..triples.len()).rev() {
+        if words.is_empty() {
+            for block in &mut blocks {
+                *block = counter.to_le_bytes();
+                counter += 1;
+            }
+            cipher.encrypt_blocks(Block::cast_slice_from_core_mut(&mut blocks));
+            words.extend(
+                blocks.as_flattened().as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)),
+            );
+        }
+        // 64 bits for at most 2^32 places: each place is as likely as another up to a factor of 1 + 2^-32.
+        let word = words.pop().unwrap_or(0);
+        triples.swap(last, (word % (last as u64 + 1)) as usize);
+    }
+}
+
+/// [Garbling 6] One triple of each bucket: x is the sum of all x, so that it is known only to who knows each of them.
+fn combine<R: Read, W: Write>(
+    link: &mut Link<'_, R, W>,
+    leaky: &[Triple],
+    size: usize,
+) -> Result<Zeroizing<Vec<Triple>>, Abort> {
+    let mut differences = Zeroizing::new(Vec::with_capacity(leaky.len()));
+    for bucket in leaky.chunks_exact(size) {
+        let Some((first, rest)) = bucket.split_first() else { continue };
+        differences.extend(rest.iter().map(|triple| first.y ^ triple.y));
+    }
+    let opened = link.open(&differences)?;
+    let mut triples = Zeroizing::new(Vec::with_capacity(leaky.len() / size));
+    triples.extend(leaky.chunks_exact(size).zip(opened.chunks(size - 1)).map(|(bucket, opened)| {
+        let Some((first, rest)) = bucket.split_first() else { return Triple::default() };
+        rest.iter().zip(opened).fold(*first, |sum, (triple, difference)| Triple {
+            x: sum.x ^ triple.x,
+            y: sum.y,
+            z: sum.z ^ triple.z ^ triple.x.times(*difference),
+        })
+    }));
+    Ok(triples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_as_small_as_80_bits_allow() {
+        let sizes = [1_000, 57_947, 640_000, 10_000_000].map(bucket_size);
+        assert_eq!(sizes, [8, 6, 5, 5]);
+        assert!(bucket_size(1) >= 40 && bucket_size(2) >= bucket_size(100));
+    }
+
+    #[test]
+    fn a_shuffle_is_a_permutation_that_depends_on_the_seed() {
+        let sorted: Vec<Triple> =
+            (0..1000).map(|key| Triple { x: Share { bit: 0, mac: 0, key }, ..Triple::default() }).collect();
+        let order = |seed| {
+            let mut triples = sorted.clone();
+            shuffle(&mut triples, &[seed; 32]);
+            triples.iter().map(|triple| triple.x.key).collect::<Vec<_>>()
+        };
+        assert_ne!(order(1), order(2));
+        assert_eq!(order(1), order(1));
+        let mut all = order(1);
+        all.sort_unstable();
+        assert_eq!(all, (0..1000).collect::<Vec<_>>());
+    }
+}
