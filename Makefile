@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits lab load sim soak soak-status corpus fuzz images starts charts cluster-images cluster-test fmt clean
+.PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits bench-wbb lab load sim soak soak-status corpus fuzz images starts charts cluster-images cluster-test fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -87,6 +87,9 @@ bench: build ## measure key generation and signing against their floors; QUICK=1
 
 bench-circuits: ## measure garbling and authenticated garbling against bare AES; LONG=1 for the whole Ed25519 program, RUNS=5
 	@STEP_SHOW='circuit,2,2|^scenario' $(STEP) bench-circuits cargo run --release --locked --manifest-path services/mpc-core/Cargo.toml -p circuits --example measure -- $(or $(RUNS),5) $(if $(LONG),long)
+
+bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20
+	@cargo bench --manifest-path services/mpc-core/Cargo.toml -p paillier-issuer --bench join -- $(RUNS)
 
 lab: build build/lab/python ## measure with real delays between the services (needs root); PAPER=1, LARGE=1, CONTACTS=1 or QUICK=1 for fewer cells
 	@$(STEP) delayer cargo build --release --locked --manifest-path loadtest/lab/delayer/Cargo.toml

@@ -10,14 +10,14 @@ use zeroize::Zeroizing;
 use crate::dealing::Curve;
 
 /// SHA-512 in counter mode over a seed from [`hedged`]. Everything secret that dealing draws comes out of one.
-pub(crate) struct HedgedRng {
+pub struct HedgedRng {
     seed: Secret<[u8; 64]>,
     drawn: u64,
 }
 
 impl HedgedRng {
     /// For one purpose in one session. `secret` is what the party knows and others do not; it may be empty.
-    pub(crate) fn new(ctx: &SessionContext, purpose: Tag, secret: &[u8], rng: &mut dyn CryptoRng) -> Self {
+    pub fn new(ctx: &SessionContext, purpose: Tag, secret: &[u8], rng: &mut dyn CryptoRng) -> Self {
         Self { seed: hedged(ctx, purpose, secret, rng), drawn: 0 }
     }
 

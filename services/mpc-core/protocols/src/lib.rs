@@ -11,7 +11,9 @@ mod hash_input;
 mod hedged;
 mod share;
 pub mod tags;
+pub mod wbb;
 
+pub use hedged::HedgedRng;
 pub use share::OpenShareError;
 
 /// Longest message that can be signed as it is, in bytes.

@@ -5,15 +5,16 @@
 use std::sync::OnceLock;
 
 use blst::{
-    BLST_ERROR, blst_final_exp, blst_fp12, blst_fp12_is_one, blst_hash_to_g2, blst_miller_loop_n, blst_p1,
-    blst_p1_add_or_double, blst_p1_add_or_double_affine, blst_p1_affine, blst_p1_affine_compress,
-    blst_p1_affine_generator, blst_p1_affine_in_g1, blst_p1_affine_is_inf, blst_p1_affine_serialize,
-    blst_p1_cneg, blst_p1_deserialize, blst_p1_double, blst_p1_from_affine, blst_p1_is_inf,
-    blst_p1_to_affine, blst_p1_uncompress, blst_p1s_mult_pippenger_scratch_sizeof, blst_p1s_tile_pippenger,
-    blst_p2, blst_p2_affine, blst_p2_affine_compress, blst_p2_affine_in_g2, blst_p2_affine_is_inf,
-    blst_p2_affine_serialize, blst_p2_cneg, blst_p2_deserialize, blst_p2_from_affine, blst_p2_mult,
-    blst_p2_to_affine, blst_p2_uncompress, blst_p2s_mult_pippenger, blst_p2s_mult_pippenger_scratch_sizeof,
-    blst_sign_pk_in_g1, limb_t,
+    BLST_ERROR, blst_final_exp, blst_fp12, blst_fp12_is_one, blst_hash_to_g1, blst_hash_to_g2,
+    blst_miller_loop_n, blst_p1, blst_p1_add_or_double, blst_p1_add_or_double_affine, blst_p1_affine,
+    blst_p1_affine_compress, blst_p1_affine_generator, blst_p1_affine_in_g1, blst_p1_affine_is_inf,
+    blst_p1_affine_serialize, blst_p1_cneg, blst_p1_deserialize, blst_p1_double, blst_p1_from_affine,
+    blst_p1_is_inf, blst_p1_to_affine, blst_p1_uncompress, blst_p1s_mult_pippenger_scratch_sizeof,
+    blst_p1s_tile_pippenger, blst_p2, blst_p2_add_or_double_affine, blst_p2_affine, blst_p2_affine_compress,
+    blst_p2_affine_generator, blst_p2_affine_in_g2, blst_p2_affine_is_inf, blst_p2_affine_serialize,
+    blst_p2_cneg, blst_p2_deserialize, blst_p2_from_affine, blst_p2_mult, blst_p2_to_affine,
+    blst_p2_uncompress, blst_p2s_mult_pippenger, blst_p2s_mult_pippenger_scratch_sizeof, blst_sign_pk_in_g1,
+    blst_sign_pk_in_g2, blst_sk_to_pk_in_g2, limb_t,
 };
 use rand_core::CryptoRng;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
@@ -177,6 +178,51 @@ impl G1 {
         Self(affine1(&combine1(&[self.0], &[scalar.to_raw().b], 255)))
     }
 
+    /// A secret multiple that is published, in constant time.
+    pub fn times_secret(&self, scalar: &Secret<Scalar>) -> Self {
+        let mut raw = scalar.expose().to_raw();
+        let (mut base, mut product) = (blst_p1::default(), blst_p1::default());
+        // SAFETY: valid places.
+        unsafe {
+            blst_p1_from_affine(&mut base, &self.0);
+            blst_sign_pk_in_g2(&mut product, &base, &raw);
+        }
+        raw.zeroize();
+        Self(published(affine1(&product)))
+    }
+
+    /// The negative.
+    #[must_use]
+    pub fn negated(&self) -> Self {
+        Self(negate1(&self.0))
+    }
+
+    /// Sum of scalar times element over pairs of both lists. Variable time: everything is public.
+    pub fn combination(points: &[G1], scalars: &[Scalar]) -> Self {
+        let affine: Vec<blst_p1_affine> = points.iter().map(|point| point.0).collect();
+        let raw: Vec<[u8; 32]> = scalars.iter().map(|scalar| scalar.to_raw().b).collect();
+        Self(affine1(&combine1(&affine, &raw, 255)))
+    }
+
+    /// Hash-to-curve of RFC 9380, suite BLS12381G1_XMD:SHA-256_SSWU_RO_, with this domain separation tag. Nobody knows the
+    /// logarithm of the result.
+    pub fn hash(message: &[u8], domain: &[u8]) -> Self {
+        let mut projective = blst_p1::default();
+        // SAFETY: both slices are readable for their length; there is no augmentation.
+        unsafe {
+            blst_hash_to_g1(
+                &mut projective,
+                message.as_ptr(),
+                message.len(),
+                domain.as_ptr(),
+                domain.len(),
+                core::ptr::null(),
+                0,
+            );
+        }
+        Self(affine1(&projective))
+    }
+
     /// Whether it is the identity.
     pub fn is_identity(&self) -> bool {
         // SAFETY: a valid place.
@@ -190,6 +236,44 @@ impl G1 {
 }
 
 impl G2 {
+    /// The standard generator.
+    pub fn generator() -> Self {
+        // SAFETY: blst returns the address of a constant.
+        Self(unsafe { *blst_p2_affine_generator() })
+    }
+
+    /// The generator times a secret, in constant time.
+    pub fn mul_generator(scalar: &Secret<Scalar>) -> Self {
+        let mut raw = scalar.expose().to_raw();
+        let mut product = blst_p2::default();
+        // SAFETY: valid places.
+        unsafe { blst_sk_to_pk_in_g2(&mut product, &raw) };
+        raw.zeroize();
+        // A public key, or a point that only goes into a check whose result is published.
+        Self(published(affine2(&product)))
+    }
+
+    /// The sum of two elements. Variable time: everything is public.
+    pub fn plus(&self, other: &Self) -> Self {
+        let mut sum = blst_p2::default();
+        for point in [self, other] {
+            // SAFETY: valid places; the addition is complete and may work in place.
+            unsafe { blst_p2_add_or_double_affine(&mut sum, &sum, &point.0) };
+        }
+        Self(affine2(&sum))
+    }
+
+    /// Whether it is the identity, which no decoder accepts.
+    pub fn is_identity(&self) -> bool {
+        // SAFETY: a valid place.
+        unsafe { blst_p2_affine_is_inf(&self.0) }
+    }
+
+    /// `None` unless a canonical encoding of an element of the subgroup other than the identity.
+    pub fn from_compressed(bytes: &[u8; G2_COMPRESSED_BYTES]) -> Option<Self> {
+        UncheckedG2::from_compressed(bytes)?.check()
+    }
+
     /// `None` unless a canonical encoding of an element of the subgroup other than the identity.
     pub fn from_uncompressed(bytes: &[u8; G2_UNCOMPRESSED_BYTES]) -> Option<Self> {
         let mut point = blst_p2_affine::default();
@@ -346,6 +430,11 @@ pub fn verify_batch(
     pairing_product_is_one(&[(&key, &message.affine), (&negated_generator(), &signature)])
 }
 
+/// Whether e(left.0, left.1) = e(right.0, right.1).
+pub fn pairings_are_equal(left: (&G1, &G2), right: (&G1, &G2)) -> bool {
+    pairing_product_is_one(&[(&left.0.0, &left.1.0), (&negate1(&right.0.0), &right.1.0)])
+}
+
 const DIGITS: usize = 16;
 
 /// Multiples of the generator: row w holds d 16^w G for the digits d. Half the time of a general multiplication.
@@ -453,6 +542,16 @@ fn affine2(point: &blst_p2) -> blst_p2_affine {
     // SAFETY: valid places.
     unsafe { blst_p2_to_affine(&mut out, point) };
     out
+}
+
+fn negate1(point: &blst_p1_affine) -> blst_p1_affine {
+    let mut projective = blst_p1::default();
+    // SAFETY: valid places.
+    unsafe {
+        blst_p1_from_affine(&mut projective, point);
+        blst_p1_cneg(&mut projective, true);
+    }
+    affine1(&projective)
 }
 
 fn negate2(point: &blst_p2_affine) -> blst_p2_affine {
@@ -693,6 +792,34 @@ mod tests {
         assert!(CurveG1::evaluates_to(&[point.into()], 7, &point));
         let moved = CurveG1::sum([point.into(), small_order(1)].iter()).unwrap();
         assert!(!CurveG1::evaluates_to(&[moved], 7, &point));
+    }
+
+    #[test]
+    fn pairings_of_equal_products_are_equal() {
+        let mut rng = ChaCha20Rng::seed_from_u64(5);
+        let (a, b) = (random(&mut rng), random(&mut rng));
+        let product = Secret::new(a.expose().mul(b.expose()));
+        let (in_g1, in_g2) = (G1::mul_generator(&a), G2::mul_generator(&b));
+        assert!(pairings_are_equal((&in_g1, &in_g2), (&G1::mul_generator(&product), &G2::generator())));
+        assert!(pairings_are_equal((&in_g1, &in_g2), (&G1::generator(), &G2::mul_generator(&product))));
+        assert!(!pairings_are_equal((&in_g1, &in_g2), (&in_g1, &G2::generator())));
+        assert_eq!(G1::generator().times_secret(&a).times_secret(&b), G1::mul_generator(&product));
+        let sum = Secret::new(a.expose().add(b.expose()));
+        assert_eq!(G2::mul_generator(&a).plus(&in_g2), G2::mul_generator(&sum));
+        assert!(in_g1.plus(&in_g1.negated()).is_identity());
+        assert!(!G2::generator().is_identity());
+        let combined = G1::combination(&[G1::generator(), in_g1], &[b.expose().copy(), Scalar::one()]);
+        assert_eq!(combined, G1::mul_generator(&sum));
+    }
+
+    /// RFC 9380, J.9.1: the suite's vector for the empty message.
+    #[test]
+    fn hash_to_g1_is_that_of_the_standard() {
+        let point = G1::hash(b"", b"QUUX-V01-CS02-with-BLS12381G1_XMD:SHA-256_SSWU_RO_");
+        let x = "052926add2207b76ca4fa57a8734416c8dc95e24501772c814278700eed6d1e4e8cf62d9c09db0fac349612b759e79a1";
+        let y = "08ba738453bfed09cb546dbb0783dbb3a5f1f566ed67bb6be0e8c67e2e81a4cc68ee29813bb7994998f3eae0c9c6a265";
+        let text: String = point.to_uncompressed().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(text, [x, y].concat());
     }
 
     #[test]

@@ -13,6 +13,6 @@ mod scalar;
 
 pub use group::{
     CurveG1, G1, G1_COMPRESSED_BYTES, G1_UNCOMPRESSED_BYTES, G2, G2_COMPRESSED_BYTES, G2_UNCOMPRESSED_BYTES,
-    HashedMessage, UncheckedG2, verify, verify_batch,
+    HashedMessage, UncheckedG2, pairings_are_equal, verify, verify_batch,
 };
 pub use scalar::{SCALAR_BYTES, Scalar};

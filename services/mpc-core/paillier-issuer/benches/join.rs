@@ -1,0 +1,280 @@
+//! Group membership and approvals, measured: the join of the paper without proofs and with them, and what approvals
+//! cost.
+//!
+//! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of
+//! `build/bench/results.csv`. Mode is the length of the moduli; `ratio` is the median over that of the floor in the
+//! same run: one multiplication in G1 by blst for approvals, one power modulo n^2 by libcrypto for joins. One
+//! argument: the number of runs, 20 by default.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a bench fails by panicking"
+)]
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::session::{Progress, Session, Step};
+use engine::{PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
+use paillier_issuer::join::unproven;
+use paillier_issuer::{
+    FactorProof, Issuer, Join, JoinInput, JoinOutput, JoinTerms, ManagerInput, MemberInput, ModulusBits,
+    Parameters, SecretParameters,
+};
+use primitives::bls12_381::{G1, Scalar};
+use protocols::wbb::{
+    Approval, Decision, GroupPublic, IssuingKey, MemberKey, OpeningShare, Request, complete, count,
+};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+const DEFAULT_RUNS: usize = 20;
+
+/// Milliseconds of each run, by name.
+struct Row {
+    mode: String,
+    phase: &'static str,
+    times_ms: Vec<f64>,
+}
+
+impl Row {
+    fn print(mut self, floor: f64) -> f64 {
+        self.times_ms.sort_by(f64::total_cmp);
+        let at = |share: usize| self.times_ms[(self.times_ms.len() - 1) * share / 100];
+        let (median, p95, runs) = (at(50), at(95), self.times_ms.len());
+        let Row { mode, phase, .. } = self;
+        println!("core,wbb,1,1,{mode},{phase},time,ms,{median:.3},{p95:.3},{runs}");
+        if floor > 0.0 {
+            println!("core,wbb,1,1,{mode},{phase},ratio,floors,{:.2},,{runs}", median / floor);
+        }
+        median
+    }
+}
+
+fn measure<T>(mode: &str, phase: &'static str, runs: usize, floor: f64, mut what: impl FnMut() -> T) -> f64 {
+    what();
+    let times_ms = (0..runs)
+        .map(|_| {
+            let start = Instant::now();
+            std::hint::black_box(what());
+            start.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    Row { mode: mode.to_owned(), phase, times_ms }.print(floor)
+}
+
+fn main() {
+    let runs = std::env::args().skip(1).find_map(|text| text.parse().ok()).unwrap_or(DEFAULT_RUNS);
+    let mut rng = ChaCha20Rng::seed_from_u64(rand_seed());
+    println!("scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs");
+    let issuing_key = Arc::new(IssuingKey::generate(&mut rng));
+    let opener = Secret::new(Scalar::random(&mut rng));
+    let group = issuing_key.group("bench", 1, G1::mul_generator(&opener), &mut rng).unwrap();
+    let group = Arc::new(group);
+    approvals(&issuing_key, &group, &opener, runs, &mut rng);
+    for bits in [ModulusBits::STANDARD, ModulusBits::PAPER] {
+        joins(&issuing_key, &group, bits, runs, &mut rng);
+    }
+}
+
+fn rand_seed() -> u64 {
+    u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() & u128::from(u64::MAX)).unwrap()
+}
+
+fn approvals(
+    key: &IssuingKey,
+    group: &GroupPublic,
+    opener: &Secret<Scalar>,
+    runs: usize,
+    rng: &mut ChaCha20Rng,
+) {
+    let base = G1::hash(b"floor", b"bench");
+    let scalar = Secret::new(Scalar::random(rng));
+    let floor = measure("g1", "floor", runs * 10, 0.0, || base.times_secret(&scalar));
+    let members: Vec<MemberKey> = (0..20)
+        .map(|_| {
+            let secret = Secret::new(Scalar::random(rng));
+            let sum = Secret::new(key.scalar().expose().add(secret.expose()));
+            let credential = G1::mul_generator(&Secret::new(sum.expose().inverse()));
+            complete(group, secret, credential).unwrap()
+        })
+        .collect();
+    let request = Request { digest: [7; 32], decision: Decision::Approve };
+    measure("g1", "sign", runs, floor, || members[0].approve(group, &request, rng).unwrap());
+    let all: Vec<[u8; protocols::wbb::APPROVAL_BYTES]> =
+        members.iter().map(|member| member.approve(group, &request, rng).unwrap().encode()).collect();
+    measure("g1", "verify", runs, floor, || {
+        Approval::decode(&all[0]).unwrap().verify(group, &request).unwrap()
+    });
+    measure("g1", "verify_20", runs, floor, || {
+        let read: Vec<Approval> = all.iter().map(|bytes| Approval::decode(bytes).unwrap()).collect();
+        count(group, &request, &read, 20, rng).unwrap()
+    });
+    let approval = Approval::decode(&all[0]).unwrap();
+    measure("g1", "open", runs, floor, || OpeningShare::new(group, &approval, opener, rng));
+    println!("core,wbb,1,1,g1,sign,bytes_sent,B,{},,1", protocols::wbb::APPROVAL_BYTES);
+}
+
+fn joins(
+    key: &Arc<IssuingKey>,
+    group: &Arc<GroupPublic>,
+    bits: ModulusBits,
+    runs: usize,
+    rng: &mut ChaCha20Rng,
+) {
+    let mode = bits.get().to_string();
+    let mut setups = Vec::new();
+    let mut labels = ["manager", "member"].into_iter().cycle();
+    // A search for primes: its time varies, so few runs are taken as they come.
+    measure(&mode, "setup", 1, 0.0, || {
+        let label = labels.next().unwrap();
+        setups.push(SecretParameters::generate(bits, label.as_bytes(), rng).unwrap());
+    });
+    let member = Arc::new(setups.pop().unwrap());
+    let manager = Arc::new(setups.pop().unwrap());
+    let check = |bytes: &[u8], label: &str| Parameters::check(bytes, bits, label.as_bytes()).unwrap();
+    measure(&mode, "check_setup", 2, 0.0, || check(manager.proven(), "manager"));
+    let manager_public = Arc::new(check(manager.proven(), "manager"));
+    let member_public = Arc::new(check(member.proven(), "member"));
+    let proof = FactorProof::prove(&manager, &member_public, rng).unwrap();
+    let proof = proof.encode(manager.public(), &member_public).unwrap();
+    measure(&mode, "prove_factors", 2, 0.0, || FactorProof::prove(&manager, &member_public, rng).unwrap());
+    let issuer = Arc::new(Issuer::check(Arc::clone(&manager_public), &proof, &member).unwrap());
+    println!("core,wbb,1,1,{mode},setup,bytes_sent,B,{},,1", manager.proven().len());
+
+    let floor = measure(&mode, "floor", runs, 0.0, || unproven::power(&manager_public, rng).unwrap());
+    let secret = Secret::new(Scalar::random(rng));
+    let mut sides = [const { Vec::new() }; 3];
+    for run in 0..=runs {
+        let start = Instant::now();
+        let encrypted = unproven::encrypt(key, &manager, rng).unwrap();
+        let encrypting = start.elapsed();
+        let start = Instant::now();
+        let prepared = unproven::prepare(&manager_public, rng).unwrap();
+        let preparing = start.elapsed();
+        let start = Instant::now();
+        let (factor, combined) =
+            unproven::combine(&secret, &manager_public, &encrypted, prepared, rng).unwrap();
+        let combining = start.elapsed();
+        let start = Instant::now();
+        let masked = unproven::answer(&manager, &combined).unwrap();
+        let answering = start.elapsed();
+        let start = Instant::now();
+        let credential = masked.times_secret(&factor);
+        complete(group, Secret::new(secret.expose().copy()), credential).unwrap();
+        let finishing = start.elapsed();
+        if run > 0 {
+            let times = [encrypting + answering, preparing + combining + finishing, combining + finishing];
+            for (side, time) in sides.iter_mut().zip(times) {
+                side.push(time.as_secs_f64() * 1e3);
+            }
+        }
+    }
+    let names = ["join_unproven_manager", "join_unproven_member", "join_unproven_member_prepared"];
+    for (phase, times_ms) in names.into_iter().zip(sides) {
+        Row { mode: mode.clone(), phase, times_ms }.print(floor);
+    }
+
+    let pair = Pair { key, group, manager, member, manager_public, member_public, issuer };
+    let mut sides = [const { Vec::new() }; 2];
+    let mut sent = [0; 2];
+    for run in 0..=runs {
+        let (times, bytes) = pair.join(rng);
+        sent = bytes;
+        if run > 0 {
+            for (side, time) in sides.iter_mut().zip(times) {
+                side.push(time);
+            }
+        }
+    }
+    for ((phase, times_ms), bytes) in ["join_manager", "join_member"].into_iter().zip(sides).zip(sent) {
+        Row { mode: mode.clone(), phase, times_ms }.print(floor);
+        println!("core,wbb,1,1,{mode},{phase},bytes_sent,B,{bytes},,1");
+    }
+}
+
+struct Pair<'a> {
+    key: &'a Arc<IssuingKey>,
+    group: &'a Arc<GroupPublic>,
+    manager: Arc<SecretParameters>,
+    member: Arc<SecretParameters>,
+    manager_public: Arc<Parameters>,
+    member_public: Arc<Parameters>,
+    issuer: Arc<Issuer>,
+}
+
+impl Pair<'_> {
+    /// One join with all proofs: milliseconds and bytes of each side, manager first.
+    fn join(&self, rng: &mut ChaCha20Rng) -> ([f64; 2], [usize; 2]) {
+        let secret = Secret::new(Scalar::random(rng));
+        let point = G1::mul_generator(&secret);
+        let terms =
+            || JoinTerms { group: Arc::clone(self.group), ticket: [1; 32], attempt: 1, member: point };
+        let payload = terms().payload(&self.manager_public, &self.member_public);
+        let mut id = [0u8; 32];
+        rng.fill_bytes(&mut id);
+        let parties = [1u32, 2].map(|number| PartyId::new(number).unwrap());
+        let settings = |me: PartyId| SessionSettings {
+            session_id: SessionId::new(id),
+            me: Some(me),
+            roster: parties.map(|id| RosterEntry { id, evidence_key: None }).to_vec(),
+            threshold: Threshold::new(2).unwrap(),
+            key_id: "bench".to_owned(),
+            epoch: 1,
+            payload: payload.to_vec(),
+        };
+        let manager = ManagerInput {
+            terms: terms(),
+            issuing_key: Arc::clone(self.key),
+            own: Arc::clone(&self.manager),
+            peer: Arc::clone(&self.member_public),
+        };
+        let member = MemberInput {
+            terms: terms(),
+            secret,
+            own: Arc::clone(&self.member),
+            issuer: Arc::clone(&self.issuer),
+        };
+        let mut times = [0.0; 2];
+        let mut bytes = [0; 2];
+        let mut timed = |side: usize, step: &mut dyn FnMut() -> Step<JoinOutput>| {
+            let start = Instant::now();
+            let step = step();
+            times[side] += start.elapsed().as_secs_f64() * 1e3;
+            let sent: Vec<Vec<u8>> = step.outgoing.iter().map(|envelope| envelope.encode()).collect();
+            bytes[side] += sent.iter().map(Vec::len).sum::<usize>();
+            (sent, step.progress)
+        };
+        let mut sessions = Vec::new();
+        let mut first = Vec::new();
+        for (side, input) in [JoinInput::Manager(manager), JoinInput::Member(member)].into_iter().enumerate()
+        {
+            let mut input = Some(input);
+            let (sent, _) = timed(side, &mut || {
+                let (session, step) =
+                    Session::<Join>::start(settings(parties[side]), None, input.take().unwrap(), rng)
+                        .unwrap();
+                sessions.push(session);
+                step
+            });
+            first.extend(sent);
+        }
+        // The manager speaks first; then each answers the other.
+        let (mut side, mut message) = (1, first.remove(0));
+        loop {
+            let from = parties[1 - side];
+            let (mut sent, progress) = timed(side, &mut || sessions[side].handle(from, &message, rng));
+            match progress {
+                Progress::Done(JoinOutput::Joined(_)) => return (times, bytes),
+                Progress::Aborted(abort) => panic!("{abort}"),
+                Progress::Done(_) | Progress::Waiting { .. } | Progress::Dropped(_) => {}
+            }
+            message = sent.remove(0);
+            side = 1 - side;
+        }
+    }
+}

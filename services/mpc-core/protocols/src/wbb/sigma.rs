@@ -1,0 +1,55 @@
+//! Proofs of knowledge of logarithms, as challenge and response.
+
+use engine::Transcript;
+use engine::wire::{Malformed, Reader, Writer};
+use primitives::Secret;
+use primitives::bls12_381::{G1, Scalar};
+use rand_core::CryptoRng;
+
+/// Schnorr's proof of knowledge of the logarithm of one point.
+pub(crate) struct KnowledgeProof {
+    challenge: Scalar,
+    response: Scalar,
+}
+
+impl KnowledgeProof {
+    /// `transcript` holds everything the proof is bound to.
+    pub(crate) fn prove(
+        mut transcript: Transcript,
+        point: &G1,
+        secret: &Secret<Scalar>,
+        rng: &mut dyn CryptoRng,
+    ) -> Self {
+        let nonce = Secret::new(Scalar::random(rng));
+        transcript.append("point", &point.to_compressed());
+        transcript.append("commitment", &G1::mul_generator(&nonce).to_uncompressed());
+        let challenge = Scalar::from_wide(&transcript.wide());
+        let response = nonce.expose().add(&challenge.mul(secret.expose()));
+        Self { challenge, response }
+    }
+
+    pub(crate) fn verify(&self, mut transcript: Transcript, point: &G1) -> bool {
+        let negative = Scalar::zero().sub(&self.challenge);
+        let commitment = G1::combination(&[G1::generator(), *point], &[self.response.copy(), negative]);
+        transcript.append("point", &point.to_compressed());
+        transcript.append("commitment", &commitment.to_uncompressed());
+        Scalar::from_wide(&transcript.wide()).to_bytes() == self.challenge.to_bytes()
+    }
+
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&self.challenge.to_bytes());
+        writer.bytes(&self.response.to_bytes());
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self { challenge: read_scalar(reader)?, response: read_scalar(reader)? })
+    }
+}
+
+pub(crate) fn read_scalar(reader: &mut Reader<'_>) -> Result<Scalar, Malformed> {
+    Scalar::from_bytes(reader.array()?).ok_or(Malformed)
+}
+
+pub(crate) fn read_point(reader: &mut Reader<'_>) -> Result<G1, Malformed> {
+    G1::from_compressed(reader.array()?).ok_or(Malformed)
+}

@@ -1,0 +1,22 @@
+//! Domain separators of group signatures.
+
+use engine::Tag;
+
+/// Everything public about a group.
+pub const GROUP: Tag = Tag::new("coterie/wbb/group/1");
+/// Proof of knowledge of the issuing key.
+pub const ISSUING_KEY_PROOF: Tag = Tag::new("coterie/wbb/issuing-key-proof/1");
+/// Proof of knowledge of the applicant's half of a member's secret.
+pub const APPLICATION_PROOF: Tag = Tag::new("coterie/wbb/application-proof/1");
+/// The agreed terms of a join.
+pub const JOIN_TERMS: Tag = Tag::new("coterie/wbb/join-terms/1");
+/// Challenge of an approval.
+pub const APPROVAL: Tag = Tag::new("coterie/wbb/approval/1");
+/// Everything that a member draws for an approval.
+pub const APPROVAL_RANDOMNESS: Tag = Tag::new("coterie/wbb/approval-randomness/1");
+/// Challenge of a share of an opening.
+pub const OPENING_PROOF: Tag = Tag::new("coterie/wbb/opening-proof/1");
+
+/// All of the above.
+pub const ALL: [Tag; 7] =
+    [GROUP, ISSUING_KEY_PROOF, APPLICATION_PROOF, JOIN_TERMS, APPROVAL, APPROVAL_RANDOMNESS, OPENING_PROOF];
