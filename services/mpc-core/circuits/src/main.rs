@@ -8,13 +8,14 @@ use circuits::circuit::{Depth, Recorder, bristol};
 use circuits::compile::{Interface, Limits, compile};
 use circuits::notation::{self, Notation};
 use circuits::program::Program;
-use circuits::testing::{self, Clear, Engine, Garbled};
+use circuits::testing::{self, Authenticated, Clear, Engine, Garbled};
 
 const USAGE: &str = "\
 circuit compile FILE [--input GARBLER] [--input EVALUATOR] [-o FILE]   write the circuit in Bristol Fashion
 circuit stats   FILE [--input GARBLER] [--input EVALUATOR]             gates by kind, depth, wires and bytes
-circuit test    PATH... [--garble]                                     check the @Test lines, if asked by garbling
+circuit test    PATH... [--garble | --authenticated]                   check the @Test lines, if asked by garbling
 
+--garble is secure against parties that are curious, --authenticated against parties that deviate.
 --input gives the sizes of inputs whose types leave them open: values with commas, such as 0x0011 or 32x00 (32 zeros).
 --library FOLDER adds a folder of packages. A PATH that is a folder stands for all programs below it that have tests.";
 
@@ -27,6 +28,7 @@ struct Options {
     library: Vec<PathBuf>,
     output: Option<PathBuf>,
     garble: bool,
+    authenticated: bool,
 }
 
 fn main() -> ExitCode {
@@ -59,8 +61,14 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
 }
 
 fn parse(arguments: &[String]) -> Result<Options, String> {
-    let mut options =
-        Options { paths: Vec::new(), inputs: Vec::new(), library: Vec::new(), output: None, garble: false };
+    let mut options = Options {
+        paths: Vec::new(),
+        inputs: Vec::new(),
+        library: Vec::new(),
+        output: None,
+        garble: false,
+        authenticated: false,
+    };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().cloned().ok_or(format!("{argument} needs a value"));
@@ -68,6 +76,7 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
             "--input" | "-i" => options.inputs.push(value()?),
             "--library" => options.library.push(value()?.into()),
             "--garble" => options.garble = true,
+            "--authenticated" => options.authenticated = true,
             "-o" => options.output = Some(value()?.into()),
             option if option.starts_with('-') => return Err(format!("there is no option {option}\n{USAGE}")),
             path => options.paths.push(path.into()),
@@ -143,7 +152,12 @@ fn test(options: &Options) -> Result<ExitCode, String> {
         find(path, &mut programs)?;
     }
     programs.sort();
-    let engine: &dyn Engine = if options.garble { &Garbled } else { &Clear };
+    let engine: &dyn Engine = match (options.authenticated, options.garble) {
+        (true, false) => &Authenticated,
+        (false, true) => &Garbled,
+        (false, false) => &Clear,
+        (true, true) => return Err("choose one of --garble and --authenticated".into()),
+    };
     let (mut passed, mut failed) = (0, 0);
     for path in &programs {
         let program = Program::load(path, &options.library).map_err(|e| e.to_string())?;

@@ -3,9 +3,11 @@
 use std::os::unix::net::UnixStream;
 
 use getrandom::SysRng;
+use primitives::Secret;
 use rand_core::UnwrapErr;
 
-use crate::circuit::Plain;
+use crate::authenticated::{self, Pair, Prepared, PrivateInput, Role};
+use crate::circuit::{Circuit, Plain, Recorder};
 use crate::compile::{Interface, Limits, compile};
 use crate::garble::{Channel, Inputs, evaluate, garble};
 use crate::notation::{TestLine, leaf, leaves, sizes, tests, unsigned};
@@ -103,6 +105,72 @@ impl Engine for Garbled {
             _ => Err("the evaluator's thread failed".into()),
         }
     }
+}
+
+/// Evaluation by authenticated garbling between two threads, each with its own end of a connection and its own set-up.
+#[derive(Debug)]
+pub struct Authenticated;
+
+impl Engine for Authenticated {
+    fn run(
+        &self,
+        program: &Program,
+        line: &TestLine,
+        limits: Limits,
+    ) -> Result<(Vec<bool>, Interface), String> {
+        let given: Vec<_> = line.inputs.iter().map(|w| sizes(w)).collect();
+        let mut bits = input_bits(program, line)?
+            .into_iter()
+            .map(|input| Secret::new(input.into_iter().map(u8::from).collect::<Vec<u8>>()));
+        // A program may have one input, or none: the other party then has an empty one.
+        let inputs = [bits.next(), bits.next()].map(|input| input.unwrap_or_else(|| Secret::new(Vec::new())));
+        let mut recorder = Recorder { limit: MAX_RECORDED, ..Recorder::default() };
+        let interface =
+            compile(program, &given, limits, &mut recorder).map_err(|e| program.sources.render(&e))?;
+        let mut circuit = recorder.circuit;
+        circuit.prune();
+        let mut circuit = circuit.compact();
+        circuit.inputs.resize(2, 0);
+        let [first, second] = &inputs;
+        let (left, right) = UnixStream::pair().map_err(|e| e.to_string())?;
+        let circuit = &circuit;
+        let (garbled, evaluated) = std::thread::scope(|scope| {
+            let evaluator = std::thread::Builder::new()
+                .spawn_scoped(scope, move || authenticated_side(Role::Evaluator, circuit, second, right));
+            let garbled = authenticated_side(Role::Garbler, circuit, first, left);
+            (garbled, evaluator.map(std::thread::ScopedJoinHandle::join))
+        });
+        let garbled = garbled?;
+        match evaluated {
+            Ok(Ok(Ok(evaluated))) if evaluated == garbled => Ok((garbled, interface)),
+            Ok(Ok(Ok(_))) => Err("garbler and evaluator have different results".into()),
+            Ok(Ok(Err(e))) => Err(e),
+            _ => Err("the evaluator's thread failed".into()),
+        }
+    }
+}
+
+/// Gates that are held in memory, at most.
+const MAX_RECORDED: usize = 20_000_000;
+
+/// One party's whole run over its end of a connection, which ends with it.
+fn authenticated_side(
+    role: Role,
+    circuit: &Circuit,
+    input: &PrivateInput,
+    stream: UnixStream,
+) -> Result<Vec<bool>, String> {
+    let mut channel = Channel::new(stream.try_clone().map_err(|e| e.to_string())?, stream);
+    let rng = &mut UnwrapErr(SysRng);
+    let mut run = || {
+        let pair = Pair::set_up(role, &[0; 32], &mut channel, rng)?;
+        let prepared = Prepared::new(&pair, circuit, &mut channel, rng)?;
+        match role {
+            Role::Garbler => authenticated::garble(&pair, prepared, input, &mut channel),
+            Role::Evaluator => authenticated::evaluate(&pair, prepared, input, &mut channel),
+        }
+    };
+    run().map_err(|abort| abort.to_string())
 }
 
 /// The bits of both parties' inputs in a test line.

@@ -35,6 +35,9 @@ pub use evaluator::evaluate;
 pub use garbler::garble;
 pub use triples::bucket_size;
 
+/// AND gates of a circuit, at most: the triples of so many take some 1 GB while they are made.
+pub const MAX_ANDS: usize = 1 << 20;
+
 /// A party's own input: its bits, 0 or 1.
 pub type PrivateInput = Secret<Vec<u8>>;
 
@@ -256,8 +259,8 @@ impl Prepared {
             return Err(Abort::Caller("the circuit takes one input of each party"));
         };
         let ands = circuit.gates.iter().filter(|gate| gate.is_and()).count();
-        if ands == 0 {
-            return Err(Abort::Caller("the circuit has no AND gate, and needs no engine"));
+        if ands > MAX_ANDS {
+            return Err(Abort::Caller("the circuit has more than 2^20 AND gates"));
         }
         let mut link = Link::begin(pair, circuit, channel, rng)?;
         let triples = triples::random_triples(&mut link, ands, rng)?;
