@@ -68,20 +68,32 @@ impl TryRng for Choices<'_> {
 
 /// A whole key generation with what `data` chooses; the first byte chooses the scheme.
 pub fn history_of(data: &[u8]) {
-    let Some((scheme, choices)) = data.split_first() else { return };
+    outcome_of(data);
+}
+
+/// What a history came to: which honest parties finished, and the causes of the aborts of each.
+pub type HistoryOutcome = [(bool, Vec<AbortCause>); 2];
+
+/// As [`history_of`]. `None` without input.
+pub fn outcome_of(data: &[u8]) -> Option<HistoryOutcome> {
+    let (scheme, choices) = data.split_first()?;
     let choices = Choices(choices);
-    match scheme % 4 {
+    Some(match scheme % 4 {
         0 => judged(&|me, run| start_keygen(me, &ALL, 2, 1, run), choices),
         1 => judged::<frost::Keygen<Ed25519>>(&|me, run| harness::start_keygen(me, &ALL, 2, 1, run), choices),
         2 => judged::<frost::Keygen<Bip340>>(&|me, run| harness::start_keygen(me, &ALL, 2, 1, run), choices),
         _ => judged(&|me, run| ecdsa_common::start_keygen(me, &ALL, 2, 1, run), choices),
-    }
+    })
 }
 
-fn judged<P: Protocol>(start: &dyn Fn(u32, u64) -> Started<P>, mut choices: Choices<'_>) {
+fn judged<P: Protocol>(start: &dyn Fn(u32, u64) -> Started<P>, mut choices: Choices<'_>) -> HistoryOutcome {
     let mut table = Table::start(start);
     play(&mut table, &mut choices);
     table.assert_no_honest_party_is_blamed(P::ID.name);
+    [1, 2].map(|me| {
+        let causes = table.aborts.get(&me).into_iter().flatten().map(|abort| abort.cause).collect();
+        (table.done.contains_key(&me), causes)
+    })
 }
 
 /// The last round.

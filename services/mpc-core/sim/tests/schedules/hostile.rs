@@ -303,6 +303,11 @@ impl<S: Scheme> World<S> {
             }
             _ => ChaCha20Rng::seed_from_u64(self.rng.next_u64()),
         };
+        let runs_it =
+            |process: &Process<S>| process.party == number && process.runs.contains_key(&order.session);
+        if self.processes.iter().any(runs_it) {
+            self.disturbed.insert(order.session);
+        }
         let process = &mut self.processes[at];
         let excluded = order.signers.iter().any(|signer| process.store.excluded.contains(signer));
         if !corrupt && (excluded || !process.store.claimed.insert(order.session)) {
@@ -342,9 +347,7 @@ impl<S: Scheme> World<S> {
             return;
         };
         let run = Run { order: order.clone(), running, done: false, aborts: Vec::new(), missing: Vec::new() };
-        if process.runs.insert(order.session, run).is_some() {
-            self.disturbed.insert(order.session);
-        }
+        process.runs.insert(order.session, run);
         let early = process.early.remove(&order.session).unwrap_or_default();
         self.apply(at, order, first);
         for (from, bytes) in early {
@@ -484,7 +487,7 @@ impl<S: Scheme> World<S> {
             self.counts.kills += 1;
             for at in own.into_iter().rev() {
                 let killed = self.processes.swap_remove(at);
-                self.disturbed.extend(killed.runs.keys());
+                self.disturbed.extend(killed.runs.keys().chain(killed.early.keys()));
                 self.check_runs(&killed, false);
             }
         } else {
@@ -531,17 +534,20 @@ impl<S: Scheme> World<S> {
     fn check_names(&mut self) {
         let mut found = Vec::new();
         for order in self.orders.iter().filter(|order| !self.disturbed.contains(&order.session)) {
-            let (mut failed, mut named) = (0, false);
+            let (mut failed, mut named) = (Vec::new(), false);
             for process in self.processes.iter().filter(|process| !self.is_corrupt(process.party)) {
                 let Some(run) = process.runs.get(&order.session).filter(|run| !run.done) else { continue };
-                failed += 1;
+                failed.push((process.party, &run.aborts, &run.missing));
                 let of_abort =
                     run.aborts.iter().flat_map(|abort| abort.culprits.iter().chain(&abort.suspects));
                 let waited_for = run.missing.iter().filter(|_| run.aborts.is_empty());
                 named |= of_abort.chain(waited_for).any(|id| self.is_corrupt_party(*id));
             }
-            if failed > 0 && !named {
-                found.push(format!("a session of {:?} failed and no corrupt party is named", order.signers));
+            if !failed.is_empty() && !named {
+                found.push(format!(
+                    "no corrupt party is named in {:?} of {:?}: {failed:?}",
+                    order.work, order.signers
+                ));
             }
         }
         found.into_iter().for_each(|violation| self.say(violation));

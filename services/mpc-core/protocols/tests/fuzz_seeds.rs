@@ -1,0 +1,142 @@
+//! The inputs that the fuzzers start from hold genuine messages and whole histories of today's format.
+//!
+//! `SEEDS=write cargo test -p protocols --test fuzz_seeds`, which `make corpus` runs, adds them to the corpus. Other inputs there are
+//! those that the fuzzers kept.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+#[path = "common/anything.rs"]
+mod anything;
+mod common;
+#[path = "common/corpus.rs"]
+mod corpus;
+mod ecdsa_common;
+#[allow(dead_code, reason = "it needs the starts only")]
+#[path = "frost/harness.rs"]
+mod harness;
+#[path = "common/sealed_hostile.rs"]
+mod sealed_hostile;
+#[path = "common/table.rs"]
+mod table;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use anything::outcome_of;
+use common::{rng, start_keygen};
+use engine::envelope::ENVELOPE_VERSION;
+use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
+use engine::{Envelope, Protocol, SEALED_ENVELOPE_FORMAT};
+use proptest::prelude::*;
+use protocols::bls::Keygen;
+use rand_core::Rng;
+use sim::seeds::cases;
+use table::{ALL, Table, round_of};
+
+/// The fuzzers' inputs are shorter, in bytes.
+const LONGEST: usize = 2048;
+/// Bytes of a history's choices: a key generation of three parties with everything that follows it needs fewer.
+const CHOICES: usize = 400;
+/// Histories of one scheme that are looked at, and that are kept at most.
+const LOOKED_AT: u64 = 60;
+const KEPT: usize = 5;
+
+fn path(target: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../fuzz/corpus/{target}.txt"))
+}
+
+/// The inputs kept for a target.
+fn kept(target: &str) -> Vec<Vec<u8>> {
+    let lines = fs::read_to_string(path(target)).unwrap_or_default();
+    lines.lines().map(|line| hex::decode(line).unwrap()).collect()
+}
+
+fn add(target: &str, seeds: Vec<Vec<u8>>) {
+    let mut all = kept(target);
+    for seed in seeds {
+        if !all.contains(&seed) {
+            all.push(seed);
+        }
+    }
+    let lines: Vec<String> = all.iter().map(|input| hex::encode(input) + "\n").collect();
+    fs::write(path(target), lines.concat()).unwrap();
+}
+
+/// Every kind of envelope: of each round, a notice and a disclosure.
+fn envelopes() -> Vec<Vec<u8>> {
+    let start = |me: u32, run: u64| start_keygen(me, &ALL, 2, 1, run);
+    let mut of_rounds = BTreeSet::new();
+    let mut found = Vec::new();
+    for seed in 0..100 {
+        let mut table = Table::<Keygen>::start(&start);
+        match seed {
+            0 => table.run(|mail| vec![mail.bytes.clone()]),
+            _ => anything::play(&mut table, &mut rng(seed)),
+        }
+        for mail in &table.sent {
+            if mail.bytes.len() < LONGEST && of_rounds.insert(round_of(&mail.bytes)) {
+                found.push(mail.bytes.clone());
+            }
+        }
+    }
+    found
+}
+
+/// The message that the target `keygen_message` waits for.
+fn expected_message() -> Vec<u8> {
+    let (_, step) = start_keygen(2, &ALL, 2, 1, 11);
+    step.outgoing[0].encode()
+}
+
+/// Histories of each scheme that end differently.
+fn histories() -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for scheme in 0..4u8 {
+        let mut outcomes = BTreeSet::new();
+        for seed in 0..LOOKED_AT {
+            let mut data = vec![0; CHOICES];
+            rng(seed << 8 | u64::from(scheme)).fill_bytes(&mut data);
+            data[0] = scheme;
+            if outcomes.len() < KEPT && outcomes.insert(format!("{:?}", outcome_of(&data))) {
+                found.push(data);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_corpus_holds_genuine_messages_and_whole_histories() {
+    if std::env::var("SEEDS").is_ok_and(|value| value == "write") {
+        add("envelope", envelopes());
+        add("keygen_message", vec![expected_message()]);
+        add("sealed_envelope", sealed_hostile::seeds());
+        add("history", histories());
+    }
+    let kept_envelopes = kept("envelope").into_iter().filter_map(|bytes| Envelope::decode(&bytes).ok());
+    let rounds: BTreeSet<u8> = kept_envelopes.map(|envelope| envelope.round()).collect();
+    for round in (1..=Keygen::ROUNDS.len() as u8).chain([NOTICE_ROUND, DISCLOSURE_ROUND]) {
+        assert!(rounds.contains(&round), "no envelope of version {ENVELOPE_VERSION} and round {round}");
+    }
+    assert!(kept("keygen_message").iter().any(|bytes| Envelope::decode(bytes).is_ok()));
+    assert!(kept("sealed_envelope").iter().any(|input| input.get(2) == Some(&SEALED_ENVELOPE_FORMAT)));
+    let long = kept("history").into_iter().filter(|input| input.len() == CHOICES);
+    let outcomes: BTreeSet<String> =
+        long.map(|input| format!("{} {:?}", input[0] % 4, outcome_of(&input))).collect();
+    assert!(outcomes.len() >= 8, "histories that hold {} outcomes", outcomes.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(6_400), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sealed_envelopes(data in proptest::collection::vec(any::<u8>(), 0..300)) {
+        sealed_hostile::sealed_envelope(&data);
+    }
+}
+
+#[test]
+fn what_the_fuzzer_kept() {
+    corpus::replay("sealed_envelope", sealed_hostile::sealed_envelope);
+}
