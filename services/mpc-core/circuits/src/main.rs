@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use circuits::authenticated::{MAX_ANDS, bucket_size};
 use circuits::circuit::{Depth, Recorder, bristol};
 use circuits::compile::{Interface, Limits, compile};
 use circuits::notation::{self, Notation};
@@ -21,6 +22,13 @@ circuit test    PATH... [--garble | --authenticated]                   check the
 
 /// Gates that `compile` holds in memory at most: 1 GB.
 const MAX_RECORDED: usize = 80_000_000;
+
+/// AND gates a second of one party that compiles and streams, on a usual core: see `docs/protocols/garbling.md`.
+const STREAMED_A_SECOND: f64 = 15e6;
+/// Bytes both ways of a leaky triple: a block, a bit and three authenticated bits of each party.
+const LEAKY_BYTES: f64 = 2.0 * (16.0 + 0.125 + 3.0 * 31.0 / 8.0 + 0.125);
+/// Bytes both ways of an AND gate beside its triples: a table, its mask, two opened differences, its public bit.
+const GATE_BYTES: f64 = 32.125 + 2.0 * 31.0 / 8.0 + 0.5 + 0.125;
 
 struct Options {
     paths: Vec<PathBuf>,
@@ -142,6 +150,15 @@ fn stats(options: &Options) -> Result<ExitCode, String> {
     print(&format!("AND depth    {}", depth.deepest));
     print(&format!("live wires   {slots}"));
     print(&format!("garbled      {} bytes (half gates, 32 an AND)", 32 * u128::from(count.and)));
+    let estimate = count.and as f64 / STREAMED_A_SECOND;
+    print(&format!(
+        "takes        about {estimate:.3} s of each party's computing, {STREAMED_A_SECOND:e} AND a second"
+    ));
+    if let Some(ands) = usize::try_from(count.and).ok().filter(|ands| (1..=MAX_ANDS).contains(ands)) {
+        let bucket = bucket_size(ands);
+        let bytes = ands as f64 * (LEAKY_BYTES * bucket as f64 + GATE_BYTES);
+        print(&format!("authenticated {bytes:.0} bytes, about, with {bucket} leaky triples an AND"));
+    }
     print(&format!("compiled in  {seconds:.3} s"));
     Ok(ExitCode::SUCCESS)
 }
