@@ -7,6 +7,9 @@ package io.coterie.signer.session;
  * @param lives process lives that ended in a multiplication with the peer; 0 if that is not why
  */
 public record KeyTrouble(String key, int party, Kind kind, int lives) {
+  /** From this many lives on somebody should look why the process dies. */
+  public static final int WARN_AT = 2;
+
   /** From this many lives on the key's shares should be refreshed. */
   public static final int REFRESH_AT = 4;
 
@@ -22,7 +25,9 @@ public record KeyTrouble(String key, int party, Kind kind, int lives) {
     /** Nothing of the key multiplies here until then: this party's own store went back. */
     WENT_BACK,
     /** The same as excluded is going to come: refresh the shares before. */
-    REFRESH_ADVISED
+    REFRESH_ADVISED,
+    /** The process has died in the middle of multiplications: find out why before it goes on. */
+    ENDED_UNCLEANLY
   }
 
   /** One line for people. */
@@ -44,6 +49,14 @@ public record KeyTrouble(String key, int party, Kind kind, int lives) {
               + lives
               + " times in the middle of a multiplication with party "
               + party;
+      case ENDED_UNCLEANLY ->
+          key
+              + ": this process has ended "
+              + lives
+              + " times in the middle of a multiplication with party "
+              + party
+              + "; a refresh is advised at "
+              + REFRESH_AT;
     };
   }
 }

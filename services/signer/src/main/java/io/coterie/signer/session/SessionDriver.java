@@ -99,6 +99,10 @@ public final class SessionDriver implements AutoCloseable {
   private final SessionLimits limits;
   private final InstantSource clock;
   private final WorkPool pool;
+
+  /** What reads the disk now and then. */
+  private final WorkPool.Lane housekeeping;
+
   private final OrderCheck check;
   private final KeyActivation activation;
   private final ClaimWitnesses witnesses;
@@ -169,6 +173,7 @@ public final class SessionDriver implements AutoCloseable {
     this.limits = limits;
     this.clock = clock;
     this.pool = pool;
+    this.housekeeping = pool.lane();
     this.check = new OrderCheck(network.roster(), network.self(), limits);
     this.presignatures =
         new PresignaturePool(limits.presignatures(), core::discardPresignature, telemetry);
@@ -1572,7 +1577,7 @@ public final class SessionDriver implements AutoCloseable {
       early.expire(now);
       presignatures.expire(now);
       activation.tick(now);
-      shares.housekeep();
+      housekeeping.execute(shares::housekeep);
       witnesses.tick(now);
       if (now - forgotNanos >= FORGET.toNanos()) {
         forgotNanos = now;

@@ -134,11 +134,16 @@ final class SqliteExclusions {
       lives.forEach(
           (key, pairs) ->
               pairs.stream()
-                  .filter(p -> p.lives() >= KeyTrouble.REFRESH_AT && !of(key).contains(p.party()))
+                  .filter(p -> p.lives() >= KeyTrouble.WARN_AT && !of(key).contains(p.party()))
                   .map(
                       p ->
                           new KeyTrouble(
-                              key, p.party(), KeyTrouble.Kind.REFRESH_ADVISED, p.lives()))
+                              key,
+                              p.party(),
+                              p.lives() < KeyTrouble.REFRESH_AT
+                                  ? KeyTrouble.Kind.ENDED_UNCLEANLY
+                                  : KeyTrouble.Kind.REFRESH_ADVISED,
+                              p.lives()))
                   .forEach(troubles::add));
       troubles.sort(Comparator.comparing(KeyTrouble::key).thenComparing(KeyTrouble::party));
       return troubles;

@@ -127,20 +127,20 @@ class LivesTest {
       }
       killAndStart();
       List<KeyTrouble> expected =
-          life < KeyTrouble.REFRESH_AT
-              ? List.of()
-              : List.of(
-                  new KeyTrouble(
-                      KEY,
-                      2,
-                      life < KeyTrouble.EXCLUDE_AT ? Kind.REFRESH_ADVISED : Kind.EXCLUDED,
-                      life));
+          life < KeyTrouble.WARN_AT ? List.of() : List.of(new KeyTrouble(KEY, 2, kind(life), life));
       assertThat(store.troubles()).as("after %d lives", life).isEqualTo(expected);
       assertThat(store.excluded(KEY))
           .isEqualTo(life < KeyTrouble.EXCLUDE_AT ? Set.of() : Set.of(2));
     }
     assertThat(store.audit(0, 100)).anyMatch(r -> r.event().action().equals("party.exclude"));
     assertThat(store.verifyAudit()).isInstanceOf(AuditTrail.Verification.Intact.class);
+  }
+
+  private static Kind kind(int lives) {
+    if (lives < KeyTrouble.REFRESH_AT) {
+      return Kind.ENDED_UNCLEANLY;
+    }
+    return lives < KeyTrouble.EXCLUDE_AT ? Kind.REFRESH_ADVISED : Kind.EXCLUDED;
   }
 
   @Test
@@ -162,7 +162,10 @@ class LivesTest {
   void each_peer_of_a_session_is_counted_by_itself() throws Exception {
     live(3, 2, 3);
     live(2, 3);
-    assertThat(store.troubles()).containsExactly(new KeyTrouble(KEY, 3, Kind.REFRESH_ADVISED, 5));
+    assertThat(store.troubles())
+        .containsExactly(
+            new KeyTrouble(KEY, 2, Kind.ENDED_UNCLEANLY, 3),
+            new KeyTrouble(KEY, 3, Kind.REFRESH_ADVISED, 5));
     live(1, 2);
     assertThat(store.troubles())
         .containsExactly(
