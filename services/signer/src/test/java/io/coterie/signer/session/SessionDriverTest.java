@@ -1491,6 +1491,7 @@ class SessionDriverTest {
     SessionId twice = give(presigning().setPresignatureCount(2));
     bravoPlays(twice, 2);
     assertThat(awaitRefusal(twice)).isEqualTo(RefusalReason.REFUSAL_REASON_INTERNAL);
+    Installation.until("its room in the pool is free", () -> live() == 0);
     assertThat(watch.pool).isEmpty();
     assertThat(core.presignatures).isEmpty();
     presign();
