@@ -281,15 +281,15 @@ fn offer(ctx: &SessionContext, input: &ManagerInput, rng: &mut dyn CryptoRng) ->
     let modulus = &input.own.public().modulus;
     let randomness = modulus.random_unit(&mut rng)?;
     let mask = input.own.factors.nth_power(&randomness)?;
-    let encrypted_key =
-        modulus.embed(&Number::from_scalar(key.expose())?)?.times_modulo(&mask, &modulus.square)?;
+    let secret = Number::from_scalar(key.expose())?;
+    let encrypted_key = modulus.embed(&secret)?.times_modulo(&mask, &modulus.square)?;
     let statement = KeyStatement {
         prover: input.own.public(),
         verifier: &input.peer,
         point: input.terms.group.issuer(),
         ciphertext: &encrypted_key,
     };
-    let witness = KeyWitness { own: &input.own, secret: key, randomness: &randomness };
+    let witness = KeyWitness { own: &input.own, secret: &secret, randomness: &randomness };
     let proof = KeyProof::prove(key_transcript(ctx), &statement, &witness, &mut rng)?;
     let mut writer = Writer::default();
     writer.bytes(&encrypted_key.to_bytes(2 * modulus.bytes)?);

@@ -251,3 +251,55 @@ impl First {
         challenge(transcript)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{TAG, parameters, rng};
+    use super::*;
+
+    /// Proves a combination with multiples of the order added to x and y, and `moved` to y: with multiples alone every
+    /// equation holds, and only the ranges tell.
+    fn proof_of_shifted_combination(of_x: &Number, of_y: &Number, moved: u32) -> bool {
+        let (_, verifier) = parameters();
+        let mut rng = rng(2);
+        let (secret, factor) = (Scalar::random(&mut rng), Scalar::random(&mut rng));
+        let order = Number::group_order().unwrap();
+        let shift = |scalar: &Scalar, multiple: &Number| {
+            Number::from_scalar(scalar).unwrap().plus(&multiple.times(&order).unwrap()).unwrap()
+        };
+        let x = shift(&factor, of_x);
+        let y = shift(&factor.mul(&secret), of_y).plus(&Number::from_u32(moved).unwrap()).unwrap();
+        let public = verifier.public();
+        let (received, randomness) =
+            (public.modulus.random_unit(&mut rng).unwrap(), public.modulus.random_unit(&mut rng).unwrap());
+        let combined = combine_with(public, &received, &x, &y, &randomness).unwrap();
+        let point = G1::mul_generator(&Secret::new(secret));
+        let statement = CombinationStatement {
+            verifier: public,
+            received: &received,
+            combined: &combined,
+            point: &point,
+        };
+        let witness = CombinationWitness { factor: &x, summand: &y, randomness: &randomness };
+        let proof = CombinationProof::prove(Transcript::new(TAG), &statement, &witness, &mut rng).unwrap();
+        proof.verify(Transcript::new(TAG), &statement, verifier).unwrap()
+    }
+
+    #[test]
+    fn factor_and_summand_out_of_range_are_refused() {
+        let none = Number::from_u32(0).unwrap();
+        let large = |bits: usize| Number::power_of_two(bits).unwrap();
+        assert!(proof_of_shifted_combination(&none, &large(MULTIPLE_BITS - 1), 0));
+        assert!(!proof_of_shifted_combination(&large(SLACK_BITS + 1), &none, 0));
+        assert!(!proof_of_shifted_combination(&none, &large(MULTIPLE_BITS + SLACK_BITS + 2), 0));
+    }
+
+    #[test]
+    fn summand_of_another_secret_is_refused() {
+        assert!(!proof_of_shifted_combination(
+            &Number::from_u32(0).unwrap(),
+            &Number::from_u32(0).unwrap(),
+            1
+        ));
+    }
+}

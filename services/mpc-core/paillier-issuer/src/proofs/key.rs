@@ -4,7 +4,7 @@
 use engine::Transcript;
 use engine::wire::{Reader, Writer};
 use primitives::Secret;
-use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, Scalar};
+use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES};
 use rand_core::CryptoRng;
 
 use super::{
@@ -29,7 +29,7 @@ pub(crate) struct KeyStatement<'a> {
 /// The prover's secrets.
 pub(crate) struct KeyWitness<'a> {
     pub(crate) own: &'a SecretParameters,
-    pub(crate) secret: &'a Secret<Scalar>,
+    pub(crate) secret: &'a Number,
     pub(crate) randomness: &'a Number,
 }
 
@@ -63,8 +63,8 @@ impl KeyProof {
         let mu = Number::random_bits(blinding, rng)?;
         let gamma = Number::random_bits(blinding + SLACK_BITS, rng)?;
         let r = own.random_unit(rng)?;
-        let secret = Number::from_scalar(witness.secret.expose())?;
-        let commitment = statement.verifier.commit(&secret, &mu)?;
+        let secret = witness.secret;
+        let commitment = statement.verifier.commit(secret, &mu)?;
         let mask = witness.own.factors.nth_power(&r)?;
         let masked_ciphertext = own.embed(&alpha)?.times_modulo(&mask, &own.square)?;
         let masked_point = G1::mul_generator(&Secret::new(alpha.to_scalar()?));
@@ -73,7 +73,7 @@ impl KeyProof {
         let e = first.challenge(transcript, statement)?;
         let randomness_response = r.times_modulo(&witness.randomness.power(&e, &own.n)?, &own.n)?;
         Ok(Self {
-            secret_response: respond(&alpha, &e, &secret)?,
+            secret_response: respond(&alpha, &e, secret)?,
             randomness_response,
             blinding_response: respond(&gamma, &e, &mu)?,
             commitment: first.commitment,
@@ -182,5 +182,44 @@ impl First {
         transcript.append("masked point", &self.masked_point.to_compressed());
         transcript.append("masked commitment", &self.masked_commitment.to_bytes(ours.bytes)?);
         challenge(transcript)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{TAG, parameters, rng};
+    use super::*;
+    use primitives::bls12_381::Scalar;
+
+    /// Proves a + multiple q for a key a: every equation holds whatever the multiple is, and only the range tells.
+    fn proof_of_shifted_key(multiple: &Number) -> bool {
+        let (own, verifier) = parameters();
+        let mut rng = rng(1);
+        let key = Scalar::random(&mut rng);
+        let order = Number::group_order().unwrap();
+        let secret = Number::from_scalar(&key).unwrap().plus(&multiple.times(&order).unwrap()).unwrap();
+        let modulus = &own.public().modulus;
+        let randomness = modulus.random_unit(&mut rng).unwrap();
+        let mask = own.factors.nth_power(&randomness).unwrap();
+        let ciphertext = modulus.embed(&secret).unwrap().times_modulo(&mask, &modulus.square).unwrap();
+        let point = G1::mul_generator(&Secret::new(key));
+        let statement = KeyStatement {
+            prover: own.public(),
+            verifier: verifier.public(),
+            point: &point,
+            ciphertext: &ciphertext,
+        };
+        let witness = KeyWitness { own, secret: &secret, randomness: &randomness };
+        let proof = KeyProof::prove(Transcript::new(TAG), &statement, &witness, &mut rng).unwrap();
+        proof.verify(Transcript::new(TAG), &statement, verifier).unwrap()
+    }
+
+    #[test]
+    fn key_out_of_range_is_refused() {
+        assert!(proof_of_shifted_key(&Number::from_u32(0).unwrap()));
+        assert!(proof_of_shifted_key(&Number::from_u32(1).unwrap()));
+        for bits in [SLACK_BITS + 1, 600] {
+            assert!(!proof_of_shifted_key(&Number::power_of_two(bits).unwrap()), "{bits} bits");
+        }
     }
 }

@@ -66,3 +66,29 @@ pub(crate) fn read_below(
     let number = read_number(reader, length)?;
     if number < *modulus { Ok(number) } else { Err(SetUpError::Malformed) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use engine::Tag;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    use crate::setup::{ModulusBits, SecretParameters};
+
+    pub(super) const TAG: Tag = Tag::new("coterie/test/1");
+
+    pub(super) fn rng(seed: u64) -> ChaCha20Rng {
+        ChaCha20Rng::seed_from_u64(seed)
+    }
+
+    /// The prover's and the verifier's parameters, long enough for every range.
+    pub(super) fn parameters() -> (&'static SecretParameters, &'static SecretParameters) {
+        static PARAMETERS: OnceLock<[SecretParameters; 2]> = OnceLock::new();
+        let [first, second] = PARAMETERS.get_or_init(|| {
+            [1, 2].map(|seed| SecretParameters::generate(ModulusBits(1536), b"test", &mut rng(seed)).unwrap())
+        });
+        (first, second)
+    }
+}
