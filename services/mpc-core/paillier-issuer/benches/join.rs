@@ -4,7 +4,7 @@
 //! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of
 //! `build/bench/results.csv`. Mode is the length of the moduli; `ratio` is the median over that of the floor in the
 //! same run: one multiplication in G1 by blst for approvals, one power modulo n^2 by libcrypto for joins. One
-//! argument: the number of runs, 20 by default.
+//! argument: the number of runs, 20 by default. Times are processor time.
 
 #![allow(
     missing_docs,
@@ -16,7 +16,7 @@
 )]
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use engine::session::{Progress, Session, Step};
 use engine::{PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
@@ -31,8 +31,15 @@ use protocols::wbb::{
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+use rustix::time::{ClockId, clock_gettime};
 
 const DEFAULT_RUNS: usize = 20;
+
+/// Processor time of this thread, so that other work on the machine disturbs a measurement as little as possible.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+}
 
 /// Milliseconds of each run, by name.
 struct Row {
@@ -59,9 +66,9 @@ fn measure<T>(mode: &str, phase: &'static str, runs: usize, floor: f64, mut what
     what();
     let times_ms = (0..runs)
         .map(|_| {
-            let start = Instant::now();
+            let start = processor_time();
             std::hint::black_box(what());
-            start.elapsed().as_secs_f64() * 1e3
+            (processor_time() - start).as_secs_f64() * 1e3
         })
         .collect();
     Row { mode: mode.to_owned(), phase, times_ms }.print(floor)
@@ -150,23 +157,23 @@ fn joins(
     let secret = Secret::new(Scalar::random(rng));
     let mut sides = [const { Vec::new() }; 3];
     for run in 0..=runs {
-        let start = Instant::now();
+        let start = processor_time();
         let encrypted = unproven::encrypt(key, &manager, rng).unwrap();
-        let encrypting = start.elapsed();
-        let start = Instant::now();
+        let encrypting = processor_time() - start;
+        let start = processor_time();
         let prepared = unproven::prepare(&manager_public, rng).unwrap();
-        let preparing = start.elapsed();
-        let start = Instant::now();
+        let preparing = processor_time() - start;
+        let start = processor_time();
         let (factor, combined) =
             unproven::combine(&secret, &manager_public, &encrypted, prepared, rng).unwrap();
-        let combining = start.elapsed();
-        let start = Instant::now();
+        let combining = processor_time() - start;
+        let start = processor_time();
         let masked = unproven::answer(&manager, &combined).unwrap();
-        let answering = start.elapsed();
-        let start = Instant::now();
+        let answering = processor_time() - start;
+        let start = processor_time();
         let credential = masked.times_secret(&factor);
         complete(group, Secret::new(secret.expose().copy()), credential).unwrap();
-        let finishing = start.elapsed();
+        let finishing = processor_time() - start;
         if run > 0 {
             let times = [encrypting + answering, preparing + combining + finishing, combining + finishing];
             for (side, time) in sides.iter_mut().zip(times) {
@@ -242,9 +249,9 @@ impl Pair<'_> {
         let mut times = [0.0; 2];
         let mut bytes = [0; 2];
         let mut timed = |side: usize, step: &mut dyn FnMut() -> Step<JoinOutput>| {
-            let start = Instant::now();
+            let start = processor_time();
             let step = step();
-            times[side] += start.elapsed().as_secs_f64() * 1e3;
+            times[side] += (processor_time() - start).as_secs_f64() * 1e3;
             let sent: Vec<Vec<u8>> = step.outgoing.iter().map(|envelope| envelope.encode()).collect();
             bytes[side] += sent.iter().map(Vec::len).sum::<usize>();
             (sent, step.progress)
