@@ -48,6 +48,9 @@ final class ClaimWitnesses {
   private final Map<Integer, ClaimCount> statements = new ConcurrentHashMap<>();
   private final Map<Integer, ClaimMemory> answers = new ConcurrentHashMap<>();
 
+  /** Peers that a session waits for; read by other threads too. */
+  private final Map<SessionId, Set<Integer>> lacking = new ConcurrentHashMap<>();
+
   private final Map<Integer, ShownClaims.Shown> shown = new HashMap<>();
   private final Set<Integer> writing = new HashSet<>();
   private final Map<Integer, Witness> witnesses = new HashMap<>();
@@ -143,7 +146,16 @@ final class ClaimWitnesses {
 
   /** A session waits no more. */
   void forget(SessionId session) {
-    lane.execute(() -> waiting.remove(session));
+    lane.execute(
+        () -> {
+          waiting.remove(session);
+          lacking.remove(session);
+        });
+  }
+
+  /** Peers that have not said that they remember the claim of a session that waits. */
+  Set<Integer> lacking(SessionId session) {
+    return lacking.getOrDefault(session, Set.of());
   }
 
   /** States what has not been answered, also to those who have come back. */
@@ -198,6 +210,7 @@ final class ClaimWitnesses {
     }
     ByteString head = claims.position().head();
     Set<Integer> reachable = reachable();
+    waiting.forEach((id, session) -> lacking.put(id, lacking(head, session)));
     waiting
         .values()
         .removeIf(
@@ -210,6 +223,17 @@ final class ClaimWitnesses {
               session.then().run();
               return true;
             });
+  }
+
+  private Set<Integer> lacking(ByteString head, Waiting session) {
+    Set<Integer> lacking = new HashSet<>();
+    for (int peer : session.peers()) {
+      Witness witness = witnesses.get(peer);
+      if (witness == null || !witness.covers(head, session.claims())) {
+        lacking.add(peer);
+      }
+    }
+    return Set.copyOf(lacking);
   }
 
   /**
@@ -273,8 +297,8 @@ final class ClaimWitnesses {
     }
     Witness witness = witnesses.computeIfAbsent(sender.partyId(), _ -> new Witness());
     witness.answers(latest);
-    state(System.nanoTime());
     release();
+    state(System.nanoTime());
   }
 
   private void wentBack(Member sender, LedgerPosition told, LedgerPosition now) {

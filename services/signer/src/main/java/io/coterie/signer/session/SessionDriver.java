@@ -44,6 +44,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledFuture;
@@ -870,6 +871,7 @@ public final class SessionDriver implements AutoCloseable {
 
   private void witnessed(Session session) {
     session.unwitnessed = false;
+    witnesses.forget(session.id);
     List<EarlyEnvelopes.Arrived> unheard = List.copyOf(session.unheard);
     session.unheard.clear();
     unheard.forEach(arrived -> handle(session, arrived));
@@ -1283,7 +1285,7 @@ public final class SessionDriver implements AutoCloseable {
               "{} timed out in round {}, missing parties {}",
               plan.protocol().label(),
               session.round,
-              session.missing);
+              missing(session));
       reportMissing(session);
       if (session.lapses) {
         bindings.lapsed(session.id, session.missing);
@@ -1310,7 +1312,21 @@ public final class SessionDriver implements AutoCloseable {
         session,
         SessionReport.newBuilder()
             .setTimedOut(
-                TimedOut.newBuilder().setRound(session.round).addAllMissing(session.missing)));
+                TimedOut.newBuilder().setRound(session.round).addAllMissing(missing(session))));
+  }
+
+  /**
+   * Whom a session waits for. While the core hears nobody it misses everybody, also those whose
+   * message lies here.
+   */
+  private List<Integer> missing(Session session) {
+    if (!session.unwitnessed) {
+      return session.missing;
+    }
+    Set<Integer> missing = new TreeSet<>(session.missing);
+    session.unheard.forEach(arrived -> missing.remove(arrived.sender()));
+    missing.addAll(witnesses.lacking(session.id));
+    return List.copyOf(missing);
   }
 
   private void refuse(Session session, RefusedException e) {
@@ -1465,7 +1481,6 @@ public final class SessionDriver implements AutoCloseable {
     }
     early.drop(session.id);
     if (session.unwitnessed) {
-      witnesses.forget(session.id);
       witnessed(session);
     }
     if (session.presignature != null) {

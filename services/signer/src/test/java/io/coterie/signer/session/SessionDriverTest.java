@@ -1668,6 +1668,31 @@ class SessionDriverTest {
     assertThat(shares.exclusions).hasSize(1);
   }
 
+  /** bravo is missing, and charlie, whose message lies here unheard, is not. */
+  @Test
+  void whoever_keeps_back_that_it_remembers_the_claim_is_named() throws Exception {
+    ecdsaKey();
+    net.witnesses = false;
+    SessionId session = give(ecdsaSigning(ecdsaIntent()).addSigningSet(3));
+    awaitEnvelope(session);
+    for (Member peer : List.of(bravo, charlie)) {
+      driver().onEnvelope(peer, session, ROUND_1.clone(), System.nanoTime());
+    }
+    for (int statement = 0; statement < 2; statement++) {
+      Sent sent = net.statements.take();
+      if (sent.to().contains(charlie)) {
+        net.answer(charlie, sent.message());
+      }
+    }
+    // The next statement that charlie alone is asked for has been answered after the first one.
+    SessionId later = give(ecdsaSigning(ecdsaIntent()).addSigningSet(3));
+    Sent next = net.statements.take();
+    assertThat(next.to()).containsExactly(charlie);
+    awaitEnvelope(later);
+    driver().onCancel(coordinator, session);
+    assertThat(awaitReport(session).getTimedOut().getMissingList()).containsExactly(2);
+  }
+
   /** What is on disk of a session that multiplies: from its claim until it has ended. */
   @Test
   void a_session_that_multiplies_is_open_on_disk_from_its_claim_to_its_end() {
