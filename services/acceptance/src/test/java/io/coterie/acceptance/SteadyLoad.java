@@ -1,6 +1,7 @@
 package io.coterie.acceptance;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import io.grpc.Status;
@@ -131,7 +132,7 @@ final class SteadyLoad {
       } catch (StatusRuntimeException e) {
         Status status = e.getStatus();
         why = status.getCode() + " " + status.getDescription();
-        if (!TRY_AGAIN.contains(status.getCode())) {
+        if (!TRY_AGAIN.contains(StatusErrors.code(e))) {
           failed.add("request %d: %s".formatted(number, why));
           return;
         }
@@ -226,7 +227,7 @@ final class SteadyLoad {
             .withDeadlineAfter(ATTEMPT.toNanos(), TimeUnit.NANOSECONDS)
             .sign(request);
       } catch (StatusRuntimeException e) {
-        if (!TRY_AGAIN.contains(e.getStatus().getCode()) || System.nanoTime() >= deadline) {
+        if (!TRY_AGAIN.contains(StatusErrors.code(e)) || System.nanoTime() >= deadline) {
           throw e;
         }
         // A coordinator that was away may have been back for longer than the channel has noticed.

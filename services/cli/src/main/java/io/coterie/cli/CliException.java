@@ -4,6 +4,7 @@ import com.google.protobuf.Any;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.rpc.ErrorInfo;
 import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
 import io.grpc.Status;
 import io.grpc.StatusException;
 import io.grpc.StatusRuntimeException;
@@ -54,7 +55,7 @@ final class CliException extends RuntimeException {
 
   private static CliException ofStatus(Status status, Throwable failure) {
     String said = text(status, failure);
-    return switch (status.getCode()) {
+    return switch (StatusErrors.code(failure)) {
       case UNAVAILABLE ->
           new CliException(
               Coterie.UNAVAILABLE,

@@ -6,6 +6,7 @@ import com.google.common.util.concurrent.FutureCallback;
 import com.google.common.util.concurrent.Futures;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.util.Timestamps;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.custody.v1.Key;
@@ -216,7 +217,7 @@ final class LoadCommand implements Callable<Integer> {
 
           @Override
           public void onFailure(Throwable failure) {
-            Status.Code code = Status.fromThrowable(failure).getCode();
+            Status.Code code = StatusErrors.code(failure);
             boolean again = code == Status.Code.UNAVAILABLE || code == Status.Code.ABORTED;
             if (again && request.deadline() - System.nanoTime() > RETRY_PAUSE_MS * 1_000_000) {
               // The same request id: whatever became of the first attempt, one signature.

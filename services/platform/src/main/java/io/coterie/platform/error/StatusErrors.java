@@ -6,6 +6,7 @@ import com.google.rpc.ErrorInfo;
 import com.google.rpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
+import java.nio.channels.ClosedChannelException;
 import java.util.Map;
 import java.util.Optional;
 
@@ -56,6 +57,20 @@ public final class StatusErrors {
   /** The exception a gRPC handler ends a call with. */
   public static StatusRuntimeException of(CustodyException failure) {
     return of(failure.reason(), failure.metadata());
+  }
+
+  /**
+   * The code of what a gRPC stub threw. A connection that closes under a call is UNAVAILABLE, also
+   * where grpc-java reports it as UNKNOWN: it does so when the channel closes between the choice of
+   * the connection and the first write. Signing requests are idempotent, so such a call is
+   * repeated.
+   */
+  public static io.grpc.Status.Code code(Throwable thrown) {
+    io.grpc.Status status = io.grpc.Status.fromThrowable(thrown);
+    return status.getCode() == io.grpc.Status.Code.UNKNOWN
+            && status.getCause() instanceof ClosedChannelException
+        ? io.grpc.Status.Code.UNAVAILABLE
+        : status.getCode();
   }
 
   /** The error info of this system in a status, if it has one. */

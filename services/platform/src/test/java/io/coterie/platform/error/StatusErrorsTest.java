@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import java.nio.channels.ClosedChannelException;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,5 +28,20 @@ class StatusErrorsTest {
   void statuses_of_others_have_no_reason() {
     assertThat(StatusErrors.reason(Status.UNAVAILABLE.asRuntimeException())).isEmpty();
     assertThat(StatusErrors.reason(new IllegalStateException("x"))).isEmpty();
+  }
+
+  @Test
+  void a_connection_that_closed_under_a_call_was_unavailable() {
+    Status closed = Status.UNKNOWN.withDescription("channel closed");
+    assertThat(
+            StatusErrors.code(closed.withCause(new ClosedChannelException()).asRuntimeException()))
+        .isEqualTo(Status.Code.UNAVAILABLE);
+    assertThat(StatusErrors.code(closed.asRuntimeException())).isEqualTo(Status.Code.UNKNOWN);
+    assertThat(
+            StatusErrors.code(
+                Status.UNKNOWN.withCause(new IllegalStateException()).asRuntimeException()))
+        .isEqualTo(Status.Code.UNKNOWN);
+    assertThat(StatusErrors.code(StatusErrors.of(ErrorReason.KEY_EXISTS)))
+        .isEqualTo(ErrorReason.KEY_EXISTS.code());
   }
 }
