@@ -147,12 +147,29 @@ impl Requester {
 /// Both keys of each place.
 pub(crate) type KeyPairs = Zeroizing<Vec<[u128; 2]>>;
 
+/// A requester's message, decoded: as long as an answer needs it, so that no point is decompressed twice.
+pub(crate) struct Request {
+    pub(crate) bytes: Box<[u8; REQUEST_BYTES]>,
+    points: Vec<[RistrettoPoint; 2]>,
+}
+
+impl Request {
+    pub(crate) fn decode(bytes: &[u8; REQUEST_BYTES]) -> Result<Self, OtError> {
+        let mut points = Vec::with_capacity(CORRELATION_BITS);
+        for pair in bytes.as_chunks::<{ 2 * POINT_BYTES }>().0 {
+            let [first, second] = halves(pair);
+            points.push([decode(&first)?, decode(&second)?]);
+        }
+        Ok(Self { bytes: Box::new(*bytes), points })
+    }
+}
+
 /// Both keys of each place, and the point that lets the requester compute one of them.
 pub(crate) fn answer(
     binding: &[u8; 32],
-    request: &[u8; REQUEST_BYTES],
+    request: &Request,
     rng: &mut dyn CryptoRng,
-) -> Result<(KeyPairs, [u8; ANSWER_BYTES]), OtError> {
+) -> (KeyPairs, [u8; ANSWER_BYTES]) {
     let mut uniform = Zeroizing::new([0u8; 64]);
     rng.fill_bytes(uniform.as_mut());
     let secret = Zeroizing::new(Scalar::from_bytes_mod_order_wide(&uniform));
@@ -161,9 +178,9 @@ pub(crate) fn answer(
 
     let mut pairs = Vec::with_capacity(CORRELATION_BITS);
     let mut shared = Zeroizing::new(Vec::with_capacity(2 * CORRELATION_BITS));
-    for (place, pair) in (0u8..).zip(request.as_chunks::<{ 2 * POINT_BYTES }>().0) {
+    let received = request.bytes.as_chunks::<{ 2 * POINT_BYTES }>().0.iter().zip(&request.points);
+    for (place, (pair, [a, b])) in (0u8..).zip(received) {
         let [first, second] = halves(pair);
-        let (a, b) = (decode(&first)?, decode(&second)?);
         let (hashed_a, hashed_b) =
             (half_point(binding, place, 0, &second), half_point(binding, place, 1, &first));
         shared.push((a + hashed_a + hashed_a) * *secret);
@@ -175,7 +192,7 @@ pub(crate) fn answer(
         .zip(pairs.iter().zip(encoded.as_chunks::<2>().0))
         .map(|(place, (pair, [a, b]))| [key(&hash, place, 0, pair, a), key(&hash, place, 1, pair, b)])
         .collect();
-    Ok((Zeroizing::new(keys), answer))
+    (Zeroizing::new(keys), answer)
 }
 
 fn halves(pair: &[u8; 2 * POINT_BYTES]) -> [[u8; POINT_BYTES]; 2] {
@@ -186,9 +203,9 @@ fn halves(pair: &[u8; 2 * POINT_BYTES]) -> [[u8; POINT_BYTES]; 2] {
     [first, second]
 }
 
-/// Whether each 32 bytes are a canonical point other than the identity.
-pub(crate) fn are_points(bytes: &[u8]) -> bool {
-    bytes.as_chunks().0.iter().all(|point| decode(point).is_ok())
+/// Whether these are a canonical point other than the identity.
+pub(crate) fn is_point(bytes: &[u8; POINT_BYTES]) -> bool {
+    decode(bytes).is_ok()
 }
 
 /// A canonical point other than the identity.
@@ -209,11 +226,15 @@ mod tests {
         Zeroizing::new(core::array::from_fn(|place| u8::from(place % 3 == 1)))
     }
 
+    fn decoded(request: &[u8]) -> Request {
+        Request::decode(request.try_into().unwrap()).unwrap()
+    }
+
     #[test]
     fn requester_learns_exactly_its_choice() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let (requester, request) = Requester::new(&[7; 32], &choices(), &mut rng);
-        let (keys, answer) = answer(&[7; 32], request.as_slice().try_into().unwrap(), &mut rng).unwrap();
+        let (keys, answer) = answer(&[7; 32], &decoded(&request), &mut rng);
         let received = requester.receive(&answer).unwrap();
         for ((choice, got), pair) in choices().iter().zip(received.iter()).zip(keys.iter()) {
             assert_eq!(*got, pair[usize::from(*choice)]);
@@ -225,7 +246,7 @@ mod tests {
     fn keys_depend_on_the_binding() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let (requester, request) = Requester::new(&[7; 32], &choices(), &mut rng);
-        let (keys, answer) = answer(&[8; 32], request.as_slice().try_into().unwrap(), &mut rng).unwrap();
+        let (keys, answer) = answer(&[8; 32], &decoded(&request), &mut rng);
         let received = requester.receive(&answer).unwrap();
         assert!(received.iter().zip(keys.iter()).all(|(got, pair)| !pair.contains(got)));
     }
@@ -242,7 +263,7 @@ mod tests {
             assert_eq!(requester.receive(&bad).err(), Some(OtError::Malformed));
             let mut request: [u8; REQUEST_BYTES] = request.try_into().unwrap();
             request[64 * 5..64 * 5 + 32].copy_from_slice(&bad);
-            assert_eq!(answer(&[7; 32], &request, &mut rng).err(), Some(OtError::Malformed));
+            assert_eq!(Request::decode(&request).err(), Some(OtError::Malformed));
         }
     }
 }

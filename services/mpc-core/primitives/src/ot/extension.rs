@@ -82,6 +82,11 @@ impl SenderCorrelation {
         JointKey::new(&self.sent, salt)
     }
 
+    /// What stands for the binding and the receiver's message.
+    pub(super) fn received(&self) -> &[u8] {
+        self.sent.as_bytes()
+    }
+
     /// The pads of both branches.
     pub(crate) fn pads<const N: usize>(&self, key: &JointKey) -> [Pads<N>; 2] {
         let row_hash = RowHash::new(key);

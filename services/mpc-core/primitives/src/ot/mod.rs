@@ -71,14 +71,24 @@ pub enum OtError {
     CheckFailed,
 }
 
-/// Whether `bytes` are an initiator's first message at all: points where points belong.
-pub fn is_request(bytes: &[u8]) -> bool {
-    bytes.len() == REQUEST_BYTES && base::are_points(bytes)
+/// An initiator's first message: points where points belong.
+pub struct Request(base::Request);
+
+impl Request {
+    /// `None` if one of the points is not canonical, or the identity.
+    pub fn decode(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
+        base::Request::decode(bytes).ok().map(Self)
+    }
+
+    /// As it came.
+    pub fn as_bytes(&self) -> &[u8; REQUEST_BYTES] {
+        &self.0.bytes
+    }
 }
 
 /// Whether `bytes` are a responder's message at all: a point where one belongs.
 pub fn is_response(bytes: &[u8]) -> bool {
-    bytes.len() == RESPONSE_BYTES && bytes.get(..base::ANSWER_BYTES).is_some_and(base::are_points)
+    bytes.len() == RESPONSE_BYTES && bytes.first_chunk().is_some_and(base::is_point)
 }
 
 /// The side of a set-up that speaks first, between its messages.
@@ -144,13 +154,14 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Answers the request, and uses the new state at once to choose its own Δ.
+    /// [`Responder::respond`] to a request as it came.
     pub fn answer(
         binding: &[u8; 32],
         request: &[u8; REQUEST_BYTES],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Vec<u8>), OtError> {
-        Self::answer_where(|_| true, binding, request, rng)
+        let request = Request::decode(request).ok_or(OtError::Malformed)?;
+        Ok(Self::respond(binding, &request, rng))
     }
 
     /// The same with the lowest bit of its own Δ clear: the counterpart of [`Initiator::begin_odd`].
@@ -159,18 +170,24 @@ impl Responder {
         request: &[u8; REQUEST_BYTES],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Vec<u8>), OtError> {
-        Self::answer_where(|delta| published(delta & 1) == 0, binding, request, rng)
+        let request = Request::decode(request).ok_or(OtError::Malformed)?;
+        Ok(Self::respond_where(|delta| published(delta & 1) == 0, binding, &request, rng))
+    }
+
+    /// Answers the request, and uses the new state at once to choose its own Δ.
+    pub fn respond(binding: &[u8; 32], request: &Request, rng: &mut dyn CryptoRng) -> (Self, Vec<u8>) {
+        Self::respond_where(|_| true, binding, request, rng)
     }
 
     /// Repeats the choice of its Δ, with a fresh salt, until it is acceptable. The condition is known to everybody.
-    fn answer_where(
+    fn respond_where(
         acceptable: impl Fn(u128) -> bool,
         binding: &[u8; 32],
-        request: &[u8; REQUEST_BYTES],
+        request: &Request,
         rng: &mut dyn CryptoRng,
-    ) -> Result<(Self, Vec<u8>), OtError> {
-        let mut rng = HedgedRng::new("responder answers", &[binding, request], rng);
-        let (keys, answer) = base::answer(binding, request, &mut rng)?;
+    ) -> (Self, Vec<u8>) {
+        let mut rng = HedgedRng::new("responder answers", &[binding, request.as_bytes()], rng);
+        let (keys, answer) = base::answer(binding, &request.0, &mut rng);
         let receiver = ReceiverState::generate(binding, &mut rng);
         let mut response = Vec::with_capacity(RESPONSE_BYTES);
         response.extend_from_slice(&answer);
@@ -183,7 +200,7 @@ impl Responder {
             }
         };
         response.extend_from_slice(&extension);
-        Ok((Self { binding: *binding, receiver, delta, correlation }, response))
+        (Self { binding: *binding, receiver, delta, correlation }, response)
     }
 
     /// Checks the initiator's second message.

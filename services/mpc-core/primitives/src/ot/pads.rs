@@ -25,6 +25,10 @@ impl Sent {
     pub(crate) fn new(binding: &[u8; 32], message: &[u8]) -> Self {
         Self(hash(SENT, &[binding, message]))
     }
+
+    pub(super) fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
 }
 
 /// The sender's part.

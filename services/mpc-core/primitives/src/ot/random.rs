@@ -29,8 +29,10 @@ impl SenderCorrelation {
         &self,
         rng: &mut dyn CryptoRng,
     ) -> ([u8; TRANSFER_SALT_BYTES], Zeroizing<Vec<[u128; 2]>>) {
-        let mut rng =
-            HedgedRng::new("sender of random transfers", &[&self.delta.expose().to_le_bytes()], rng);
+        // With what the salt answers as well, so that a repeated generator answers another message with another salt.
+        let delta = Zeroizing::new(self.delta.expose().to_le_bytes());
+        let parts: [&[u8]; 2] = [delta.as_ref(), self.received()];
+        let mut rng = HedgedRng::new("sender of random transfers", &parts, rng);
         let salt = SenderSalt::draw(&mut rng);
         let [zeros, ones] = self.pads::<1>(&self.key(&salt));
         let keys = zeros.iter().zip(ones.iter());
@@ -46,6 +48,26 @@ mod tests {
     use rand_core::SeedableRng;
 
     use crate::ot::{EXTENDED, Initiator, Responder};
+
+    #[test]
+    fn a_generator_that_repeats_gives_another_salt_under_another_binding_or_for_another_message() {
+        let seeded = |seed| ChaCha20Rng::seed_from_u64(seed);
+        let rng = &mut seeded(3);
+        let (initiator, request) = Initiator::begin(&[1; 32], rng);
+        let (responder, response) =
+            Responder::answer(&[1; 32], request.as_slice().try_into().unwrap(), rng).unwrap();
+        let (first, corrections) = initiator.finish(response.as_slice().try_into().unwrap(), rng).unwrap();
+        let second = responder.finish(corrections.as_slice().try_into().unwrap()).unwrap();
+        let salt = |binding: u8, receiver: u64, sender: u64| {
+            let (_, message) = second.receiver.extend(&[binding; 32], &mut seeded(receiver));
+            let sent = first.sender.extend(&[binding; 32], message.as_slice().try_into().unwrap()).unwrap();
+            sent.transfers(&mut seeded(sender)).0
+        };
+        assert_eq!(salt(5, 1, 1), salt(5, 1, 1));
+        assert_ne!(salt(5, 1, 1), salt(6, 1, 1));
+        assert_ne!(salt(5, 1, 1), salt(5, 2, 1));
+        assert_ne!(salt(5, 1, 1), salt(5, 1, 2));
+    }
 
     #[test]
     fn the_receiver_has_the_key_of_its_choice_and_not_the_other() {

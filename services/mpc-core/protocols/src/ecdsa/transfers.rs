@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use engine::wire::{Reader, Writer};
 use engine::{AbortCause, PartyId, Route, Secret};
 use primitives::ot::{
-    CORRECTION_BYTES, Initiator, REQUEST_BYTES, RESPONSE_BYTES, Responder, is_request, is_response,
+    CORRECTION_BYTES, Initiator, REQUEST_BYTES, RESPONSE_BYTES, Request, Responder, is_response,
 };
 use rand_core::CryptoRng;
 
@@ -33,8 +33,24 @@ pub struct Transfers {
 pub struct Message {
     /// Only beside the share.
     zero_seed: Option<Half>,
-    /// Request, response or corrections.
-    transfer: Vec<u8>,
+    transfer: Transfer,
+}
+
+/// The transfers' part of a message.
+enum Transfer {
+    /// A request that came, decoded once: its points cost as much as a tenth of the answer.
+    Request(Request),
+    /// A request that goes out, a response, corrections, or nothing.
+    Bytes(Vec<u8>),
+}
+
+impl Transfer {
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Transfer::Request(request) => request.as_bytes(),
+            Transfer::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 impl Companion for Transfers {
@@ -55,7 +71,7 @@ impl Companion for Transfers {
         };
         let mut messages = BTreeMap::new();
         for peer in setting.ctx.peers().iter() {
-            let mut message = Message { zero_seed: None, transfer: Vec::new() };
+            let mut message = Message { zero_seed: None, transfer: Transfer::Bytes(Vec::new()) };
             if setting.roles.paired(setting.me, peer) {
                 let mut half = Secret::new([0u8; ZERO_SEED_BYTES]);
                 rng.fill_bytes(half.expose_mut());
@@ -64,7 +80,7 @@ impl Companion for Transfers {
                 if setting.me < peer {
                     let (initiator, request) = Initiator::begin(&binding(setting, setting.me, peer), rng);
                     state.initiated.insert(peer, initiator);
-                    message.transfer = request;
+                    message.transfer = Transfer::Bytes(request);
                 }
             }
             messages.insert(peer, message);
@@ -88,10 +104,10 @@ impl Companion for Transfers {
             }
             let answer = match step {
                 0 => self.respond(setting, peer, &transfer, rng),
-                1 => self.correct(peer, &transfer, rng),
-                _ => self.complete(peer, &transfer),
+                1 => self.correct(peer, transfer.as_bytes(), rng),
+                _ => self.complete(peer, transfer.as_bytes()),
             };
-            let transfer = answer.ok_or(CheckFailed(peer))?;
+            let transfer = Transfer::Bytes(answer.ok_or(CheckFailed(peer))?);
             messages.insert(peer, Message { zero_seed: None, transfer });
         }
         Ok(messages)
@@ -105,7 +121,7 @@ impl Companion for Transfers {
         if let Some(zero_seed) = &message.zero_seed {
             writer.bytes(zero_seed.expose());
         }
-        writer.sized(&message.transfer);
+        writer.sized(message.transfer.as_bytes());
     }
 
     fn decode(step: u8, reader: &mut Reader<'_>, roles: &Roles, route: Route) -> Result<Message, AbortCause> {
@@ -118,18 +134,14 @@ impl Companion for Transfers {
             1 => (!upward, RESPONSE_BYTES),
             _ => (upward, CORRECTION_BYTES),
         };
-        let transfer = reader.sized(length)?;
-        let well_formed = match step {
-            0 => is_request(transfer),
-            1 => is_response(transfer),
-            _ => transfer.len() == length,
+        let bytes = reader.sized(length)?;
+        let transfer = match step {
+            _ if !(paired && due) => bytes.is_empty().then(|| Transfer::Bytes(Vec::new())),
+            0 => bytes.try_into().ok().and_then(Request::decode).map(Transfer::Request),
+            1 => is_response(bytes).then(|| Transfer::Bytes(bytes.to_vec())),
+            _ => (bytes.len() == length).then(|| Transfer::Bytes(bytes.to_vec())),
         };
-        let fits = if paired && due { well_formed } else { transfer.is_empty() };
-        if fits {
-            Ok(Message { zero_seed, transfer: transfer.to_vec() })
-        } else {
-            Err(AbortCause::MalformedBody)
-        }
+        transfer.map(|transfer| Message { zero_seed, transfer }).ok_or(AbortCause::MalformedBody)
     }
 }
 
@@ -140,14 +152,12 @@ impl Transfers {
         &mut self,
         setting: &Setting<'_>,
         peer: PartyId,
-        request: &[u8],
+        transfer: &Transfer,
         rng: &mut dyn CryptoRng,
     ) -> Option<Vec<u8>> {
-        if request.is_empty() {
-            return Some(Vec::new());
-        }
+        let Transfer::Request(request) = transfer else { return Some(Vec::new()) };
         let binding = binding(setting, peer, setting.me);
-        let (responder, response) = Responder::answer(&binding, request.try_into().ok()?, rng).ok()?;
+        let (responder, response) = Responder::respond(&binding, request, rng);
         self.responders.insert(peer, responder);
         Some(response)
     }
