@@ -22,9 +22,10 @@ use engine::forge::{Forged, disclosure, notice};
 use engine::session::{DISCLOSURE_ROUND, History, NOTICE_ROUND};
 use engine::{
     Abort, AbortCause, Envelope, Fault, Inbox, Next, Outbox, PartyId, Protocol, ProtocolId, Reject,
-    RoundRule, Session, SessionContext, SetupError,
+    RoundRule, Secret, Session, SessionContext, SetupError,
 };
-use primitives::bls12_381::{CurveG1, G1, UncheckedG2};
+use primitives::bls12_381::{CurveG1, G1, Scalar, UncheckedG2};
+use primitives::schnorr::Nonce;
 use protocols::bls::keygen::forge;
 use protocols::bls::{KeyShare, Keygen};
 use rand_core::CryptoRng;
@@ -969,4 +970,29 @@ fn colluders_whose_torsion_cancels_change_nothing() {
     for outcome in common::sign_with(&shares, &[1, 3, 4], b"m", 1, Faults::default()).values() {
         assert!(outcome.done.as_ref().unwrap().culprits.is_empty());
     }
+}
+
+/// A party that knows the other's secret in advance, as commitments keep it from doing, can make the sum of both vanish. Then
+/// there is no key, and the party that finds it says so: the corrupt one broke no rule that a signed message could show.
+#[test]
+fn contributions_that_cancel_make_no_key() {
+    // With t = 1 the share is the secret itself.
+    let setup = Setup::new(&[1, 2], 1, 2);
+    let theirs = Scalar::from_bytes(setup.sent(party(1), 3, setup.me()).body.as_slice().try_into().unwrap());
+    let negated = Secret::new(Scalar::zero().sub(&theirs.unwrap()));
+    let point = CurveG1::from(G1::mul_generator(&negated)).to_uncompressed();
+    let nonce = Nonce::new(&Secret::new([9; 64]));
+    let commitment = CurveG1::from(*nonce.commitment()).to_uncompressed();
+    let mut statement = setup.ctx.transcript().fork(protocols::tags::BLS_CONSTANT_TERM_PROOF, setup.me());
+    statement.append_list("points", [point].iter());
+    statement.append("proof commitment", &commitment);
+    let response = nonce.respond(&Scalar::from_wide(&statement.wide()), &negated).to_bytes();
+    let opening = [&[1][..], &point, &commitment, &response, &[7; 32]].concat();
+    assert_eq!(opening.len(), setup.own_opening().len());
+
+    let outcomes = setup.run(commit_to(&setup, opening));
+    let [abort] = outcomes[&Some(party(1))].aborts.as_slice() else { panic!("one abort") };
+    assert_eq!((abort.cause, &*abort.culprits), (AbortCause::DegenerateKey, &[][..]), "{abort}");
+    assert_eq!((&*abort.suspects, abort.reporter), (&[setup.me()][..], Some(party(1))), "{abort}");
+    assert!(outcomes[&Some(party(1))].done.is_none());
 }

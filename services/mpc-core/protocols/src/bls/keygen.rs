@@ -325,9 +325,8 @@ impl Committed {
     ) -> Result<(Keygen, Outbox), SetupError> {
         // [K1.2] proof of knowledge of the constant term, bound to everything agreed and to all points.
         let [constant_term, ..] = polynomial.coefficients() else { return Err(SetupError::ThresholdRange) };
-        let proof = prove(ctx, tags::BLS_CONSTANT_TERM_PROOF, constant_term, rng, |commitment| {
-            constant_term_challenge(ctx, me, &points, commitment)
-        });
+        let transcript = constant_term_transcript(ctx, me, &points);
+        let proof = prove(ctx, tags::BLS_CONSTANT_TERM_PROOF, constant_term, &transcript, rng);
         // [K1.3] 32 bytes of randomness, which also hide the commitment.
         let contribution = contribution(ctx, rng);
         let opening = Opening { points, proof, contribution };
@@ -430,9 +429,8 @@ impl Dealt {
             return Err(Fault::nobody(AbortCause::DegenerateKey));
         }
         // [K4.2] proof of knowledge of the signing share, bound to all openings.
-        let proof = prove(ctx, tags::BLS_SIGNING_SHARE_PROOF, &signing_share, rng, |commitment| {
-            signing_share_challenge(ctx, me, &joint, &own_point, commitment)
-        });
+        let transcript = signing_share_transcript(ctx, me, &joint, &own_point);
+        let proof = prove(ctx, tags::BLS_SIGNING_SHARE_PROOF, &signing_share, &transcript, rng);
         // [K4.3] partial proof of possession of the joint key.
         let message = joint.possession_message().ok_or_else(Fault::internal)?;
         let own_partial = message.sign(&signing_share);
@@ -551,48 +549,49 @@ fn commitment_digest(ctx: &SessionContext, sender: PartyId, opening: &Opening) -
     transcript.digest()
 }
 
-fn constant_term_challenge(
-    ctx: &SessionContext,
-    prover: PartyId,
-    points: &[CurveG1],
-    commitment: &CurveG1,
-) -> Scalar {
+/// Everything that the proof of a constant term states.
+fn constant_term_transcript(ctx: &SessionContext, prover: PartyId, points: &[CurveG1]) -> Transcript {
     let mut transcript = ctx.transcript().fork(tags::BLS_CONSTANT_TERM_PROOF, prover);
     append_points(&mut transcript, points);
-    transcript.append("proof commitment", &commitment.to_uncompressed());
-    Scalar::from_wide(&transcript.wide())
+    transcript
 }
 
-fn signing_share_challenge(
-    ctx: &SessionContext,
-    prover: PartyId,
-    joint: &Joint,
-    point: &G1,
-    commitment: &CurveG1,
-) -> Scalar {
+/// Everything that the proof of a signing share states.
+fn signing_share_transcript(ctx: &SessionContext, prover: PartyId, joint: &Joint, point: &G1) -> Transcript {
     let mut transcript = ctx.transcript().fork(tags::BLS_SIGNING_SHARE_PROOF, prover);
     transcript.append("openings", &joint.digest);
     transcript.append("verification share", &point.to_uncompressed());
+    transcript
+}
+
+fn challenge(statement: &Transcript, commitment: &CurveG1) -> Scalar {
+    let mut transcript = statement.clone();
     transcript.append("proof commitment", &commitment.to_uncompressed());
     Scalar::from_wide(&transcript.wide())
 }
 
+/// The nonce depends on the secret and on the statement, so that a generator that repeats gives no nonce twice for two
+/// challenges.
 fn prove(
     ctx: &SessionContext,
     purpose: Tag,
     secret: &Secret<Scalar>,
+    statement: &Transcript,
     rng: &mut dyn CryptoRng,
-    challenge: impl FnOnce(&CurveG1) -> Scalar,
 ) -> Proof {
-    let bytes = Zeroizing::new(secret.expose().to_bytes());
-    let nonce = Nonce::new(&hedged(ctx, purpose, bytes.as_slice(), rng));
+    let secret_bytes = Zeroizing::new(secret.expose().to_bytes());
+    let mut known = Zeroizing::new(Vec::with_capacity(SCALAR_BYTES + DIGEST_BYTES));
+    known.extend_from_slice(secret_bytes.as_slice());
+    known.extend_from_slice(&statement.clone().digest());
+    let nonce = Nonce::new(&hedged(ctx, purpose, &known, rng));
     let commitment = CurveG1::from(*nonce.commitment());
-    let challenge = challenge(&commitment);
+    let challenge = challenge(statement, &commitment);
     Proof { commitment, response: nonce.respond(&challenge, secret) }
 }
 
 fn constant_term_statement(ctx: &SessionContext, sender: PartyId, opening: &Opening) -> Statement {
-    let challenge = constant_term_challenge(ctx, sender, &opening.points, &opening.proof.commitment);
+    let transcript = constant_term_transcript(ctx, sender, &opening.points);
+    let challenge = challenge(&transcript, &opening.proof.commitment);
     // Decoding has made sure of `threshold` >= 1 points; without one the generator stands for a statement that is false.
     let point = opening.points.first().copied().unwrap_or_else(|| G1::generator().into());
     opening.proof.statement(point, challenge)
@@ -605,7 +604,8 @@ fn signing_share_statement(
     point: &G1,
     confirmation: &Confirmation,
 ) -> Statement {
-    let challenge = signing_share_challenge(ctx, sender, joint, point, &confirmation.proof.commitment);
+    let transcript = signing_share_transcript(ctx, sender, joint, point);
+    let challenge = challenge(&transcript, &confirmation.proof.commitment);
     confirmation.proof.statement((*point).into(), challenge)
 }
 
