@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use engine::seal::{DataKey, ShareLabel};
-use engine::session::{Protocol, Session};
-use engine::{Abort, AbortCause, Fault, PartyId, SessionSettings, SetupError, Threshold};
+use engine::session::{Progress, Protocol, Session, Step};
+use engine::{Abort, AbortCause, Fault, PartyId, SetupError, Threshold};
 use protocols::ecdsa::presign::MAX_BATCH;
 use protocols::ecdsa::{
     DerivationPath, Ecdsa, FAMILY, KeyPublic, KeyShare, OpenShareError, PresignPayload, Presignature,
@@ -16,7 +16,7 @@ use crate::inputs::{Inputs, SealedShare};
 use crate::os_rng::os_rng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
-use crate::vault::{Exclusions, Gates, ReservedPlaces};
+use crate::vault::{Exclusions, ReservedPlaces};
 
 /// A share as a session began with it, for the case that a peer has to be excluded from it.
 pub(crate) struct KeptShare {
@@ -24,7 +24,6 @@ pub(crate) struct KeptShare {
     label: ShareLabel,
     key: Arc<DataKey>,
     exclusions: Exclusions,
-    gates: Arc<Gates>,
 }
 
 impl Offered for Signing {
@@ -40,7 +39,7 @@ impl Offered for Signing {
         }
         let sealed_share = inputs.sealed_share(FAMILY)?;
         let settings = inputs.settings::<Self>(payload)?;
-        let (share, kept) = usable(&inputs, sealed_share, &settings)?;
+        let (share, kept) = usable(&inputs, sealed_share)?;
         let input = SignInput::Party(Box::new(share));
         Ok(Prepared { settings, identity: None, input, kept: Some(kept) })
     }
@@ -49,12 +48,16 @@ impl Offered for Signing {
         signature_done(&signature)
     }
 
-    fn stopped_by(session: &Session<Self>, kept: &Option<KeptShare>) -> Option<Fault> {
-        kept.as_ref()?.fault(session)
-    }
-
-    fn gates(session: &Session<Self>, kept: &Option<KeptShare>) -> Option<Arc<Gates>> {
-        kept.as_ref()?.gates(session)
+    fn settle(
+        session: &mut Session<Self>,
+        kept: &Option<KeptShare>,
+        round: u8,
+        step: Step<Signature>,
+    ) -> Step<Signature> {
+        match kept {
+            Some(share) => share.settle(session, round, step),
+            None => step,
+        }
     }
 
     fn share_after(abort: &Abort, kept: &mut Option<KeptShare>) -> Vec<u8> {
@@ -71,7 +74,7 @@ impl Offered for Presigning {
         let payload = PresignPayload { path: path(&mut inputs)?, count }.encode();
         let sealed_share = inputs.sealed_share(FAMILY)?;
         let settings = inputs.settings::<Self>(payload)?;
-        let (input, kept) = usable(&inputs, sealed_share, &settings)?;
+        let (input, kept) = usable(&inputs, sealed_share)?;
         let places = inputs.vault()?.one_time_keys.reserve(count)?;
         Ok(Prepared { settings, identity: None, input, kept: (kept, places) })
     }
@@ -82,12 +85,13 @@ impl Offered for Presigning {
         proto::Done { presignatures: sealed(made), ..proto::Done::default() }
     }
 
-    fn stopped_by(session: &Session<Self>, (share, _): &Self::Kept) -> Option<Fault> {
-        share.fault(session)
-    }
-
-    fn gates(session: &Session<Self>, (share, _): &Self::Kept) -> Option<Arc<Gates>> {
-        share.gates(session)
+    fn settle(
+        session: &mut Session<Self>,
+        (share, _): &Self::Kept,
+        round: u8,
+        step: Step<Vec<Presignature>>,
+    ) -> Step<Vec<Presignature>> {
+        share.settle(session, round, step)
     }
 
     fn share_after(abort: &Abort, (share, _): &mut Self::Kept) -> Vec<u8> {
@@ -126,23 +130,30 @@ impl Offered for PresignedSigning {
 const TRANSFER_ROUNDS: core::ops::RangeInclusive<u8> = 1..=2;
 
 impl KeptShare {
-    /// While transfers are used, one session at a time asks [`KeptShare::fault`], has its checks, and tells in [`KeptShare::after`]
-    /// which failed. So of sessions that run in many threads one has the check that fails, and no other answers after it.
-    fn gates<P: Protocol>(&self, session: &Session<P>) -> Option<Arc<Gates>> {
-        TRANSFER_ROUNDS.contains(&session.round()).then(|| Arc::clone(&self.gates))
-    }
-
     /// A peer of this session has failed a check in another one that ran beside it. Each check tells a peer whether a guess at
     /// this party's secrets was right, so one failure has to be the last one: otherwise a peer could make as many guesses as sessions
-    /// run at a time.
-    fn fault<P: Protocol>(&self, session: &Session<P>) -> Option<Fault> {
-        if !TRANSFER_ROUNDS.contains(&session.round()) {
-            return None;
+    /// run at a time. So what a step has found leaves only if nothing of the kind has left another session before.
+    fn settle<P: Protocol>(
+        &self,
+        session: &mut Session<P>,
+        round: u8,
+        step: Step<P::Output>,
+    ) -> Step<P::Output> {
+        let failed = match &step.progress {
+            Progress::Aborted(abort) if abort.cause == AbortCause::TransferCheckFailed => {
+                abort.culprits.as_slice()
+            }
+            // Nothing has been computed.
+            Progress::Dropped(_) => return step,
+            Progress::Waiting { .. } | Progress::Done(_) | Progress::Aborted(_) => &[],
+        };
+        if !TRANSFER_ROUNDS.contains(&round) {
+            return step;
         }
-        let excluded = self.exclusions.of(&self.label);
-        let peers: Vec<PartyId> =
-            session.context().peers().iter().filter(|p| excluded.contains(*p)).collect();
-        (!peers.is_empty()).then(|| Fault::evident(AbortCause::TransferCheckFailed, peers))
+        match self.exclusions.settle(&self.label, &session.context().peers(), failed) {
+            Ok(()) => step,
+            Err(earlier) => session.overrule(Fault::evident(AbortCause::TransferCheckFailed, earlier)),
+        }
     }
 
     /// The share again, without what it had in common with those that failed a check of the transfers.
@@ -164,18 +175,11 @@ fn open(share: &SealedShare<'_>) -> Result<KeyShare, StartError> {
 }
 
 /// A share to multiply with. What another session has excluded since it was sealed is excluded here too.
-fn usable(
-    inputs: &Inputs<'_>,
-    sealed: SealedShare<'_>,
-    settings: &SessionSettings,
-) -> Result<(KeyShare, KeptShare), StartError> {
+fn usable(inputs: &Inputs<'_>, sealed: SealedShare<'_>) -> Result<(KeyShare, KeptShare), StartError> {
     let mut share = open(&sealed)?;
     let exclusions = inputs.vault()?.exclusions.clone();
     exclusions.of(&sealed.label).iter().for_each(|peer| share.exclude(peer));
-    let peers = settings.roster.iter().map(|entry| entry.id).filter(|id| Some(*id) != settings.me);
-    let gates = Arc::new(exclusions.gates(&sealed.label, peers));
-    let kept =
-        KeptShare { blob: sealed.blob.to_vec(), label: sealed.label, key: sealed.key, exclusions, gates };
+    let kept = KeptShare { blob: sealed.blob.to_vec(), label: sealed.label, key: sealed.key, exclusions };
     Ok((share, kept))
 }
 

@@ -65,6 +65,8 @@ pub fn judge(config: &[u8], accusation: &[u8]) -> Result<proto::Verdict, StartEr
     Ok(match judge(&mut inputs, &accusation)? {
         Verdict::Proven(fault) if fault.culprits() == [accused] => proto::Verdict::Proven,
         Verdict::Restarted(_) if cause == AbortCause::PartyRestarted => proto::Verdict::Restarted,
-        Verdict::Proven(_) | Verdict::Restarted(_) | Verdict::Refuted => proto::Verdict::Refuted,
+        Verdict::Proven(_) | Verdict::Restarted(_) => proto::Verdict::Another,
+        Verdict::Told(_) => proto::Verdict::Told,
+        Verdict::Refuted => proto::Verdict::Refuted,
     })
 }

@@ -313,7 +313,7 @@ pub struct Accusation {
     /// Is said to have deviated.
     #[prost(uint32, tag = "2")]
     pub accused: u32,
-    /// Signed envelopes.
+    /// Signed envelopes; of a restart two signed headers.
     #[prost(bytes = "vec", repeated, tag = "3")]
     pub evidence: Vec<Vec<u8>>,
 }
@@ -326,8 +326,12 @@ pub enum Verdict {
     Proven = 1,
     /// It shows that the accused ran the session twice.
     Restarted = 2,
-    /// It shows nothing of the accused.
+    /// It shows nothing of anybody.
     Refuted = 3,
+    /// It shows something of another party.
+    Another = 4,
+    /// It is a notice by which the accused ended the session without proof.
+    Told = 5,
 }
 
 impl Step {

@@ -2,17 +2,15 @@
 //!
 //! A scheme is a module that implements [`Offered`] for its protocols, and a line for each of them in [`REGISTRY`].
 
-use std::sync::Arc;
-
 use engine::session::{Progress, Protocol, Session, Step};
-use engine::{Abort, EvidenceKey, Fault, PartyId, SessionSettings, SetupError};
+use engine::{Abort, EvidenceKey, PartyId, SessionSettings, SetupError};
 use prost::Message;
 use protocols::frost;
 
 use crate::inputs::Inputs;
 use crate::os_rng::os_rng;
 use crate::proto;
-use crate::vault::{Gates, Vault};
+use crate::vault::Vault;
 
 /// Why no session was started.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,14 +40,14 @@ pub(crate) trait Offered: Protocol {
     /// The result, encoded and where it is secret sealed.
     fn done(output: Self::Output, kept: &mut Self::Kept) -> proto::Done;
 
-    /// Why a running session must stop before it looks at another message: something that has happened outside of it.
-    fn stopped_by(_session: &Session<Self>, _kept: &Self::Kept) -> Option<Fault> {
-        None
-    }
-
-    /// What the next step of a running session must hold from before [`Offered::stopped_by`] until what it found is known.
-    fn gates(_session: &Session<Self>, _kept: &Self::Kept) -> Option<Arc<Gates>> {
-        None
+    /// What leaves in place of `step`, which began in `round`, because of what has happened outside of the session.
+    fn settle(
+        _session: &mut Session<Self>,
+        _kept: &Self::Kept,
+        _round: u8,
+        step: Step<Self::Output>,
+    ) -> Step<Self::Output> {
+        step
     }
 
     /// The sealed key share that must replace the stored one after this abort. Empty if the stored one stays.
@@ -163,18 +161,10 @@ where
 {
     fn handle(&mut self, sender: PartyId, envelope: &[u8]) -> Vec<u8> {
         let Self { session, kept } = self;
-        let gates = P::gates(session, kept);
-        let mut step = || {
-            let step = match P::stopped_by(session, kept) {
-                Some(fault) => session.stop(fault),
-                None => session.open(sender, envelope, &mut os_rng()),
-            };
-            encode_step(session, step, kept)
-        };
-        match gates {
-            Some(gates) => gates.pass(step),
-            None => step(),
-        }
+        let round = session.round();
+        let step = session.open(sender, envelope, &mut os_rng());
+        let step = P::settle(session, kept, round, step);
+        encode_step(session, step, kept)
     }
 
     fn round(&self) -> u8 {

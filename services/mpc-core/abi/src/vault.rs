@@ -1,7 +1,7 @@
 //! The data key of one party, what is sealed under it, and what lives only as long as the vault does.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::seal::{DATA_KEY_BYTES, DataKey, MAX_LABEL_BYTES, SealKind, ShareLabel, UnsealFailed};
 use engine::{EvidenceKey, PartyId, PartySet, Secret, SetupError};
@@ -214,54 +214,43 @@ impl Drop for ReservedPlaces {
 pub(crate) struct Exclusions(Arc<Mutex<ExclusionTable>>);
 
 #[derive(Default)]
-struct ExclusionTable {
-    excluded: BTreeMap<Vec<u8>, PartySet>,
-    /// Of the sessions there are.
-    gates: BTreeMap<(Vec<u8>, PartyId), Weak<Mutex<()>>>,
-}
-
-/// One for each peer that a session multiplies with under a share. While one session holds them, no other has a check with any of
-/// these peers: each check tells a peer whether a guess was right, and the one that fails must be the last.
-pub(crate) struct Gates(Vec<Arc<Mutex<()>>>);
-
-impl Gates {
-    /// Runs `step`, alone among all sessions that share a gate with this one.
-    pub(crate) fn pass<T>(&self, step: impl FnOnce() -> T) -> T {
-        // Always in the order of the peers, so that no two sessions wait for each other.
-        let _held: Vec<MutexGuard<'_, ()>> =
-            self.0.iter().map(|gate| gate.lock().unwrap_or_else(PoisonError::into_inner)).collect();
-        step()
-    }
-}
+struct ExclusionTable(BTreeMap<Vec<u8>, PartySet>);
 
 impl Exclusions {
-    /// The gates of a session under `share`.
-    pub(crate) fn gates(&self, share: &ShareLabel, peers: impl IntoIterator<Item = PartyId>) -> Gates {
+    /// Decides in one step whether what a session has found may leave it. Each check tells a peer whether a guess at this party's
+    /// secrets was right, so of the sessions that run side by side under one share the first failure must be the last
+    /// answer. Sessions compute without waiting for each other; the order in which they come here is the order of their
+    /// answers.
+    ///
+    /// `failed` are the peers whose check has failed in this session; they are excluded from here on. An error names those of
+    /// `peers` that were excluded before: then nothing of the step may leave, and its own failures are not told either.
+    pub(crate) fn settle(
+        &self,
+        share: &ShareLabel,
+        peers: &PartySet,
+        failed: &[PartyId],
+    ) -> Result<(), Vec<PartyId>> {
         let mut table = self.table();
-        table.gates.retain(|_, gate| gate.strong_count() > 0);
-        let ascending: PartySet = peers.into_iter().collect();
-        let gate = |peer| {
-            let known = table.gates.entry((share.encode(), peer)).or_default();
-            known.upgrade().unwrap_or_else(|| {
-                let gate = Arc::default();
-                *known = Arc::downgrade(&gate);
-                gate
-            })
-        };
-        Gates(ascending.iter().map(gate).collect())
+        let excluded = table.0.entry(share.encode()).or_default();
+        let earlier: Vec<PartyId> = peers.iter().filter(|peer| excluded.contains(*peer)).collect();
+        if !earlier.is_empty() {
+            return Err(earlier);
+        }
+        *excluded = excluded.iter().chain(failed.iter().copied()).collect();
+        Ok(())
     }
 
     /// Adds `culprits` to those excluded from a share, and returns them all.
     pub(crate) fn add(&self, share: &ShareLabel, culprits: &[PartyId]) -> PartySet {
         let mut table = self.table();
-        let excluded = table.excluded.entry(share.encode()).or_default();
+        let excluded = table.0.entry(share.encode()).or_default();
         *excluded = excluded.iter().chain(culprits.iter().copied()).collect();
         excluded.clone()
     }
 
     /// Those excluded from a share.
     pub(crate) fn of(&self, share: &ShareLabel) -> PartySet {
-        self.table().excluded.get(&share.encode()).cloned().unwrap_or_default()
+        self.table().0.get(&share.encode()).cloned().unwrap_or_default()
     }
 
     /// Every operation leaves the table whole, so one that panicked elsewhere does not spoil it.
@@ -355,53 +344,54 @@ mod tests {
         assert!(exclusions.of(&label(2)).is_empty());
     }
 
-    /// Sessions with the same peer in many threads, all of which would fail: one does, the others find the peer excluded.
+    /// Sessions with the same peer in many threads. All of them have computed before the first one may answer, so no session
+    /// waits for another one's computing; one failure is told, and nothing is answered after it.
     #[test]
     fn of_many_guesses_at_a_time_one_is_answered() {
-        use std::sync::atomic::{AtomicUsize, Ordering};
+        use std::sync::Barrier;
         let exclusions = Exclusions::default();
-        let (two, three, four) =
-            (PartyId::new(2).unwrap(), PartyId::new(3).unwrap(), PartyId::new(4).unwrap());
-        let (checking, answered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let [two, three, four] = [2, 3, 4].map(|number| PartyId::new(number).unwrap());
+        let sets: Vec<PartySet> =
+            [vec![two], vec![two, three], vec![two, four], vec![two, three, four], vec![three, four]]
+                .into_iter()
+                .map(|set| set.into_iter().collect())
+                .collect();
+        let computed = Barrier::new(4 * sets.len());
+        let order = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
-            // Overlapping signing sets, named in any order.
-            for peers in
-                [vec![two], vec![three, two], vec![two, three], vec![four, two], vec![two, four, three]]
+            for (set, wrong) in
+                sets.iter().flat_map(|set| [(set, true), (set, true), (set, false), (set, false)])
             {
-                for _ in 0..4 {
-                    let gates = exclusions.gates(&label(1), peers.clone());
-                    scope.spawn(|| {
-                        gates.pass(|| {
-                            if exclusions.of(&label(1)).contains(two) {
-                                return;
-                            }
-                            assert_eq!(checking.fetch_add(1, Ordering::SeqCst), 0, "one check at a time");
-                            answered.fetch_add(1, Ordering::SeqCst);
-                            std::thread::yield_now();
-                            exclusions.add(&label(1), &[two]);
-                            checking.fetch_sub(1, Ordering::SeqCst);
-                        });
-                        drop(gates);
-                    });
-                }
+                let (computed, order, exclusions) = (&computed, &order, &exclusions);
+                scope.spawn(move || {
+                    let failed: &[PartyId] =
+                        if wrong && set.contains(two) { core::slice::from_ref(&two) } else { &[] };
+                    computed.wait();
+                    let mut order = order.lock().unwrap();
+                    let settled = exclusions.settle(&label(1), set, failed);
+                    order.push((set.contains(two), !failed.is_empty(), settled));
+                });
             }
         });
-        assert_eq!(answered.into_inner(), 1);
-        drop(exclusions.gates(&label(1), [two]));
-        exclusions.gates(&label(2), []);
-        assert!(exclusions.table().gates.is_empty(), "gates go with the sessions");
+        let order = order.into_inner().unwrap();
+        let first = order.iter().position(|(_, failed, _)| *failed).unwrap();
+        for (place, (with_two, _, settled)) in order.iter().enumerate() {
+            let expected = if *with_two && place > first { Err(vec![two]) } else { Ok(()) };
+            assert_eq!(settled, &expected, "{place} of {order:?}");
+        }
+        assert!(exclusions.of(&label(2)).is_empty());
     }
 
     #[test]
-    fn gates_are_of_one_share_and_one_peer() {
+    fn a_failure_after_an_exclusion_is_neither_told_nor_noted() {
         let exclusions = Exclusions::default();
-        let (two, three) = (PartyId::new(2).unwrap(), PartyId::new(3).unwrap());
-        let held = exclusions.gates(&label(1), [two]);
-        let free = |epoch, peer| {
-            let gates = exclusions.gates(&label(epoch), [peer]);
-            held.pass(|| gates.0[0].try_lock().is_ok())
-        };
-        assert!(!free(1, two));
-        assert!(free(1, three) && free(2, two));
+        let [two, three] = [2, 3].map(|number| PartyId::new(number).unwrap());
+        let both: PartySet = [two, three].into_iter().collect();
+        assert_eq!(exclusions.settle(&label(1), &both, &[two]), Ok(()));
+        assert_eq!(exclusions.settle(&label(1), &both, &[three]), Err(vec![two]));
+        assert_eq!(exclusions.of(&label(1)).iter().collect::<Vec<_>>(), [two]);
+        let only_three: PartySet = [three].into_iter().collect();
+        assert_eq!(exclusions.settle(&label(1), &only_three, &[three]), Ok(()));
+        assert_eq!(exclusions.settle(&label(2), &both, &[]), Ok(()));
     }
 }

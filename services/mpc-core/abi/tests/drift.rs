@@ -176,7 +176,7 @@ fn enums_of_the_engine_are_those_of_the_contract() {
     let advice = [Advice::Retry, Advice::ExcludeParty, Advice::FreezeKey]
         .map(|advice| (format!("{advice:?}"), advice as i32));
     assert_eq!(proto_enum("Advice", "ADVICE_"), BTreeMap::from(advice));
-    let verdicts = [Verdict::Proven, Verdict::Restarted, Verdict::Refuted]
+    let verdicts = [Verdict::Proven, Verdict::Restarted, Verdict::Refuted, Verdict::Another, Verdict::Told]
         .map(|verdict| (format!("{verdict:?}"), verdict as i32));
     assert_eq!(proto_enum("Verdict", "VERDICT_"), BTreeMap::from(verdicts));
 }

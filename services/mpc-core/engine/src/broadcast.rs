@@ -54,11 +54,6 @@ impl BroadcastLog {
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Envelope>> {
         self.0.values().map(|seen| &seen.envelope)
     }
-
-    /// Any one by this sender.
-    pub(crate) fn any_by(&self, sender: PartyId) -> Option<Arc<Envelope>> {
-        self.iter().find(|envelope| envelope.sender() == sender).map(Arc::clone)
-    }
 }
 
 /// A count, then each envelope with its length.

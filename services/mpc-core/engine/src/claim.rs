@@ -38,6 +38,20 @@ impl Claim {
         writer.bytes(&self.signature);
     }
 
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::with_capacity(CLAIM_BYTES);
+        self.encode(&mut writer);
+        writer.finish()
+    }
+
+    /// One that is all of `bytes`.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let claim = Self::decode(&mut reader)?;
+        reader.finish()?;
+        Ok(claim)
+    }
+
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let head = Head::read(reader)?;
         if head.echo.is_none() {
@@ -58,19 +72,22 @@ impl Claim {
         &self.head.run
     }
 
+    /// Whether it is of a round of the protocol: only there an echo digest says what its sender had seen.
+    pub(crate) fn of_a_round(&self) -> bool {
+        self.head.round != NOTICE_ROUND && self.head.round != DISCLOSURE_ROUND
+    }
+
     pub(crate) fn echo(&self) -> Option<&[u8; 32]> {
         self.head.echo.as_ref()
     }
 
-    /// Whether the sender it names signed it in this session, in a round of the protocol.
+    /// Whether the sender it names signed it in this session.
     pub(crate) fn genuine(&self, ctx: &SessionContext) -> bool {
         let Head { protocol, session, round, sender, recipient, .. } = &self.head;
-        let of_a_round = *round != NOTICE_ROUND && *round != DISCLOSURE_ROUND;
         *protocol == ctx.protocol().number
             && session == ctx.digest()
             && ctx.parties().contains(*sender)
             && recipient.is_none_or(|recipient| ctx.parties().contains(recipient))
-            && of_a_round
             && rule_of(ctx, *round).is_some_and(|rule| self.head.delivery() == rule.delivery)
             && self.head.signature_verifies(ctx, &self.body_digest, &self.signature)
     }

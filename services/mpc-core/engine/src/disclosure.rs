@@ -24,10 +24,10 @@ use crate::wire::{Malformed, Reader, Writer};
 pub(crate) struct Difference([Claim; 2]);
 
 impl Difference {
-    /// `None` unless both are of one round, of different parties and with different echo digests.
+    /// `None` unless both are of one round of the protocol, of different parties and with different echo digests.
     pub(crate) fn new(one: Claim, other: Claim) -> Option<Self> {
-        let differ =
-            one.sender() != other.sender() && one.round() == other.round() && one.echo() != other.echo();
+        let of_one_round = one.of_a_round() && one.round() == other.round();
+        let differ = one.sender() != other.sender() && of_one_round && one.echo() != other.echo();
         differ.then_some(Self([one, other]))
     }
 

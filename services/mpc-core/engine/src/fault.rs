@@ -6,7 +6,9 @@
 use core::fmt;
 use std::sync::Arc;
 
+use crate::claim::Claim;
 use crate::envelope::Envelope;
+use crate::notice::Evidence;
 use crate::party::PartyId;
 
 /// Why a received message was ignored. The run goes on and nobody is blamed.
@@ -222,9 +224,11 @@ pub struct Abort {
     pub culprits: Vec<PartyId>,
     /// Without culprits: those of whom one may have caused it, ascending. Empty only of an [`AbortCause::Internal`] of our own.
     pub suspects: Vec<PartyId>,
-    /// The signed envelopes that show it to anybody, if the cause has any.
+    /// What shows it to anybody, if the cause has that: signed envelopes; the notice by whose word the run ended; of
+    /// [`AbortCause::PartyRestarted`] two signed headers.
     pub evidence: Vec<Vec<u8>>,
-    /// The party that found it: the one whose notice ended our run, or this one; `None` for an observer's own finding.
+    /// The party that found it: the one whose notice ended our run, that of the first who said so where others passed it
+    /// on, or this one; `None` for an observer's own finding.
     pub reporter: Option<PartyId>,
 }
 
@@ -261,7 +265,7 @@ pub struct Fault {
     pub(crate) cause: AbortCause,
     pub(crate) culprits: Vec<PartyId>,
     pub(crate) suspects: Vec<PartyId>,
-    pub(crate) evidence: Vec<Arc<Envelope>>,
+    pub(crate) evidence: Evidence,
 }
 
 impl Fault {
@@ -272,12 +276,18 @@ impl Fault {
 
     /// One of `suspects` may have caused it, and nobody can be shown to have.
     pub fn suspected(cause: AbortCause, suspects: Vec<PartyId>) -> Self {
-        Self { cause, culprits: Vec::new(), suspects, evidence: Vec::new() }
+        Self { cause, culprits: Vec::new(), suspects, evidence: Evidence::none() }
     }
 
-    /// `party` ran the session twice, as `evidence`, if there is any, shows to everybody.
-    pub(crate) fn restarted(party: PartyId, evidence: Vec<Arc<Envelope>>) -> Self {
+    /// `party` ran the session twice, as headers of both runs, where envelopes are signed, show to everybody.
+    pub(crate) fn restarted(party: PartyId, runs: Option<[Claim; 2]>) -> Self {
+        let evidence = runs.map_or_else(Evidence::none, |runs| Evidence::Runs(Box::new(runs)));
         Self { evidence, ..Self::suspected(AbortCause::PartyRestarted, vec![party]) }
+    }
+
+    /// The sender of `word`, a notice that asks to be believed, ended the run. One of `suspects` caused that.
+    pub(crate) fn told(cause: AbortCause, suspects: Vec<PartyId>, word: Arc<Envelope>) -> Self {
+        Self { evidence: Evidence::Envelopes(vec![word]), ..Self::suspected(cause, suspects) }
     }
 
     /// A broken invariant of ours.
@@ -287,7 +297,16 @@ impl Fault {
 
     /// `culprit` did it, and `evidence` (its own signed envelopes, and what they refer to) convinces everybody.
     pub fn proven(cause: AbortCause, culprit: PartyId, evidence: Vec<Arc<Envelope>>) -> Self {
+        let evidence = Evidence::Envelopes(evidence);
         Self { cause, culprits: vec![culprit], suspects: Vec::new(), evidence }
+    }
+
+    /// The notice by whose word the run ended.
+    pub(crate) fn word(&self) -> Option<&Arc<Envelope>> {
+        match &self.evidence {
+            Evidence::Envelopes(envelopes) if self.culprits.is_empty() => envelopes.first(),
+            Evidence::Envelopes(_) | Evidence::Runs(_) => None,
+        }
     }
 
     /// Those it convicts.
@@ -297,7 +316,7 @@ impl Fault {
 
     /// `culprits` did it, as everybody can see for himself without evidence.
     pub fn evident(cause: AbortCause, culprits: Vec<PartyId>) -> Self {
-        Self { cause, culprits, suspects: Vec::new(), evidence: Vec::new() }
+        Self { cause, culprits, suspects: Vec::new(), evidence: Evidence::none() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::broadcast::BroadcastLog;
@@ -11,6 +12,7 @@ use crate::envelope::{Envelope, RUN_NONCE_BYTES};
 use crate::evidence::EvidenceKey;
 use crate::fault::AbortCause;
 use crate::party::PartyId;
+use crate::private;
 use crate::wire::Writer;
 
 /// Everything in an envelope, open to change. [`Forged::encode`] signs it again if it was signed.
@@ -99,6 +101,19 @@ pub fn notice(cause: AbortCause, accused: u16, evidence: &[Vec<u8>]) -> Vec<u8> 
     writer.u16(accused);
     write_list(&mut writer, evidence);
     writer.finish()
+}
+
+/// The header of a signed envelope as evidence of a restart holds it; `None` if it is no signed envelope.
+pub fn header(envelope: &[u8]) -> Option<Vec<u8>> {
+    Some(Claim::of(&Envelope::decode(envelope).ok()?)?.to_bytes())
+}
+
+/// An envelope in the bytes in which it leaves the core of the party with this key, whoever made it. What is no envelope, and a
+/// broadcast, stays as it is.
+pub fn sealed(ctx: &SessionContext, key: &EvidenceKey, envelope: &[u8], rng: &mut dyn CryptoRng) -> Vec<u8> {
+    let decoded = Envelope::decode(envelope).ok().filter(|decoded| decoded.recipient.is_some());
+    let sealed = decoded.and_then(|decoded| private::seal(ctx, key, &decoded, rng));
+    sealed.unwrap_or_else(|| envelope.to_vec())
 }
 
 /// The body of a disclosure with the headers of two signed envelopes as claims; `None` if one is no signed envelope.

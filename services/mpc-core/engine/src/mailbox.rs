@@ -65,6 +65,14 @@ impl Mailbox {
         self.current.keys().copied().collect()
     }
 
+    /// The unused messages of this round.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Arc<Envelope>> {
+        self.current.values().filter_map(|slot| match slot {
+            Slot::Held(envelope) => Some(envelope),
+            Slot::Used => None,
+        })
+    }
+
     /// Hands out the unused messages of this round.
     pub(crate) fn take(&mut self) -> Inbox {
         let mut taken = BTreeMap::new();

@@ -4,19 +4,22 @@
 //! is about something that happened in the rounds or in a dispute, or about such a notice. Whatever wraps it further is
 //! not looked at: a party that hears a complaint about a notice judges that notice itself, and passes on either what it
 //! proves or that it proves nothing. So no honest party ever sends a notice that others would not hear.
+//!
+//! A notice without evidence is a word: its sender asks to be believed that the run must end. A party that ends its run
+//! by a word passes on the word as it was signed, so that all name who said it, and nobody names who carried it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::broadcast::{read_envelopes, write_envelopes};
+use crate::claim::Claim;
 use crate::context::{SessionContext, SessionSettings};
 use crate::disclosure::{Disclosure, lied};
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, MAX_ENVELOPE_BYTES};
 use crate::fault::{AbortCause, Fault, SetupError};
 use crate::limits::{accusation_bytes, genuine, max_envelopes};
 use crate::party::PartyId;
 use crate::protocol::Protocol;
-use crate::rounds::{DISCLOSURE_ROUND, Delivery, NOTICE_ROUND};
+use crate::rounds::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use crate::wire::{Malformed, Reader, Writer};
 
 /// What an accusation comes to.
@@ -25,15 +28,62 @@ pub enum Verdict {
     Proven(Fault),
     /// A party ran the session twice: it is named and not blamed.
     Restarted(Fault),
+    /// A party ended the run by its word: it and whom it points at are named, and nobody is blamed.
+    Told(Fault),
     /// Nothing is shown: who made the accusation broke the rules.
     Refuted,
+}
+
+/// What a notice shows for what it says.
+#[derive(Clone)]
+pub(crate) enum Evidence {
+    /// Signed envelopes.
+    Envelopes(Vec<Arc<Envelope>>),
+    /// Two signed headers of one party, without their bodies: a private body from a run that nobody blames could tell a
+    /// secret of a party that was restored.
+    Runs(Box<[Claim; 2]>),
+}
+
+impl Evidence {
+    /// Nothing but the sender's word.
+    pub(crate) fn none() -> Self {
+        Evidence::Envelopes(Vec::new())
+    }
+
+    /// Each item, encoded.
+    pub(crate) fn items(&self) -> Vec<Vec<u8>> {
+        match self {
+            Evidence::Envelopes(envelopes) => envelopes.iter().map(|envelope| envelope.encode()).collect(),
+            Evidence::Runs(claims) => claims.iter().map(Claim::to_bytes).collect(),
+        }
+    }
+
+    /// The items that a notice with this cause has.
+    fn from_items<'a>(
+        cause: AbortCause,
+        mut items: impl ExactSizeIterator<Item = &'a [u8]>,
+    ) -> Result<Self, Malformed> {
+        if cause != AbortCause::PartyRestarted {
+            let envelopes = items.map(|bytes| Envelope::decode(bytes).map(Arc::new).map_err(|_| Malformed));
+            return envelopes.collect::<Result<_, _>>().map(Evidence::Envelopes);
+        }
+        let (Some(one), Some(other), None) = (items.next(), items.next(), items.next()) else {
+            return Err(Malformed);
+        };
+        Ok(Evidence::Runs(Box::new([Claim::from_bytes(one)?, Claim::from_bytes(other)?])))
+    }
+
+    fn is_none(&self) -> bool {
+        matches!(self, Evidence::Envelopes(envelopes) if envelopes.is_empty())
+    }
 }
 
 /// Why a party aborted, and what convinces others that `accused` is the reason.
 pub(crate) struct Notice {
     pub(crate) cause: AbortCause,
+    /// Whom the evidence is about; of a word whom it points at, if anybody; `None` where a word of another is passed on.
     pub(crate) accused: Option<PartyId>,
-    pub(crate) evidence: Vec<Arc<Envelope>>,
+    pub(crate) evidence: Evidence,
 }
 
 impl Notice {
@@ -41,7 +91,7 @@ impl Notice {
         let mut writer = Writer::default();
         writer.u8(self.cause.number());
         writer.u16(self.accused.map_or(0, PartyId::get));
-        write_envelopes(&mut writer, self.evidence.iter());
+        write_items(&mut writer, &self.evidence.items());
         writer.finish()
     }
 
@@ -49,32 +99,72 @@ impl Notice {
         let mut reader = Reader::new(envelope.body());
         let cause = AbortCause::from_number(reader.u8()?).ok_or(Malformed)?;
         let accused = PartyId::new(reader.u16()?.into());
-        let evidence = read_envelopes(&mut reader, max_envelopes(ctx))?;
+        let items = read_items(&mut reader, max_envelopes(ctx))?;
         reader.finish()?;
-        let notice = Self { cause, accused, evidence };
-        let plausible = match accused {
-            Some(party) => {
-                ctx.parties().contains(party)
-                    && (cause.needs_culprit() || cause == AbortCause::PartyRestarted)
-            }
-            None => !cause.needs_culprit() && notice.evidence.is_empty(),
-        };
+        let notice = Self { cause, accused, evidence: Evidence::from_items(cause, items.into_iter())? };
+        let foreign = accused.is_some_and(|party| !ctx.parties().contains(party));
+        let plausible = !foreign && (accused.is_some() || !notice.accuses());
         let fits = notice.complaint().is_some() || envelope.body().len() <= accusation_bytes(ctx);
         if plausible && fits { Ok(notice) } else { Err(Malformed) }
     }
 
+    /// Whether it stands or falls with its evidence.
+    fn accuses(&self) -> bool {
+        self.cause.needs_culprit() || self.cause == AbortCause::PartyRestarted
+    }
+
     /// Whether it asks to be believed without evidence.
-    pub(crate) fn is_word(&self) -> bool {
-        self.evidence.is_empty() && !self.cause.needs_culprit()
+    fn is_word(&self) -> bool {
+        self.evidence.is_none() && !self.accuses()
+    }
+
+    /// The word by which the run is to end: `envelope`, of which this is the content, or what it passes on.
+    pub(crate) fn word(&self, ctx: &SessionContext, envelope: &Arc<Envelope>) -> Option<Fault> {
+        if self.is_word() {
+            // Its sender last.
+            let suspects = self.accused.into_iter().chain([envelope.sender()]).collect();
+            return Some(Fault::told(self.cause, suspects, Arc::clone(envelope)));
+        }
+        match (&self.evidence, self.accused) {
+            (Evidence::Envelopes(passed_on), None) => word_in(ctx, self.cause, passed_on),
+            (Evidence::Envelopes(_), Some(_)) | (Evidence::Runs(_), _) => None,
+        }
     }
 
     /// The notice that it is about.
     fn complaint(&self) -> Option<&Arc<Envelope>> {
-        match (self.cause, self.evidence.as_slice()) {
-            (AbortCause::FalseComplaint, [complaint]) if complaint.round() == NOTICE_ROUND => Some(complaint),
+        match (self.cause, &self.evidence) {
+            (AbortCause::FalseComplaint, Evidence::Envelopes(evidence)) => match evidence.as_slice() {
+                [complaint] if complaint.round() == NOTICE_ROUND => Some(complaint),
+                _ => None,
+            },
             _ => None,
         }
     }
+}
+
+/// The word, about `cause`, that is all of `evidence`.
+fn word_in(ctx: &SessionContext, cause: AbortCause, evidence: &[Arc<Envelope>]) -> Option<Fault> {
+    let [word] = evidence else { return None };
+    if word.round() != NOTICE_ROUND || !genuine(ctx, word) {
+        return None;
+    }
+    let notice = Notice::decode(ctx, word).ok()?;
+    (notice.cause == cause && notice.is_word()).then(|| notice.word(ctx, word)).flatten()
+}
+
+fn write_items(writer: &mut Writer, items: &[Vec<u8>]) {
+    writer.u16(u16::try_from(items.len()).unwrap_or(u16::MAX));
+    items.iter().for_each(|item| writer.sized(item));
+}
+
+/// At most `limit`.
+fn read_items<'a>(reader: &mut Reader<'a>, limit: usize) -> Result<Vec<&'a [u8]>, Malformed> {
+    let count = usize::from(reader.u16()?);
+    if count > limit {
+        return Err(Malformed);
+    }
+    (0..count).map(|_| reader.sized(MAX_ENVELOPE_BYTES)).collect()
 }
 
 /// The verdict on a notice. Malformed if it is a complaint about something that accuses nobody, that its accused did not
@@ -88,7 +178,7 @@ pub(crate) fn judge_notice<P: Protocol>(ctx: &SessionContext, notice: Notice) ->
     }
     Ok(match weigh::<P>(ctx, &inner).ok_or(Malformed)? {
         Verdict::Refuted => Verdict::Proven(false_complaint(complaint)),
-        verdict @ (Verdict::Proven(_) | Verdict::Restarted(_)) => verdict,
+        verdict @ (Verdict::Proven(_) | Verdict::Restarted(_) | Verdict::Told(_)) => verdict,
     })
 }
 
@@ -99,10 +189,20 @@ pub(crate) fn false_complaint(notice: &Arc<Envelope>) -> Fault {
 
 /// The verdict on an accusation that is no complaint. `None` if it accuses nobody, or only by its word.
 fn weigh<P: Protocol>(ctx: &SessionContext, notice: &Notice) -> Option<Verdict> {
-    let Notice { cause, accused: Some(accused), evidence } = notice else { return None };
-    if notice.is_word() {
+    let (cause, Some(accused)) = (notice.cause, notice.accused) else { return None };
+    if !notice.accuses() {
         return None;
     }
+    let evidence = match &notice.evidence {
+        Evidence::Envelopes(envelopes) => envelopes,
+        Evidence::Runs(claims) => {
+            return Some(if ran_twice(ctx, accused, claims) {
+                Verdict::Restarted(Fault::restarted(accused, Some((**claims).clone())))
+            } else {
+                Verdict::Refuted
+            });
+        }
+    };
     if !evidence.iter().all(|envelope| genuine(ctx, envelope)) {
         return Some(Verdict::Refuted);
     }
@@ -111,18 +211,10 @@ fn weigh<P: Protocol>(ctx: &SessionContext, notice: &Notice) -> Option<Verdict> 
         let both = vec![Arc::clone(one), Arc::clone(other)];
         return Some(Verdict::Proven(Fault::proven(AbortCause::Equivocation, one.sender(), both)));
     }
-    if cause == &AbortCause::PartyRestarted {
-        let restarted = matches!(evidence.as_slice(), [one, other] if ran_twice(ctx, *accused, one, other));
-        return Some(if restarted {
-            Verdict::Restarted(Fault::restarted(*accused, evidence.clone()))
-        } else {
-            Verdict::Refuted
-        });
-    }
-    let by_accused = evidence.iter().any(|envelope| envelope.sender() == *accused);
-    let shown = by_accused && one_run_each(evidence) && shows::<P>(ctx, *cause, *accused, evidence);
+    let by_accused = evidence.iter().any(|envelope| envelope.sender() == accused);
+    let shown = by_accused && one_run_each(evidence) && shows::<P>(ctx, cause, accused, evidence);
     Some(if shown {
-        Verdict::Proven(Fault::proven(*cause, *accused, evidence.clone()))
+        Verdict::Proven(Fault::proven(cause, accused, evidence.clone()))
     } else {
         Verdict::Refuted
     })
@@ -182,14 +274,10 @@ fn one_run_each(evidence: &[Arc<Envelope>]) -> bool {
     })
 }
 
-/// Two broadcasts of `party` from different runs.
-fn ran_twice(ctx: &SessionContext, party: PartyId, one: &Envelope, other: &Envelope) -> bool {
-    let broadcast = |envelope: &Envelope| {
-        envelope.sender() == party
-            && envelope.delivery() == Delivery::Broadcast
-            && rule_round(ctx, envelope).is_some()
-    };
-    broadcast(one) && broadcast(other) && one.run() != other.run()
+/// Two headers that `party` signed in different runs.
+fn ran_twice(ctx: &SessionContext, party: PartyId, [one, other]: &[Claim; 2]) -> bool {
+    let genuine = |claim: &Claim| claim.sender() == party && claim.genuine(ctx);
+    genuine(one) && genuine(other) && one.run() != other.run()
 }
 
 /// The verdict on an accusation that somebody reports about a session with these settings. Evidence that does not decode, or
@@ -204,8 +292,16 @@ pub fn judge_report<P: Protocol>(
     if evidence.len() > max_envelopes(&ctx) || !ctx.parties().contains(accused) {
         return Ok(Verdict::Refuted);
     }
-    let decoded = evidence.iter().map(|bytes| Envelope::decode(bytes).map(Arc::new));
-    let Ok(evidence) = decoded.collect::<Result<Vec<_>, _>>() else { return Ok(Verdict::Refuted) };
+    let Ok(evidence) = Evidence::from_items(cause, evidence.iter().map(Vec::as_slice)) else {
+        return Ok(Verdict::Refuted);
+    };
+    let word = match &evidence {
+        Evidence::Envelopes(envelopes) => word_in(&ctx, cause, envelopes),
+        Evidence::Runs(_) => None,
+    };
+    if let Some(told) = word.filter(|told| told.suspects.last() == Some(&accused)) {
+        return Ok(Verdict::Told(told));
+    }
     let notice = Notice { cause, accused: Some(accused), evidence };
     Ok(judge_notice::<P>(&ctx, notice).unwrap_or(Verdict::Refuted))
 }

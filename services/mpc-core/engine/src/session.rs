@@ -17,8 +17,8 @@ use crate::envelope::{Delivery, Envelope, RUN_NONCE_BYTES};
 use crate::evidence::EvidenceKey;
 use crate::fault::{Abort, AbortCause, Fault, Reject, SetupError};
 use crate::limits::rule_of;
-use crate::mailbox::{Inbox, Mailbox, Posted, Window};
-use crate::notice::{Notice, Verdict, false_complaint, judge_notice};
+use crate::mailbox::{Mailbox, Posted, Window};
+use crate::notice::{Evidence, Notice, Verdict, false_complaint, judge_notice};
 use crate::party::{PartyId, PartySet};
 use crate::private;
 use crate::protocol::Draft;
@@ -80,19 +80,28 @@ pub struct Session<P: Protocol> {
     log: BroadcastLog,
     /// The broadcasts that others have disclosed.
     shown: BroadcastLog,
-    /// The run nonce of everybody heard of, this party included.
-    runs: BTreeMap<PartyId, [u8; RUN_NONCE_BYTES]>,
+    /// The run of everybody heard of, this party included.
+    runs: BTreeMap<PartyId, RunSeen>,
     /// Our header of the current round.
     claim: Option<Claim>,
     dispute: Dispute,
-    /// How many notices of each peer have been judged.
-    notices: BTreeMap<PartyId, usize>,
+    /// Digests of the notices of each peer that have been judged.
+    notices: BTreeMap<PartyId, Vec<[u8; 32]>>,
+}
+
+/// What says which run of a party's this session is in.
+struct RunSeen {
+    nonce: [u8; RUN_NONCE_BYTES],
+    /// The first header that said so, if envelopes are signed.
+    header: Option<Claim>,
 }
 
 enum Place {
     Round(Window),
     Notice,
     Disclosure,
+    /// Of this round or the next, after the run has ended here.
+    Late,
 }
 
 impl<P: Protocol> Session<P> {
@@ -112,7 +121,7 @@ impl<P: Protocol> Session<P> {
                 return Err(SetupError::IdentityMismatch);
             }
         }
-        let run = ctx.me().map(|me| (me, run_nonce(&ctx, rng)));
+        let run = ctx.me().map(|me| (me, RunSeen { nonce: run_nonce(&ctx, rng), header: None }));
         let (first, outbox) = P::start(&ctx, input, rng)?;
         let mut session = Self {
             ctx,
@@ -171,13 +180,11 @@ impl<P: Protocol> Session<P> {
         }
     }
 
-    /// Ends the run for a reason that lies outside of it. Does nothing after the end.
-    pub fn stop(&mut self, fault: Fault) -> Step<P::Output> {
+    /// Ends the run for a reason that lies outside of it, whatever the last step made of it. The caller drops that step: nothing
+    /// of it has left.
+    pub fn overrule(&mut self, fault: Fault) -> Step<P::Output> {
         let mut outgoing = Vec::new();
-        let progress = match self.phase {
-            Phase::Running(_) | Phase::Disputing => self.abort(fault, None, &mut outgoing),
-            Phase::Ended | Phase::Over => Progress::Dropped(Reject::RoundPast),
-        };
+        let progress = self.abort(fault, None, &mut outgoing);
         self.step(outgoing, progress)
     }
 
@@ -209,6 +216,7 @@ impl<P: Protocol> Session<P> {
         let window = match self.admit(from, &envelope)? {
             Place::Notice => return self.hear_notice(&envelope, outgoing),
             Place::Disclosure => return self.hear_disclosure(envelope, outgoing),
+            Place::Late => return self.hear_late(&envelope, outgoing),
             Place::Round(window) => window,
         };
         if !self.same_run(&envelope) {
@@ -216,7 +224,7 @@ impl<P: Protocol> Session<P> {
             if P::ROUNDS.len() == 1 {
                 return Err(Reject::Duplicate);
             }
-            return Ok(self.restarted(&envelope, outgoing));
+            return Ok(self.restarted(envelope.sender(), Claim::of(&envelope), outgoing));
         }
         let conflict = match self.mailbox.post(window, &envelope) {
             Posted::Again => return Err(Reject::Duplicate),
@@ -239,21 +247,57 @@ impl<P: Protocol> Session<P> {
 
     /// Whether everything of the envelope's sender that this session has seen is from one run. What was seen first counts.
     fn same_run(&mut self, envelope: &Envelope) -> bool {
-        self.runs.entry(envelope.sender()).or_insert(envelope.run) == &envelope.run
+        let first = || RunSeen { nonce: envelope.run, header: Claim::of(envelope) };
+        self.runs.entry(envelope.sender()).or_insert_with(first).nonce == envelope.run
     }
 
-    /// Ends the run because the sender of `envelope` has two. Only broadcasts are shown to others: a private body from a run that
-    /// nobody blames could tell a secret of a party that was restored.
-    fn restarted(&mut self, envelope: &Arc<Envelope>, outgoing: &mut Vec<Envelope>) -> Progress<P::Output> {
-        let sender = envelope.sender();
-        let of_a_round = usize::from(envelope.round()) <= P::ROUNDS.len();
-        let evidence = match self.log.any_by(sender).or_else(|| self.shown.any_by(sender)) {
-            Some(earlier) if P::SIGNED && of_a_round && envelope.delivery() == Delivery::Broadcast => {
-                vec![earlier, Arc::clone(envelope)]
-            }
-            Some(_) | None => Vec::new(),
+    /// Ends the run because `party` has two: what was heard of it first, and `other`.
+    fn restarted(
+        &mut self,
+        party: PartyId,
+        other: Option<Claim>,
+        outgoing: &mut Vec<Envelope>,
+    ) -> Progress<P::Output> {
+        let first = self.runs.get(&party).and_then(|seen| seen.header.clone());
+        let runs = first.zip(other).map(|(first, other)| [first, other]);
+        self.give_up(Fault::restarted(party, runs), None, outgoing)
+    }
+
+    /// Ends the run without a culprit, unless two have seen different broadcasts: who made them different could end it like this
+    /// before anybody compares.
+    fn give_up(
+        &mut self,
+        fault: Fault,
+        reporter: Option<PartyId>,
+        outgoing: &mut Vec<Envelope>,
+    ) -> Progress<P::Output> {
+        let running = matches!(self.phase, Phase::Running(_));
+        let difference = running.then(|| self.difference(self.mailbox.held())).flatten();
+        let Some(difference) = difference else { return self.abort(fault, reporter, outgoing) };
+        self.disclose(&difference, outgoing);
+        self.settle_dispute(outgoing)
+    }
+
+    /// A run that is over here goes on at others: what they say now can still show that one party told them something else.
+    fn hear_late(
+        &mut self,
+        envelope: &Arc<Envelope>,
+        outgoing: &mut Vec<Envelope>,
+    ) -> Result<Progress<P::Output>, Reject> {
+        if !self.same_run(envelope) {
+            return Err(Reject::RoundPast);
+        }
+        let broadcast = envelope.delivery() == Delivery::Broadcast;
+        if let Some(held) = broadcast.then(|| self.log.witness(envelope)).flatten() {
+            let evidence = vec![held, Arc::clone(envelope)];
+            let fault = Fault::proven(AbortCause::Equivocation, envelope.sender(), evidence);
+            return Ok(self.abort(fault, None, outgoing));
+        }
+        let Some(difference) = self.difference(core::iter::once(envelope)) else {
+            return Err(Reject::RoundPast);
         };
-        self.abort(Fault::restarted(sender, evidence), None, outgoing)
+        self.disclose(&difference, outgoing);
+        self.weigh_dispute(outgoing)
     }
 
     /// Decides whether a message belongs here at all. Until every check has passed nobody is blamed for it.
@@ -294,10 +338,11 @@ impl<P: Protocol> Session<P> {
         match round {
             NOTICE_ROUND if P::SIGNED => Ok(Place::Notice),
             DISCLOSURE_ROUND if P::SIGNED => Ok(Place::Disclosure),
-            _ if !running || round < self.round => Err(Reject::RoundPast),
+            _ if round < self.round => Err(Reject::RoundPast),
+            _ if round > self.round + 1 => Err(Reject::RoundFuture),
+            _ if !running => Ok(Place::Late),
             _ if round == self.round => Ok(Place::Round(Window::Current)),
-            _ if round == self.round + 1 => Ok(Place::Round(Window::Next)),
-            _ => Err(Reject::RoundFuture),
+            _ => Ok(Place::Round(Window::Next)),
         }
     }
 
@@ -322,7 +367,7 @@ impl<P: Protocol> Session<P> {
                 return self.waiting();
             }
             let inbox = self.mailbox.take();
-            if let Some(difference) = self.difference(&inbox) {
+            if let Some(difference) = self.difference(inbox.iter()) {
                 self.disclose(&difference, outgoing);
                 return self.settle_dispute(outgoing);
             }
@@ -354,9 +399,10 @@ impl<P: Protocol> Session<P> {
 
     /// Compares the echo digest of every message of this round with ours, before anything in them is judged: a verdict
     /// on different views could hit an honest party.
-    fn difference(&self, inbox: &Inbox) -> Option<Difference> {
+    fn difference<'a>(&self, messages: impl IntoIterator<Item = &'a Arc<Envelope>>) -> Option<Difference> {
         let ours = self.claim.as_ref().filter(|_| P::SIGNED)?;
-        let theirs = inbox.iter().find(|envelope| envelope.echo() != ours.echo())?;
+        let of_this_round = messages.into_iter().filter(|envelope| envelope.round() == ours.round());
+        let theirs = of_this_round.into_iter().find(|envelope| envelope.echo() != ours.echo())?;
         Difference::new(ours.clone(), Claim::of(theirs)?)
     }
 
@@ -398,7 +444,8 @@ impl<P: Protocol> Session<P> {
         let sender = envelope.sender();
         let ended = matches!(self.phase, Phase::Ended);
         if !self.same_run(&envelope) {
-            return if ended { Err(Reject::RoundPast) } else { Ok(self.restarted(&envelope, outgoing)) };
+            let other = Claim::of(&envelope);
+            return if ended { Err(Reject::RoundPast) } else { Ok(self.restarted(sender, other, outgoing)) };
         }
         if let Some(held) = self.dispute.of(sender) {
             if held.content_digest() == envelope.content_digest() {
@@ -414,7 +461,12 @@ impl<P: Protocol> Session<P> {
         self.disclose(&disclosure.difference, outgoing);
         for theirs in &disclosure.shown {
             if !self.same_run(theirs) {
-                return if ended { Err(Reject::RoundPast) } else { Ok(self.restarted(theirs, outgoing)) };
+                let (sender, other) = (theirs.sender(), Claim::of(theirs));
+                return if ended {
+                    Err(Reject::RoundPast)
+                } else {
+                    Ok(self.restarted(sender, other, outgoing))
+                };
             }
             if let Some(ours) = self.log.conflict(theirs).or_else(|| self.shown.witness(theirs)) {
                 let culprit = ours.sender();
@@ -424,12 +476,18 @@ impl<P: Protocol> Session<P> {
         }
         // A claim from another run than its maker's other messages is no lie, and cannot be supported.
         let claims = disclosure.difference.claims();
-        if let Some(claim) = claims.iter().find(|c| self.runs.get(&c.sender()).is_some_and(|r| r != c.run()))
-        {
-            let fault = Fault::restarted(claim.sender(), Vec::new());
-            return if ended { Err(Reject::RoundPast) } else { Ok(self.abort(fault, None, outgoing)) };
+        let of_another =
+            |claim: &&Claim| self.runs.get(&claim.sender()).is_some_and(|seen| &seen.nonce != claim.run());
+        if let Some(claim) = claims.iter().find(of_another) {
+            let (sender, other) = (claim.sender(), Some(claim.clone()));
+            return if ended { Err(Reject::RoundPast) } else { Ok(self.restarted(sender, other, outgoing)) };
         }
         self.dispute.add(envelope, disclosure);
+        self.weigh_dispute(outgoing)
+    }
+
+    /// What follows from the disclosures there are.
+    fn weigh_dispute(&mut self, outgoing: &mut Vec<Envelope>) -> Result<Progress<P::Output>, Reject> {
         match self.phase {
             Phase::Running(_) | Phase::Disputing => Ok(self.settle_dispute(outgoing)),
             Phase::Ended => match self.dispute.liar(&self.ctx) {
@@ -450,27 +508,36 @@ impl<P: Protocol> Session<P> {
     ) -> Result<Progress<P::Output>, Reject> {
         let reporter = envelope.sender();
         let judged = self.notices.entry(reporter).or_default();
-        if *judged == MAX_NOTICES {
+        let digest = envelope.content_digest();
+        if judged.len() == MAX_NOTICES || judged.contains(&digest) {
             return Err(Reject::Duplicate);
         }
-        *judged += 1;
+        judged.push(digest);
         let notice = Notice::decode(&self.ctx, envelope).map_err(|Malformed| Reject::Malformed)?;
         let ended = matches!(self.phase, Phase::Ended);
-        if notice.is_word() {
-            let suspects = notice.accused.into_iter().chain([reporter]).collect();
-            let fault = Fault::suspected(notice.cause, suspects);
-            return if ended {
-                Err(Reject::RoundPast)
-            } else {
-                Ok(self.abort(fault, Some(reporter), outgoing))
-            };
+        if let Some(told) = notice.word(&self.ctx, envelope) {
+            return if ended { Err(Reject::RoundPast) } else { Ok(self.hear_word(told, outgoing)) };
         }
         match judge_notice::<P>(&self.ctx, notice).map_err(|Malformed| Reject::Malformed)? {
             Verdict::Proven(fault) => Ok(self.abort(fault, Some(reporter), outgoing)),
-            Verdict::Restarted(_) | Verdict::Refuted if ended => Err(Reject::RoundPast),
-            Verdict::Restarted(fault) => Ok(self.abort(fault, Some(reporter), outgoing)),
+            Verdict::Restarted(_) | Verdict::Told(_) | Verdict::Refuted if ended => Err(Reject::RoundPast),
+            Verdict::Restarted(fault) => Ok(self.give_up(fault, Some(reporter), outgoing)),
+            Verdict::Told(told) => Ok(self.hear_word(told, outgoing)),
             Verdict::Refuted => Ok(self.abort(false_complaint(envelope), None, outgoing)),
         }
+    }
+
+    /// Ends the run by the word of one party, whoever brought it.
+    fn hear_word(&mut self, told: Fault, outgoing: &mut Vec<Envelope>) -> Progress<P::Output> {
+        let Some(word) = told.word().map(Arc::clone) else { return self.abort(told, None, outgoing) };
+        if Some(word.sender()) == self.ctx.me() {
+            // This run has said no such thing: the word is of another run of ours, or of a copy.
+            return self.abort(Fault::internal(), None, outgoing);
+        }
+        if !self.same_run(&word) {
+            return self.restarted(word.sender(), Claim::of(&word), outgoing);
+        }
+        self.give_up(told, Some(word.sender()), outgoing)
     }
 
     /// Ends the run and tells the others. What convicts this party itself shows that it, or a copy of it, is broken: that is an
@@ -497,14 +564,15 @@ impl<P: Protocol> Session<P> {
         self.phase = if heard_on { Phase::Ended } else { Phase::Over };
         let mut shown = Vec::new();
         if P::SIGNED {
-            // A restart that we saw, or that evidence shows, is told with its name. Nobody else is suspected on our word.
-            let seen = cause == AbortCause::PartyRestarted && (reporter.is_none() || !evidence.is_empty());
-            let restarted = suspects.iter().next().filter(|_| seen);
-            let accused = culprits.first().copied().or(restarted);
+            // Of another's word that word alone is passed on.
+            let passed_on =
+                culprits.is_empty() && matches!(&evidence, Evidence::Envelopes(e) if !e.is_empty());
+            let only = (suspects.len() == 1 && !passed_on).then(|| suspects.iter().next()).flatten();
+            let accused = culprits.first().copied().or(only);
             let notice = Notice { cause, accused, evidence };
             let body = Zeroizing::new(notice.encode());
             outgoing.extend(self.envelope(NOTICE_ROUND, None, body));
-            shown = notice.evidence.iter().map(|envelope| envelope.encode()).collect();
+            shown = notice.evidence.items();
         }
         Progress::Aborted(Abort {
             round: self.round,
@@ -538,7 +606,7 @@ impl<P: Protocol> Session<P> {
             round,
             sender,
             recipient,
-            run: self.runs.get(&sender).copied()?,
+            run: self.runs.get(&sender)?.nonce,
             echo,
             body,
             signature: None,
@@ -547,6 +615,9 @@ impl<P: Protocol> Session<P> {
             envelope.sign(key);
             if of_a_round {
                 self.claim = Claim::of(&envelope);
+                if let Some(own) = self.runs.get_mut(&sender) {
+                    own.header = own.header.take().or_else(|| self.claim.clone());
+                }
                 if recipient.is_none() {
                     self.log.witness(&Arc::new(envelope.duplicate()));
                 }

@@ -15,8 +15,8 @@ mod harness;
 mod table;
 
 use anything::{history, last, play};
-use common::{Started, party, rng};
-use engine::forge::{Forged, echo_of};
+use common::{Started, evidence_key, party, rng};
+use engine::forge::{Forged, echo_of, header};
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use engine::{AbortCause, Advice, Protocol, Reject};
 use table::{CORRUPT, Check, Mail, Table, every_protocol, resigned, round_of};
@@ -145,7 +145,11 @@ impl Check for Restart {
             let abort = &table.aborts[&me][0];
             assert_eq!(abort.cause, AbortCause::PartyRestarted, "{name}");
             assert_eq!((&*abort.culprits, abort.advice()), (&[][..], Advice::Retry), "{name}: {abort}");
-            assert!(abort.suspects.contains(&party(CORRUPT)), "{name}: {abort}");
+            assert_eq!(
+                (&*abort.suspects, abort.evidence.len()),
+                (&[party(CORRUPT)][..], 2),
+                "{name}: {abort}"
+            );
         }
     }
 }
@@ -154,6 +158,163 @@ impl Check for Restart {
 fn party_that_runs_a_session_twice_is_named_and_not_blamed() {
     for round in [1, 2, 3] {
         every_protocol(&mut Restart { round });
+    }
+}
+
+struct PrivateRestart;
+
+impl Check for PrivateRestart {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        // A message that would convict its sender travels in the name of another run, and to one party alone.
+        let mut table = Table::start(start);
+        table.run(|mail| match (round_of(&mail.bytes), mail.to) {
+            (1 | 2, _) => vec![mail.bytes.clone()],
+            (3, 1) => vec![resigned(&mail.bytes, |forged| {
+                forged.run[0] ^= 1;
+                forged.body.iter_mut().for_each(|byte| *byte = 0xff);
+            })],
+            _ => Vec::new(),
+        });
+        table.assert_no_honest_party_is_blamed(name);
+        let evidence = table.aborts[&1][0].evidence.clone();
+        for me in [1, 2] {
+            let abort = &table.aborts[&me][0];
+            assert_eq!(
+                (abort.cause, &*abort.suspects),
+                (AbortCause::PartyRestarted, &[party(3)][..]),
+                "{name}"
+            );
+            assert_eq!((&abort.evidence, abort.reporter), (&evidence, Some(party(1))), "{name}");
+            let body = Forged::open(&table.message(CORRUPT, 3, 1)).unwrap().body;
+            // Who deals nothing to the other sends an empty body.
+            let length = body.len().max(1);
+            let shown = |part: &[u8]| evidence.iter().any(|item| item.windows(length).any(|w| w == part));
+            assert!(!shown(&body) && !shown(&vec![0xff; body.len()]), "{name}: no private body is shown");
+        }
+    }
+}
+
+#[test]
+fn second_run_in_a_private_message_is_named_alike_by_everybody() {
+    every_protocol(&mut PrivateRestart);
+}
+
+struct Word;
+
+impl Check for Word {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        for (pointed, named) in [(0, vec![party(3)]), (2, vec![party(2), party(3)])] {
+            let mut table = Table::start(start);
+            let word = table.notice(AbortCause::TransferCheckFailed, pointed, &[]);
+            table.queue.clear();
+            table.tell(1, word.clone());
+            for me in [1, 2] {
+                let abort = &table.aborts[&me][0];
+                assert_eq!(
+                    (abort.cause, &abort.suspects),
+                    (AbortCause::TransferCheckFailed, &named),
+                    "{name}"
+                );
+                assert_eq!(
+                    (abort.reporter, &*abort.evidence),
+                    (Some(party(3)), &[word.clone()][..]),
+                    "{name}"
+                );
+            }
+            // The messenger has no word of its own that could be taken for the reason.
+            let passed_on = Forged::open(&table.message(1, NOTICE_ROUND, 2)).unwrap().body;
+            let lone = table.notice(AbortCause::TransferCheckFailed, 0, core::slice::from_ref(&word));
+            assert_eq!(passed_on, Forged::open(&lone).unwrap().body, "{name}");
+        }
+        // Another's word cannot be changed on the way, and what nobody said is nobody's word.
+        let start_table = || {
+            let mut table = Table::start(start);
+            table.queue.clear();
+            table
+        };
+        let table = start_table();
+        let honest = resigned(&table.notice(AbortCause::Internal, 0, &[]), |forged| {
+            forged.sender = party(2);
+            forged.run = Forged::open(&table.message(2, 1, 1)).unwrap().run;
+        });
+        let mut changed = honest.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        for (cause, word) in [
+            (AbortCause::Internal, changed),
+            (AbortCause::DegenerateKey, honest.clone()),
+            (AbortCause::Internal, table.message(2, 1, 1)),
+        ] {
+            let mut table = start_table();
+            let passed_on = table.notice(cause, 0, &[word]);
+            table.tell(1, passed_on);
+            assert!(!table.aborts.contains_key(&1), "{name}");
+        }
+        let mut table = start_table();
+        let passed_on = table.notice(AbortCause::Internal, 0, &[honest]);
+        table.tell(1, passed_on);
+        assert_eq!(table.aborts[&1][0].suspects, [party(2)], "{name}");
+    }
+}
+
+#[test]
+fn a_run_that_ends_by_a_word_names_who_said_it_and_not_who_passed_it_on() {
+    every_protocol(&mut Word);
+}
+
+struct EquivocationAndWord {
+    /// Whether the word comes before the messages that would show that views differ.
+    first: bool,
+}
+
+impl Check for EquivocationAndWord {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        let mut table = Table::start(start);
+        let word = table.notice(AbortCause::Internal, 0, &[]);
+        let (_, other) = start(CORRUPT, 2);
+        let run = Forged::open(&table.message(CORRUPT, 1, 1)).unwrap().run;
+        let mut second = Forged::open(&other.outgoing[0].encode()).unwrap();
+        second.run = run;
+        let second = second.encode(&evidence_key(party(CORRUPT)));
+        let mut later = Vec::new();
+        for mail in core::mem::take(&mut table.queue) {
+            let equivocates = mail.from == CORRUPT && mail.to == 2;
+            let bytes = if equivocates { second.clone() } else { mail.bytes.clone() };
+            table.deliver(&Mail { bytes, ..mail });
+        }
+        // Both are in round 2 now, each with its own view.
+        core::mem::swap(&mut later, &mut table.queue);
+        if self.first {
+            for to in [1, 2] {
+                table.deliver(&Mail { from: CORRUPT, to, bytes: word.clone() });
+            }
+            table.queue.append(&mut later);
+        } else {
+            later.retain(|mail| mail.from != CORRUPT);
+            for mail in later {
+                table.deliver(&mail);
+            }
+            for to in [1, 2] {
+                table.deliver(&Mail { from: CORRUPT, to, bytes: word.clone() });
+            }
+        }
+        table.run(|_| Vec::new());
+        table.assert_no_honest_party_is_blamed(name);
+        for me in [1, 2] {
+            let abort = table.aborts[&me].last().unwrap();
+            assert_eq!(
+                (abort.cause, &*abort.culprits),
+                (AbortCause::Equivocation, &[party(CORRUPT)][..]),
+                "{name}: {:?}",
+                table.aborts
+            );
+        }
+    }
+}
+
+#[test]
+fn a_word_does_not_save_who_told_two_parties_different_things() {
+    for first in [false, true] {
+        every_protocol(&mut EquivocationAndWord { first });
     }
 }
 
@@ -183,7 +344,8 @@ impl Check for MixedRuns {
         }
         let mut table = Table::start(start);
         table.run(|mail| if round_of(&mail.bytes) == 1 { vec![mail.bytes.clone()] } else { Vec::new() });
-        let true_notice = table.notice(AbortCause::PartyRestarted, 1, &[first, restarted]);
+        let headers = [first, restarted].map(|envelope| header(&envelope).unwrap());
+        let true_notice = table.notice(AbortCause::PartyRestarted, 1, &headers);
         table.tell(2, true_notice);
         let abort = &table.aborts[&2][0];
         assert_eq!((abort.cause, &*abort.suspects), (AbortCause::PartyRestarted, &[party(1)][..]), "{name}");
@@ -294,13 +456,15 @@ struct Work;
 impl Check for Work {
     fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
         let mut table = Table::start(start);
-        for byte in 0..5u8 {
+        // The same again is not judged, and costs its sender nothing.
+        for byte in [0, 0, 0, 1, 2, 3u8] {
             let malformed = table.forge(NOTICE_ROUND, vec![byte]);
             table.tell(1, malformed);
         }
         let of_notices = table.rejects.iter().filter(|(from, to, _)| (*from, *to) == (CORRUPT, 1));
         let reasons: Vec<Reject> = of_notices.map(|(_, _, reject)| *reject).collect();
-        let expected = [vec![Reject::Malformed; 2], vec![Reject::Duplicate; 3]].concat();
+        let again = vec![Reject::Duplicate; 2];
+        let expected = [vec![Reject::Malformed], again.clone(), vec![Reject::Malformed], again].concat();
         assert!(reasons.ends_with(&expected), "{name}: {reasons:?}");
     }
 }

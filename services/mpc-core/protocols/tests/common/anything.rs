@@ -4,7 +4,7 @@
 
 use core::convert::Infallible;
 
-use engine::forge::{Forged, disclosure};
+use engine::forge::{Forged, disclosure, header};
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use engine::{AbortCause, Protocol};
 use protocols::frost::{self, Bip340, Ed25519};
@@ -142,7 +142,7 @@ fn accuse<P: Protocol>(table: &mut Table<P>, known: &mut Vec<Vec<u8>>, rng: &mut
     };
     let accused = ALL[pick(rng, 3)];
     let cause = AbortCause::ALL[pick(rng, AbortCause::ALL.len())];
-    let bytes = match pick(rng, 5) {
+    let bytes = match pick(rng, 6) {
         0 => {
             let evidence: Vec<_> = (0..pick(rng, 4)).map(|_| any(rng)).collect();
             table.notice(cause, accused, &evidence)
@@ -168,13 +168,29 @@ fn accuse<P: Protocol>(table: &mut Table<P>, known: &mut Vec<Vec<u8>>, rng: &mut
         }
         2 => {
             let pair = [any(rng), any(rng)];
-            table.notice([AbortCause::Equivocation, AbortCause::PartyRestarted][pick(rng, 2)], accused, &pair)
+            if pick(rng, 2) == 0 {
+                table.notice(AbortCause::Equivocation, accused, &pair)
+            } else {
+                let headers = pair.map(|envelope| header(&envelope).unwrap());
+                table.notice(AbortCause::PartyRestarted, accused, &headers)
+            }
         }
         3 => {
             let shown: Vec<_> = (0..pick(rng, 6)).map(|_| any(rng)).collect();
             let claims = [any(rng), any(rng)];
             let body = disclosure([&claims[0], &claims[1]], &shown).unwrap();
             table.forge(DISCLOSURE_ROUND, body)
+        }
+        // A word, or one that it passes on.
+        4 => {
+            let words = of_round(NOTICE_ROUND, known);
+            let word = words.get(pick(rng, words.len())).filter(|_| pick(rng, 2) == 0);
+            let pointed = [0, accused][pick(rng, 2)];
+            table.notice(
+                cause,
+                if word.is_some() { 0 } else { pointed },
+                word.map(core::slice::from_ref).unwrap_or_default(),
+            )
         }
         _ => {
             let kinds = [of_round(NOTICE_ROUND, known), of_round(DISCLOSURE_ROUND, known)].concat();

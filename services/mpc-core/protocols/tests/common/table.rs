@@ -5,14 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use engine::forge::{Forged, notice};
+use engine::forge::{Forged, notice, sealed};
 use engine::session::{NOTICE_ROUND, Progress, Session};
 use engine::{Abort, AbortCause, Protocol, Reject};
+use protocols::dealing;
 use protocols::frost::{Bip340, Ed25519, Suite};
-use protocols::{ecdsa, frost};
+use protocols::{bls, ecdsa, frost};
 use rand_core::Rng;
 
-use crate::common::{Started, evidence_key, party, rng, settings, start_keygen};
+use crate::common::{Started, evidence_key, keygen, party, reopen, rng, settings, start_keygen};
 use crate::{ecdsa_common, harness};
 
 /// Who does not follow the rules.
@@ -35,6 +36,27 @@ pub trait Check {
 /// Calls `check` for every protocol with signed envelopes.
 pub fn every_protocol(check: &mut impl Check) {
     check.check("bls/keygen", &|me, run| start_keygen(me, &ALL, 2, 1, run));
+    let shares = keygen(&ALL, 2, 9);
+    let public = shares[&1].public();
+    check.check("bls/refresh", &|me, run| {
+        let mut payload = engine::wire::Writer::default();
+        dealing::Public::encode(public, &mut payload);
+        let mut settings = settings(Some(party(me)), &ALL, 2, 77, &payload.finish());
+        settings.epoch = public.epoch + 1;
+        started::<bls::Refresh>(me, settings, reopen(&shares[&me]), run)
+    });
+    let (dealers, receivers) = ([1, 3], [2, 3]);
+    check.check("bls/reshare", &|me, run| {
+        let share = dealers.contains(&me).then(|| reopen(&shares[&me]));
+        let terms = bls::ReshareTerms {
+            dealers: dealers.into_iter().map(party).collect(),
+            receivers: receivers.into_iter().map(party).collect(),
+            base: public.clone(),
+        };
+        let mut settings = settings(Some(party(me)), &ALL, 2, 5, &terms.encode());
+        settings.epoch = public.epoch + 1;
+        started::<bls::Reshare>(me, settings, share, run)
+    });
     schnorr::<Ed25519>(check, "ed25519");
     schnorr::<Bip340>(check, "bip340");
     check.check("ecdsa/keygen", &|me, run| ecdsa_common::start_keygen(me, &ALL, 2, 1, run));
@@ -121,7 +143,10 @@ impl<P: Protocol> Table<P> {
 
     pub fn deliver(&mut self, mail: &Mail) {
         let session = self.sessions.get_mut(&mail.to).unwrap();
-        let step = session.handle(party(mail.from), &mail.bytes, &mut rng(u64::from(mail.to) + 99));
+        let rng = &mut rng(u64::from(mail.to) + 99);
+        // As it travels: a private one sealed to its recipient, whoever made it.
+        let bytes = sealed(session.context(), &evidence_key(party(mail.from)), &mail.bytes, rng);
+        let step = session.open(party(mail.from), &bytes, rng);
         self.post(mail.to, &step.outgoing);
         match step.progress {
             Progress::Waiting { missing } => {

@@ -14,8 +14,8 @@ public interface EvidenceJudge {
    * @param config a key generation, refresh or reshare as an observer describes it, without a party
    *     of its own; of a refresh or reshare with the key's public data as they were before
    * @param accusation cause, accused and evidence of an abort
-   * @return whether the evidence convicts the accused, shows that it ran the session twice, or
-   *     shows nothing of it
+   * @return whether the evidence convicts the accused, shows that it ran the session twice, is its
+   *     word by which the session ended, shows something of another party, or shows nothing
    * @throws MpcException with INVALID_ARGUMENT or SETUP_REFUSED if the configuration describes no
    *     such session, or the accusation names no cause or party
    */

@@ -65,17 +65,35 @@ class EvidenceJudgeTest {
   private static byte[] commitment(int content, int run) throws Exception {
     byte[] body = new byte[32];
     Arrays.fill(body, (byte) content);
+    return signed(1, body, run);
+  }
+
+  private static byte[] signed(int round, byte[] body, int run) throws Exception {
     byte[] nonce = new byte[16];
     Arrays.fill(nonce, (byte) run);
     byte[] head = Arrays.copyOf(first, 94);
-    ByteBuffer.wrap(head).putShort(37, (short) CHEAT).put(46, nonce);
+    ByteBuffer.wrap(head)
+        .put(35, (byte) round)
+        .putShort(37, (short) CHEAT)
+        .putInt(42, body.length)
+        .put(46, nonce);
     Signature signature = Signature.getInstance("Ed25519");
     signature.initSign(cheatsKey.getPrivate());
     signature.update("coterie/envelope-signature/2".getBytes(US_ASCII));
     signature.update(head);
     signature.update(MessageDigest.getInstance("SHA-256").digest(body));
     byte[] signed = signature.sign();
-    return ByteBuffer.allocate(94 + 32 + 64).put(head).put(body).put(signed).array();
+    return ByteBuffer.allocate(94 + body.length + 64).put(head).put(body).put(signed).array();
+  }
+
+  /** An envelope's head, the hash of its body and its signature: engine/claim.rs. */
+  private static byte[] header(byte[] envelope) throws Exception {
+    byte[] body = Arrays.copyOfRange(envelope, 94, envelope.length - 64);
+    return ByteBuffer.allocate(94 + 32 + 64)
+        .put(envelope, 0, 94)
+        .put(MessageDigest.getInstance("SHA-256").digest(body))
+        .put(envelope, envelope.length - 64, 64)
+        .array();
   }
 
   private static Accusation accusation(AbortCause cause, int accused, byte[]... evidence) {
@@ -97,19 +115,38 @@ class EvidenceJudgeTest {
     byte[] other = commitment(2, 9);
     AbortCause cause = AbortCause.ABORT_CAUSE_EQUIVOCATION;
     assertThat(verdict(cause, CHEAT, one, other)).isEqualTo(Verdict.VERDICT_PROVEN);
-    assertThat(verdict(cause, HONEST, one, other)).isEqualTo(Verdict.VERDICT_REFUTED);
+    assertThat(verdict(cause, HONEST, one, other)).isEqualTo(Verdict.VERDICT_ANOTHER);
     assertThat(verdict(cause, CHEAT, one, one)).isEqualTo(Verdict.VERDICT_REFUTED);
     other[100] ^= 1;
     assertThat(verdict(cause, CHEAT, one, other)).isEqualTo(Verdict.VERDICT_REFUTED);
   }
 
   @Test
-  void messages_of_two_runs_show_a_restart_and_no_deviation() {
+  void messages_of_two_runs_show_a_restart_and_no_deviation() throws Exception {
     AbortCause restarted = AbortCause.ABORT_CAUSE_PARTY_RESTARTED;
-    assertThat(verdict(restarted, HONEST, first, second)).isEqualTo(Verdict.VERDICT_RESTARTED);
-    assertThat(verdict(restarted, HONEST, first)).isEqualTo(Verdict.VERDICT_REFUTED);
+    byte[][] runs = {header(first), header(second)};
+    assertThat(verdict(restarted, HONEST, runs)).isEqualTo(Verdict.VERDICT_RESTARTED);
+    assertThat(verdict(restarted, CHEAT, runs)).isEqualTo(Verdict.VERDICT_REFUTED);
+    assertThat(verdict(restarted, HONEST, runs[0])).isEqualTo(Verdict.VERDICT_REFUTED);
+    assertThat(verdict(restarted, HONEST, runs[0], runs[0])).isEqualTo(Verdict.VERDICT_REFUTED);
+    assertThat(verdict(restarted, HONEST, first, second)).isEqualTo(Verdict.VERDICT_REFUTED);
+    runs[1][50] ^= 1;
+    assertThat(verdict(restarted, HONEST, runs)).isEqualTo(Verdict.VERDICT_REFUTED);
     assertThat(verdict(AbortCause.ABORT_CAUSE_EQUIVOCATION, HONEST, first, second))
         .isEqualTo(Verdict.VERDICT_REFUTED);
+  }
+
+  @Test
+  void a_word_that_ended_the_session_names_who_said_it() throws Exception {
+    AbortCause internal = AbortCause.ABORT_CAUSE_INTERNAL;
+    // A notice without accused and evidence: engine/notice.rs.
+    byte[] word = signed(255, new byte[] {1, 0, 0, 0, 0}, 9);
+    assertThat(verdict(internal, CHEAT, word)).isEqualTo(Verdict.VERDICT_TOLD);
+    assertThat(verdict(internal, HONEST, word)).isEqualTo(Verdict.VERDICT_REFUTED);
+    assertThat(verdict(AbortCause.ABORT_CAUSE_DEGENERATE_KEY, CHEAT, word))
+        .isEqualTo(Verdict.VERDICT_REFUTED);
+    word[110] ^= 1;
+    assertThat(verdict(internal, CHEAT, word)).isEqualTo(Verdict.VERDICT_REFUTED);
   }
 
   @Test

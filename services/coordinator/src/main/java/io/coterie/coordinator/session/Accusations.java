@@ -23,7 +23,8 @@ import org.slf4j.LoggerFactory;
  * What the parties of one key generation, refresh or reshare report of each other. A report
  * convicts whom its evidence convicts, by the judge that the parties apply themselves. How many
  * report the same says nothing: corrupt parties may be as many as the honest ones. Whom a report
- * names without proof is a suspect, and so is its sender.
+ * names without proof is a suspect, and so is its sender. A party that ended the session by its
+ * signed word alone is a suspect, and those that pass the word on are not.
  */
 final class Accusations {
   private static final Logger log = LoggerFactory.getLogger(Accusations.class);
@@ -92,6 +93,14 @@ final class Accusations {
               .build();
       try {
         verdict = judge.judge(config, accusation);
+        if (verdict == Verdict.VERDICT_ANOTHER) {
+          Optional<Accusation> other = convicting(accusation);
+          if (other.isPresent()) {
+            accusation = other.get();
+            accused = accusation.getAccused();
+            verdict = Verdict.VERDICT_PROVEN;
+          }
+        }
       } catch (MpcException e) {
         log.warn("{} accuses party {} of nothing that can be judged", reporter.name(), accused, e);
       }
@@ -100,12 +109,21 @@ final class Accusations {
     return new Judged(reporter.partyId(), abort, accused, verdict);
   }
 
-  /** Evidence is about one party, whatever the cause. */
+  /** The same about whom the evidence convicts: who is named with it may not be who signed it. */
+  private Optional<Accusation> convicting(Accusation accusation) {
+    return config.getPartiesList().stream()
+        .map(party -> accusation.toBuilder().setAccused(party.getId()).build())
+        .filter(other -> judge.judge(config, other) == Verdict.VERDICT_PROVEN)
+        .findFirst();
+  }
+
+  /** Evidence is about one party, whatever the cause. Of a word it is who said it. */
   private int accused(Abort abort) {
-    List<Integer> named =
-        abort.getCause() == AbortCause.ABORT_CAUSE_PARTY_RESTARTED
-            ? abort.getSuspectsList()
-            : abort.getCulpritsList();
+    boolean restarted = abort.getCause() == AbortCause.ABORT_CAUSE_PARTY_RESTARTED;
+    if (!restarted && abort.getCulpritsCount() == 0) {
+      return isParty(abort.getReporter()) && abort.getEvidenceCount() > 0 ? abort.getReporter() : 0;
+    }
+    List<Integer> named = restarted ? abort.getSuspectsList() : abort.getCulpritsList();
     boolean one = named.size() == 1 && isParty(named.getFirst());
     return one && abort.getEvidenceCount() > 0 ? named.getFirst() : 0;
   }
@@ -150,7 +168,10 @@ final class Accusations {
     }
     Set<Integer> suspects = new HashSet<>();
     for (Judged judged : all) {
-      if (judged.verdict == Verdict.VERDICT_RESTARTED) {
+      boolean wordAlone =
+          judged.verdict == Verdict.VERDICT_TOLD
+              && Set.of(judged.accused).containsAll(judged.abort.getSuspectsList());
+      if (judged.verdict == Verdict.VERDICT_RESTARTED || wordAlone) {
         suspects.add(judged.accused);
       } else if (judged.verdict != Verdict.VERDICT_PROVEN && !culprits.contains(judged.reporter)) {
         Set<Integer> named = new HashSet<>(judged.abort.getCulpritsList());
