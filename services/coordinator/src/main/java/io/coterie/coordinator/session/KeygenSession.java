@@ -15,7 +15,6 @@ import io.coterie.proto.party.v1.TimedOut;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -59,8 +58,8 @@ public final class KeygenSession extends Session {
   private boolean closing;
   private boolean recalling;
 
-  /** Parties whose report of an abort is being judged, or was. Guarded by this. */
-  private final Set<Integer> judging = new HashSet<>();
+  /** How many reports of an abort of each party are being judged, or were. Guarded by this. */
+  private final Map<Integer, Integer> judging = new HashMap<>();
 
   /** Added to and asked under this. */
   private final Accusations accusations;
@@ -130,11 +129,11 @@ public final class KeygenSession extends Session {
   }
 
   /**
-   * Judges a party's report, elsewhere: that takes longer than a message may wait. A party has one
-   * word in a session.
+   * Judges a party's report, elsewhere: that takes longer than a message may wait. A party has two
+   * words in a session, as among the parties: that it ended, and what it was shown after that.
    */
   private void weigh(Member reporter, SessionReport report) {
-    if (!judging.add(reporter.partyId())) {
+    if (judging.merge(reporter.partyId(), 1, Integer::sum) > 2) {
       return;
     }
     sessions
@@ -286,32 +285,24 @@ public final class KeygenSession extends Session {
     return new SessionOutcome.Aborted(0, cause, Set.of(), Set.of(), false, hopeless);
   }
 
-  /**
-   * Who kept the others waiting: those not heard from at all; else whom so many parties name that
-   * one of those is honest; else whom the parties name that got least far. A party that did not get
-   * a message of round r keeps the others waiting in round r + 1 through no fault of its own.
-   */
+  /** Who kept the others waiting. */
   private SessionOutcome silence() {
-    List<TimedOut> waited =
-        broken.values().stream()
-            .filter(SessionReport::hasTimedOut)
-            .map(SessionReport::getTimedOut)
-            .toList();
-    int round = waited.stream().mapToInt(TimedOut::getRound).min().orElse(0);
-    Set<Integer> missing = new HashSet<>(partiesWithout(heard()));
-    if (missing.isEmpty()) {
-      Map<Integer, Integer> accusers = new HashMap<>();
-      waited.forEach(w -> w.getMissingList().forEach(p -> accusers.merge(p, 1, Integer::sum)));
-      accusers.values().removeIf(count -> count < plan.oneIsHonest());
-      missing.addAll(accusers.keySet());
-    }
-    if (missing.isEmpty()) {
-      waited.stream()
-          .filter(w -> w.getRound() == round)
-          .forEach(w -> missing.addAll(w.getMissingList()));
-    }
-    missing.retainAll(partiesWithout(Set.of()));
-    return new SessionOutcome.TimedOut(round, missing);
+    Map<Integer, TimedOut> waited = new HashMap<>();
+    Map<Integer, Integer> reached = new HashMap<>();
+    broken.forEach(
+        (party, report) -> {
+          if (report.hasTimedOut()) {
+            waited.put(party, report.getTimedOut());
+          } else {
+            reached.put(party, report.getAborted().getRound());
+          }
+        });
+    refused.keySet().forEach(party -> reached.put(party, 0));
+    completed.keySet().forEach(party -> reached.put(party, Integer.MAX_VALUE));
+    waited.keySet().removeAll(completed.keySet());
+    int round = waited.values().stream().mapToInt(TimedOut::getRound).min().orElse(0);
+    return new SessionOutcome.TimedOut(
+        round, Stragglers.of(waited, reached, partiesWithout(Set.of()), plan.oneIsHonest()));
   }
 
   @Override

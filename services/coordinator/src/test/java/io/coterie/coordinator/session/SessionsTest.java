@@ -84,9 +84,15 @@ class SessionsTest {
           new MpcCore() {
             @Override
             public Verdict judge(SessionConfig config, Accusation accusation) {
-              boolean restarted = accusation.getCause() == AbortCause.ABORT_CAUSE_PARTY_RESTARTED;
-              return accusation.getEvidenceList().contains(proof(accusation.getAccused()))
-                  ? restarted ? Verdict.VERDICT_RESTARTED : Verdict.VERDICT_PROVEN
+              if (accusation.getEvidenceList().contains(proof(accusation.getAccused()))) {
+                return switch (accusation.getCause()) {
+                  case ABORT_CAUSE_PARTY_RESTARTED -> Verdict.VERDICT_RESTARTED;
+                  case ABORT_CAUSE_INTERNAL -> Verdict.VERDICT_TOLD;
+                  default -> Verdict.VERDICT_PROVEN;
+                };
+              }
+              return accusation.getEvidenceList().contains(proof(3))
+                  ? Verdict.VERDICT_ANOTHER
                   : Verdict.VERDICT_REFUTED;
             }
 
@@ -471,8 +477,9 @@ class SessionsTest {
 
     session = keygen();
     PartyMessage.Builder unproven = aborted(session, 2).toBuilder();
-    unproven.getReportBuilder().getAbortedBuilder().addEvidence(proof(3));
+    unproven.getReportBuilder().getAbortedBuilder().addEvidence(proof(1));
     say(p1, unproven.build());
+    say(p1, aborted(session));
     say(p1, proven(session, 3));
     say(p2, aborted(session));
     say(p3, aborted(session));
@@ -480,10 +487,74 @@ class SessionsTest {
         .isInstanceOfSatisfying(
             SessionOutcome.Aborted.class,
             a -> {
-              assertThat(a.culprits()).isEmpty();
+              assertThat(a.culprits()).as("a third report is not heard").isEmpty();
               assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2);
             });
     assertThat(kept).endsWith("1 2 VERDICT_REFUTED").hasSize(2);
+
+    session = keygen();
+    say(p1, aborted(session));
+    say(p1, proven(session, 3));
+    say(p2, aborted(session));
+    say(p3, aborted(session));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class, a -> assertThat(a.culprits()).containsExactly(3));
+  }
+
+  @Test
+  void evidence_convicts_who_signed_it_and_not_who_is_named_with_it() throws Exception {
+    Session session = keygen();
+    PartyMessage.Builder framing = aborted(session, 2).toBuilder();
+    framing.getReportBuilder().getAbortedBuilder().addEvidence(proof(3));
+    say(p1, framing.build());
+    say(p2, aborted(session));
+    say(p3, aborted(session));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.culprits()).containsExactly(3);
+              assertThat(a.suspects()).isEmpty();
+            });
+    assertThat(kept).containsExactly("1 3 VERDICT_PROVEN");
+  }
+
+  /** A report that the session ended by the word of a party. */
+  private static PartyMessage told(Session session, int by, Integer... suspects) {
+    PartyMessage.Builder report = aborted(session).toBuilder();
+    report
+        .getReportBuilder()
+        .getAbortedBuilder()
+        .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
+        .setReporter(by)
+        .addAllSuspects(Arrays.asList(suspects))
+        .addEvidence(proof(by));
+    return report.build();
+  }
+
+  @Test
+  void a_word_makes_a_suspect_of_who_said_it_and_not_of_who_passes_it_on() throws Exception {
+    Session session = keygen();
+    say(p1, told(session, 3, 3));
+    say(p2, told(session, 3, 3));
+    say(p3, aborted(session));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> {
+              assertThat(a.culprits()).isEmpty();
+              assertThat(a.suspects()).containsExactly(3);
+            });
+
+    session = keygen();
+    say(p1, told(session, 3, 2, 3));
+    say(p2, aborted(session));
+    say(p3, aborted(session));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Aborted.class,
+            a -> assertThat(a.suspects()).as("it points at one").containsExactlyInAnyOrder(1, 2, 3));
   }
 
   /** A report that shows, or only says, that a party ran the session twice. */
