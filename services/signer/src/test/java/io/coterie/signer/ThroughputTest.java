@@ -29,6 +29,8 @@ class ThroughputTest {
         intents.add(i.signed(i.signingIntent(Installation.requestId(), "keys/main", "m" + n)));
       }
       double claimsBefore = commits(i);
+      // The key generation's own runs, which hear notices until its deadline.
+      int listening = core.open.get();
       long began = System.nanoTime();
       Set<SessionId> open = new HashSet<>();
       for (SignedIntent intent : intents) {
@@ -47,7 +49,9 @@ class ThroughputTest {
       Installation.until(
           "both saw every result",
           () ->
-              i.party("alpha").live() == 0 && i.party("bravo").live() == 0 && core.open.get() == 0);
+              i.party("alpha").live() == 0
+                  && i.party("bravo").live() == 0
+                  && core.open.get() <= listening);
       double commits = commits(i) - claimsBefore;
       System.out.printf(
           "%d signatures in %.2f s (%.0f/s), %.0f commits at alpha%n",

@@ -82,6 +82,12 @@ public final class SessionDriver implements AutoCloseable {
   /** Ended sessions whose late messages are still recognised as late. */
   private static final int MAX_ENDED = 8192;
 
+  /**
+   * Runs that have ended here and still hear what other parties show. Each holds its session's
+   * broadcasts, at most some 100 KiB.
+   */
+  private static final int MAX_LISTENING = 64;
+
   /** How long {@link #close} waits for tasks that are being run. */
   private static final Duration CLOSE_TIME = Duration.ofSeconds(5);
 
@@ -110,6 +116,13 @@ public final class SessionDriver implements AutoCloseable {
   private final ScheduledFuture<?> ticking;
 
   private final Map<SessionId, Session> sessions = new ConcurrentHashMap<>();
+
+  /**
+   * Ended sessions of signed protocols until their deadline: who ended first still hears a proof of
+   * what it could not see, and shows what it saw to those who saw something else.
+   */
+  private final Map<SessionId, Session> listening = new ConcurrentHashMap<>();
+
   private final EarlyEnvelopes early = new EarlyEnvelopes();
   private final Ended ended = new Ended();
   private final Map<String, AtomicInteger> perRequester = new ConcurrentHashMap<>();
@@ -255,6 +268,9 @@ public final class SessionDriver implements AutoCloseable {
     EarlyEnvelopes.Arrived arrived =
         new EarlyEnvelopes.Arrived(sender.partyId(), envelope, receivedNanos);
     Session session = sessions.get(id);
+    if (session == null) {
+      session = listening.get(id);
+    }
     if (session != null) {
       enqueue(session, arrived);
     } else if (!ended.contains(id)) {
@@ -893,17 +909,81 @@ public final class SessionDriver implements AutoCloseable {
           telemetry.dropped("early_overflow");
         }
       }
-      case STORING,
-          EXCLUDING,
-          COMPLETED,
-          REPEATED,
-          REFUSED,
-          ABORTED,
-          TIMED_OUT,
-          CANCELLED,
-          CONTRIBUTED,
-          STOPPED ->
+      case STORING, COMPLETED, ABORTED -> deliverLate(session, arrived);
+      case EXCLUDING, REPEATED, REFUSED, TIMED_OUT, CANCELLED, CONTRIBUTED, STOPPED ->
           Arrays.fill(arrived.envelope(), (byte) 0);
+    }
+  }
+
+  /**
+   * After the end: the core answers what shows a deviation, or asks for what this party saw, and
+   * drops all else. What it finds is reported as well; the session's own end stays as it was.
+   */
+  private void deliverLate(Session session, EarlyEnvelopes.Arrived arrived) {
+    SessionPlan plan = session.plan();
+    ProtocolCore.Run run = session.run;
+    if (run == null || !plan.protocol().operation().makesShare()) {
+      Arrays.fill(arrived.envelope(), (byte) 0);
+      return;
+    }
+    Step step = run.handle(arrived.sender(), arrived.envelope());
+    Arrays.fill(arrived.envelope(), (byte) 0);
+    step.getOutgoingList().forEach(outgoing -> emit(session, outgoing));
+    if (step.hasDropped()) {
+      telemetry.dropped(step.getDropped().getReason().name().toLowerCase(Locale.ROOT));
+    } else if (step.hasAbort()) {
+      Abort abort = step.getAbort();
+      log.warn(
+          "{} was found broken after its end: {}, culprits {}",
+          plan.protocol().label(),
+          abort.getCause(),
+          abort.getCulpritsList());
+      audit.record(
+          Audit.ended(
+              plan,
+              session.coordinator,
+              State.ABORTED.label(),
+              causeLabel(abort.getCause()),
+              NO_RESULT));
+      report(session, SessionReport.newBuilder().setAborted(abort.toBuilder().clearSealedShare()));
+      if (session.state.isFinal()) {
+        stopListening(session);
+      }
+    }
+  }
+
+  /** Leaves the run of a session that has ended open for what others show, until its deadline. */
+  private boolean listens(Session session, Event event) {
+    SessionPlan plan = session.plan;
+    if (plan == null
+        || !plan.protocol().operation().makesShare()
+        || (event != Event.SHARE_STORED && event != Event.ABORT)
+        || draining
+        || listening.size() >= MAX_LISTENING) {
+      return false;
+    }
+    Duration left = Duration.between(clock.instant(), plan.deadline());
+    if (left.isNegative()) {
+      return false;
+    }
+    listening.put(session.id, session);
+    session.deadline = pool.after(left, () -> run(session, () -> stopListening(session)));
+    return true;
+  }
+
+  private void stopListening(Session session) {
+    if (listening.remove(session.id, session)) {
+      closeRun(session);
+    }
+  }
+
+  private static void closeRun(Session session) {
+    if (session.deadline != null) {
+      session.deadline.cancel(false);
+    }
+    if (session.run != null) {
+      session.run.close();
+      session.run = null;
     }
   }
 
@@ -1475,9 +1555,8 @@ public final class SessionDriver implements AutoCloseable {
     if (session.deadline != null) {
       session.deadline.cancel(false);
     }
-    if (session.run != null) {
-      session.run.close();
-      session.run = null;
+    if (session.run != null && !listens(session, event)) {
+      closeRun(session);
     }
     early.drop(session.id);
     if (session.unwitnessed) {
@@ -1554,7 +1633,9 @@ public final class SessionDriver implements AutoCloseable {
             task.run();
           } catch (RuntimeException e) {
             log.error("session {} failed while {}", session.id, session.state, e);
-            if (!session.state.isFinal()) {
+            if (session.state.isFinal()) {
+              stopListening(session);
+            } else {
               fail(session);
             }
           }
@@ -1634,6 +1715,9 @@ public final class SessionDriver implements AutoCloseable {
     ticking.cancel(false);
     for (Session session : List.copyOf(sessions.values())) {
       run(session, () -> endIfAllowed(session, Event.STOP, NO_CAUSE));
+    }
+    for (Session session : List.copyOf(listening.values())) {
+      run(session, () -> stopListening(session));
     }
     try {
       drain(CLOSE_TIME);

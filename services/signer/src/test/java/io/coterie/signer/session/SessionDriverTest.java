@@ -1800,6 +1800,39 @@ class SessionDriverTest {
     awaitEnvelope(give(ecdsaSigning(ecdsaIntent())));
   }
 
+  @Test
+  void a_run_that_is_over_here_still_hears_what_others_show() {
+    ecdsaKey();
+    SessionId session = refreshed(UUID.randomUUID().toString());
+    int open = core.open.get();
+    envelope(session, "noise".getBytes(StandardCharsets.UTF_8));
+    envelope(session, FakeCore.CHEAT);
+    java.util.function.Predicate<PartyMessage> found =
+        m ->
+            m.getReport().getSessionId().equals(session.bytes())
+                && m.getReport().getAborted().getCulpritsList().equals(List.of(2));
+    awaitSent("what was found is reported as well", found);
+    Installation.until("it hears nothing more", () -> core.open.get() == open - 1);
+    envelope(session, FakeCore.CHEAT);
+    assertThat(net.sent.stream().filter(s -> found.test(s.message()))).hasSize(1);
+    assertThat(shares.exclusions).isEmpty();
+  }
+
+  @Test
+  void a_run_that_is_over_here_is_closed_at_its_deadline() {
+    ecdsaKey();
+    int open = core.open.get();
+    Instant deadline = Instant.now().plusSeconds(2);
+    peersPlayRefresh(
+        give(
+            refresh(UUID.randomUUID().toString())
+                .setDeadline(Installation.in(Duration.between(Instant.now(), deadline)))));
+    awaitEnded("ecdsa_refresh_1 completed none");
+    boolean early = core.open.get() == open && Instant.now().isBefore(deadline.minusSeconds(1));
+    assertThat(early).as("closed before the deadline").isFalse();
+    Installation.until("the deadline", () -> core.open.get() == open);
+  }
+
   /** A refresh whose share is stored here; says its session. */
   private SessionId refreshed(String requestId) {
     SessionId session = give(refresh(requestId));
