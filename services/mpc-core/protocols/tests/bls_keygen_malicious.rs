@@ -676,7 +676,8 @@ fn with_notice<'a>(setup: &'a Setup, round: u8, only: Option<PartyId>, body: Vec
         let mut packets = vec![packet.clone()];
         let wanted = only.is_none_or(|only| packet.to == Some(only));
         if packet.from == setup.me() && forged.round == round && wanted {
-            let notice = Forged::new(1, &setup.ctx, NOTICE_ROUND, setup.me(), body.clone());
+            let mut notice = Forged::new(1, &setup.ctx, NOTICE_ROUND, setup.me(), body.clone());
+            notice.run = forged.run;
             packets.push(Packet { bytes: notice.encode(&evidence_key(setup.me())), ..packet });
         }
         packets
@@ -761,7 +762,8 @@ fn notice_without_accused_ends_the_run_and_blames_nobody() {
                 };
                 assert!(abort.culprits.is_empty());
                 assert_eq!(abort.cause, cause);
-                assert!(abort.reporter.is_some());
+                // Also where another party brought it.
+                assert_eq!((&*abort.suspects, abort.reporter), (&[setup.me()][..], Some(setup.me())));
                 heard += 1;
             }
         }
