@@ -461,8 +461,8 @@ impl<'a, P: Protocol> World<'a, P> {
         judge_report::<P>((self.case.settings)(None, self.session), cause, accused, evidence).unwrap()
     }
 
-    /// If honest parties and their storage did nothing wrong and no message between them was lost, a run that failed points at
-    /// a corrupt party.
+    /// If honest parties and their storage did nothing wrong and no message between them was lost, every abort names a corrupt
+    /// party, and so do those that the parties of a failed run wait for.
     fn unnamed(&self) -> Option<String> {
         if self.lossy || !self.disturbed.is_empty() {
             return None;
@@ -474,6 +474,14 @@ impl<'a, P: Protocol> World<'a, P> {
             let waited_for = if process.aborts.is_empty() { process.missing.clone() } else { Vec::new() };
             process.aborts.iter().flat_map(of_abort).chain(waited_for).collect::<Vec<_>>()
         });
+        let names_corrupt = |abort: &&Abort| {
+            abort.culprits.iter().chain(&abort.suspects).any(|id| self.is_corrupt_party(*id))
+        };
+        if let Some(abort) =
+            failed.iter().flat_map(|process| &process.aborts).find(|abort| !names_corrupt(abort))
+        {
+            return Some(format!("an abort names honest parties only: {abort}"));
+        }
         let corrupt_named = named.into_iter().any(|id| self.is_corrupt_party(id));
         (!failed.is_empty() && !corrupt_named).then(|| {
             let aborts: Vec<_> = failed.iter().map(|process| (process.party, &process.aborts)).collect();
