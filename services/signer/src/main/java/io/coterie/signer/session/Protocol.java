@@ -143,6 +143,11 @@ public enum Protocol {
         && (operation == Operation.SIGN || operation == Operation.PRESIGN);
   }
 
+  /** Whether others must know how far this party's ledger has come before it hears a peer. */
+  boolean needsWitnesses() {
+    return multiplies() || (scheme == Scheme.SCHEME_ECDSA_SECP256K1 && operation.makesNextEpoch());
+  }
+
   /** The round after whose messages this party has nothing more to send. */
   public int lastRound() {
     return lastRound;

@@ -690,11 +690,14 @@ public final class SessionDriver implements AutoCloseable {
 
   /** What is at stake if this process dies in the session; null if it does not multiply. */
   private ClaimLedger.@Nullable Multiplication multiplication(SessionPlan plan) {
-    List<Integer> peers =
-        plan.partyIds().stream().filter(party -> party != network.self().partyId()).toList();
+    List<Integer> peers = peers(plan);
     return plan.protocol().multiplies() && !peers.isEmpty()
         ? new ClaimLedger.Multiplication(plan.key(), plan.epoch(), peers)
         : null;
+  }
+
+  private List<Integer> peers(SessionPlan plan) {
+    return plan.partyIds().stream().filter(party -> party != network.self().partyId()).toList();
   }
 
   /** Nothing of the session can be learnt by killing this process any more. */
@@ -874,14 +877,14 @@ public final class SessionDriver implements AutoCloseable {
 
   /**
    * A message of a peer may be a guess at this party's secret, and what follows tells whether it
-   * was right. So none is looked at before others remember that this session was claimed.
+   * was right. So none is looked at before others remember that this session was claimed. New
+   * shares end what is held against a store that went back, so it learns that before it makes them.
    */
   private void awaitWitnesses(Session session) {
-    ClaimLedger.Multiplication multiplication = multiplication(session.plan());
-    if (multiplication != null) {
+    List<Integer> peers = peers(session.plan());
+    if (session.plan().protocol().needsWitnesses() && !peers.isEmpty()) {
       session.unwitnessed = true;
-      witnesses.await(
-          session.id, multiplication.peers(), () -> run(session, () -> witnessed(session)));
+      witnesses.await(session.id, peers, () -> run(session, () -> witnessed(session)));
     }
   }
 

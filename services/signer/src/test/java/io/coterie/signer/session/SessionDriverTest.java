@@ -1800,6 +1800,27 @@ class SessionDriverTest {
     awaitEnvelope(give(ecdsaSigning(ecdsaIntent())));
   }
 
+  /**
+   * Shares made before bravo has told that the store went back would be held to be of that time.
+   */
+  @Test
+  void new_shares_are_not_made_before_others_have_told_what_they_remember() throws Exception {
+    ecdsaKey();
+    net.witnesses = false;
+    SessionId unheard = give(refresh(UUID.randomUUID().toString()));
+    awaitEnvelope(unheard);
+    envelope(unheard, FakeCore.CHEAT);
+    driver().onCancel(coordinator, unheard);
+    awaitEnded("ecdsa_refresh_1 cancelled none");
+    List<Sent> statements = List.of(net.statements.take(), net.statements.take());
+    assertThat(statements).flatExtracting(Sent::to).containsExactlyInAnyOrder(bravo, charlie);
+    SessionId session = give(refresh(UUID.randomUUID().toString()));
+    awaitEnvelope(session);
+    peersPlayRefresh(session);
+    statements.forEach(sent -> net.answer(sent.to().iterator().next(), sent.message()));
+    assertThat(awaitReport(session).getCompleted().getKeyPublic().getEpoch()).isEqualTo(2);
+  }
+
   @Test
   void a_run_that_is_over_here_still_hears_what_others_show() {
     ecdsaKey();
