@@ -53,6 +53,55 @@ class ArchitectureTest {
           .mayOnlyBeAccessedByLayers("application");
 
   @ArchTest
+  static final ArchRule arrows_inside_the_domain =
+      layeredArchitecture()
+          .consideringOnlyDependenciesInLayers()
+          .layer("request")
+          .definedBy(BASE + "custody.request..")
+          .layer("key")
+          .definedBy(BASE + "custody.key..")
+          .layer("presignature")
+          .definedBy(BASE + "custody.presignature..")
+          .layer("signing")
+          .definedBy(BASE + "custody.signing..")
+          .layer("evidence")
+          .definedBy(BASE + "custody.evidence..")
+          .whereLayer("signing")
+          .mayNotBeAccessedByAnyLayer()
+          .whereLayer("presignature")
+          .mayOnlyBeAccessedByLayers("signing")
+          .whereLayer("key")
+          .mayOnlyBeAccessedByLayers("presignature", "signing")
+          .whereLayer("request")
+          .mayOnlyBeAccessedByLayers("key", "presignature", "signing", "evidence")
+          .whereLayer("evidence")
+          .mayNotBeAccessedByAnyLayer();
+
+  @ArchTest
+  static final ArchRule decisions_act_on_nothing =
+      noClasses()
+          .that()
+          .haveSimpleName("ShareFindings")
+          .or()
+          .haveSimpleName("Candidates")
+          .or()
+          .haveSimpleName("UnsettledSession")
+          .should()
+          .dependOnClassesThat()
+          .haveSimpleNameEndingWith("Store")
+          .orShould()
+          .dependOnClassesThat()
+          .areAssignableTo(java.time.Clock.class)
+          .orShould()
+          .dependOnClassesThat()
+          .haveSimpleName("SecureChannel")
+          .orShould()
+          .dependOnClassesThat()
+          .haveSimpleName("Session")
+          .orShould()
+          .callMethod(System.class, "nanoTime");
+
+  @ArchTest
   static final ArchRule the_domain_knows_no_framework =
       noClasses()
           .that()

@@ -14,7 +14,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import com.google.protobuf.ByteString;
 import com.google.rpc.ErrorInfo;
 import io.coterie.coordinator.ScriptedParties.Behaviour;
-import io.coterie.coordinator.custody.PresignaturePool;
+import io.coterie.coordinator.custody.presignature.PresignaturePool;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.error.ErrorReason;

@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
-import io.coterie.coordinator.custody.EvidenceArchive;
-import io.coterie.coordinator.custody.EvidenceRecord;
-import io.coterie.coordinator.custody.EvidenceStore;
-import io.coterie.coordinator.custody.StoreUnavailableException;
+import io.coterie.coordinator.custody.evidence.EvidenceArchive;
+import io.coterie.coordinator.custody.evidence.EvidenceRecord;
+import io.coterie.coordinator.custody.evidence.EvidenceStore;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.storage.JdbcEvidenceStore;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Accusation;

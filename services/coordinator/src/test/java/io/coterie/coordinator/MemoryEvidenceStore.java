@@ -1,8 +1,8 @@
 package io.coterie.coordinator;
 
-import io.coterie.coordinator.custody.EvidenceRecord;
-import io.coterie.coordinator.custody.EvidenceStore;
-import io.coterie.coordinator.custody.StoreUnavailableException;
+import io.coterie.coordinator.custody.evidence.EvidenceRecord;
+import io.coterie.coordinator.custody.evidence.EvidenceStore;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import java.util.ArrayList;
 import java.util.List;
 

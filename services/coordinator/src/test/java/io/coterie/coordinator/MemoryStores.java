@@ -1,13 +1,13 @@
 package io.coterie.coordinator;
 
 import com.google.rpc.Status;
-import io.coterie.coordinator.custody.KeyRecord;
-import io.coterie.coordinator.custody.KeyStore;
-import io.coterie.coordinator.custody.Renewal;
-import io.coterie.coordinator.custody.RenewalStore;
-import io.coterie.coordinator.custody.ReplicaStore;
-import io.coterie.coordinator.custody.SigningRecord;
-import io.coterie.coordinator.custody.SigningStore;
+import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.key.KeyStore;
+import io.coterie.coordinator.custody.key.Renewal;
+import io.coterie.coordinator.custody.key.RenewalStore;
+import io.coterie.coordinator.custody.request.ReplicaStore;
+import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;

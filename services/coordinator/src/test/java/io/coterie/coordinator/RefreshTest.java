@@ -12,7 +12,7 @@ import static io.coterie.coordinator.TestInstallation.signing;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.coordinator.ScriptedParties.Behaviour;
-import io.coterie.coordinator.custody.PresignaturePool;
+import io.coterie.coordinator.custody.presignature.PresignaturePool;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.core.v1.AbortCause;

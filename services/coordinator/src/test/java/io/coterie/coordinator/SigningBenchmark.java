@@ -5,8 +5,8 @@ import static io.coterie.coordinator.TestInstallation.signingIntent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import io.coterie.coordinator.custody.SigningRecord;
-import io.coterie.coordinator.custody.SigningStore;
+import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
@@ -120,7 +120,8 @@ class SigningBenchmark {
       Arrays.sort(claims);
       Arrays.sort(results);
       System.out.printf(
-          "claim (commit soon) p50 %.2f ms p95 %.2f ms; result (commit durable) p50 %.2f ms p95 %.2f ms%n",
+          "claim (commit soon) p50 %.2f ms p95 %.2f ms; result (commit durable) p50 %.2f ms p95"
+              + " %.2f ms%n",
           claims[count / 2] / 1e6,
           claims[count * 95 / 100] / 1e6,
           results[count / 2] / 1e6,

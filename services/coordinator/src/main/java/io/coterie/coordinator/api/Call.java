@@ -1,6 +1,6 @@
 package io.coterie.coordinator.api;
 
-import io.coterie.coordinator.custody.Caller;
+import io.coterie.coordinator.custody.request.Caller;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.intent.VerifiedIntent;

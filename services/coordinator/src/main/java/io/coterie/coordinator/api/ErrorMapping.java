@@ -1,6 +1,6 @@
 package io.coterie.coordinator.api;
 
-import io.coterie.coordinator.custody.StoreUnavailableException;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;

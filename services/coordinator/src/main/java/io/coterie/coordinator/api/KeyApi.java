@@ -1,10 +1,11 @@
 package io.coterie.coordinator.api;
 
 import com.google.rpc.Status;
-import io.coterie.coordinator.custody.IntentCheck;
-import io.coterie.coordinator.custody.KeyRecord;
-import io.coterie.coordinator.custody.Keys;
-import io.coterie.coordinator.custody.Renewals;
+import io.coterie.coordinator.custody.key.KeyCreations;
+import io.coterie.coordinator.custody.key.KeyDirectory;
+import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.key.KeyRenewals;
+import io.coterie.coordinator.custody.request.IntentCheck;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
@@ -33,13 +34,16 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
   private static final int DEFAULT_PAGE = 50;
   private static final int MAX_PAGE = 1000;
 
-  private final Keys keys;
-  private final Renewals renewals;
+  private final KeyCreations creations;
+  private final KeyRenewals renewals;
+  private final KeyDirectory keys;
   private final IntentCheck intents;
 
-  public KeyApi(Keys keys, Renewals renewals, IntentCheck intents) {
-    this.keys = keys;
+  public KeyApi(
+      KeyCreations creations, KeyRenewals renewals, KeyDirectory keys, IntentCheck intents) {
+    this.creations = creations;
     this.renewals = renewals;
+    this.keys = keys;
     this.intents = intents;
   }
 
@@ -61,7 +65,7 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
     call.client().requireMaySubmitFor(intent.requester());
     KeyRecord record;
     try {
-      record = keys.create(intent, call.caller());
+      record = creations.create(intent, call.caller());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new CustodyException(ErrorReason.DRAINING);

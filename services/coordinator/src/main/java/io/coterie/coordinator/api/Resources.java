@@ -2,8 +2,8 @@ package io.coterie.coordinator.api;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
-import io.coterie.coordinator.custody.KeyRecord;
-import io.coterie.coordinator.custody.SigningRecord;
+import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;

@@ -2,10 +2,10 @@ package io.coterie.coordinator.api;
 
 import com.google.rpc.Status;
 import io.coterie.coordinator.api.Resources.SigningName;
-import io.coterie.coordinator.custody.IntentCheck;
-import io.coterie.coordinator.custody.SigningRecord;
-import io.coterie.coordinator.custody.SigningWatcher;
-import io.coterie.coordinator.custody.Signings;
+import io.coterie.coordinator.custody.request.IntentCheck;
+import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.custody.signing.SigningWatcher;
+import io.coterie.coordinator.custody.signing.Signings;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;

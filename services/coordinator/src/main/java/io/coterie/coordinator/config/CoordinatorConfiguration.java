@@ -13,17 +13,22 @@ import io.coterie.coordinator.api.SigningApi;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.channel.ChannelOpener;
 import io.coterie.coordinator.channel.SignalChannelOpener;
-import io.coterie.coordinator.custody.EvidenceArchive;
-import io.coterie.coordinator.custody.Handover;
-import io.coterie.coordinator.custody.IntentCheck;
-import io.coterie.coordinator.custody.Keys;
-import io.coterie.coordinator.custody.PresignatureMaker;
-import io.coterie.coordinator.custody.PresignaturePool;
-import io.coterie.coordinator.custody.QuorumMargin;
-import io.coterie.coordinator.custody.Renewals;
-import io.coterie.coordinator.custody.RunLimits;
-import io.coterie.coordinator.custody.ShareMaking;
-import io.coterie.coordinator.custody.Signings;
+import io.coterie.coordinator.custody.evidence.EvidenceArchive;
+import io.coterie.coordinator.custody.key.KeyCreations;
+import io.coterie.coordinator.custody.key.KeyDirectory;
+import io.coterie.coordinator.custody.key.KeyRenewals;
+import io.coterie.coordinator.custody.key.QuorumMargin;
+import io.coterie.coordinator.custody.key.ShareSessions;
+import io.coterie.coordinator.custody.presignature.PresignatureMaker;
+import io.coterie.coordinator.custody.presignature.PresignaturePool;
+import io.coterie.coordinator.custody.request.Handover;
+import io.coterie.coordinator.custody.request.IntentCheck;
+import io.coterie.coordinator.custody.request.Requests;
+import io.coterie.coordinator.custody.request.RunLimits;
+import io.coterie.coordinator.custody.request.Stopping;
+import io.coterie.coordinator.custody.signing.SessionTurns;
+import io.coterie.coordinator.custody.signing.SigningAttempts;
+import io.coterie.coordinator.custody.signing.Signings;
 import io.coterie.coordinator.session.AdaptiveTimeout;
 import io.coterie.coordinator.session.PartyHealth;
 import io.coterie.coordinator.session.QuorumChooser;
@@ -63,6 +68,7 @@ import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
@@ -314,7 +320,7 @@ class CoordinatorConfiguration {
   @Bean
   PresignatureMaker presignatureMaker(
       PresignaturePool pool,
-      Keys keys,
+      KeyDirectory keys,
       Sessions sessions,
       ChannelConnector link,
       Signings signings,
@@ -337,97 +343,96 @@ class CoordinatorConfiguration {
   }
 
   @Bean
-  ShareMaking shareMaking(
+  Stopping stopping() {
+    return new Stopping();
+  }
+
+  @Bean
+  Requests.Services requestServices(
+      IntentCheck intents,
+      ExecutorService requestThreads,
+      Stopping stopping,
+      CoordinatorMetrics metrics,
+      Clock clock,
+      SecureRandom random) {
+    return new Requests.Services(intents, requestThreads, stopping, metrics, clock, random);
+  }
+
+  @Bean
+  KeyDirectory keyDirectory(
+      JdbcKeyStore store,
+      PresignaturePool presignatures,
+      ExecutorService requestThreads,
+      Clock clock) {
+    return new KeyDirectory(store, presignatures, requestThreads, clock, System::nanoTime);
+  }
+
+  @Bean
+  ShareSessions shareSessions(
       Sessions sessions,
       QuorumChooser chooser,
       ChannelConnector link,
       CoordinatorProperties properties,
+      Stopping stopping,
       Clock clock) {
     CoordinatorProperties.KeygenTime time = properties.keygen();
     CoordinatorProperties.Limits limits = properties.limits();
-    return new ShareMaking(
+    return new ShareSessions(
         sessions,
         chooser,
         new AdaptiveTimeout(time.min(), time.initial(), time.max()),
         link,
         new RunLimits(limits.runs(), limits.atOnce(), limits.keygenSessions(), limits.clockSkew()),
+        stopping,
         clock);
   }
 
   @Bean
-  Keys keys(
-      JdbcKeyStore store,
-      ShareMaking making,
-      PresignaturePool presignatures,
-      ChannelConnector link,
-      IntentCheck intents,
-      ExecutorService requestThreads,
-      CoordinatorMetrics metrics,
-      Clock clock,
-      SecureRandom random) {
-    return new Keys(
-        store, making, presignatures, link, intents, requestThreads, metrics, clock, random);
+  KeyCreations keyCreations(JdbcKeyStore store, ShareSessions shares, Requests.Services services) {
+    return new KeyCreations(store, shares, services);
   }
 
   @Bean
-  Renewals renewals(
+  KeyRenewals keyRenewals(
       DataSource durable,
       Worker worker,
-      Keys keys,
-      ShareMaking making,
-      ChannelConnector link,
-      IntentCheck intents,
-      ExecutorService requestThreads,
-      CoordinatorMetrics metrics,
-      Clock clock,
-      SecureRandom random) {
-    return new Renewals(
-        new JdbcRenewalStore(durable, worker),
-        keys,
-        making,
-        link,
-        intents,
-        requestThreads,
-        metrics,
-        clock,
-        random);
+      KeyDirectory keys,
+      ShareSessions shares,
+      Requests.Services services) {
+    return new KeyRenewals(new JdbcRenewalStore(durable, worker), keys, shares, services);
   }
 
   @Bean
   Signings signings(
       JdbcSigningStore store,
-      Keys keys,
-      Renewals renewals,
+      KeyDirectory keys,
+      KeyRenewals renewals,
       PresignaturePool presignatures,
       Sessions sessions,
       QuorumChooser chooser,
       ChannelConnector link,
-      IntentCheck intents,
-      ExecutorService requestThreads,
-      CoordinatorMetrics metrics,
       CoordinatorProperties properties,
-      Clock clock,
-      SecureRandom random) {
+      Requests.Services services) {
     CoordinatorProperties.SigningTime time = properties.signing();
     CoordinatorProperties.Limits limits = properties.limits();
     Signings signings =
         new Signings(
             store,
-            keys,
-            renewals,
-            presignatures,
-            sessions,
-            chooser,
-            new AdaptiveTimeout(time.min(), time.initial(), time.max()),
-            link,
-            intents,
-            new RunLimits(
-                limits.runs(), limits.atOnce(), limits.signingSessions(), limits.clockSkew()),
-            requestThreads,
-            metrics,
-            clock,
-            random);
-    metrics.watchTurns(signings::waiting, signings::atOnce);
+            new SigningAttempts.Services(
+                keys,
+                renewals,
+                presignatures,
+                sessions,
+                chooser,
+                new AdaptiveTimeout(time.min(), time.initial(), time.max()),
+                link,
+                new RunLimits(
+                    limits.runs(), limits.atOnce(), limits.signingSessions(), limits.clockSkew()),
+                new SessionTurns(limits.atOnce()),
+                services.stopping(),
+                services.clock()),
+            services);
+    services.metrics().watchTurns(signings::waiting, signings::atOnce);
     return signings;
   }
 
@@ -443,15 +448,13 @@ class CoordinatorConfiguration {
   Handover handover(
       HikariDataSource soonDataSource,
       Worker worker,
-      Keys keys,
-      Renewals renewals,
+      KeyCreations creations,
+      KeyRenewals renewals,
       Signings signings,
       CoordinatorMetrics metrics) {
     return new Handover(
         new JdbcReplicaStore(soonDataSource, worker),
-        keys,
-        renewals,
-        signings,
+        List.of(creations, renewals, signings),
         worker.goneAfter(),
         metrics);
   }
@@ -460,16 +463,17 @@ class CoordinatorConfiguration {
   CoordinatorLifecycle coordinatorLifecycle(
       ChannelConnector connector,
       Sessions sessions,
-      Keys keys,
-      Renewals renewals,
+      Stopping stopping,
+      KeyCreations creations,
+      KeyRenewals renewals,
       Signings signings,
       PresignatureMaker maker,
       Handover handover,
       CoordinatorProperties properties,
       CoordinatorMetrics metrics) {
-    metrics.watchRuns(() -> keys.running() + renewals.running() + signings.running());
+    metrics.watchRuns(() -> creations.running() + renewals.running() + signings.running());
     return new CoordinatorLifecycle(
-        connector, sessions, keys, signings, maker, handover, properties.handover().drain());
+        connector, sessions, stopping, signings, maker, handover, properties.handover().drain());
   }
 
   /** Ready when there is a channel and a party at its other end. */
@@ -494,8 +498,9 @@ class CoordinatorConfiguration {
   // API
 
   @Bean
-  KeyApi keyApi(Keys keys, Renewals renewals, IntentCheck intents) {
-    return new KeyApi(keys, renewals, intents);
+  KeyApi keyApi(
+      KeyCreations creations, KeyRenewals renewals, KeyDirectory keys, IntentCheck intents) {
+    return new KeyApi(creations, renewals, keys, intents);
   }
 
   @Bean

@@ -1,10 +1,10 @@
 package io.coterie.coordinator.config;
 
 import io.coterie.coordinator.channel.ChannelConnector;
-import io.coterie.coordinator.custody.Handover;
-import io.coterie.coordinator.custody.Keys;
-import io.coterie.coordinator.custody.PresignatureMaker;
-import io.coterie.coordinator.custody.Signings;
+import io.coterie.coordinator.custody.presignature.PresignatureMaker;
+import io.coterie.coordinator.custody.request.Handover;
+import io.coterie.coordinator.custody.request.Stopping;
+import io.coterie.coordinator.custody.signing.Signings;
 import io.coterie.coordinator.session.Sessions;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
@@ -29,7 +29,7 @@ final class CoordinatorLifecycle
   private final CountDownLatch served = new CountDownLatch(1);
   private final ChannelConnector connector;
   private final Sessions sessions;
-  private final Keys keys;
+  private final Stopping stopping;
   private final Signings signings;
   private final PresignatureMaker maker;
   private final Handover handover;
@@ -39,14 +39,14 @@ final class CoordinatorLifecycle
   CoordinatorLifecycle(
       ChannelConnector connector,
       Sessions sessions,
-      Keys keys,
+      Stopping stopping,
       Signings signings,
       PresignatureMaker maker,
       Handover handover,
       Duration drain) {
     this.connector = connector;
     this.sessions = sessions;
-    this.keys = keys;
+    this.stopping = stopping;
     this.signings = signings;
     this.maker = maker;
     this.handover = handover;
@@ -86,8 +86,8 @@ final class CoordinatorLifecycle
   private void leave() {
     if (leaving.compareAndSet(false, true)) {
       try {
-        keys.stop();
-        signings.stop();
+        stopping.begin();
+        signings.endWatching();
         sessions.stop();
         handover.stop();
       } finally {

@@ -1,6 +1,6 @@
 package io.coterie.coordinator.storage;
 
-import io.coterie.coordinator.custody.KeyRecord;
+import io.coterie.coordinator.custody.key.KeyRecord;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;

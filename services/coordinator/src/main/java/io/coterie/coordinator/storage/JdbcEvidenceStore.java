@@ -1,7 +1,7 @@
 package io.coterie.coordinator.storage;
 
-import io.coterie.coordinator.custody.EvidenceRecord;
-import io.coterie.coordinator.custody.EvidenceStore;
+import io.coterie.coordinator.custody.evidence.EvidenceRecord;
+import io.coterie.coordinator.custody.evidence.EvidenceStore;
 import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Verdict;

@@ -1,8 +1,8 @@
 package io.coterie.coordinator.storage;
 
 import com.google.rpc.Status;
-import io.coterie.coordinator.custody.KeyRecord;
-import io.coterie.coordinator.custody.KeyStore;
+import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.key.KeyStore;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;

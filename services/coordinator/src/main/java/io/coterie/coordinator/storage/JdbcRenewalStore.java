@@ -1,8 +1,8 @@
 package io.coterie.coordinator.storage;
 
 import com.google.rpc.Status;
-import io.coterie.coordinator.custody.Renewal;
-import io.coterie.coordinator.custody.RenewalStore;
+import io.coterie.coordinator.custody.key.Renewal;
+import io.coterie.coordinator.custody.key.RenewalStore;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.sql.ResultSet;
@@ -56,7 +56,8 @@ public final class JdbcRenewalStore implements RenewalStore {
           + "   where f.id = r.id and s.name = r.key_name";
 
   private static final String FAIL =
-      "update key_renewals set state = 3, error = ?, sessions = greatest(sessions, ?) where id = ? and state = 1";
+      "update key_renewals set state = 3, error = ?, sessions = greatest(sessions, ?) where id = ?"
+          + " and state = 1";
 
   private static final String REOPEN =
       "update key_renewals set state = 1, error = null, worker = ? where id ="

@@ -1,6 +1,6 @@
 package io.coterie.coordinator.storage;
 
-import io.coterie.coordinator.custody.ReplicaStore;
+import io.coterie.coordinator.custody.request.ReplicaStore;
 import javax.sql.DataSource;
 
 /** The replicas that are there, in PostgreSQL and by its clock. */

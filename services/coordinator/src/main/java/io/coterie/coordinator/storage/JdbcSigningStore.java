@@ -2,8 +2,8 @@ package io.coterie.coordinator.storage;
 
 import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
-import io.coterie.coordinator.custody.SigningRecord;
-import io.coterie.coordinator.custody.SigningStore;
+import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -41,8 +41,8 @@ public final class JdbcSigningStore implements SigningStore {
   private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
 
   private static final String TAKE =
-      "update signings set worker = ? where id = (select id from signings where id = ? and state = 1"
-          + " and "
+      "update signings set worker = ? where id = (select id from signings where id = ? and state ="
+          + " 1 and "
           + Worker.free("signings")
           + " for update skip locked) returning "
           + COLUMNS;

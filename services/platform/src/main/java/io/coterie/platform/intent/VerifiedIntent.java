@@ -167,6 +167,8 @@ public sealed interface VerifiedIntent {
   record KeyRefresh(
       String requester, ByteString digest, SignedIntent envelope, RefreshIntent intent)
       implements NextEpoch {
+    /** DSSE payload type of the signed intent. */
+    public static final String PAYLOAD_TYPE = Dsse.REFRESH_TYPE;
 
     @Override
     public String requestId() {
@@ -208,6 +210,8 @@ public sealed interface VerifiedIntent {
   record KeyReshare(
       String requester, ByteString digest, SignedIntent envelope, ReshareIntent intent)
       implements NextEpoch {
+    /** DSSE payload type of the signed intent. */
+    public static final String PAYLOAD_TYPE = Dsse.RESHARE_TYPE;
 
     @Override
     public String requestId() {

@@ -1,0 +1,3 @@
+/** Evidence of accusations between parties. */
+@org.jspecify.annotations.NullMarked
+package io.coterie.coordinator.custody.evidence;

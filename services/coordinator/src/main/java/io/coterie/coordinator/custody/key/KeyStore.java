@@ -1,0 +1,92 @@
+package io.coterie.coordinator.custody.key;
+
+import com.google.rpc.Status;
+import io.coterie.proto.core.v1.KeyPublic;
+import java.time.Instant;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Where keys are kept. Everything is durable when a method returns. */
+public interface KeyStore {
+
+  /** What {@link #create} did. */
+  sealed interface Creation {
+    /** The attempt is stored, CREATING. */
+    record Stored(KeyRecord record) implements Creation {}
+
+    /** The requester used this request id before. */
+    record Known(KeyRecord record) implements Creation {}
+
+    /** Another attempt of that name is running or has succeeded. */
+    record NameTaken() implements Creation {}
+  }
+
+  /**
+   * Stores an attempt as this replica's work, unless its request or its name is taken, which the
+   * database decides.
+   *
+   * @param attempt CREATING, with id 0
+   */
+  Creation create(KeyRecord attempt);
+
+  /**
+   * Ends an attempt that is CREATING.
+   *
+   * @param keyPublic the key, or null if it failed
+   * @param error why it failed, or null
+   * @return false if it had ended before; nothing is changed then
+   */
+  boolean finish(long id, @Nullable KeyPublic keyPublic, @Nullable Status error, int sessions);
+
+  /** The running or successful attempt of that name, or else its last failed one. */
+  Optional<KeyRecord> find(String name);
+
+  /** The attempt of that request. */
+  Optional<KeyRecord> findRequest(String requester, String requestId);
+
+  /**
+   * Keys in the order of their names, each as {@link #find} would give it.
+   *
+   * @param afterName where the page before ended; empty for the first
+   * @param globs names wanted: {@code *} stands for any text; one match is enough
+   */
+  List<KeyRecord> list(String afterName, Set<String> globs, int limit);
+
+  /**
+   * What keys need to sign.
+   *
+   * @param parties ids of those who hold a share and are not excluded
+   */
+  record Quorum(int threshold, Set<Integer> parties) {
+    public Quorum {
+      parties = Set.copyOf(parties);
+    }
+  }
+
+  /** What the ACTIVE keys need to sign, each different one once. */
+  List<Quorum> quorums();
+
+  /**
+   * Makes an attempt that is CREATING this replica's work, unless another replica that is there
+   * works on it.
+   *
+   * @return as it is stored; empty if it has ended, or is another's work
+   */
+  Optional<KeyRecord> take(long id);
+
+  /**
+   * Makes every attempt that is CREATING this replica's work that no replica works on that is
+   * there.
+   *
+   * @param own also what this replica works on: a process of the same name has left it
+   */
+  List<KeyRecord> takeAll(boolean own);
+
+  /** Leaves a party out of every later session of a key. */
+  void exclude(String key, int partyId, String cause, byte[] sessionId, Instant now);
+
+  /** Party ids left out for a key. */
+  Set<Integer> excluded(String key);
+}

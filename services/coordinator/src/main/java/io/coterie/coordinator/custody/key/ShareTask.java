@@ -1,0 +1,109 @@
+package io.coterie.coordinator.custody.key;
+
+import io.coterie.channel.Member;
+import io.coterie.coordinator.custody.key.KeyRecord.Holder;
+import io.coterie.coordinator.session.SessionPlan;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import java.time.Instant;
+import java.util.Collection;
+import java.util.List;
+
+/**
+ * Shares of a key that all of its parties are to hold.
+ *
+ * @param key resource name
+ * @param threshold with the new shares
+ * @param parties that will hold a share, in ascending order of party id
+ */
+record ShareTask(
+    Change change,
+    String key,
+    Scheme scheme,
+    int threshold,
+    List<Holder> parties,
+    SignedIntent intent,
+    Instant notAfter) {
+
+  /** Generation of the shares that key generation makes. */
+  private static final int FIRST_EPOCH = 1;
+
+  ShareTask {
+    parties = List.copyOf(parties);
+  }
+
+  /** From what the shares are made. */
+  sealed interface Change {}
+
+  /** The shares of a new key. */
+  record NewKey() implements Change {}
+
+  /**
+   * New shares for the same parties.
+   *
+   * @param from the key's public data of the epoch that is replaced
+   */
+  record Refresh(KeyPublic from) implements Change {}
+
+  /**
+   * New shares for other parties, or of another threshold.
+   *
+   * @param from the key's public data of the epoch that is replaced
+   * @param dealers the parties of that epoch, in ascending order of party id
+   */
+  record Reshare(KeyPublic from, List<Holder> dealers) implements Change {
+    Reshare {
+      dealers = List.copyOf(dealers);
+    }
+  }
+
+  /** The epoch that an order names: the first one, or the one that is replaced. */
+  int epoch() {
+    return switch (change) {
+      case NewKey() -> FIRST_EPOCH;
+      case Refresh(KeyPublic from) -> from.getEpoch();
+      case Reshare(KeyPublic from, List<Holder> _) -> from.getEpoch();
+    };
+  }
+
+  /** The reason to give when no session can succeed. */
+  ErrorReason failure() {
+    return switch (change) {
+      case NewKey _ -> ErrorReason.KEY_CREATION_FAILED;
+      case Refresh _ -> ErrorReason.REFRESH_FAILED;
+      case Reshare _ -> ErrorReason.RESHARE_FAILED;
+    };
+  }
+
+  /** The parties that deal in a reshare; else none. */
+  List<Holder> dealers() {
+    return change instanceof Reshare reshare ? reshare.dealers() : List.of();
+  }
+
+  /**
+   * Whether parties use the shares as soon as all have stored them, even if the coordinator never
+   * learns of it. Such a task fails only once a party has shown that it holds no share of it.
+   */
+  boolean replacesShares() {
+    return !(change instanceof NewKey);
+  }
+
+  /**
+   * The order for one session.
+   *
+   * @param able dealers that can deal
+   */
+  SessionPlan.Work work(Collection<Member> able) {
+    return switch (change) {
+      case NewKey() -> new SessionPlan.Work.Keygen();
+      case Refresh(KeyPublic from) -> new SessionPlan.Work.Refresh(from);
+      case Reshare(KeyPublic from, List<Holder> _) ->
+          new SessionPlan.Work.Reshare(
+              from,
+              able.stream().map(Member::partyId).toList(),
+              parties.stream().map(Holder::partyId).toList());
+    };
+  }
+}

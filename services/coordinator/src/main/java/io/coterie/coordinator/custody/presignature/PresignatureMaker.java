@@ -1,0 +1,243 @@
+package io.coterie.coordinator.custody.presignature;
+
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.custody.key.KeyDirectory;
+import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.presignature.PresignaturePool.Combination;
+import io.coterie.coordinator.custody.presignature.PresignaturePool.Place;
+import io.coterie.coordinator.custody.presignature.PresignaturePool.Presignature;
+import io.coterie.coordinator.custody.request.Failure;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
+import io.coterie.coordinator.session.PartyLink;
+import io.coterie.coordinator.session.RefusalScope;
+import io.coterie.coordinator.session.Session;
+import io.coterie.coordinator.session.SessionId;
+import io.coterie.coordinator.session.SessionOutcome;
+import io.coterie.coordinator.session.SessionPlan;
+import io.coterie.coordinator.session.Sessions;
+import io.coterie.platform.telemetry.LogScope;
+import io.coterie.platform.telemetry.TraceContext;
+import io.coterie.proto.custody.v1.Key;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntSupplier;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps the pool of presignatures filled, in the background and behind the signings: nothing is
+ * made with a party that has all the signing sessions it can do, and one session at a time at first
+ * and after a failure, one more after each success.
+ */
+public final class PresignatureMaker {
+  private static final Logger log = LoggerFactory.getLogger(PresignatureMaker.class);
+
+  /** How often is looked whether there is something to do that nobody has told of. */
+  private static final Duration LOOK = Duration.ofMillis(250);
+
+  /**
+   * Bounds.
+   *
+   * @param maxRunning sessions at once
+   * @param yieldTo signings being worked on from which on only what is nearly used up is made
+   * @param time for one session
+   */
+  public record Limits(int maxRunning, int yieldTo, Duration time) {}
+
+  /** How many sessions may run at once now. */
+  private final AtomicInteger places = new AtomicInteger(1);
+
+  private final AtomicInteger running = new AtomicInteger();
+  private final Semaphore calls = new Semaphore(0);
+  private final PresignaturePool pool;
+  private final KeyDirectory keys;
+  private final Sessions sessions;
+  private final PartyLink link;
+  private final Limits limits;
+  private final IntSupplier signings;
+  private final Predicate<List<Integer>> hasRoom;
+  private final Executor threads;
+  private final Clock clock;
+  private final SecureRandom random;
+  private volatile boolean stopping;
+
+  /**
+   * A maker that has not started.
+   *
+   * @param signings how many are being worked on
+   * @param hasRoom whether each of these parties could do more than its signings
+   * @param threads starts a thread for each task; they wait most of the time
+   */
+  public PresignatureMaker(
+      PresignaturePool pool,
+      KeyDirectory keys,
+      Sessions sessions,
+      PartyLink link,
+      Limits limits,
+      IntSupplier signings,
+      Predicate<List<Integer>> hasRoom,
+      Executor threads,
+      Clock clock,
+      SecureRandom random) {
+    this.pool = pool;
+    this.keys = keys;
+    this.sessions = sessions;
+    this.link = link;
+    this.limits = limits;
+    this.signings = signings;
+    this.hasRoom = hasRoom;
+    this.threads = threads;
+    this.clock = clock;
+    this.random = random;
+    pool.listen(calls::release, dropped -> threads.execute(() -> giveBack(dropped)));
+  }
+
+  /** Starts filling. */
+  public void start() {
+    threads.execute(
+        () -> {
+          try {
+            while (!stopping) {
+              calls.tryAcquire(LOOK.toNanos(), TimeUnit.NANOSECONDS);
+              calls.drainPermits();
+              link.channel().ifPresent(this::fill);
+            }
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+        });
+  }
+
+  /** Starts nothing more, and gives back what is ready. */
+  public void stop() {
+    stopping = true;
+    calls.release();
+    pool.close();
+  }
+
+  /**
+   * Tells the parties, which would keep their parts until they are too old, and have room for a
+   * limited number.
+   */
+  private void giveBack(List<Presignature> dropped) {
+    link.channel()
+        .ifPresent(
+            channel -> {
+              Set<Member> reachable = channel.reachable();
+              // What one session has made is given up together.
+              Map<SessionId, Combination> sessionsOf = new LinkedHashMap<>();
+              dropped.forEach(p -> sessionsOf.put(p.session(), p.combination()));
+              sessionsOf.forEach(
+                  (session, combination) ->
+                      sessions.cancel(
+                          channel,
+                          session,
+                          reachable.stream()
+                              .filter(m -> combination.signingSet().contains(m.partyId()))
+                              .toList(),
+                          null));
+            });
+  }
+
+  private void fill(SecureChannel channel) {
+    try {
+      pool.reachable(
+          channel.reachable().stream()
+              .filter(m -> m.role() == Member.Role.PARTY)
+              .map(Member::partyId)
+              .collect(Collectors.toSet()));
+      while (!stopping && running.get() < places.get()) {
+        Optional<Place> next = pool.next(signings.getAsInt() >= limits.yieldTo(), hasRoom);
+        if (next.isEmpty()) {
+          return;
+        }
+        running.incrementAndGet();
+        threads.execute(
+            () -> {
+              try {
+                make(channel, next.get());
+              } finally {
+                running.decrementAndGet();
+                calls.release();
+              }
+            });
+      }
+    } catch (RuntimeException e) {
+      log.error("filling the pool of presignatures failed", e);
+    }
+  }
+
+  private void make(SecureChannel channel, Place place) {
+    Combination combination = place.combination();
+    boolean made = false;
+    try {
+      Optional<KeyRecord> key =
+          keys.find(combination.key()).filter(k -> k.state() == Key.State.ACTIVE);
+      List<Member> parties = new ArrayList<>();
+      combination.signingSet().forEach(p -> channel.roster().byPartyId(p).ifPresent(parties::add));
+      if (key.isEmpty()
+          || key.get().epoch() != combination.epoch()
+          || parties.size() != combination.signingSet().size()) {
+        pool.refused(combination);
+        return;
+      }
+      Session session =
+          sessions.start(
+              channel,
+              new SessionPlan(
+                  new SessionPlan.Work.Presign(combination.target(), place.count()),
+                  key.get().scheme(),
+                  combination.key(),
+                  combination.epoch(),
+                  key.get().threshold(),
+                  null,
+                  parties,
+                  clock.instant().plus(limits.time()),
+                  TraceContext.create(random)));
+      SessionOutcome outcome = session.await(limits.time());
+      if (outcome instanceof SessionOutcome.Presigned presigned) {
+        made = true;
+        places.updateAndGet(now -> Math.min(limits.maxRunning(), now + 1));
+        pool.made(place, presigned.ids(), session.id());
+        return;
+      }
+      if (outcome instanceof SessionOutcome.Refused refused
+          && refused.by().values().stream()
+              .map(RefusalScope::of)
+              .anyMatch(s -> s == RefusalScope.REQUEST || s == RefusalScope.SIGNING_SET)) {
+        pool.refused(combination);
+      }
+      if (!(outcome instanceof SessionOutcome.Stopped)) {
+        Failure failure = Failure.of(combination.key(), session, outcome);
+        try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
+          log.warn("no presignatures: {} {}", failure.reason(), failure.metadata());
+        }
+      }
+    } catch (StoreUnavailableException e) {
+      log.warn("no presignatures: {}", e.getMessage());
+    } catch (RuntimeException e) {
+      log.error("making presignatures failed", e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      if (!made) {
+        places.set(1);
+        pool.failed(place);
+      }
+    }
+  }
+}

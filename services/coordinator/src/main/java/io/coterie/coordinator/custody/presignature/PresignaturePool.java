@@ -1,0 +1,470 @@
+package io.coterie.coordinator.custody.presignature;
+
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.custody.key.KeyObserver;
+import io.coterie.coordinator.session.SessionId;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.intent.KeyTarget;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The presignatures that are ready, by what they are for: bookkeeping, as the parts themselves are
+ * at the parties. In memory only, like those: a new process knows of none. Thread-safe.
+ *
+ * <p>What nobody asks for is not made: a signing makes its combination known, and each further one
+ * doubles what is kept ready for it, so that a key that is used once at each of many derivation
+ * paths costs little, and a busy one soon has {@link Limits#target}.
+ */
+public final class PresignaturePool implements KeyObserver {
+  /**
+   * What the first signing of a combination makes wanted. One more with each use, and twice as many
+   * when there was none.
+   */
+  private static final int FIRST_WANTED = 4;
+
+  private static final Duration FIRST_PAUSE = Duration.ofMillis(250);
+  private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
+
+  /**
+   * Bounds.
+   *
+   * @param target ready presignatures wanted for one combination that is in use; it may lack fewer
+   *     than one session makes. 0: none are made
+   * @param lowMark below so many, they are made although signings are waiting, and also singly
+   * @param maxTotal ready and in the making, over all combinations
+   * @param maxCombinations that are remembered; beyond, the one unused for longest is forgotten
+   * @param maxAge after which one is not used any more; less than at the parties
+   * @param idleTime after which an unused combination is not filled any more
+   */
+  public record Limits(
+      int target,
+      int lowMark,
+      int maxTotal,
+      int maxCombinations,
+      Duration maxAge,
+      Duration idleTime) {}
+
+  /**
+   * What a presignature is for; it is good for nothing else.
+   *
+   * @param signingSet party ids in ascending order
+   * @param target which key signs
+   */
+  public record Combination(String key, int epoch, List<Integer> signingSet, KeyTarget target) {
+    public Combination {
+      signingSet = List.copyOf(signingSet);
+    }
+  }
+
+  /**
+   * A presignature that all parties of its signing set hold.
+   *
+   * @param id 32 bytes
+   * @param session that made it
+   */
+  public record Presignature(Combination combination, ByteString id, SessionId session) {}
+
+  /** Why presignatures were given up unused: labels of a metric. */
+  public enum Dropped {
+    /** A party does not hold its part any more: its process is another one. */
+    UNKNOWN,
+    /** The key has new shares. */
+    EPOCH,
+    /** A party may not take part in signatures of the key any more. */
+    EXCLUDED,
+    /** A party cannot be reached. */
+    UNREACHABLE,
+    /** Too old. */
+    EXPIRED,
+    /** Too many combinations are in use. */
+    CROWDED,
+    /** What it was for was given up while it was made. */
+    LATE,
+    /** This coordinator stops. */
+    STOPPED
+  }
+
+  private record Purpose(String key, int epoch, KeyTarget target) {
+    static Purpose of(Combination combination) {
+      return new Purpose(combination.key(), combination.epoch(), combination.target());
+    }
+  }
+
+  private record Ready(Presignature presignature, long madeNanos) {}
+
+  /** What is known of one combination. Guarded by the pool. */
+  private static final class Shelf {
+    final Combination combination;
+
+    /** Most that one session makes. */
+    final int batch;
+
+    final ArrayDeque<Ready> ready = new ArrayDeque<>();
+    int making;
+    int wanted;
+    long usedNanos;
+    int failures;
+    long pausedUntilNanos;
+
+    Shelf(Combination combination, int batch, long nowNanos) {
+      this.combination = combination;
+      this.batch = batch;
+      this.usedNanos = nowNanos;
+      this.pausedUntilNanos = nowNanos;
+    }
+
+    /** Ready, and being made. */
+    int stock() {
+      return ready.size() + making;
+    }
+
+    /** Whether as many lack as one session makes. */
+    boolean lacksASession() {
+      return wanted - stock() >= Math.min(batch, wanted);
+    }
+
+    double filled() {
+      return (double) stock() / wanted;
+    }
+  }
+
+  private final Map<Purpose, Map<List<Integer>, Shelf>> shelves = new HashMap<>();
+  private final Limits limits;
+  private final CoordinatorMetrics metrics;
+  private final LongSupplier nanoTime;
+  private int ready;
+  private int making;
+
+  /** Null before it is known. */
+  private @Nullable Set<Integer> reachable;
+
+  private Runnable demand = () -> {};
+  private Consumer<List<Presignature>> givenUp = dropped -> {};
+
+  /**
+   * An empty pool.
+   *
+   * @param nanoTime monotonic clock, ns
+   */
+  public PresignaturePool(Limits limits, CoordinatorMetrics metrics, LongSupplier nanoTime) {
+    this.limits = limits;
+    this.metrics = metrics;
+    this.nanoTime = nanoTime;
+    metrics.watchPresignatures(this::ready, this::making, this::wanted);
+  }
+
+  /**
+   * Whom to tell. Neither may block.
+   *
+   * @param demand there may be something to make
+   * @param givenUp these will not be used
+   */
+  synchronized void listen(Runnable demand, Consumer<List<Presignature>> givenUp) {
+    this.demand = demand;
+    this.givenUp = givenUp;
+  }
+
+  /**
+   * Takes a presignature out for ever, whatever becomes of the signature; from the signing set that
+   * has most of them.
+   *
+   * @param usable whether that signing set would do now
+   */
+  public synchronized Optional<Presignature> take(
+      String key, int epoch, KeyTarget target, Predicate<List<Integer>> usable) {
+    if (limits.target() == 0) {
+      return Optional.empty();
+    }
+    expire();
+    Optional<Shelf> fullest =
+        shelves.getOrDefault(new Purpose(key, epoch, target), Map.of()).values().stream()
+            .filter(s -> !s.ready.isEmpty() && usable.test(s.combination.signingSet()))
+            .max(Comparator.comparingInt(s -> s.ready.size()));
+    if (fullest.isEmpty()) {
+      metrics.presignatureMissed();
+      return Optional.empty();
+    }
+    Shelf shelf = fullest.get();
+    Presignature taken = shelf.ready.removeFirst().presignature();
+    ready--;
+    metrics.presignatureUsed();
+    use(shelf, 1 + shelf.wanted);
+    return Optional.of(taken);
+  }
+
+  /**
+   * A signature was made without presignature: later ones of the same kind shall find one.
+   *
+   * @param batch most presignatures that one session of the scheme makes
+   */
+  public synchronized void want(Combination combination, int batch) {
+    if (limits.target() == 0) {
+      return;
+    }
+    Shelf shelf =
+        shelves
+            .computeIfAbsent(Purpose.of(combination), p -> new HashMap<>())
+            .computeIfAbsent(
+                combination.signingSet(), s -> new Shelf(combination, batch, nanoTime.getAsLong()));
+    use(shelf, 2 * shelf.wanted);
+    if (combinations() > limits.maxCombinations()) {
+      shelves.values().stream()
+          .flatMap(sets -> sets.values().stream())
+          .filter(s -> s != shelf)
+          .min(Comparator.comparingLong(s -> s.usedNanos - shelf.usedNanos))
+          .ifPresent(oldest -> remove(s -> s == oldest, Dropped.CROWDED));
+    }
+  }
+
+  private void use(Shelf shelf, int wanted) {
+    shelf.usedNanos = nanoTime.getAsLong();
+    shelf.wanted = Math.min(limits.target(), Math.max(FIRST_WANTED, wanted));
+    demand.run();
+  }
+
+  private int combinations() {
+    return shelves.values().stream().mapToInt(Map::size).sum();
+  }
+
+  /** A place for presignatures that one session is making. */
+  static final class Place {
+    private final Shelf shelf;
+    private final int count;
+
+    private Place(Shelf shelf, int count) {
+      this.shelf = shelf;
+      this.count = count;
+    }
+
+    Combination combination() {
+      return shelf.combination;
+    }
+
+    /** How many there is room for. */
+    int count() {
+      return count;
+    }
+  }
+
+  /**
+   * What to make next: of what lacks most as many as one session makes. The caller makes them and
+   * then calls {@link #made} or {@link #failed}, once.
+   *
+   * <p>A session costs the parties about as much for one presignature as for several. So above the
+   * low mark none is made for fewer than it can make, and below not only up to the mark.
+   *
+   * @param busy whether signings are waiting, so that only what is nearly used up is made
+   * @param hasRoom whether the parties of a signing set could do more than they have to do
+   */
+  synchronized Optional<Place> next(boolean busy, Predicate<List<Integer>> hasRoom) {
+    expire();
+    int room = limits.maxTotal() - ready - making;
+    if (room <= 0) {
+      return Optional.empty();
+    }
+    long now = nanoTime.getAsLong();
+    Optional<Shelf> emptiest =
+        shelves.values().stream()
+            .flatMap(sets -> sets.values().stream())
+            .filter(s -> s.stock() < lowMark(s) || !busy && s.lacksASession())
+            .filter(s -> s.pausedUntilNanos - now <= 0)
+            .filter(s -> reachable == null || reachable.containsAll(s.combination.signingSet()))
+            // After a failure one at a time, so that a silent party does not take all places.
+            .filter(s -> s.failures == 0 || s.making == 0)
+            .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
+            .filter(s -> hasRoom.test(s.combination.signingSet()))
+            .min(Comparator.comparingDouble(Shelf::filled));
+    return emptiest.map(
+        s -> {
+          int count = Math.min(room, Math.min(s.batch, s.wanted - s.stock()));
+          s.making += count;
+          making += count;
+          return new Place(s, count);
+        });
+  }
+
+  private int lowMark(Shelf shelf) {
+    return Math.min(shelf.wanted, limits.lowMark());
+  }
+
+  /**
+   * All parties hold their parts.
+   *
+   * @param ids {@link Place#count} of them
+   */
+  synchronized void made(Place place, List<ByteString> ids, SessionId session) {
+    making -= place.count;
+    place.shelf.making -= place.count;
+    place.shelf.failures = 0;
+    metrics.presignaturesMade(ids.size());
+    List<Presignature> made =
+        ids.stream().map(id -> new Presignature(place.combination(), id, session)).toList();
+    if (!holds(place.shelf)) {
+      tell(made, Dropped.LATE);
+      return;
+    }
+    // Of one age, so that what is left of a session is given up as a whole: the parties are told
+    // the session.
+    long now = nanoTime.getAsLong();
+    made.forEach(presignature -> place.shelf.ready.addLast(new Ready(presignature, now)));
+    ready += made.size();
+  }
+
+  /** They were not made; the next attempt comes after a pause that grows. */
+  synchronized void failed(Place place) {
+    making -= place.count;
+    place.shelf.making -= place.count;
+    long pause =
+        Math.min(
+            LONGEST_PAUSE.toNanos(), FIRST_PAUSE.toNanos() << Math.min(place.shelf.failures++, 10));
+    place.shelf.pausedUntilNanos = nanoTime.getAsLong() + pause;
+  }
+
+  /** Whether it was not given up; what is wanted again has another one. */
+  private boolean holds(Shelf shelf) {
+    return shelves
+            .getOrDefault(Purpose.of(shelf.combination), Map.of())
+            .get(shelf.combination.signingSet())
+        == shelf;
+  }
+
+  /** A party does not know a presignature that it had made: it knows none of before. */
+  public synchronized void forgotten(int party) {
+    empty(c -> c.signingSet().contains(party), Dropped.UNKNOWN);
+  }
+
+  /** The parties of a key have new shares, or none can be made with them: nothing is wanted. */
+  @Override
+  public synchronized void renewed(String key) {
+    remove(s -> s.combination.key().equals(key), Dropped.EPOCH);
+  }
+
+  /** A party may not sign with that key any more. */
+  @Override
+  public synchronized void excluded(String key, int party) {
+    remove(
+        s -> s.combination.key().equals(key) && s.combination.signingSet().contains(party),
+        Dropped.EXCLUDED);
+  }
+
+  /** These parties would not make presignatures together: not until they sign together again. */
+  public synchronized void refused(Combination combination) {
+    remove(s -> s.combination.equals(combination), Dropped.EXCLUDED);
+  }
+
+  /** Only these parties can be reached, until the next call. */
+  synchronized void reachable(Set<Integer> parties) {
+    reachable = Set.copyOf(parties);
+    empty(c -> !parties.containsAll(c.signingSet()), Dropped.UNREACHABLE);
+  }
+
+  /** Nothing more will be signed here. */
+  synchronized void close() {
+    remove(s -> true, Dropped.STOPPED);
+  }
+
+  private void expire() {
+    long now = nanoTime.getAsLong();
+    List<Presignature> expired = new ArrayList<>();
+    for (Iterator<Map<List<Integer>, Shelf>> purposes = shelves.values().iterator();
+        purposes.hasNext(); ) {
+      Map<List<Integer>, Shelf> sets = purposes.next();
+      for (Iterator<Shelf> all = sets.values().iterator(); all.hasNext(); ) {
+        Shelf shelf = all.next();
+        while (!shelf.ready.isEmpty()
+            && now - shelf.ready.getFirst().madeNanos() >= limits.maxAge().toNanos()) {
+          expired.add(shelf.ready.removeFirst().presignature());
+        }
+        if (shelf.ready.isEmpty()
+            && shelf.making == 0
+            && now - shelf.usedNanos >= limits.idleTime().toNanos()) {
+          all.remove();
+        }
+      }
+      if (sets.isEmpty()) {
+        purposes.remove();
+      }
+    }
+    drop(expired, Dropped.EXPIRED);
+  }
+
+  /**
+   * Gives up what is ready. Of what is wanted a little is made again, and more as it is used: a
+   * party that comes back has other things to do.
+   */
+  private void empty(Predicate<Combination> which, Dropped reason) {
+    List<Presignature> dropped = new ArrayList<>();
+    for (Shelf shelf : matching(s -> which.test(s.combination))) {
+      shelf.ready.forEach(r -> dropped.add(r.presignature()));
+      shelf.ready.clear();
+      shelf.wanted = Math.min(shelf.wanted, FIRST_WANTED);
+    }
+    drop(dropped, reason);
+  }
+
+  /** Gives up what is ready, and what was wanted. */
+  private void remove(Predicate<Shelf> which, Dropped reason) {
+    List<Presignature> dropped = new ArrayList<>();
+    for (Shelf shelf : matching(which)) {
+      shelf.ready.forEach(r -> dropped.add(r.presignature()));
+      Purpose purpose = Purpose.of(shelf.combination);
+      Map<List<Integer>, Shelf> sets = shelves.getOrDefault(purpose, new HashMap<>());
+      sets.remove(shelf.combination.signingSet());
+      if (sets.isEmpty()) {
+        shelves.remove(purpose);
+      }
+    }
+    drop(dropped, reason);
+  }
+
+  private List<Shelf> matching(Predicate<Shelf> which) {
+    List<Shelf> found = new ArrayList<>();
+    shelves.values().forEach(sets -> sets.values().stream().filter(which).forEach(found::add));
+    return found;
+  }
+
+  private void drop(List<Presignature> dropped, Dropped reason) {
+    ready -= dropped.size();
+    tell(dropped, reason);
+  }
+
+  private void tell(List<Presignature> dropped, Dropped reason) {
+    if (!dropped.isEmpty()) {
+      metrics.presignaturesDropped(reason.name(), dropped.size());
+      givenUp.accept(dropped);
+    }
+  }
+
+  /** Presignatures ready for use. */
+  public synchronized int ready() {
+    return ready;
+  }
+
+  /** Presignatures being made. */
+  public synchronized int making() {
+    return making;
+  }
+
+  /** Presignatures that should be ready for what is in use. */
+  public synchronized int wanted() {
+    long now = nanoTime.getAsLong();
+    return shelves.values().stream()
+        .flatMap(sets -> sets.values().stream())
+        .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
+        .mapToInt(s -> s.wanted)
+        .sum();
+  }
+}

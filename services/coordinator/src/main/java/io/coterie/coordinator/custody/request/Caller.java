@@ -1,0 +1,10 @@
+package io.coterie.coordinator.custody.request;
+
+import io.coterie.platform.telemetry.TraceContext;
+
+/**
+ * Who waits for a result, and how long.
+ *
+ * @param deadlineNanos by {@link System#nanoTime()}: when the answer must leave
+ */
+public record Caller(long deadlineNanos, TraceContext trace) {}

@@ -1,0 +1,167 @@
+package io.coterie.coordinator.custody.request;
+
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Hands work over between replicas: each shows that it is there, and takes over the requests of a
+ * replica that is gone. Any replica may do any work, since the parties bind a request to one
+ * session and the store keeps one end of it. The handover only sees to it that no two replicas do
+ * the same work and that none is left undone.
+ */
+public final class Handover {
+  private static final Logger log = LoggerFactory.getLogger(Handover.class);
+
+  /** The requests of one kind. */
+  public interface Work {
+    /** As in metrics: a constant of {@code CoordinatorMetrics}. */
+    String metricLabel();
+
+    /**
+     * Takes up all requests that have not ended and are the work of no replica.
+     *
+     * @param own also those that an earlier process of this replica has left
+     * @return how many
+     */
+    int takeOver(boolean own);
+
+    /** Cancels the work on requests that were cancelled at another replica. */
+    default void heedCancellations() {}
+  }
+
+  /** Between two looks. A request that a caller waits for is looked at more often. */
+  private static final Duration LOOK = Duration.ofSeconds(1);
+
+  private final Semaphore calls = new Semaphore(0);
+  private final ReplicaStore replicas;
+  private final List<? extends Work> work;
+  private final CoordinatorMetrics metrics;
+  private final Duration goneAfter;
+  private final Thread looking;
+
+  /** Whether this replica can work. */
+  private volatile boolean able;
+
+  /** Whether it has taken up the work of an earlier process of its name. */
+  private boolean resumed;
+
+  private boolean unseen;
+  private long seenNanos = System.nanoTime();
+
+  /**
+   * Until then, this replica does not take another for gone that may only have missed heartbeats.
+   */
+  private long blindUntilNanos = seenNanos;
+
+  private volatile boolean stopping;
+  private volatile int there;
+
+  /**
+   * The handing over of one replica, not started.
+   *
+   * @param goneAfter how long a replica counts as there after it was seen
+   */
+  public Handover(
+      ReplicaStore replicas,
+      List<? extends Work> work,
+      Duration goneAfter,
+      CoordinatorMetrics metrics) {
+    this.goneAfter = goneAfter;
+    this.replicas = replicas;
+    this.work = List.copyOf(work);
+    this.metrics = metrics;
+    this.looking = Thread.ofVirtual().name("handover").unstarted(this::run);
+    metrics.watchReplicas(() -> there);
+  }
+
+  /** Shows from now on that this replica is there, for the first time before this returns. */
+  public void start() {
+    look();
+    looking.start();
+  }
+
+  /** There is a channel: takes up from now on the work that no replica does. */
+  public void ready() {
+    able = true;
+    calls.release();
+  }
+
+  /** Leaves unfinished work to the other replicas, which may begin with it before this returns. */
+  public void stop() {
+    stopping = true;
+    calls.release();
+    try {
+      looking.join();
+      replicas.leave();
+    } catch (StoreUnavailableException e) {
+      log.warn(
+          "the other replicas notice only after gone-after that this one has left: {}",
+          e.getMessage());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void run() {
+    try {
+      while (!stopping) {
+        calls.tryAcquire(LOOK.toNanos(), TimeUnit.NANOSECONDS);
+        calls.drainPermits();
+        if (!stopping) {
+          look();
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void look() {
+    try {
+      there = replicas.seen();
+      notice();
+      if (able) {
+        if (!resumed || System.nanoTime() - blindUntilNanos >= 0) {
+          takeOver(!resumed);
+          resumed = true;
+        }
+        work.forEach(Work::heedCancellations);
+      }
+      unseen = false;
+    } catch (StoreUnavailableException e) {
+      if (!unseen) {
+        log.warn("cannot show the other replicas that this one is there: {}", e.getMessage());
+      }
+      unseen = true;
+    } catch (RuntimeException e) {
+      log.error("taking over the work of other replicas failed", e);
+    }
+  }
+
+  /**
+   * A replica that missed its own heartbeats waits `gone-after` before taking over work: while the
+   * database was away, the others could not show themselves either.
+   */
+  private void notice() {
+    long now = System.nanoTime();
+    if (now - seenNanos > Math.max(goneAfter.toNanos() / 2, 2 * LOOK.toNanos())) {
+      blindUntilNanos = now + goneAfter.toNanos();
+    }
+    seenNanos = now;
+  }
+
+  private void takeOver(boolean own) {
+    for (Work requests : work) {
+      int taken = requests.takeOver(own);
+      // A replica that resumes its own work after a restart takes nothing over.
+      if (!own) {
+        metrics.takenOver(requests.metricLabel(), taken);
+      }
+    }
+  }
+}

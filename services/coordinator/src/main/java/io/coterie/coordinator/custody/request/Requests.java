@@ -1,0 +1,368 @@
+package io.coterie.coordinator.custody.request;
+
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.telemetry.LogScope;
+import io.coterie.platform.telemetry.TraceContext;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The life cycle of all requests of one kind in this replica: one request id has one result,
+ * whatever is repeated or killed.
+ *
+ * <p>A request is stored, becomes the work of one replica, is worked on by one thread there, and
+ * ends once. All callers with the same request wait for that end. If another replica works on it,
+ * this one looks at the store from time to time, and takes the work over when the other is gone.
+ * Thread-safe.
+ *
+ * @param <Q> the request as it is stored
+ * @param <V> the verified intent of a request
+ * @param <R> the result that callers wait for
+ */
+public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R> {
+  private static final Logger log = LoggerFactory.getLogger(Requests.class);
+
+  /**
+   * The services that every kind of request needs.
+   *
+   * @param threads starts a thread for each request; they wait most of the time
+   */
+  public record Services(
+      IntentCheck intents,
+      Executor threads,
+      Stopping stopping,
+      CoordinatorMetrics metrics,
+      Clock clock,
+      SecureRandom random) {}
+
+  /** Works on a request; the contract is that of {@link RequestKind#work}. */
+  @FunctionalInterface
+  public interface Work<Q, V, R> {
+    boolean on(Run<R> run, Q request, V intent) throws InterruptedException;
+  }
+
+  private final ConcurrentHashMap<Run.Key, Run<R>> runs = new ConcurrentHashMap<>();
+  private final RequestKind<Q, V, R> kind;
+  private final Services services;
+  private final Stopping stopping;
+
+  /** The requests of one kind; nothing is worked on yet. */
+  public Requests(RequestKind<Q, V, R> kind, Services services) {
+    this.kind = kind;
+    this.services = services;
+    this.stopping = services.stopping();
+  }
+
+  /**
+   * Gets the result for an intent: the stored one, that of the work in progress, or a new one.
+   *
+   * @throws CustodyException if the request is refused, with nothing stored, or has failed; or if
+   *     the caller's time is up: the work goes on then
+   */
+  public R await(V intent, Caller caller) throws InterruptedException {
+    return joinOrStart(
+        Run.Key.of(intent),
+        kind.resource(intent),
+        caller,
+        fresh -> {
+          RequestKind.Claim<Q> claim = claim(intent);
+          if (kind.giveEnd(claim.request(), fresh)) {
+            return false;
+          }
+          begin(fresh, claim.request(), () -> intent, claim.isNew(), kind::work);
+          return true;
+        });
+  }
+
+  /**
+   * Waits for the result of a request that is stored, whichever replica works on it.
+   *
+   * @throws CustodyException as {@link #await(VerifiedIntent, Caller)}
+   */
+  public R await(Q request, Caller caller) throws InterruptedException {
+    return joinOrStart(
+        Run.Key.of(request),
+        request.resource(),
+        caller,
+        fresh -> {
+          begin(fresh, request, () -> recheck(request), false, kind::work);
+          return true;
+        });
+  }
+
+  /**
+   * Waits for the result of the work in progress if there is some, else of what {@code start} does.
+   *
+   * @param start finishes the new run at once, or begins work that will, and says whether work goes
+   *     on
+   */
+  private R joinOrStart(Run.Key key, String resource, Caller caller, Predicate<Run<R>> start)
+      throws InterruptedException {
+    while (true) {
+      Run<R> fresh = run(key, resource, caller);
+      Run<R> run = runs.putIfAbsent(key, fresh);
+      if (run != null) {
+        run.join(caller);
+      } else {
+        run = fresh;
+        boolean goesOn = false;
+        try {
+          goesOn = start.test(fresh);
+        } catch (RuntimeException e) {
+          fresh.fail(e);
+          throw e;
+        } finally {
+          if (!goesOn) {
+            runs.remove(key, fresh);
+          }
+        }
+      }
+      Optional<R> result = run.await(caller);
+      if (result.isPresent()) {
+        return result.get();
+      }
+      // The run was abandoned at the moment in which this caller came.
+    }
+  }
+
+  private Run<R> run(Run.Key key, String resource, Caller caller) {
+    return new Run<>(resource, caller, ended -> runs.remove(key, ended));
+  }
+
+  /** Stores the request, or finds it stored. */
+  private RequestKind.Claim<Q> claim(V intent) {
+    Q prepared;
+    try {
+      Instant now = services.clock().instant().truncatedTo(ChronoUnit.MICROS);
+      requireNotExpired(intent, now);
+      if (stopping.hasBegun()) {
+        throw Failure.of(ErrorReason.DRAINING, intent.key()).toException();
+      }
+      prepared = kind.prepare(intent, now);
+    } catch (CustodyException e) {
+      // A stored request is answered, even if it would not be accepted any more.
+      Q stored = kind.find(intent.requester(), intent.requestId()).orElseThrow(() -> e);
+      return new RequestKind.Claim<>(requireSameIntent(intent, stored), false);
+    }
+    RequestKind.Claim<Q> claim = kind.store(prepared);
+    requireSameIntent(intent, claim.request());
+    return claim;
+  }
+
+  private static void requireNotExpired(VerifiedIntent intent, Instant now) {
+    try {
+      intent.requireNotExpired(now);
+    } catch (IntentException e) {
+      throw e.toCustodyException();
+    }
+  }
+
+  private Q requireSameIntent(V intent, Q stored) {
+    if (!stored.intentDigest().equals(intent.digest())) {
+      throw new CustodyException(
+          ErrorReason.REQUEST_ID_REUSED, Map.of(StatusErrors.RESOURCE, stored.resource()));
+    }
+    return stored;
+  }
+
+  /**
+   * Begins the work on a stored request, unless it is in progress here.
+   *
+   * @param mine whether it is this replica's work; else only the waiting begins
+   */
+  public void resume(Q request, boolean mine) {
+    resume(request, mine, kind::work);
+  }
+
+  /** Begins other work than the usual on a request of this replica, unless it is in progress. */
+  public void resume(Q request, Work<Q, V, R> work) {
+    resume(request, true, work);
+  }
+
+  private void resume(Q request, boolean mine, Work<Q, V, R> work) {
+    Run.Key key = Run.Key.of(request);
+    Caller nobody = new Caller(System.nanoTime(), TraceContext.create(services.random()));
+    Run<R> run = run(key, request.resource(), nobody);
+    if (runs.putIfAbsent(key, run) == null) {
+      begin(run, request, () -> recheck(request), mine, work);
+    }
+  }
+
+  private V recheck(Q request) {
+    VerifiedIntent intent = services.intents().check(request.intent());
+    if (kind.intents().isInstance(intent)) {
+      return kind.intents().cast(intent);
+    }
+    throw new IllegalStateException(
+        "the stored intent of a " + kind.name() + " is of another kind");
+  }
+
+  private void begin(Run<R> run, Q request, Supplier<V> intent, boolean mine, Work<Q, V, R> work) {
+    services
+        .threads()
+        .execute(
+            () -> {
+              try (LogScope scope = LogScope.open().trace(run.trace).request(request.requestId())) {
+                workInTurn(run, request, intent, mine, work);
+              } catch (StoreUnavailableException e) {
+                log.warn("work on a {} stopped: {}", kind.name(), e.getMessage());
+                run.fail(e);
+              } catch (RuntimeException e) {
+                log.error("work on a {} failed", kind.name(), e);
+                run.fail(e);
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                run.drain();
+              } finally {
+                if (run.abandon()) {
+                  // The request may have become this replica's while the last caller left.
+                  services.threads().execute(() -> takeUp(request));
+                }
+              }
+            });
+  }
+
+  /** Works whenever the request is this replica's, and else waits. */
+  private void workInTurn(
+      Run<R> run, Q claimed, Supplier<V> intent, boolean mine, Work<Q, V, R> work)
+      throws InterruptedException {
+    Q request = claimed;
+    boolean working = mine;
+    do {
+      if (!working) {
+        Optional<Q> taken = awaitTurn(run, request);
+        if (taken.isEmpty()) {
+          return;
+        }
+        request = taken.get();
+      }
+      V verified;
+      try {
+        verified = intent.get();
+      } catch (CustodyException e) {
+        // The configuration changed since the request was stored: its requester is not known now.
+        kind.refuse(run, request, Failure.of(e));
+        return;
+      }
+      working = work.on(run, request, verified);
+    } while (!working);
+  }
+
+  /**
+   * Waits until this replica is to work on the request, while another one does.
+   *
+   * @return the request as that replica left it; empty if it has ended, nobody waits any more, or
+   *     this replica stops
+   */
+  private Optional<Q> awaitTurn(Run<R> run, Q request) throws InterruptedException {
+    Pace pace = Pace.ofLooks(stopping);
+    while (!stopping.hasBegun()) {
+      Optional<Q> taken = kind.take(request);
+      if (taken.isPresent()) {
+        services.metrics().takenOver(kind.metricLabel(), 1);
+        return taken;
+      }
+      Optional<Q> stored = kind.find(request.requester(), request.requestId());
+      // If a crash of the database has lost the request, a caller who still waits stores it again.
+      if (stored.isEmpty() || kind.giveEnd(stored.get(), run)) {
+        return Optional.empty();
+      }
+      if (run.patienceNanos() < 0 && !kind.isWatched(request)) {
+        return Optional.empty();
+      }
+      pace.pause();
+    }
+    run.drain();
+    return Optional.empty();
+  }
+
+  private void takeUp(Q request) {
+    try {
+      takeUp(() -> kind.take(request));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /**
+   * Begins the work on a request if it is this replica's, as soon as the database says so.
+   *
+   * @param take makes it this replica's work: {@link RequestKind#take}
+   */
+  public void takeUp(Supplier<Optional<Q>> take) throws InterruptedException {
+    Pace pace = new Pace(stopping);
+    while (!stopping.hasBegun()) {
+      try {
+        take.get().ifPresent(request -> resume(request, true));
+        return;
+      } catch (StoreUnavailableException e) {
+        log.warn("cannot see whose work a {} is: {}", kind.name(), e.getMessage());
+      }
+      pace.pause();
+    }
+  }
+
+  /**
+   * Whether a request is still this replica's work: its process may have been suspended for longer
+   * than it knows. Asked before each further session.
+   */
+  public boolean isMine(Q request) {
+    try {
+      // If a crash of the database has lost the request, its end will be stored anew.
+      return kind.take(request).isPresent()
+          || kind.find(request.requester(), request.requestId()).isEmpty();
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot see whose work a {} is: {}", kind.name(), e.getMessage());
+      return true;
+    }
+  }
+
+  /**
+   * Stores or reads the end of a request, however long the database takes to come back: the end
+   * must not be lost.
+   *
+   * @throws StoreUnavailableException if this replica stops first
+   */
+  public <T> T persistently(Supplier<T> access) throws InterruptedException {
+    Pace pace = new Pace(stopping);
+    while (true) {
+      try {
+        return access.get();
+      } catch (StoreUnavailableException e) {
+        if (stopping.hasBegun()) {
+          throw e;
+        }
+        log.warn("the end of a {} waits for the database: {}", kind.name(), e.getMessage());
+        pace.pause();
+      }
+    }
+  }
+
+  /** Tells the work in progress on a request, if there is some, that nobody wants its result. */
+  public void cancel(Q request) {
+    Run<R> run = runs.get(Run.Key.of(request));
+    if (run != null && !run.isCancelled()) {
+      run.cancel();
+    }
+  }
+
+  /** How many requests are being worked on, or waited for. */
+  public int running() {
+    return runs.size();
+  }
+}

@@ -1,0 +1,553 @@
+package io.coterie.coordinator.custody.signing;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.custody.key.KeyDirectory;
+import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.key.KeyRenewals;
+import io.coterie.coordinator.custody.presignature.PresignaturePool;
+import io.coterie.coordinator.custody.presignature.PresignaturePool.Combination;
+import io.coterie.coordinator.custody.presignature.PresignaturePool.Presignature;
+import io.coterie.coordinator.custody.request.Failure;
+import io.coterie.coordinator.custody.request.Pace;
+import io.coterie.coordinator.custody.request.Run;
+import io.coterie.coordinator.custody.request.RunLimits;
+import io.coterie.coordinator.custody.request.Stopping;
+import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.coordinator.session.PartyLink;
+import io.coterie.coordinator.session.Protocol;
+import io.coterie.coordinator.session.Protocol.Operation;
+import io.coterie.coordinator.session.QuorumChooser;
+import io.coterie.coordinator.session.QuorumChooser.Choice;
+import io.coterie.coordinator.session.RefusalScope;
+import io.coterie.coordinator.session.Session;
+import io.coterie.coordinator.session.SessionOutcome;
+import io.coterie.coordinator.session.SessionPlan;
+import io.coterie.coordinator.session.Sessions;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.telemetry.LogScope;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.RefusalReason;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Tries one signing set after another for one request, until there is a verified signature, no
+ * later session can succeed, or the intent has expired. {@link Candidates} decides who is asked;
+ * this class acts. Confined to one thread.
+ */
+public final class SigningAttempts {
+  private static final Logger log = LoggerFactory.getLogger(SigningAttempts.class);
+
+  /**
+   * The time after the deadline of a session after which its parties know that it may not become a
+   * signature any more, in multiples of the clock skew.
+   */
+  private static final int SETTLING_SKEWS = 5;
+
+  /** For differences: {@link System#nanoTime} may overflow. */
+  private static final long BEGINNING = System.nanoTime();
+
+  /** The services that the work on each request needs. */
+  public record Services(
+      KeyDirectory keys,
+      KeyRenewals renewals,
+      PresignaturePool presignatures,
+      Sessions sessions,
+      QuorumChooser chooser,
+      AdaptiveTimeout timeout,
+      PartyLink link,
+      RunLimits limits,
+      SessionTurns turns,
+      Stopping stopping,
+      Clock clock) {}
+
+  /** The request that is worked on. Its end is stored, and its callers get it. */
+  interface Request {
+    /** Sessions that earlier processes tried. */
+    int sessions();
+
+    /** Whether this replica is to go on; asked before each further session. */
+    boolean isMine();
+
+    /** Another session than the first one has begun. */
+    void trying(int session);
+
+    /** There is a verified signature. */
+    void succeed(SigningRecord.Result result, List<String> contributors, int sessions)
+        throws InterruptedException;
+
+    /** There will be none. */
+    void fail(Failure why, int sessions) throws InterruptedException;
+  }
+
+  private final Services services;
+  private final PresignaturePool presignatures;
+  private final Clock clock;
+  private final Request request;
+  private final Run<SigningRecord> run;
+  private final VerifiedIntent.Signing intent;
+  private final SigningSubject subject;
+  private final Pace pace;
+  private final Candidates candidates;
+  private final boolean presignable;
+  private KeyRecord key;
+  private KeyPublic keyPublic;
+  private int tried;
+  private int attempt;
+
+  /** A session that may still become the signature: its order is given again first. */
+  private @Nullable UnsettledSession unsettled;
+
+  /**
+   * The work on one request, not begun.
+   *
+   * @param key ACTIVE, and of the intent's scheme
+   */
+  SigningAttempts(
+      Services services,
+      Request request,
+      Run<SigningRecord> run,
+      VerifiedIntent.Signing intent,
+      KeyRecord key,
+      SigningSubject subject) {
+    this.services = services;
+    this.presignatures = services.presignatures();
+    this.clock = services.clock();
+    this.request = request;
+    this.run = run;
+    this.intent = intent;
+    this.subject = subject;
+    this.pace = new Pace(services.stopping());
+    this.candidates = new Candidates(services.keys().excluded(intent.key()));
+    this.presignable = Protocol.of(intent.scheme(), Operation.SIGN_PRESIGNED).isPresent();
+    this.key = key;
+    this.keyPublic = Objects.requireNonNull(key.keyPublic());
+    this.tried = request.sessions();
+  }
+
+  /** Works until the end; false if the request has become another replica's work. */
+  boolean run() throws InterruptedException {
+    while (!services.stopping().hasBegun()) {
+      if (attempt > 0 && !request.isMine()) {
+        log.warn("another replica works on this request now");
+        return false;
+      }
+      if (isExpired()) {
+        request.fail(run.lastFailureOrExpiry().as(ErrorReason.INTENT_EXPIRED), tried);
+        return true;
+      }
+      if (tried >= services.limits().maxSessions()) {
+        request.fail(run.lastFailureOrExpiry(), tried);
+        return true;
+      }
+      Optional<SecureChannel> channel = services.link().channel();
+      if (channel.isEmpty()) {
+        run.failedFor(Failure.outOfReach(run.resource, List.of()));
+        pace.pause();
+        continue;
+      }
+      if (tryOnce(channel.get())) {
+        return true;
+      }
+    }
+    run.drain();
+    return true;
+  }
+
+  /** One session, or a pause until there can be one; true if the request has ended. */
+  private boolean tryOnce(SecureChannel channel) throws InterruptedException {
+    UnsettledSession open = unsettled;
+    if (open != null) {
+      unsettled = null;
+      return tryAgain(channel, open);
+    }
+    List<Member> members = candidates.among(key, channel.roster());
+    Set<Member> reachable = channel.reachable();
+    Optional<Presignature> presignature = presignature(members, reachable);
+    if (presignature.isPresent()) {
+      List<Integer> set = presignature.get().combination().signingSet();
+      List<Member> parties =
+          members.stream()
+              .filter(m -> set.contains(m.partyId()))
+              .sorted(Comparator.comparingInt(Member::partyId))
+              .toList();
+      return tryWith(channel, parties, presignature.get().id());
+    }
+    return switch (services
+        .chooser()
+        .choose(key.threshold(), members, reachable, candidates.ranks(clock.instant()))) {
+      case Choice.Exhausted _ -> {
+        request.fail(candidates.exhausted(run.resource, key), tried);
+        yield true;
+      }
+      case Choice.OutOfReach outOfReach -> {
+        run.failedFor(Failure.outOfReach(run.resource, Failure.names(outOfReach.unreachable())));
+        pace.pauseUntilReachable(channel, outOfReach.unreachable());
+        yield false;
+      }
+      case Choice.Chosen chosen -> {
+        if (!chosen.fresh()) {
+          pace.pause();
+        }
+        yield tryWith(channel, chosen.parties(), null);
+      }
+    };
+  }
+
+  /**
+   * A presignature of parties that can sign now. Only for the first session of a request: a
+   * presignature saves time when all goes well, and then something has gone wrong.
+   */
+  private Optional<Presignature> presignature(Collection<Member> members, Set<Member> reachable) {
+    if (!presignable || attempt > 0) {
+      return Optional.empty();
+    }
+    Set<Integer> usable =
+        members.stream()
+            .filter(m -> reachable.contains(m) && !services.chooser().isSuspect(m))
+            .map(Member::partyId)
+            .collect(Collectors.toSet());
+    return presignatures.take(
+        intent.key(), keyPublic.getEpoch(), subject.toSign().target(), usable::containsAll);
+  }
+
+  /**
+   * One session; true if the request has ended.
+   *
+   * @param presignature to use; null: without
+   */
+  private boolean tryWith(
+      SecureChannel channel, List<Member> parties, @Nullable ByteString presignature)
+      throws InterruptedException {
+    Session session;
+    SessionOutcome outcome;
+    try (SessionTurns.Turn turn = awaitTurn(parties)) {
+      if (turn == null) {
+        return false;
+      }
+      Instant now = clock.instant();
+      Duration time = sessionTime(now, parties);
+      session =
+          services
+              .sessions()
+              .start(channel, plan(sign(presignature), parties, deadline(now, time)));
+      tried++;
+      attempt++;
+      run.trying(session);
+      if (attempt > 1) {
+        request.trying(tried);
+      }
+      long started = System.nanoTime();
+      outcome = session.await(time);
+      if (outcome instanceof SessionOutcome.Signed) {
+        services.timeout().succeeded(System.nanoTime() - started);
+        turn.succeeded();
+      } else {
+        overloaded(outcome).ifPresent(turn::overloaded);
+      }
+    }
+    if (outcome instanceof SessionOutcome.Signed signed) {
+      succeed(session, signed, parties, presignature != null);
+      return true;
+    }
+    if (outcome instanceof SessionOutcome.Stopped) {
+      run.drain();
+      return true;
+    }
+    learn(session, outcome, parties);
+    Failure failure = Failure.of(run.resource, session, outcome).asOf(isExpired());
+    Failure before = run.lastFailure();
+    // The caller is to know what keeps the other session from its end.
+    run.failedFor(before != null && outcome instanceof SessionOutcome.Bound ? before : failure);
+    try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
+      log.warn("signing session without result: {} {}", failure.reason(), failure.metadata());
+    }
+    if (outcome instanceof SessionOutcome.Unsent) {
+      pace.pause();
+    }
+    readKeyAgain(outcome);
+    return false;
+  }
+
+  /** Takes in why a session made no signature. */
+  private void learn(Session session, SessionOutcome outcome, List<Member> parties)
+      throws InterruptedException {
+    switch (outcome) {
+      case SessionOutcome.Refused refused ->
+          refused.by().forEach((party, reason) -> refused(party, reason, parties));
+      case SessionOutcome.Aborted aborted -> aborted(session, aborted, parties);
+      case SessionOutcome.TimedOut timedOut -> {
+        candidates.failed(timedOut.missing(), parties);
+        // The other schemes sign the same again: no session of theirs needs to be settled.
+        unsettled = presignable ? UnsettledSession.ordered(session.order()) : null;
+      }
+      case SessionOutcome.Bound bound -> {
+        unsettled =
+            UnsettledSession.claimed(bound.party(), bound.order(), intent, key).orElse(null);
+        if (unsettled == null) {
+          // It refuses without a reason.
+          candidates.failed(bound.party());
+        } else {
+          // Nothing was run in this session, and no party failed.
+          tried--;
+        }
+        pace.pause();
+      }
+      case SessionOutcome.Unsent unsent -> {
+        switch (unsent.cause()) {
+          // One of them differs from the roster: others are asked, in the end without it.
+          case UNAUTHENTICATED, UNTRUSTED, NOT_ESTABLISHED -> candidates.failed(Set.of(), parties);
+          // The network failed, and no party did: the same parties are asked again.
+          default -> tried--;
+        }
+      }
+      case SessionOutcome.Signed _, SessionOutcome.Stopped _ ->
+          throw new IllegalStateException("a session that ended well has taught nothing");
+      case SessionOutcome.Created _ ->
+          throw new IllegalStateException("a signing session created a key");
+      case SessionOutcome.Presigned _ ->
+          throw new IllegalStateException("a signing session made a presignature");
+      case SessionOutcome.Undecided _ ->
+          throw new IllegalStateException("a signing session was about shares");
+    }
+  }
+
+  private void refused(int party, RefusalReason reason, List<Member> parties) {
+    switch (RefusalScope.of(reason)) {
+      case REQUEST -> {
+        if (wasLate(reason)) {
+          candidates.failed(party);
+        } else {
+          candidates.refused(party, reason);
+        }
+      }
+      case PARTY -> candidates.failed(party);
+      case SIGNING_SET -> {
+        presignatures.refused(combination(parties));
+        parties.stream()
+            .filter(m -> m.partyId() != party)
+            .forEach(m -> candidates.failed(m.partyId()));
+      }
+      case EPOCH -> candidates.atOtherEpoch(party);
+      case PRESIGNATURE -> presignatures.forgotten(party);
+    }
+  }
+
+  private void aborted(Session session, SessionOutcome.Aborted aborted, List<Member> parties) {
+    if (aborted.exclude()) {
+      candidates.exclude(aborted.culprits());
+      for (int culprit : aborted.culprits()) {
+        services.keys().exclude(intent.key(), culprit, aborted.cause().name(), session.id());
+      }
+    }
+    Set<Integer> blamed = new HashSet<>(aborted.culprits());
+    blamed.addAll(aborted.suspects());
+    candidates.failed(blamed, parties);
+  }
+
+  /** Learns what other replicas know of the key and its parties. */
+  private void readKeyAgain(SessionOutcome outcome) throws InterruptedException {
+    if (candidates.someAtOtherEpoch()) {
+      // A renewal is under way, here or at another replica: the parties switch one by one.
+      pace.pause();
+      int epoch = keyPublic.getEpoch();
+      key = services.renewals().learn(intent.key(), epoch);
+      keyPublic = Objects.requireNonNull(key.keyPublic());
+      candidates.learned(keyPublic.getEpoch() != epoch, services.keys().excluded(intent.key()));
+    } else if (!(outcome instanceof SessionOutcome.Unsent)) {
+      candidates.exclude(services.keys().excludedByNow(intent.key()));
+    }
+  }
+
+  /**
+   * Gives the order of an earlier session again. A party that contributed sends its messages once
+   * more; a party that did not declares that it never will, which lets the others take part in
+   * another session. True if the request has ended.
+   */
+  private boolean tryAgain(SecureChannel channel, UnsettledSession open)
+      throws InterruptedException {
+    int claimant = open.claimant();
+    Order order = open.order();
+    SessionPlan.Work.Sign work =
+        sign(order.getPresignatureId().isEmpty() ? null : order.getPresignatureId());
+    List<Member> parties =
+        order.getSigningSetList().stream()
+            .flatMap(party -> channel.roster().byPartyId(party).stream())
+            .toList();
+    if (order.getEpoch() != keyPublic.getEpoch() || parties.size() != order.getSigningSetCount()) {
+      if (claimant != 0) {
+        candidates.failed(claimant);
+      }
+      return false;
+    }
+    Session session;
+    SessionOutcome outcome;
+    try (SessionTurns.Turn turn = awaitTurn(parties)) {
+      if (turn == null) {
+        unsettled = open;
+        return false;
+      }
+      session =
+          services
+              .sessions()
+              .again(channel, plan(work, parties, intent.notAfter()), work, open.bytes());
+      run.trying(session);
+      outcome = session.await(services.timeout().min());
+    }
+    if (outcome instanceof SessionOutcome.Signed signed) {
+      succeed(session, signed, parties, work.presignature() != null);
+      return true;
+    }
+    candidates.witnesses(Set.of(), Instant.MIN);
+    if (outcome instanceof SessionOutcome.Aborted aborted) {
+      aborted(session, aborted, parties);
+    } else if (outcome instanceof SessionOutcome.TimedOut timedOut) {
+      timedOut.missing().forEach(candidates::failed);
+      candidates.witnesses(
+          parties.stream()
+              .map(Member::partyId)
+              .filter(party -> !timedOut.missing().contains(party))
+              .collect(Collectors.toSet()),
+          settled(order));
+    }
+    if (claimant != 0 && !candidates.isWitness(claimant, clock.instant())) {
+      // It says that it contributed, and has nothing to show for it.
+      candidates.failed(claimant);
+    }
+    run.failedFor(Failure.of(run.resource, session, outcome));
+    return false;
+  }
+
+  /** When the parties of a session know that it may not become a signature any more. */
+  private Instant settled(Order order) {
+    // The order may be the word of a party, and then its deadline is no better.
+    Instant latest = clock.instant().plus(services.timeout().next(attempt));
+    long seconds = Math.clamp(order.getDeadline().getSeconds(), 0, latest.getEpochSecond());
+    return Instant.ofEpochSecond(seconds)
+        .plus(services.limits().clockSkew().multipliedBy(SETTLING_SKEWS));
+  }
+
+  /** The parties that were asked more than they can do; a party that is gone looks the same. */
+  private Optional<Set<Integer>> overloaded(SessionOutcome outcome) {
+    return switch (outcome) {
+      case SessionOutcome.TimedOut timedOut -> Optional.of(timedOut.missing());
+      case SessionOutcome.Refused refused -> {
+        Set<Integer> late =
+            refused.by().entrySet().stream()
+                .filter(
+                    e ->
+                        e.getValue() == RefusalReason.REFUSAL_REASON_OVERLOADED
+                            || wasLate(e.getValue()))
+                .map(Map.Entry::getKey)
+                .collect(Collectors.toSet());
+        yield late.isEmpty() ? Optional.empty() : Optional.of(late);
+      }
+      default -> Optional.empty();
+    };
+  }
+
+  /** Whether the order had come too late, rather than the request. */
+  private boolean wasLate(RefusalReason reason) {
+    return reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED && !isExpired();
+  }
+
+  private boolean isExpired() {
+    return clock.instant().isAfter(intent.notAfter());
+  }
+
+  /** Null if this replica stops, or the intent expires, before it is this request's turn. */
+  private SessionTurns.@Nullable Turn awaitTurn(List<Member> parties) throws InterruptedException {
+    return services
+        .turns()
+        .await(
+            run.startedNanos - BEGINNING,
+            parties.stream().map(Member::partyId).toList(),
+            () -> run.patienceNanos() > 0,
+            () -> services.stopping().hasBegun() || isExpired())
+        .orElse(null);
+  }
+
+  private SessionPlan.Work.Sign sign(@Nullable ByteString presignature) {
+    return new SessionPlan.Work.Sign(subject.toSign(), keyPublic, presignature);
+  }
+
+  private SessionPlan plan(SessionPlan.Work.Sign work, List<Member> parties, Instant deadline) {
+    return new SessionPlan(
+        work,
+        intent.scheme(),
+        intent.key(),
+        keyPublic.getEpoch(),
+        key.threshold(),
+        intent.envelope(),
+        parties,
+        deadline,
+        run.trace);
+  }
+
+  private Instant deadline(Instant now, Duration time) {
+    Instant deadline = now.plus(time).plus(services.limits().clockSkew());
+    return deadline.isAfter(intent.notAfter()) ? intent.notAfter() : deadline;
+  }
+
+  /**
+   * The time that sessions take lately. While another quorum is left, it is at most half of the
+   * time that the most patient caller has, so that there is a second chance inside it.
+   */
+  private Duration sessionTime(Instant now, List<Member> parties) {
+    Duration time = services.timeout().next(attempt);
+    long patience = run.patienceNanos();
+    if (patience > 0 && candidates.left(key) > parties.size() && time.toNanos() > patience / 2) {
+      time = Duration.ofNanos(Math.max(patience / 2, services.timeout().min().toNanos()));
+    }
+    Duration untilExpiry = Duration.between(now, intent.notAfter());
+    return time.compareTo(untilExpiry) > 0 ? untilExpiry : time;
+  }
+
+  private Combination combination(List<Member> parties) {
+    return new Combination(
+        intent.key(),
+        keyPublic.getEpoch(),
+        parties.stream().map(Member::partyId).toList(),
+        subject.toSign().target());
+  }
+
+  private void succeed(
+      Session session, SessionOutcome.Signed signed, List<Member> parties, boolean presigned)
+      throws InterruptedException {
+    if (presignable && !presigned) {
+      // Later signatures of these parties shall find presignatures.
+      presignatures.want(
+          combination(parties),
+          Protocol.of(intent.scheme(), Operation.PRESIGN).orElseThrow().maxBatch());
+    }
+    Collection<String> culprits = session.names(signed.culprits());
+    request.succeed(
+        new SigningRecord.Result(
+            signed.signature().bytes(),
+            signed.signature().recoveryId(),
+            subject.toSign().publicKey(),
+            presigned),
+        session.partyNames().stream().filter(name -> !culprits.contains(name)).toList(),
+        tried);
+    try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
+      log.info("signed in session {} of this request", tried);
+    }
+  }
+}

@@ -1,0 +1,45 @@
+package io.coterie.coordinator.custody.signing;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+
+/** Where signings are kept. */
+public interface SigningStore {
+
+  /**
+   * Stores a request as this replica's work, unless the requester used its id before, which the
+   * database decides. It may be lost if the database crashes at once: then nothing was answered,
+   * and the signers' own claims keep the request to its first intent.
+   *
+   * @param pending PENDING
+   * @return empty if it was stored, else the signing that is there
+   */
+  Optional<SigningRecord> claimOnce(SigningRecord pending);
+
+  /**
+   * Ends a PENDING signing; durable when this returns.
+   *
+   * @param finished SIGNED or FAILED
+   * @return the signing as it is stored: {@code finished}, or what was stored before it
+   */
+  SigningRecord finish(SigningRecord finished);
+
+  /** The signing of that id. */
+  Optional<SigningRecord> find(UUID id);
+
+  /**
+   * Makes a PENDING signing this replica's work, unless another replica that is there works on it.
+   *
+   * @return as it is stored; empty if it has ended, or is another's work
+   */
+  Optional<SigningRecord> take(UUID id);
+
+  /**
+   * Makes every PENDING signing this replica's work that no replica works on that is there.
+   *
+   * @param own also what this replica works on: a process of the same name has left it
+   * @return their ids
+   */
+  List<UUID> takeAll(boolean own);
+}

@@ -1,0 +1,56 @@
+package io.coterie.coordinator.custody.signing;
+
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.request.Failure;
+import io.coterie.coordinator.session.ToSign;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.payload.Payloads;
+import io.coterie.platform.scheme.SchemeKeys;
+import io.coterie.proto.custody.v1.DecodedPayload;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What an intent asks to be signed, under which key.
+ *
+ * @param digest what the scheme signs, 32 bytes, if that is a digest
+ * @param decoded what the payload says
+ */
+record SigningSubject(ToSign toSign, @Nullable ByteString digest, DecodedPayload decoded) {
+
+  /**
+   * Decodes the payload of an intent.
+   *
+   * @param key ACTIVE
+   * @throws CustodyException saying what is wrong with the payload
+   */
+  static SigningSubject of(VerifiedIntent.Signing intent, KeyRecord key) {
+    KeyTarget target = intent.target();
+    ByteString publicKey = publicKey(key, target);
+    io.coterie.platform.payload.DecodedPayload decoded;
+    try {
+      decoded = Payloads.decode(intent.intent(), publicKey);
+    } catch (IntentException e) {
+      throw e.toCustodyException();
+    }
+    return new SigningSubject(
+        new ToSign(decoded.toSign(), publicKey, target),
+        SchemeKeys.of(key.scheme()).signsDigests() ? decoded.toSign() : null,
+        decoded.toProto());
+  }
+
+  private static ByteString publicKey(KeyRecord key, KeyTarget target) {
+    try {
+      return SchemeKeys.of(key.scheme())
+          .verifyingKey(Objects.requireNonNull(key.keyPublic()), target);
+    } catch (IllegalArgumentException e) {
+      // The key's own data were checked when it was made, and the target with the intent.
+      throw Failure.of(ErrorReason.PAYLOAD_INVALID, key.name()).toException();
+    }
+  }
+}

@@ -1,0 +1,321 @@
+package io.coterie.coordinator.custody.signing;
+
+import io.coterie.coordinator.custody.key.KeyDirectory;
+import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.request.Caller;
+import io.coterie.coordinator.custody.request.Failure;
+import io.coterie.coordinator.custody.request.Handover;
+import io.coterie.coordinator.custody.request.Pace;
+import io.coterie.coordinator.custody.request.RequestKind;
+import io.coterie.coordinator.custody.request.Requests;
+import io.coterie.coordinator.custody.request.Run;
+import io.coterie.coordinator.custody.request.RunLimits;
+import io.coterie.coordinator.custody.request.Stopping;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Signing;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.Executor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Signatures for requesters: one request id gives one signature, whatever is repeated or killed.
+ * {@link SigningAttempts} makes them.
+ */
+public final class Signings implements Handover.Work {
+  private static final Logger log = LoggerFactory.getLogger(Signings.class);
+
+  private final SigningWatchers watchers = new SigningWatchers();
+  private final Kind kind = new Kind();
+  private final Requests<SigningRecord, VerifiedIntent.Signing, SigningRecord> requests;
+  private final SigningStore store;
+  private final KeyDirectory keys;
+  private final SigningAttempts.Services attempts;
+  private final RunLimits limits;
+  private final Executor threads;
+  private final Stopping stopping;
+  private final CoordinatorMetrics metrics;
+  private final Clock clock;
+
+  /** The signings of one coordinator; nothing is worked on yet. */
+  public Signings(
+      SigningStore store, SigningAttempts.Services attempts, Requests.Services services) {
+    this.store = store;
+    this.keys = attempts.keys();
+    this.attempts = attempts;
+    this.limits = attempts.limits();
+    this.threads = services.threads();
+    this.stopping = services.stopping();
+    this.metrics = services.metrics();
+    this.clock = services.clock();
+    this.requests = new Requests<>(kind, services);
+  }
+
+  /**
+   * Gets the signature for an intent: the stored one, that of the work in progress, or a new one.
+   *
+   * @return SIGNED or FAILED
+   * @throws CustodyException if the request is refused, with nothing stored, or the caller's time
+   *     is up; the work goes on then
+   */
+  public SigningRecord sign(VerifiedIntent.Signing intent, Caller caller)
+      throws InterruptedException {
+    return requests.await(intent, caller);
+  }
+
+  /** The signing of that id. */
+  public Optional<SigningRecord> find(UUID id) {
+    return store.find(id);
+  }
+
+  /**
+   * Tells {@code watcher} about every change of the signing from now on.
+   *
+   * @return ends the watching
+   */
+  public Runnable watch(UUID id, SigningWatcher watcher) {
+    return watchers.watch(id, watcher);
+  }
+
+  /** Looks for the end of a signing that is not worked on here, for as long as it is watched. */
+  public void follow(SigningRecord record) {
+    if (record.state() == Signing.State.PENDING) {
+      requests.resume(record, false);
+    }
+  }
+
+  @Override
+  public String metricLabel() {
+    return CoordinatorMetrics.SIGNING_WORK;
+  }
+
+  @Override
+  public int takeOver(boolean own) {
+    List<UUID> taken = store.takeAll(own);
+    if (!taken.isEmpty()) {
+      log.info("taking up {} pending signings", taken.size());
+      threads.execute(() -> takeUp(taken));
+    }
+    return taken.size();
+  }
+
+  /** One after the other: a signing that waits here takes no memory but its id. */
+  private void takeUp(List<UUID> ids) {
+    try {
+      for (UUID id : ids) {
+        Pace pace = Pace.ofLooks(stopping);
+        while (requests.running() >= limits.maxRuns() / 2 && !stopping.hasBegun()) {
+          pace.pause();
+        }
+        requests.takeUp(() -> store.take(id));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** How many requests are being worked on. */
+  public int running() {
+    return requests.running();
+  }
+
+  /** How many of them wait until a session may begin. */
+  public int waiting() {
+    return attempts.turns().waiting();
+  }
+
+  /** Whether each of these parties could do more than it has to do now. */
+  public boolean hasRoom(List<Integer> parties) {
+    return attempts.turns().hasRoom(parties);
+  }
+
+  /** How many signing sessions may run at once now with the slowest party. */
+  public int atOnce() {
+    return attempts.turns().limit();
+  }
+
+  /** Tells all watchers to watch at another replica. */
+  public void endWatching() {
+    watchers.stop();
+  }
+
+  private final class Kind
+      implements RequestKind<SigningRecord, VerifiedIntent.Signing, SigningRecord> {
+
+    @Override
+    public String name() {
+      return "signing";
+    }
+
+    @Override
+    public String metricLabel() {
+      return Signings.this.metricLabel();
+    }
+
+    @Override
+    public Class<VerifiedIntent.Signing> intents() {
+      return VerifiedIntent.Signing.class;
+    }
+
+    @Override
+    public String resource(VerifiedIntent.Signing intent) {
+      return SigningRecord.name(
+          intent.key(), SigningRecord.idOf(intent.requester(), intent.requestId()));
+    }
+
+    @Override
+    public SigningRecord prepare(VerifiedIntent.Signing intent, Instant now) {
+      SigningSubject subject = SigningSubject.of(intent, requireUsable(intent));
+      return new SigningRecord(
+          SigningRecord.idOf(intent.requester(), intent.requestId()),
+          intent.requester(),
+          intent.requestId(),
+          intent.key(),
+          intent.digest(),
+          intent.envelope(),
+          intent.scheme(),
+          Signing.State.PENDING,
+          0,
+          List.of(),
+          intent.notAfter(),
+          now,
+          subject.digest(),
+          subject.decoded(),
+          null,
+          null,
+          null);
+    }
+
+    private KeyRecord requireUsable(VerifiedIntent.Signing intent) {
+      KeyRecord key =
+          keys.find(intent.key())
+              .orElseThrow(() -> Failure.of(ErrorReason.KEY_NOT_FOUND, intent.key()).toException());
+      if (key.state() != Key.State.ACTIVE) {
+        throw Failure.of(ErrorReason.KEY_NOT_ACTIVE, intent.key()).toException();
+      }
+      if (key.scheme() != intent.scheme()) {
+        throw Failure.of(ErrorReason.UNSUPPORTED_SCHEME, intent.key()).toException();
+      }
+      return key;
+    }
+
+    @Override
+    public Claim<SigningRecord> store(SigningRecord prepared) {
+      // Here and not earlier: the refusal of a signing costs no look at the store.
+      if (requests.running() > limits.maxRuns()) {
+        throw Failure.of(ErrorReason.OVERLOADED, prepared.key()).toException();
+      }
+      return store
+          .claimOnce(prepared)
+          .map(known -> new Claim<>(known, false))
+          .orElseGet(() -> new Claim<>(prepared, true));
+    }
+
+    @Override
+    public Optional<SigningRecord> find(String requester, String requestId) {
+      return store.find(SigningRecord.idOf(requester, requestId));
+    }
+
+    @Override
+    public Optional<SigningRecord> take(SigningRecord request) {
+      return store.take(request.id());
+    }
+
+    @Override
+    public boolean giveEnd(SigningRecord stored, Run<SigningRecord> run) {
+      if (stored.state() == Signing.State.PENDING) {
+        return false;
+      }
+      run.finish(stored);
+      watchers.publish(stored);
+      return true;
+    }
+
+    @Override
+    public boolean isWatched(SigningRecord request) {
+      return watchers.isWatched(request.id());
+    }
+
+    @Override
+    public boolean work(
+        Run<SigningRecord> run, SigningRecord request, VerifiedIntent.Signing intent)
+        throws InterruptedException {
+      KeyRecord key;
+      SigningSubject subject;
+      try {
+        key = requireUsable(intent);
+        subject = SigningSubject.of(intent, key);
+      } catch (CustodyException e) {
+        refuse(run, request, Failure.of(e));
+        return true;
+      }
+      return new SigningAttempts(attempts, new Progress(run, request), run, intent, key, subject)
+          .run();
+    }
+
+    @Override
+    public void refuse(Run<SigningRecord> run, SigningRecord request, Failure why)
+        throws InterruptedException {
+      new Progress(run, request).fail(why, request.sessions());
+    }
+  }
+
+  /** Stores and publishes the end of one request. */
+  private final class Progress implements SigningAttempts.Request {
+    private final Run<SigningRecord> run;
+    private final SigningRecord record;
+
+    Progress(Run<SigningRecord> run, SigningRecord record) {
+      this.run = run;
+      this.record = record;
+    }
+
+    @Override
+    public int sessions() {
+      return record.sessions();
+    }
+
+    @Override
+    public boolean isMine() {
+      return requests.isMine(record);
+    }
+
+    @Override
+    public void trying(int session) {
+      watchers.publish(record.trying(session));
+    }
+
+    @Override
+    public void succeed(SigningRecord.Result result, List<String> contributors, int sessions)
+        throws InterruptedException {
+      end(record.signed(result, contributors, sessions, now()), CoordinatorMetrics.OK);
+    }
+
+    @Override
+    public void fail(Failure why, int sessions) throws InterruptedException {
+      end(record.failed(why.toStatus(), sessions, now()), why.reason().name());
+    }
+
+    private Instant now() {
+      return clock.instant().truncatedTo(ChronoUnit.MICROS);
+    }
+
+    private void end(SigningRecord finished, String outcome) throws InterruptedException {
+      SigningRecord stored = requests.persistently(() -> store.finish(finished));
+      metrics.signingEnded(
+          finished.scheme(), outcome, Duration.ofNanos(System.nanoTime() - run.startedNanos));
+      run.finish(stored);
+      watchers.publish(stored);
+    }
+  }
+}

@@ -1,0 +1,3 @@
+/** Signings: attempts with one signing set after another. */
+@org.jspecify.annotations.NullMarked
+package io.coterie.coordinator.custody.signing;

@@ -1,0 +1,168 @@
+package io.coterie.coordinator.custody.key;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.MemoryStores;
+import io.coterie.coordinator.MemoryStores.Replica;
+import io.coterie.coordinator.session.SessionId;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What one replica remembers of keys that another one changes. */
+class KeyDirectoryTest {
+  private static final Instant NOW = Instant.parse("2030-01-01T00:00:00Z");
+  private static final String KEY = "keys/test";
+
+  private final MemoryStores database = new MemoryStores();
+  private final Replica here = database.replica("here");
+  private final Replica other = database.replica("other");
+  private final AtomicLong nanos = new AtomicLong();
+  private final List<String> told = new ArrayList<>();
+  private final KeyDirectory keys =
+      new KeyDirectory(
+          here.keys(),
+          new KeyObserver() {
+            @Override
+            public void renewed(String key) {
+              told.add("renewed " + key);
+            }
+
+            @Override
+            public void excluded(String key, int partyId) {
+              told.add("excluded " + partyId + " from " + key);
+            }
+          },
+          Runnable::run,
+          Clock.fixed(NOW, ZoneOffset.UTC),
+          nanos::get);
+
+  private static KeyPublic epoch(int epoch) {
+    return KeyPublic.newBuilder().setEpoch(epoch).setThreshold(2).build();
+  }
+
+  @BeforeEach
+  void create() {
+    KeyRecord attempt =
+        new KeyRecord(
+            0,
+            KEY,
+            "wallet",
+            UUID.randomUUID().toString(),
+            ByteString.EMPTY,
+            SignedIntent.getDefaultInstance(),
+            Scheme.SCHEME_ED25519,
+            2,
+            List.of(new KeyRecord.Holder(1, "p1"), new KeyRecord.Holder(2, "p2")),
+            Key.State.CREATING,
+            0,
+            NOW,
+            NOW,
+            null,
+            null);
+    KeyStore.Creation.Stored stored = (KeyStore.Creation.Stored) here.keys().create(attempt);
+    here.keys().finish(stored.record().id(), epoch(1), null, 1);
+  }
+
+  private void renewElsewhere() {
+    Renewal renewal =
+        new Renewal(
+            0,
+            KEY,
+            "wallet",
+            UUID.randomUUID().toString(),
+            ByteString.EMPTY,
+            SignedIntent.getDefaultInstance(),
+            1,
+            2,
+            List.of(new KeyRecord.Holder(1, "p1"), new KeyRecord.Holder(2, "p2")),
+            false,
+            Renewal.State.RUNNING,
+            0,
+            NOW,
+            NOW,
+            null);
+    RenewalStore.Start.Stored started = (RenewalStore.Start.Stored) other.renewals().start(renewal);
+    other.renewals().switchEpoch(started.record().id(), epoch(2), 1);
+  }
+
+  private int epochFound() {
+    return keys.find(KEY).orElseThrow().epoch();
+  }
+
+  @Test
+  void a_key_in_use_is_read_again_behind_its_use_after_a_while() {
+    assertThat(epochFound()).isEqualTo(1);
+    renewElsewhere();
+    nanos.addAndGet(KeyDirectory.FRESH.toNanos());
+    assertThat(epochFound()).isEqualTo(1);
+    nanos.addAndGet(1);
+    assertThat(epochFound()).as("read again behind this use").isEqualTo(1);
+    assertThat(told).containsExactly("renewed " + KEY);
+    assertThat(epochFound()).isEqualTo(2);
+  }
+
+  @Test
+  void an_exclusion_by_another_replica_is_told_when_it_is_read() {
+    keys.find(KEY);
+    other.keys().exclude(KEY, 2, "CAUSE", new byte[32], NOW);
+    assertThat(keys.excluded(KEY)).isEmpty();
+    assertThat(keys.excludedByNow(KEY)).containsExactly(2);
+    assertThat(keys.excluded(KEY)).containsExactly(2);
+    assertThat(told).containsExactly("excluded 2 from " + KEY);
+  }
+
+  @Test
+  void an_exclusion_here_counts_at_once_and_ends_with_new_shares() {
+    keys.find(KEY);
+    keys.exclude(KEY, 1, "CAUSE", new SessionId(ByteString.copyFrom(new byte[32])));
+    assertThat(keys.excluded(KEY)).containsExactly(1);
+    assertThat(other.keys().excluded(KEY)).containsExactly(1);
+    renewElsewhere();
+    keys.renewed(KEY);
+    assertThat(keys.excluded(KEY)).isEmpty();
+    assertThat(epochFound()).isEqualTo(2);
+    assertThat(told).containsExactly("excluded 1 from " + KEY, "renewed " + KEY);
+  }
+
+  @Test
+  void a_key_that_is_not_active_is_not_remembered() {
+    assertThat(keys.find("keys/unknown")).isEmpty();
+    KeyRecord failed =
+        ((KeyStore.Creation.Stored)
+                other
+                    .keys()
+                    .create(
+                        new KeyRecord(
+                            0,
+                            "keys/unknown",
+                            "wallet",
+                            UUID.randomUUID().toString(),
+                            ByteString.EMPTY,
+                            SignedIntent.getDefaultInstance(),
+                            Scheme.SCHEME_ED25519,
+                            1,
+                            List.of(new KeyRecord.Holder(1, "p1")),
+                            Key.State.CREATING,
+                            0,
+                            NOW,
+                            NOW,
+                            null,
+                            null)))
+            .record();
+    assertThat(keys.find("keys/unknown").orElseThrow().state()).isEqualTo(Key.State.CREATING);
+    other.keys().finish(failed.id(), epoch(1), null, 1);
+    assertThat(keys.find("keys/unknown").orElseThrow().state()).isEqualTo(Key.State.ACTIVE);
+  }
+}

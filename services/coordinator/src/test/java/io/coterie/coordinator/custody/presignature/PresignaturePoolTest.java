@@ -1,0 +1,452 @@
+package io.coterie.coordinator.custody.presignature;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.custody.presignature.PresignaturePool.Combination;
+import io.coterie.coordinator.custody.presignature.PresignaturePool.Place;
+import io.coterie.coordinator.custody.presignature.PresignaturePool.Presignature;
+import io.coterie.coordinator.session.SessionId;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.intent.KeyTarget;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** What is wanted, made, used and given up, and that each is used at most once. */
+class PresignaturePoolTest {
+  private static final Duration AGE = Duration.ofMinutes(10);
+  private static final Duration IDLE = Duration.ofMinutes(5);
+
+  private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
+  private final List<Presignature> givenUp = new ArrayList<>();
+  private long now = 1;
+  private int made;
+
+  /** Most that one session makes. */
+  private int batch = 1;
+
+  private PresignaturePool pool = pool(16, 4, 40, 5);
+
+  private PresignaturePool pool(int target, int lowMark, int maxTotal, int maxCombinations) {
+    PresignaturePool result =
+        new PresignaturePool(
+            new PresignaturePool.Limits(target, lowMark, maxTotal, maxCombinations, AGE, IDLE),
+            new CoordinatorMetrics(registry),
+            () -> now);
+    result.listen(() -> {}, givenUp::addAll);
+    return result;
+  }
+
+  private static Combination combination(
+      String key, int epoch, List<Integer> set, Integer... path) {
+    return new Combination(key, epoch, set, KeyTarget.at(List.of(path)));
+  }
+
+  private static final Combination A = combination("keys/a", 1, List.of(1, 2));
+  private static final Combination A13 = combination("keys/a", 1, List.of(1, 3));
+  private static final Combination B = combination("keys/b", 1, List.of(1, 2));
+
+  private void want(Combination combination) {
+    pool.want(combination, batch);
+  }
+
+  private ByteString nextId() {
+    made++;
+    byte[] id = new byte[32];
+    id[0] = (byte) made;
+    id[1] = (byte) (made >> 8);
+    return ByteString.copyFrom(id);
+  }
+
+  private void make(Place place) {
+    List<ByteString> ids = Stream.generate(this::nextId).limit(place.count()).toList();
+    pool.made(place, ids, new SessionId(ids.getFirst()));
+  }
+
+  /** Makes all that is wanted; how many. */
+  private int fill() {
+    int count = 0;
+    for (Optional<Place> next = pool.next(false, set -> true);
+        next.isPresent();
+        next = pool.next(false, set -> true)) {
+      make(next.get());
+      count += next.get().count();
+    }
+    return count;
+  }
+
+  private Optional<Integer> nextCount(boolean busy) {
+    return pool.next(busy, set -> true).map(Place::count);
+  }
+
+  private Optional<Combination> next(boolean busy) {
+    return pool.next(busy, set -> true).map(Place::combination);
+  }
+
+  private Optional<Presignature> take(Combination c) {
+    return pool.take(c.key(), c.epoch(), c.target(), set -> true);
+  }
+
+  private double dropped(String reason) {
+    var counter =
+        registry.find(CoordinatorMetrics.PRESIGNATURES_DROPPED).tags("reason", reason).counter();
+    return counter == null ? 0 : counter.count();
+  }
+
+  @Test
+  void what_is_wanted_grows_with_its_use_and_doubles_when_there_was_none() {
+    assertThat(pool.next(false, set -> true)).isEmpty();
+    assertThat(take(A)).isEmpty();
+    assertThat(pool.next(false, set -> true)).isEmpty();
+    want(A);
+    assertThat(fill()).isEqualTo(4);
+    assertThat(take(A)).isPresent();
+    assertThat(fill()).isEqualTo(2);
+    assertThat(take(A)).isPresent();
+    assertThat(fill()).isEqualTo(2);
+    assertThat(pool.ready()).isEqualTo(6);
+    want(A);
+    assertThat(fill()).isEqualTo(6);
+    want(A);
+    assertThat(fill()).as("no more than the target").isEqualTo(4);
+    assertThat(pool.ready()).isEqualTo(16);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count()).isEqualTo(18);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_USED).counter().count()).isEqualTo(2);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MISSED).counter().count())
+        .isEqualTo(1);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_READY).gauge().value()).isEqualTo(16);
+  }
+
+  @Test
+  void of_what_was_lost_a_little_is_made_again() {
+    want(A);
+    want(A);
+    want(A);
+    assertThat(fill()).isEqualTo(16);
+    pool.forgotten(2);
+    assertThat(dropped("unknown")).isEqualTo(16);
+    assertThat(fill()).isEqualTo(4);
+    assertThat(take(A)).isPresent();
+    assertThat(fill()).isEqualTo(2);
+  }
+
+  @Test
+  void one_is_good_for_its_key_epoch_path_and_set_only() {
+    want(A);
+    fill();
+    assertThat(take(B)).isEmpty();
+    assertThat(take(combination("keys/a", 2, List.of(1, 2)))).isEmpty();
+    assertThat(take(combination("keys/a", 1, List.of(1, 2), 0))).isEmpty();
+    assertThat(pool.take("keys/a", 1, KeyTarget.SELF, set -> set.contains(3))).isEmpty();
+    assertThat(take(A).orElseThrow().combination()).isEqualTo(A);
+  }
+
+  @Test
+  void of_several_signing_sets_the_one_with_most_is_used() {
+    want(A);
+    fill();
+    want(A13);
+    want(A13);
+    fill();
+    assertThat(take(A).orElseThrow().combination()).isEqualTo(A13);
+    assertThat(pool.take("keys/a", 1, KeyTarget.SELF, Set.of(1, 2)::containsAll).orElseThrow())
+        .extracting(Presignature::combination)
+        .isEqualTo(A);
+  }
+
+  @Test
+  void the_emptiest_is_filled_first_and_while_signings_wait_only_to_the_low_mark() {
+    want(A);
+    want(A);
+    fill();
+    want(B);
+    assertThat(next(true)).contains(B);
+    assertThat(pool.making()).isEqualTo(1);
+    for (int i = 0; i < 3; i++) {
+      assertThat(next(true)).contains(B);
+    }
+    assertThat(pool.next(true, set -> true)).isEmpty();
+    want(A);
+    assertThat(pool.next(true, set -> true)).isEmpty();
+    assertThat(next(false)).contains(A);
+  }
+
+  @Test
+  void a_session_makes_what_lacks_and_no_more_than_it_can() {
+    batch = 6;
+    want(A);
+    Place few = pool.next(false, set -> true).orElseThrow();
+    assertThat(few.count()).isEqualTo(4);
+    assertThat(pool.making()).isEqualTo(4);
+    assertThat(pool.next(false, set -> true)).isEmpty();
+    make(few);
+    assertThat(pool.ready()).isEqualTo(4);
+    want(A);
+    want(A);
+    Place failing = pool.next(false, set -> true).orElseThrow();
+    Place succeeding = pool.next(false, set -> true).orElseThrow();
+    assertThat(List.of(failing.count(), succeeding.count())).containsExactly(6, 6);
+    assertThat(pool.next(false, set -> true)).isEmpty();
+    assertThat(pool.making()).isEqualTo(12);
+    pool.failed(failing);
+    assertThat(pool.making()).isEqualTo(6);
+    make(succeeding);
+    assertThat(pool.making()).isZero();
+    assertThat(pool.ready()).isEqualTo(10);
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count()).isEqualTo(10);
+    List<ByteString> ids = Stream.generate(() -> take(A).orElseThrow().id()).limit(10).toList();
+    assertThat(ids).doesNotHaveDuplicates();
+  }
+
+  @Test
+  void below_the_low_mark_whole_sessions_are_made_although_signings_wait() {
+    batch = 6;
+    want(A);
+    want(A);
+    want(A);
+    assertThat(nextCount(true)).contains(6);
+    assertThat(pool.next(true, set -> true)).isEmpty();
+    // Also for all together there is a bound.
+    pool = pool(16, 4, 8, 5);
+    want(A);
+    want(A);
+    want(A);
+    assertThat(nextCount(false)).contains(6);
+    assertThat(nextCount(false)).contains(2);
+    assertThat(pool.next(false, set -> true)).isEmpty();
+  }
+
+  @Test
+  void above_the_low_mark_no_session_is_run_for_less_than_it_can_make() {
+    batch = 6;
+    want(A);
+    want(A);
+    want(A);
+    assertThat(fill()).isEqualTo(12);
+    assertThat(take(A)).isPresent();
+    assertThat(pool.next(false, set -> true)).isEmpty();
+    assertThat(take(A)).isPresent();
+    assertThat(fill()).isEqualTo(6);
+    assertThat(pool.ready()).isEqualTo(16);
+    // Also without a low mark what is wanted is made in the end.
+    pool = pool(16, 0, 40, 5);
+    want(A);
+    assertThat(nextCount(true)).isEmpty();
+    assertThat(nextCount(false)).contains(4);
+  }
+
+  @Test
+  void parties_that_have_enough_to_do_make_none() {
+    want(A);
+    want(A13);
+    assertThat(pool.next(false, set -> false)).isEmpty();
+    Optional<Place> next = pool.next(false, set -> !set.contains(2));
+    assertThat(next.map(Place::combination)).contains(A13);
+    assertThat(pool.next(false, set -> set.contains(2)).map(Place::combination)).contains(A);
+  }
+
+  /** The parties are told the session, so nothing else of it may be in use any more. */
+  @Test
+  void what_is_left_of_a_session_is_given_up_as_a_whole() {
+    batch = 4;
+    want(A);
+    assertThat(fill()).isEqualTo(4);
+    SessionId first = take(A).orElseThrow().session();
+    now += AGE.toNanos() - 1;
+    assertThat(take(A).map(Presignature::session)).contains(first);
+    now++;
+    assertThat(take(A)).isEmpty();
+    assertThat(givenUp).hasSize(2).extracting(Presignature::session).containsOnly(first);
+    assertThat(dropped("expired")).isEqualTo(2);
+    givenUp.clear();
+    want(A);
+    assertThat(fill()).isEqualTo(12);
+    for (int i = 0; i < 4; i++) {
+      assertThat(take(A)).isPresent();
+    }
+    Place late = pool.next(false, set -> true).orElseThrow();
+    pool.renewed("keys/a");
+    assertThat(givenUp).hasSize(8);
+    make(late);
+    assertThat(givenUp).hasSize(12).extracting(Presignature::id).doesNotHaveDuplicates();
+    assertThat(dropped("late")).isEqualTo(4);
+  }
+
+  @Test
+  void there_is_a_bound_for_all_and_for_combinations() {
+    List<Combination> all = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      Combination c = combination("keys/a", 1, List.of(1, 2), i);
+      all.add(c);
+      for (int j = 0; j < 4; j++) {
+        want(c);
+      }
+      now++;
+    }
+    assertThat(fill()).isEqualTo(40);
+    want(A13);
+    assertThat(dropped("crowded")).isZero();
+    now++;
+    want(B);
+    assertThat(dropped("crowded")).isEqualTo(10);
+    assertThat(givenUp).allMatch(p -> p.combination().equals(all.getFirst()));
+    assertThat(take(all.getFirst())).isEmpty();
+    assertThat(pool.ready()).isEqualTo(30);
+    pool = pool(0, 0, 0, 1);
+    want(A);
+    assertThat(pool.next(false, set -> true)).isEmpty();
+  }
+
+  @Test
+  void what_was_not_made_is_tried_again_after_a_pause_that_grows_and_one_at_a_time() {
+    want(A);
+    pool.failed(pool.next(false, set -> true).orElseThrow());
+    assertThat(pool.making()).isZero();
+    long[] pauses = {250, 500, 1_000};
+    for (long pause : pauses) {
+      now += Duration.ofMillis(pause).toNanos() - 1;
+      assertThat(pool.next(false, set -> true)).isEmpty();
+      now += 1;
+      Place place = pool.next(false, set -> true).orElseThrow();
+      assertThat(pool.next(false, set -> true)).isEmpty();
+      pool.failed(place);
+    }
+    now += Duration.ofMillis(2_000).toNanos();
+    make(pool.next(false, set -> true).orElseThrow());
+    assertThat(fill()).isEqualTo(3);
+  }
+
+  @Test
+  void what_cannot_be_used_any_more_is_given_up_and_given_back() {
+    want(A);
+    want(A13);
+    want(B);
+    fill();
+    assertThat(pool.ready()).isEqualTo(12);
+    pool.forgotten(3);
+    assertThat(dropped("unknown")).isEqualTo(4);
+    assertThat(givenUp).hasSize(4).allMatch(p -> p.combination().equals(A13));
+    pool.reachable(Set.of(1, 2));
+    assertThat(pool.ready()).isEqualTo(8);
+    assertThat(fill()).isZero();
+    pool.reachable(Set.of(1, 2, 3));
+    assertThat(fill()).isEqualTo(4);
+    pool.reachable(Set.of(1, 2));
+    assertThat(dropped("unreachable")).isEqualTo(4);
+    pool.excluded("keys/a", 3);
+    assertThat(fill()).isZero();
+    pool.renewed("keys/b");
+    assertThat(dropped("epoch")).isEqualTo(4);
+    assertThat(take(B)).isEmpty();
+    assertThat(fill()).isZero();
+    pool.refused(A);
+    assertThat(dropped("excluded")).isEqualTo(4);
+    assertThat(pool.ready()).isZero();
+    want(A);
+    assertThat(fill()).isEqualTo(4);
+    pool.close();
+    assertThat(dropped("stopped")).isEqualTo(4);
+    assertThat(givenUp).hasSize(20).doesNotHaveDuplicates();
+  }
+
+  @Test
+  void what_was_given_up_while_it_was_made_is_not_kept() {
+    want(A);
+    Place making = pool.next(false, set -> true).orElseThrow();
+    pool.renewed("keys/a");
+    make(making);
+    assertThat(pool.ready()).isZero();
+    assertThat(pool.making()).isZero();
+    assertThat(dropped("late")).isEqualTo(1);
+    assertThat(givenUp).hasSize(1);
+    want(A);
+    making = pool.next(false, set -> true).orElseThrow();
+    pool.refused(A);
+    // Wanted again meanwhile: what was begun before is of no use for it.
+    want(A);
+    Place other = pool.next(false, set -> true).orElseThrow();
+    make(making);
+    assertThat(pool.ready()).isZero();
+    make(other);
+    assertThat(pool.ready()).isEqualTo(1);
+    assertThat(pool.making()).isZero();
+    assertThat(fill()).isEqualTo(3);
+  }
+
+  @Test
+  void old_ones_are_not_used_and_unused_combinations_not_filled() {
+    want(A);
+    assertThat(fill()).isEqualTo(4);
+    now += IDLE.toNanos();
+    assertThat(take(A)).isPresent();
+    now += IDLE.toNanos() - 1;
+    assertThat(take(A)).isPresent();
+    now += 1;
+    assertThat(take(A)).isEmpty();
+    assertThat(dropped("expired")).isEqualTo(2);
+    now += IDLE.toNanos();
+    assertThat(pool.next(false, set -> true)).isEmpty();
+    want(A);
+    // Forgotten: it starts small again.
+    assertThat(fill()).isEqualTo(4);
+  }
+
+  private static ByteString randomId() {
+    byte[] id = new byte[32];
+    ThreadLocalRandom.current().nextBytes(id);
+    return ByteString.copyFrom(id);
+  }
+
+  @Test
+  void none_is_given_twice_whatever_happens_at_once() throws Exception {
+    Set<ByteString> seen = new HashSet<>();
+    batch = 3;
+    want(A);
+    try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
+      List<java.util.concurrent.Future<List<ByteString>>> takers = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        takers.add(
+            threads.submit(
+                () -> {
+                  List<ByteString> taken = new ArrayList<>();
+                  for (int j = 0; j < 2_000; j++) {
+                    take(A).ifPresent(p -> taken.add(p.id()));
+                    pool.next(j % 2 == 0, set -> true)
+                        .ifPresent(
+                            c -> {
+                              List<ByteString> ids =
+                                  Stream.generate(PresignaturePoolTest::randomId)
+                                      .limit(c.count())
+                                      .toList();
+                              if (ids.getFirst().byteAt(0) % 5 == 0) {
+                                pool.forgotten(1);
+                              }
+                              pool.made(c, ids, new SessionId(ids.getFirst()));
+                            });
+                  }
+                  return taken;
+                }));
+      }
+      for (var taker : takers) {
+        for (ByteString id : taker.get()) {
+          assertThat(seen.add(id)).isTrue();
+        }
+      }
+    }
+    assertThat(seen).hasSizeGreaterThan(1_000);
+    assertThat(pool.making()).isZero();
+    double used = registry.get(CoordinatorMetrics.PRESIGNATURES_USED).counter().count();
+    double all = registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count();
+    assertThat(all).isEqualTo(used + dropped("unknown") + pool.ready());
+  }
+}

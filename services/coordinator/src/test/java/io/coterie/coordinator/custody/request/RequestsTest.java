@@ -1,0 +1,463 @@
+package io.coterie.coordinator.custody.request;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
+import io.coterie.coordinator.MemoryStores;
+import io.coterie.coordinator.MemoryStores.Replica;
+import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.telemetry.TraceContext;
+import io.coterie.proto.custody.v1.DecodedPayload;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The life cycle of requests, with stores in memory and work that the test scripts. */
+@Timeout(60)
+class RequestsTest {
+  private static final Instant NOW = Instant.parse("2030-01-01T00:00:00Z");
+
+  private final MemoryStores database = new MemoryStores();
+  private final Coordinator here = new Coordinator("here");
+  private final Coordinator other = new Coordinator("other");
+  private ExecutorService callers;
+
+  /** One replica. */
+  private final class Coordinator
+      implements RequestKind<SigningRecord, VerifiedIntent.Signing, SigningRecord> {
+    final AtomicInteger works = new AtomicInteger();
+    final AtomicInteger unavailable = new AtomicInteger();
+    final Stopping stopping = new Stopping();
+    final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+    final Replica stores;
+    final Requests<SigningRecord, VerifiedIntent.Signing, SigningRecord> requests;
+    volatile Supplier<RuntimeException> refusal = () -> null;
+    volatile Requests.Work<SigningRecord, VerifiedIntent.Signing, SigningRecord> work =
+        (run, request, intent) -> sign(run, request);
+
+    Coordinator(String name) {
+      stores = database.replica(name);
+      stores.presence().seen();
+      requests =
+          new Requests<>(
+              this,
+              new Requests.Services(
+                  signed -> intent(signed.getPayload().toStringUtf8()),
+                  threads,
+                  stopping,
+                  new CoordinatorMetrics(new SimpleMeterRegistry()),
+                  Clock.fixed(NOW, ZoneOffset.UTC),
+                  new SecureRandom()));
+    }
+
+    boolean sign(Run<SigningRecord> run, SigningRecord request) throws InterruptedException {
+      SigningRecord.Result result =
+          new SigningRecord.Result(
+              ByteString.copyFromUtf8("signature"), OptionalInt.empty(), ByteString.EMPTY, false);
+      SigningRecord signed = request.signed(result, List.of("p1"), 1, NOW);
+      run.finish(
+          requests.persistently(
+              () -> {
+                requireDatabase();
+                return stores.signings().finish(signed);
+              }));
+      return true;
+    }
+
+    private void requireDatabase() {
+      if (unavailable.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+        throw new StoreUnavailableException("as told", new IllegalStateException());
+      }
+    }
+
+    @Override
+    public String name() {
+      return "test";
+    }
+
+    @Override
+    public String metricLabel() {
+      return CoordinatorMetrics.SIGNING_WORK;
+    }
+
+    @Override
+    public Class<VerifiedIntent.Signing> intents() {
+      return VerifiedIntent.Signing.class;
+    }
+
+    @Override
+    public String resource(VerifiedIntent.Signing intent) {
+      return intent.key();
+    }
+
+    @Override
+    public SigningRecord prepare(VerifiedIntent.Signing intent, Instant now) {
+      RuntimeException refused = refusal.get();
+      if (refused != null) {
+        throw refused;
+      }
+      return new SigningRecord(
+          SigningRecord.idOf(intent.requester(), intent.requestId()),
+          intent.requester(),
+          intent.requestId(),
+          intent.key(),
+          intent.digest(),
+          intent.envelope(),
+          intent.scheme(),
+          Signing.State.PENDING,
+          0,
+          List.of(),
+          intent.notAfter(),
+          now,
+          null,
+          DecodedPayload.getDefaultInstance(),
+          null,
+          null,
+          null);
+    }
+
+    @Override
+    public Claim<SigningRecord> store(SigningRecord prepared) {
+      return stores
+          .signings()
+          .claimOnce(prepared)
+          .map(known -> new Claim<>(known, false))
+          .orElseGet(() -> new Claim<>(prepared, true));
+    }
+
+    @Override
+    public Optional<SigningRecord> find(String requester, String requestId) {
+      return stores.signings().find(SigningRecord.idOf(requester, requestId));
+    }
+
+    @Override
+    public Optional<SigningRecord> take(SigningRecord request) {
+      requireDatabase();
+      return stores.signings().take(request.id());
+    }
+
+    @Override
+    public boolean giveEnd(SigningRecord stored, Run<SigningRecord> run) {
+      if (stored.state() == Signing.State.PENDING) {
+        return false;
+      }
+      run.finish(stored);
+      return true;
+    }
+
+    @Override
+    public boolean work(
+        Run<SigningRecord> run, SigningRecord request, VerifiedIntent.Signing intent)
+        throws InterruptedException {
+      works.incrementAndGet();
+      return work.on(run, request, intent);
+    }
+
+    @Override
+    public void refuse(Run<SigningRecord> run, SigningRecord request, Failure why) {
+      run.finish(stores.signings().finish(request.failed(why.toStatus(), 0, NOW)));
+    }
+  }
+
+  private final Map<String, VerifiedIntent.Signing> known = new ConcurrentHashMap<>();
+
+  private VerifiedIntent.Signing intent(String payload) {
+    VerifiedIntent.Signing intent = known.get(payload);
+    if (intent == null) {
+      throw new CustodyException(ErrorReason.UNKNOWN_REQUESTER);
+    }
+    return intent;
+  }
+
+  private VerifiedIntent.Signing intent(String requestId, String payload, Instant notAfter) {
+    SigningIntent intent =
+        SigningIntent.newBuilder()
+            .setRequestId(requestId)
+            .setKey("keys/test")
+            .setScheme(Scheme.SCHEME_ED25519)
+            .setNotAfter(Timestamp.newBuilder().setSeconds(notAfter.getEpochSecond()))
+            .build();
+    VerifiedIntent.Signing verified =
+        new VerifiedIntent.Signing(
+            "wallet",
+            ByteString.copyFromUtf8(payload),
+            SignedIntent.newBuilder().setPayload(ByteString.copyFromUtf8(payload)).build(),
+            intent);
+    known.put(payload, verified);
+    return verified;
+  }
+
+  private VerifiedIntent.Signing intent() {
+    String id = UUID.randomUUID().toString();
+    return intent(id, id, NOW.plusSeconds(60));
+  }
+
+  private static Caller caller(Duration patience) {
+    return new Caller(
+        System.nanoTime() + patience.toNanos(), TraceContext.create(new SecureRandom()));
+  }
+
+  private static Caller patient() {
+    return caller(Duration.ofSeconds(50));
+  }
+
+  private static void refuses(ErrorReason reason, ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(
+            CustodyException.class, e -> assertThat(e.reason()).isEqualTo(reason));
+  }
+
+  @BeforeEach
+  void open() {
+    callers = Executors.newVirtualThreadPerTaskExecutor();
+  }
+
+  @AfterEach
+  void close() {
+    here.stopping.begin();
+    other.stopping.begin();
+    callers.shutdownNow();
+    here.threads.close();
+    other.threads.close();
+  }
+
+  @Test
+  void callers_with_one_request_share_one_work_and_its_end() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    CountDownLatch go = new CountDownLatch(1);
+    here.work =
+        (run, request, verified) -> {
+          go.await();
+          return here.sign(run, request);
+        };
+    List<Future<SigningRecord>> answers = new ArrayList<>();
+    for (int i = 0; i < 20; i++) {
+      answers.add(callers.submit(() -> here.requests.await(intent, patient())));
+    }
+    go.countDown();
+    for (Future<SigningRecord> answer : answers) {
+      assertThat(answer.get()).isEqualTo(answers.getFirst().get());
+    }
+    assertThat(here.requests.await(intent, patient())).isEqualTo(answers.getFirst().get());
+    assertThat(here.works).hasValue(1);
+    assertThat(here.requests.running()).isZero();
+  }
+
+  @Test
+  void another_intent_under_a_known_request_id_is_refused() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    here.requests.await(intent, patient());
+    VerifiedIntent.Signing different = intent(intent.requestId(), "different", NOW.plusSeconds(60));
+    refuses(ErrorReason.REQUEST_ID_REUSED, () -> here.requests.await(different, patient()));
+    here.refusal = () -> new CustodyException(ErrorReason.KEY_NOT_FOUND);
+    refuses(ErrorReason.REQUEST_ID_REUSED, () -> here.requests.await(different, patient()));
+    assertThat(here.works).hasValue(1);
+  }
+
+  @Test
+  void a_stored_request_is_answered_even_if_it_would_not_be_accepted_any_more() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    SigningRecord signed = here.requests.await(intent, patient());
+    here.refusal = () -> new CustodyException(ErrorReason.KEY_NOT_FOUND);
+    assertThat(here.requests.await(intent, patient())).isEqualTo(signed);
+    VerifiedIntent.Signing expired =
+        intent(intent.requestId(), intent.requestId(), NOW.minusSeconds(60));
+    assertThat(here.requests.await(expired, patient())).isEqualTo(signed);
+    here.stopping.begin();
+    assertThat(here.requests.await(intent, patient())).isEqualTo(signed);
+  }
+
+  @Test
+  void a_request_that_is_refused_is_not_stored() {
+    String id = UUID.randomUUID().toString();
+    refuses(
+        ErrorReason.INTENT_EXPIRED,
+        () -> here.requests.await(intent(id, id, NOW.minusSeconds(60)), patient()));
+    VerifiedIntent.Signing intent = intent();
+    here.refusal = () -> new CustodyException(ErrorReason.KEY_NOT_FOUND);
+    refuses(ErrorReason.KEY_NOT_FOUND, () -> here.requests.await(intent, patient()));
+    here.refusal = () -> null;
+    here.stopping.begin();
+    refuses(ErrorReason.DRAINING, () -> here.requests.await(intent, patient()));
+    assertThat(here.stores.signings().takeAll(true)).isEmpty();
+    assertThat(here.requests.running()).isZero();
+  }
+
+  @Test
+  void a_caller_whose_time_is_up_learns_the_last_failure_and_the_work_goes_on() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    CountDownLatch failed = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    here.work =
+        (run, request, verified) -> {
+          run.failedFor(Failure.outOfReach(run.resource, List.of("p2")));
+          failed.countDown();
+          go.await();
+          return here.sign(run, request);
+        };
+    Future<SigningRecord> patient = callers.submit(() -> here.requests.await(intent, patient()));
+    failed.await();
+    refuses(
+        ErrorReason.QUORUM_UNAVAILABLE, () -> here.requests.await(intent, caller(Duration.ZERO)));
+    go.countDown();
+    assertThat(patient.get().state()).isEqualTo(Signing.State.SIGNED);
+    assertThat(here.works).hasValue(1);
+  }
+
+  @Test
+  void a_replica_waits_for_the_end_of_anothers_work() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    other.work =
+        (run, request, verified) -> {
+          begun.countDown();
+          go.await();
+          return other.sign(run, request);
+        };
+    Future<SigningRecord> there = callers.submit(() -> other.requests.await(intent, patient()));
+    begun.await();
+    Future<SigningRecord> waiting = callers.submit(() -> here.requests.await(intent, patient()));
+    go.countDown();
+    assertThat(waiting.get()).isEqualTo(there.get());
+    assertThat(here.works).hasValue(0);
+  }
+
+  @Test
+  void a_replica_takes_the_work_over_when_the_other_has_left() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    CountDownLatch begun = new CountDownLatch(1);
+    other.work =
+        (run, request, verified) -> {
+          begun.countDown();
+          new CountDownLatch(1).await();
+          return true;
+        };
+    Future<SigningRecord> lost = callers.submit(() -> other.requests.await(intent, patient()));
+    begun.await();
+    Future<SigningRecord> waiting = callers.submit(() -> here.requests.await(intent, patient()));
+    other.threads.shutdownNow();
+    other.stores.presence().leave();
+    assertThat(waiting.get().state()).isEqualTo(Signing.State.SIGNED);
+    assertThat(here.works).hasValue(1);
+    assertThatThrownBy(lost::get)
+        .isInstanceOf(ExecutionException.class)
+        .cause()
+        .isInstanceOfSatisfying(
+            CustodyException.class, e -> assertThat(e.reason()).isEqualTo(ErrorReason.DRAINING));
+  }
+
+  @Test
+  void work_that_was_lost_to_another_replica_becomes_waiting() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    here.work =
+        (run, request, verified) -> {
+          // This process was suspended for so long that the other one has taken its work.
+          here.stores.presence().leave();
+          assertThat(other.stores.signings().take(request.id())).isPresent();
+          assertThat(here.requests.isMine(request)).isFalse();
+          other.requests.resume(request, true);
+          return false;
+        };
+    assertThat(here.requests.await(intent, patient()).state()).isEqualTo(Signing.State.SIGNED);
+    assertThat(here.works).hasValue(1);
+    assertThat(other.works).hasValue(1);
+  }
+
+  @Test
+  void an_end_waits_for_the_database_to_come_back() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    here.unavailable.set(3);
+    assertThat(here.requests.await(intent, patient()).state()).isEqualTo(Signing.State.SIGNED);
+    assertThat(here.unavailable).hasValue(0);
+  }
+
+  @Test
+  void a_request_is_taken_up_once_the_database_answers() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    SigningRecord pending = other.prepare(intent, NOW);
+    assertThat(other.stores.signings().claimOnce(pending)).isEmpty();
+    CountDownLatch worked = new CountDownLatch(1);
+    here.work =
+        (run, request, verified) -> {
+          worked.countDown();
+          return here.sign(run, request);
+        };
+    other.stores.presence().leave();
+    // The caller is told so; the next two looks at the store fail as well.
+    here.unavailable.set(3);
+    assertThatThrownBy(() -> here.requests.await(intent, patient()))
+        .isInstanceOf(StoreUnavailableException.class);
+    here.requests.takeUp(() -> here.take(pending));
+    assertThat(worked.await(50, TimeUnit.SECONDS)).isTrue();
+  }
+
+  @Test
+  void a_resumed_request_whose_intent_is_not_accepted_any_more_has_failed() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    SigningRecord pending = here.prepare(intent, NOW);
+    here.stores.signings().claimOnce(pending);
+    known.clear();
+    here.requests.resume(pending, true);
+    SigningRecord failed = here.requests.await(pending, patient());
+    assertThat(failed.state()).isEqualTo(Signing.State.FAILED);
+    assertThat(here.works).hasValue(0);
+  }
+
+  @Test
+  void callers_of_a_replica_that_stops_are_sent_to_another_one() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    CountDownLatch begun = new CountDownLatch(1);
+    here.work =
+        (run, request, verified) -> {
+          begun.countDown();
+          while (!here.stopping.hasBegun()) {
+            new Pace(here.stopping).pause();
+          }
+          run.drain();
+          return true;
+        };
+    Future<SigningRecord> answer = callers.submit(() -> here.requests.await(intent, patient()));
+    begun.await();
+    here.stopping.begin();
+    assertThatThrownBy(answer::get)
+        .cause()
+        .isInstanceOfSatisfying(
+            CustodyException.class, e -> assertThat(e.reason()).isEqualTo(ErrorReason.DRAINING));
+    here.stores.presence().leave();
+    assertThat(other.requests.await(intent, patient()).state()).isEqualTo(Signing.State.SIGNED);
+  }
+}
