@@ -13,7 +13,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** What tests say about calls. */
+/** Assertions about calls. */
 final class Calls {
   private Calls() {}
 

@@ -262,7 +262,7 @@ class EcdsaTest {
     }
   }
 
-  /** What one session ended with is no reason not to ask again: another one may sign. */
+  /** The failure of one session is no reason not to ask again: another one may sign. */
   @ParameterizedTest
   @CsvSource({
     "REFUSAL_REASON_INTENT_EXPIRED, PARTY_UNRESPONSIVE",
@@ -436,7 +436,7 @@ class EcdsaTest {
     assertThat(signing(client).sign(sign(intent)).getSigningSetList()).containsExactly("p2", "p3");
   }
 
-  /** What a party may say it has given its part in, and what is wrong with it. */
+  /** An order that a party may claim to have contributed to, and its fault. */
   static Stream<Arguments> claims() {
     Order good =
         Order.newBuilder()

@@ -88,7 +88,7 @@ class HostileInputTest {
     return installation.wallet.sign(good().build());
   }
 
-  /** What is sent, and how it must be refused. */
+  /** A hostile input, and the refusal that it must get. */
   record Bad(String what, SignedIntent sent, ErrorReason reason, IntentProblem problem) {
     @Override
     public String toString() {

@@ -143,7 +143,7 @@ class NativeObserverTest {
       assertThat(signs(installation, client, intent("real", 3)).getPresigned()).isFalse();
       eventually(() -> signs(installation, client, intent("real", 4)).getPresigned());
 
-      // Who signs something else spoils a session, and another quorum signs.
+      // A party that signs something else spoils a session, and another quorum signs.
       parties.forger = "p1";
       assertThat(signs(installation, client, intent("real", 5)).getSigningSetList())
           .containsExactly("p2", "p3");
@@ -295,7 +295,7 @@ class NativeObserverTest {
   private static final class RealParties {
     private final Map<Integer, RealParty> parties = new ConcurrentHashMap<>();
 
-    /** What those do that have a share, by session. */
+    /** The runs of the parties that have a share, by session. */
     private final Map<ByteString, List<Runnable>> waiting = new HashMap<>();
 
     /** This party signs something else. */

@@ -36,7 +36,7 @@ import java.util.stream.IntStream;
 /** Signers that do as they are told. */
 final class ScriptedParties implements AutoCloseable {
 
-  /** What a party does with an order. */
+  /** The behaviour of a party on an order. */
   sealed interface Behaviour {
     record Honest() implements Behaviour {}
 
@@ -90,7 +90,7 @@ final class ScriptedParties implements AutoCloseable {
   /** New shares that a party holds, made by a request: by party and digest of its intent. */
   private final Map<String, SessionReport> refreshed = new ConcurrentHashMap<>();
 
-  /** What a party does when a session is cancelled, by party and session. */
+  /** The reaction of a party when a session is cancelled, by party and session. */
   private final Map<String, Runnable> stops = new ConcurrentHashMap<>();
 
   /** The run of each of those requests. */
@@ -492,7 +492,7 @@ final class ScriptedParties implements AutoCloseable {
     refreshed.put(who, stored(session, keyPublic));
   }
 
-  /** Whoever has not given its part of a request's signature cannot any more. */
+  /** A party that has not contributed to a request's signature cannot any more. */
   void lapse(SignedIntent intent) {
     given.forEach(
         (request, part) -> {

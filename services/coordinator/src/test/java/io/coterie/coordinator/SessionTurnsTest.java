@@ -25,7 +25,7 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What has piled up is worked off by and by, not all at once. */
+/** A backlog of requests is worked off one after another, not all at once. */
 class SessionTurnsTest {
   private static final int AT_ONCE = 3;
   private static final int REQUESTS = 10;

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What a signature costs this service: {@code mvn -pl services/coordinator -am test
+ * The cost of a signature in this service: {@code mvn -pl services/coordinator -am test
  * -Dtest=SigningBenchmark -Dcoterie.benchmark=true}. Client, parties and fake core run in the same
  * JVM on threads of their own names, so that the CPU of each group can be told apart.
  */

@@ -135,7 +135,7 @@ final class TestInstallation implements AutoCloseable {
     arguments.addAll(List.of(moreArguments));
   }
 
-  /** What a second replica shares with the first one. */
+  /** A second replica; it shares all but its name and ports with the first one. */
   private TestInstallation(TestInstallation other) {
     folder = other.folder;
     replica = ANOTHER;
@@ -351,10 +351,11 @@ final class TestInstallation implements AutoCloseable {
         .createKey(createKey(wallet.sign(keyIntent(name, threshold, names).build())));
   }
 
-  /** What the database holds, to see that nothing changed. */
+  /** The number of rows, to see that nothing changed. */
   String rows() {
     return query(
-        "select (select count(*) from keys) || ' keys, ' || (select count(*) from signings) || ' signings'");
+        "select (select count(*) from keys) || ' keys, ' || (select count(*) from signings) || '"
+            + " signings'");
   }
 
   String query(String sql) {

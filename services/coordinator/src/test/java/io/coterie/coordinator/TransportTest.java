@@ -42,7 +42,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Who gets through the door, and what the doors show. */
+/** Which clients are let in, and what the ports show to others. */
 class TransportTest {
   @TempDir static Path folder;
   static TestInstallation installation;
@@ -242,7 +242,8 @@ class TransportTest {
         .contains(
             "coterie_protocol_wait_seconds_count{protocol=\"bls_sign_1\",round=\"1\",straggler=\"p")
         .contains(
-            "coterie_sessions_total{cause=\"none\",outcome=\"completed\",protocol=\"bls_sign_1\"} 1.0")
+            "coterie_sessions_total{cause=\"none\",outcome=\"completed\",protocol=\"bls_sign_1\"}"
+                + " 1.0")
         .contains("coterie_coordinator_requests_seconds_count{method=\"Sign\"")
         .contains("coterie_quorum_margin ", "coterie_coordinator_presignatures_wanted ")
         .contains(
@@ -261,8 +262,8 @@ class TransportTest {
         () ->
             installation
                 .query(
-                    "select actor || ' ' || action || ' ' || outcome from audit_records where fields"
-                        + " like '%keys/audited%'")
+                    "select actor || ' ' || action || ' ' || outcome from audit_records where"
+                        + " fields like '%keys/audited%'")
                 .equals("backend CreateKey OK"));
     assertThat(
             new io.coterie.platform.audit.AuditTrail(

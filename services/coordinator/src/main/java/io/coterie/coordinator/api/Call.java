@@ -19,7 +19,7 @@ import java.util.concurrent.TimeUnit;
 final class Call {
   static final Context.Key<Call> KEY = Context.key("coterie-call");
 
-  /** What is kept of a call's deadline to bring the answer home, so that it says why. */
+  /** Kept of a call's deadline for the way of the answer, so that the answer can say why. */
   private static final Duration MARGIN = Duration.ofMillis(100);
 
   private final Client client;

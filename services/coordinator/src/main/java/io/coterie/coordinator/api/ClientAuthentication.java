@@ -25,10 +25,10 @@ import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who calls: found once a connection, from the certificate that TLS has verified; on the connection
- * of a trusted proxy once a call, from the certificate that the proxy has verified. Calls of others
- * end before a handler sees them; only the health service answers every certificate of the
- * installation.
+ * Authenticates clients: once a connection, by the certificate that TLS has verified; on the
+ * connection of a trusted proxy once a call, by the certificate that the proxy has verified. Calls
+ * of unknown clients end before a handler sees them; only the health service answers every
+ * certificate of the installation.
  */
 public final class ClientAuthentication extends ServerTransportFilter implements ServerInterceptor {
   private static final Attributes.Key<Client> CLIENT = Attributes.Key.create("coterie-client");

@@ -6,7 +6,7 @@ import java.util.Optional;
 /** Where the account of a replica is kept; what is kept is sealed. */
 public interface SealedAccounts {
 
-  /** What was saved for that replica. */
+  /** The sealed account of that replica, if one was saved. */
   Optional<byte[]> load(String replica);
 
   /**

@@ -31,13 +31,13 @@ import org.slf4j.LoggerFactory;
 public final class SignalChannelOpener implements ChannelOpener {
   private static final Logger log = LoggerFactory.getLogger(SignalChannelOpener.class);
 
-  /** Between two looks at a roster that is not there yet. */
+  /** Pause between two looks for a roster that is not there yet. */
   private static final Duration LOOK = Duration.ofMillis(200);
 
   private static final String ENTRY = "roster-entry.json";
 
   /**
-   * Who this replica is.
+   * The identity of this replica.
    *
    * @param name in the roster
    * @param number to enrol with

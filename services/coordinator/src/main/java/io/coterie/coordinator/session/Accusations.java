@@ -20,11 +20,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the parties of one key generation, refresh or reshare report of each other. A report
- * convicts whom its evidence convicts, by the judge that the parties apply themselves. How many
- * report the same says nothing: corrupt parties may be as many as the honest ones. Whom a report
- * names without proof is a suspect, and so is its sender. A party that ended the session by its
- * signed word alone is a suspect, and those that pass the word on are not.
+ * The reports of the parties of one key generation, refresh or reshare about each other. A report
+ * convicts a party if its evidence does, by the judge that the parties apply themselves. The number
+ * of reports proves nothing: corrupt parties may be as many as honest ones. A party that is named
+ * without proof is a suspect, and so is the sender of that report. A party that ended the session
+ * by its signed word alone is a suspect, and those that pass the word on are not.
  */
 final class Accusations {
   private static final Logger log = LoggerFactory.getLogger(Accusations.class);
@@ -158,7 +158,9 @@ final class Accusations {
     return Optional.ofNullable(first);
   }
 
-  /** Who is convicted by now, and who is suspected. What a convicted party says is not heard. */
+  /**
+   * The convicted and the suspected parties so far. Reports of convicted parties count for nothing.
+   */
   Accused accused() {
     Set<Integer> culprits = new HashSet<>();
     for (Judged judged : all) {
@@ -188,7 +190,7 @@ final class Accusations {
   }
 
   /**
-   * Whom a session ends with.
+   * The parties that a session accuses at its end.
    *
    * @param culprits convicted by evidence
    * @param suspects named without

@@ -24,11 +24,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A session that makes shares of a key: key generation, refresh or reshare. The coordinator takes
- * no part in it; it collects what every party says about the end. A new key exists when all parties
- * name the same session and the same public data. What takes the place of older shares counts when
- * as many parties as the threshold say that they use it: that all say that they hold a share is not
- * enough, since one may tell its peers something else.
+ * A session that makes shares of a key: key generation, refresh or reshare. The coordinator only
+ * observes it, and collects the report of every party about the end. A new key exists when all
+ * parties name the same session and the same public data. New shares replace older ones once as
+ * many parties as the threshold report that they use them. It is not enough that all report a
+ * stored share: one may tell its peers something else.
  *
  * <p>A party that holds a share from an earlier session of the same request answers with that
  * session's report instead of running again, so reports are told apart by the session they name.
@@ -211,9 +211,9 @@ public final class KeygenSession extends Session {
   }
 
   /**
-   * What at least threshold holders say they use. One of them is honest, so all parties have stored
-   * their share of it, whatever the others tell: a party cannot keep from the coordinator what it
-   * has told its peers, nor the other way round.
+   * The public data that at least threshold holders report to use. One of them is honest, so all
+   * parties have stored their share of it, whatever the others tell: a party cannot hide from the
+   * coordinator what it told its peers, nor the reverse.
    */
   private Optional<KeyPublic> used() {
     Map<Completion, Integer> users = new HashMap<>();
@@ -276,7 +276,7 @@ public final class KeygenSession extends Session {
         divided && !renews());
   }
 
-  /** Whether a share that not all parties have is given up by those that do, in the end. */
+  /** Whether parties abandon a share in the end if not all of them have one. */
   private boolean renews() {
     return !(plan.work() instanceof Work.Keygen);
   }
@@ -285,7 +285,7 @@ public final class KeygenSession extends Session {
     return new SessionOutcome.Aborted(0, cause, Set.of(), Set.of(), false, hopeless);
   }
 
-  /** Who kept the others waiting. */
+  /** The parties that kept the others waiting, by what each party reports (see Stragglers). */
   private SessionOutcome silence() {
     Map<Integer, TimedOut> waited = new HashMap<>();
     Map<Integer, Integer> reached = new HashMap<>();

@@ -29,10 +29,10 @@ public final class PartyHealth {
   static final Duration RESTART_TIME = Duration.ofHours(1);
 
   /**
-   * What is known of a party.
+   * The experience with one party.
    *
-   * @param latencyNanos moving average from order to first answer; 0 if none was seen, so that a
-   *     party nobody has tried is tried
+   * @param latencyNanos moving average from order to first answer; 0 if none was seen, so that an
+   *     untried party is tried
    * @param silences in a row
    * @param suspectUntilNanos by the injected clock; meaningless without silences
    * @param restartsNanos when it was last shown to have run a session twice, oldest first; at most

@@ -15,7 +15,7 @@ import java.util.Set;
 
 /**
  * A session that makes presignatures. The coordinator sees nothing of them but their ids, which
- * every party reports once it keeps its parts.
+ * every party reports once it keeps its shares.
  */
 public final class PresignSession extends Session {
   /** Bytes of a presignature's id. */
@@ -23,7 +23,7 @@ public final class PresignSession extends Session {
 
   private final Work.Presign work;
 
-  /** What each party has reported. Guarded by this. */
+  /** The ids that each party reported. Guarded by this. */
   private final Map<Integer, List<ByteString>> completed = new HashMap<>();
 
   PresignSession(

@@ -51,7 +51,7 @@ public enum Protocol {
   BIP340_RESHARE(
       ProtocolId.PROTOCOL_ID_BIP340_RESHARE_1, Scheme.SCHEME_BIP340_SECP256K1, Operation.RESHARE);
 
-  /** What a protocol is for. */
+  /** The purpose of a protocol. */
   public enum Operation {
     KEYGEN,
     SIGN,

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Whom to ask. */
+/** Chooses the parties of the next session. */
 public final class QuorumChooser {
 
   /** The answer. */

@@ -2,7 +2,7 @@ package io.coterie.coordinator.session;
 
 import io.coterie.proto.party.v1.RefusalReason;
 
-/** What a party's refusal is about, which decides who is asked next. */
+/** The scope of a party's refusal: it decides which parties are asked next. */
 public enum RefusalScope {
   /** The party would refuse the same request again: it is not asked again for it. */
   REQUEST,
@@ -12,7 +12,7 @@ public enum RefusalScope {
   SIGNING_SET,
   /** The party has shares of another epoch than this coordinator knows of, or will have. */
   EPOCH,
-  /** The party does not hold its part of the presignature; it would sign without. */
+  /** The party does not hold its share of the presignature; it would sign without. */
   PRESIGNATURE;
 
   /** The scope of a reason. */

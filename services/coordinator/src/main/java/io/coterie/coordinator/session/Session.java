@@ -73,7 +73,7 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
         .toList();
   }
 
-  /** What the session is waiting for now, as if its time were up. */
+  /** The outcome if the time of the session were up now: it names the awaited parties. */
   public SessionOutcome waitingFor() {
     return timedOut();
   }
@@ -118,7 +118,7 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
   /** A report of a party of this session. Does not block. */
   abstract void onReport(Member sender, SessionReport report);
 
-  /** What the session is waiting for when its time is up. */
+  /** The outcome when the time of the session is up: it names the awaited parties. */
   abstract SessionOutcome timedOut();
 
   /** Frees what the session holds. Called once, after its end. */
@@ -180,7 +180,7 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
                 .forEach(
                     (party, reason) -> {
                       count("refused", label(reason));
-                      // What is wrong with one request says nothing about the party.
+                      // A faulty request says nothing about the party.
                       if (latenessCounts() && RefusalScope.of(reason) == RefusalScope.PARTY) {
                         sessions.health().disappointed(party);
                       }
@@ -249,8 +249,8 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
   }
 
   /**
-   * Whom an abort without evidence makes suspects: one word stands against another, so they are
-   * those it names and its sender. How many say the same does not matter.
+   * The suspects of an abort without evidence: the parties that it names and its sender, since one
+   * word stands against another. The number of such aborts does not matter.
    */
   final Set<Integer> suspects(Member reporter, Abort abort) {
     Set<Integer> suspects = new HashSet<>(abort.getCulpritsList());

@@ -8,8 +8,8 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
 /**
- * What all parties of a session call it: a hash of the order, so that nobody can run the same
- * session with other content.
+ * The name of a session at all of its parties: a hash of the order, so that the same session cannot
+ * be run with other content.
  *
  * @param bytes 32 bytes
  */

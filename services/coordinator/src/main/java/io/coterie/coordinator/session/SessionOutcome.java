@@ -23,7 +23,7 @@ public sealed interface SessionOutcome {
   record Created(KeyPublic keyPublic) implements SessionOutcome {}
 
   /**
-   * All parties hold their parts of presignatures.
+   * All parties hold their shares of presignatures.
    *
    * @param ids as many as were ordered, of 32 bytes
    */
@@ -37,7 +37,7 @@ public sealed interface SessionOutcome {
   record Refused(Map<Integer, RefusalReason> by) implements SessionOutcome {}
 
   /**
-   * A party has given its part of the request's signature in another session.
+   * A party contributed to the signature of the request in another session.
    *
    * @param order of that session, without the signed intent; hostile until it is checked
    */
@@ -64,8 +64,8 @@ public sealed interface SessionOutcome {
 
   /**
    * Parties hold shares, of this session or an earlier one of the same request, and too few of them
-   * say that they know it of all parties. They take part in no other session until they do, and use
-   * their shares, or until they have heard that a party has none, and give them up.
+   * report that they know it of all parties. They take part in no other session until they know,
+   * and use their shares, or until they learn that a party has none, and abandon theirs.
    *
    * @param without parties that have none of the earlier session: they took part in this one
    */

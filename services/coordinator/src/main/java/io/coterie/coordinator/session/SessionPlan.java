@@ -13,14 +13,14 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is to be run, with whom.
+ * The order of one session: the work, the parties and the deadline.
  *
  * @param key resource name
  * @param epoch of the shares that are used; 1 for a new key
- * @param intent as received from the requester; null for {@link Work.Presign}, which nobody asks
- *     for
- * @param parties who takes part, in ascending order of party id
- * @param deadline when the parties give up
+ * @param intent as received from the requester; null for {@link Work.Presign}, which no requester
+ *     asks for
+ * @param parties that take part, in ascending order of party id
+ * @param deadline after which the parties abandon the session
  */
 public record SessionPlan(
     Work work,

@@ -32,7 +32,7 @@ public final class Sessions {
   /** Bytes of {@code Order.presignature_id}. */
   public static final int PRESIGNATURE_ID_BYTES = 32;
 
-  private static final int LIFE_BYTES = 16;
+  private static final int INCARNATION_BYTES = 16;
 
   /** Bytes of a message: a core envelope is below this for every protocol and party set. */
   static final int MAX_MESSAGE = 1024 * 1024;
@@ -56,7 +56,7 @@ public final class Sessions {
   private final SecureRandom random;
 
   /** Tells this process from others that had the same account. */
-  private final ByteString life;
+  private final ByteString incarnation;
 
   /**
    * The sessions of one coordinator.
@@ -81,7 +81,7 @@ public final class Sessions {
     this.metrics = metrics;
     this.telemetry = telemetry;
     this.random = random;
-    this.life = random(LIFE_BYTES);
+    this.incarnation = random(INCARNATION_BYTES);
   }
 
   private ByteString random(int size) {
@@ -112,10 +112,10 @@ public final class Sessions {
   }
 
   /**
-   * Sends the order of a signing session once more and follows it: parties that have given their
-   * part send it again.
+   * Sends the order of a signing session once more and follows it: parties that contributed send
+   * their contribution again.
    *
-   * @param plan what the order says; of its deadline nothing is needed
+   * @param plan of the order; its deadline is not used
    */
   public Session again(
       SecureChannel channel, SessionPlan plan, SessionPlan.Work.Sign work, ByteString order) {
@@ -164,7 +164,7 @@ public final class Sessions {
       case Work.Presign presign -> {
         presign.target().into(order);
         order.setPresignatureCount(presign.count());
-        order.setCoordinatorLife(life);
+        order.setCoordinatorLife(incarnation);
       }
       case Work.Keygen keygen -> {}
       case Work.Refresh refresh -> {}

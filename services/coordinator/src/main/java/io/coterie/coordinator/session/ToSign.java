@@ -4,9 +4,9 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.KeyTarget;
 
 /**
- * What a signature is to be of, and under which key it will verify.
+ * The payload to be signed, and the key that will verify the signature.
  *
- * @param payload what the scheme signs: the message, or a digest of 32 bytes
+ * @param payload input of the scheme: the message, or a digest of 32 bytes
  * @param publicKey of the target, in the scheme's standard encoding
  * @param target which key signs
  */

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.Supplier;
 
-/** What this service measures about its requests. Protocol rounds: {@code ProtocolMetrics}. */
+/** The metrics of this service about its requests. Protocol rounds: {@code ProtocolMetrics}. */
 public final class CoordinatorMetrics {
   /** Counter and timer {scheme, outcome}: from the first request to the end of the signing. */
   public static final String SIGNINGS = "coterie.signings";
@@ -73,7 +73,7 @@ public final class CoordinatorMetrics {
 
   public static final String PRESIGNATURES_USED = "coterie.coordinator.presignatures.used";
 
-  /** Counter {reason}: presignatures that were given up unused. */
+  /** Counter {reason}: presignatures that were abandoned unused. */
   public static final String PRESIGNATURES_DROPPED = "coterie.coordinator.presignatures.dropped";
 
   /** Counter: signings that could have used a presignature and found none. */
@@ -167,7 +167,7 @@ public final class CoordinatorMetrics {
     registry.counter(PRESIGNATURES_MISSED).increment();
   }
 
-  /** Presignatures were given up for a reason in capitals. */
+  /** Presignatures were abandoned for a reason in capitals. */
   public void presignaturesDropped(String reason, int count) {
     registry
         .counter(PRESIGNATURES_DROPPED, "reason", reason.toLowerCase(Locale.ROOT))

@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Whom to ask, and how long to wait for them. */
+/** The choice of parties, and how long to wait for them. */
 class QuorumTest {
   private final AtomicLong now = new AtomicLong(-1_000);
   private final PartyHealth health = new PartyHealth(now::get);

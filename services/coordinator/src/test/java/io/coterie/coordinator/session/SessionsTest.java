@@ -58,7 +58,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** What parties, and others, may say to a session, and what becomes of it. */
+/** Messages of parties and strangers to a session, and its outcome. */
 class SessionsTest {
   private static final String KEY = "keys/test";
   private static final Duration SHORT = Duration.ofMillis(50);
@@ -765,7 +765,7 @@ class SessionsTest {
     say(p1, completed(earlier, next));
     say(p2, completed(earlier, next));
     sent.clear();
-    // Who runs this one is told to stop.
+    // The parties that run this one are told to stop.
     long end = System.nanoTime() + PATIENCE.toNanos();
     while (sent.isEmpty() && System.nanoTime() - end < 0) {
       LockSupport.parkNanos(Duration.ofMillis(10).toNanos());

@@ -6,10 +6,10 @@ import io.coterie.proto.core.v1.Verdict;
 import java.time.Instant;
 
 /**
- * What one party has shown of another, and what the core made of it. Session and accusation are the
- * arguments of the judge: whoever has them can judge again.
+ * The evidence that one party showed of another, and the verdict of the core. Session and
+ * accusation are the arguments of the judge: with them, anyone can judge again.
  *
- * @param reporter party id of whoever showed it
+ * @param reporter id of the party that showed it
  * @param judgedAt in whole microseconds
  */
 public record EvidenceRecord(

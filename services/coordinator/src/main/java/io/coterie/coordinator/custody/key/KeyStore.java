@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /** Where keys are kept. Everything is durable when a method returns. */
 public interface KeyStore {
 
-  /** What {@link #create} did. */
+  /** The result of {@link #create}. */
   sealed interface Creation {
     /** The attempt is stored, CREATING. */
     record Stored(KeyRecord record) implements Creation {}
@@ -55,9 +55,9 @@ public interface KeyStore {
   List<KeyRecord> list(String afterName, Set<String> globs, int limit);
 
   /**
-   * What keys need to sign.
+   * The parties that a key needs to sign.
    *
-   * @param parties ids of those who hold a share and are not excluded
+   * @param parties ids of those that hold a share and are not excluded
    */
   record Quorum(int threshold, Set<Integer> parties) {
     public Quorum {
@@ -65,7 +65,7 @@ public interface KeyStore {
     }
   }
 
-  /** What the ACTIVE keys need to sign, each different one once. */
+  /** The quorums of the ACTIVE keys, equal ones once. */
   List<Quorum> quorums();
 
   /**

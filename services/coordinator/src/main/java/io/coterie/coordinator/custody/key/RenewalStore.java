@@ -8,7 +8,7 @@ import java.util.Optional;
 /** Where refreshes and reshares are kept. Everything is durable when a method returns. */
 public interface RenewalStore {
 
-  /** What {@link #start} did. */
+  /** The result of {@link #start}. */
   sealed interface Start {
     /** The request is stored, RUNNING. */
     record Stored(Renewal record) implements Start {}
@@ -31,7 +31,7 @@ public interface RenewalStore {
   /** The one of that request. */
   Optional<Renewal> findRequest(String requester, String requestId);
 
-  /** The last one of that key under that request id, whoever asked for it. */
+  /** The last one of that key under that request id, of any requester. */
   Optional<Renewal> findOfKey(String key, String requestId);
 
   /** Notes that parties are about to be asked: from now on it fails only once they are heard. */

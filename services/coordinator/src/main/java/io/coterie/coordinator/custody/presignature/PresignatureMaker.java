@@ -46,7 +46,7 @@ import org.slf4j.LoggerFactory;
 public final class PresignatureMaker {
   private static final Logger log = LoggerFactory.getLogger(PresignatureMaker.class);
 
-  /** How often is looked whether there is something to do that nobody has told of. */
+  /** Longest pause between two looks at the pool, if it calls for none. */
   private static final Duration LOOK = Duration.ofMillis(250);
 
   /**
@@ -130,7 +130,7 @@ public final class PresignatureMaker {
   }
 
   /**
-   * Tells the parties, which would keep their parts until they are too old, and have room for a
+   * Tells the parties: they would keep their shares until these are too old, and have room for a
    * limited number.
    */
   private void giveBack(List<Presignature> dropped) {
@@ -138,7 +138,7 @@ public final class PresignatureMaker {
         .ifPresent(
             channel -> {
               Set<Member> reachable = channel.reachable();
-              // What one session has made is given up together.
+              // The presignatures of one session are abandoned together.
               Map<SessionId, Combination> sessionsOf = new LinkedHashMap<>();
               dropped.forEach(p -> sessionsOf.put(p.session(), p.combination()));
               sessionsOf.forEach(

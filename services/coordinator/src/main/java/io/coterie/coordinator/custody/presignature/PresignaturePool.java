@@ -21,17 +21,18 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The presignatures that are ready, by what they are for: bookkeeping, as the parts themselves are
- * at the parties. In memory only, like those: a new process knows of none. Thread-safe.
+ * The presignatures that are ready, by combination. It only keeps the books: the parties hold the
+ * presignatures themselves. Books and presignatures are in memory only, so a new process knows of
+ * none. Thread-safe.
  *
- * <p>What nobody asks for is not made: a signing makes its combination known, and each further one
- * doubles what is kept ready for it, so that a key that is used once at each of many derivation
- * paths costs little, and a busy one soon has {@link Limits#target}.
+ * <p>Presignatures are made on demand: a signing makes its combination known, and each further one
+ * doubles the number that is kept ready. A key that is used once at each of many derivation paths
+ * costs little, and a busy one soon has {@link Limits#target}.
  */
 public final class PresignaturePool implements KeyObserver {
   /**
-   * What the first signing of a combination makes wanted. One more with each use, and twice as many
-   * when there was none.
+   * Presignatures wanted after the first signing of a combination. Each use of one adds one, and
+   * each signing that found none doubles the number.
    */
   private static final int FIRST_WANTED = 4;
 
@@ -58,7 +59,7 @@ public final class PresignaturePool implements KeyObserver {
       Duration idleTime) {}
 
   /**
-   * What a presignature is for; it is good for nothing else.
+   * The only use of a presignature.
    *
    * @param signingSet party ids in ascending order
    * @param target which key signs
@@ -77,9 +78,9 @@ public final class PresignaturePool implements KeyObserver {
    */
   public record Presignature(Combination combination, ByteString id, SessionId session) {}
 
-  /** Why presignatures were given up unused: labels of a metric. */
+  /** Why presignatures were abandoned unused: labels of a metric. */
   public enum Dropped {
-    /** A party does not hold its part any more: its process is another one. */
+    /** A party does not hold its share any more: its process is another one. */
     UNKNOWN,
     /** The key has new shares. */
     EPOCH,
@@ -91,7 +92,7 @@ public final class PresignaturePool implements KeyObserver {
     EXPIRED,
     /** Too many combinations are in use. */
     CROWDED,
-    /** What it was for was given up while it was made. */
+    /** Its combination was abandoned while it was made. */
     LATE,
     /** This coordinator stops. */
     STOPPED
@@ -105,7 +106,7 @@ public final class PresignaturePool implements KeyObserver {
 
   private record Ready(Presignature presignature, long madeNanos) {}
 
-  /** What is known of one combination. Guarded by the pool. */
+  /** The state of one combination. Guarded by the pool. */
   private static final class Shelf {
     final Combination combination;
 
@@ -152,7 +153,7 @@ public final class PresignaturePool implements KeyObserver {
   private @Nullable Set<Integer> reachable;
 
   private Runnable demand = () -> {};
-  private Consumer<List<Presignature>> givenUp = dropped -> {};
+  private Consumer<List<Presignature>> abandoned = dropped -> {};
 
   /**
    * An empty pool.
@@ -167,14 +168,14 @@ public final class PresignaturePool implements KeyObserver {
   }
 
   /**
-   * Whom to tell. Neither may block.
+   * Sets the listeners. Neither may block.
    *
    * @param demand there may be something to make
-   * @param givenUp these will not be used
+   * @param abandoned these will not be used
    */
-  synchronized void listen(Runnable demand, Consumer<List<Presignature>> givenUp) {
+  synchronized void listen(Runnable demand, Consumer<List<Presignature>> abandoned) {
     this.demand = demand;
-    this.givenUp = givenUp;
+    this.abandoned = abandoned;
   }
 
   /**
@@ -260,8 +261,8 @@ public final class PresignaturePool implements KeyObserver {
   }
 
   /**
-   * What to make next: of what lacks most as many as one session makes. The caller makes them and
-   * then calls {@link #made} or {@link #failed}, once.
+   * A place to make presignatures in next: for the emptiest combination, as many as one session
+   * makes. The caller makes them and then calls {@link #made} or {@link #failed}, once.
    *
    * <p>A session costs the parties about as much for one presignature as for several. So above the
    * low mark none is made for fewer than it can make, and below not only up to the mark.
@@ -301,7 +302,7 @@ public final class PresignaturePool implements KeyObserver {
   }
 
   /**
-   * All parties hold their parts.
+   * All parties hold their shares.
    *
    * @param ids {@link Place#count} of them
    */
@@ -316,8 +317,8 @@ public final class PresignaturePool implements KeyObserver {
       tell(made, Dropped.LATE);
       return;
     }
-    // Of one age, so that what is left of a session is given up as a whole: the parties are told
-    // the session.
+    // Of one age, so that the rest of a session is abandoned as a whole: the parties are told the
+    // session.
     long now = nanoTime.getAsLong();
     made.forEach(presignature -> place.shelf.ready.addLast(new Ready(presignature, now)));
     ready += made.size();
@@ -333,7 +334,7 @@ public final class PresignaturePool implements KeyObserver {
     place.shelf.pausedUntilNanos = nanoTime.getAsLong() + pause;
   }
 
-  /** Whether it was not given up; what is wanted again has another one. */
+  /** Whether the shelf is still in use; a combination that is wanted again has another one. */
   private boolean holds(Shelf shelf) {
     return shelves
             .getOrDefault(Purpose.of(shelf.combination), Map.of())
@@ -402,7 +403,7 @@ public final class PresignaturePool implements KeyObserver {
   }
 
   /**
-   * Gives up what is ready. Of what is wanted a little is made again, and more as it is used: a
+   * Abandons the presignatures that are ready. A few are made again, and more as they are used: a
    * party that comes back has other things to do.
    */
   private void empty(Predicate<Combination> which, Dropped reason) {
@@ -415,7 +416,7 @@ public final class PresignaturePool implements KeyObserver {
     drop(dropped, reason);
   }
 
-  /** Gives up what is ready, and what was wanted. */
+  /** Abandons the presignatures that are ready, and the demand for more. */
   private void remove(Predicate<Shelf> which, Dropped reason) {
     List<Presignature> dropped = new ArrayList<>();
     for (Shelf shelf : matching(which)) {
@@ -444,7 +445,7 @@ public final class PresignaturePool implements KeyObserver {
   private void tell(List<Presignature> dropped, Dropped reason) {
     if (!dropped.isEmpty()) {
       metrics.presignaturesDropped(reason.name(), dropped.size());
-      givenUp.accept(dropped);
+      abandoned.accept(dropped);
     }
   }
 

@@ -3,7 +3,7 @@ package io.coterie.coordinator.custody.request;
 import io.coterie.platform.telemetry.TraceContext;
 
 /**
- * Who waits for a result, and how long.
+ * A caller that waits for a result, and how long.
  *
  * @param deadlineNanos by {@link System#nanoTime()}: when the answer must leave
  */

@@ -8,7 +8,7 @@ public interface StoredRequest {
   /** Name of the resource that it makes or changes. */
   String resource();
 
-  /** Who signed the intent. */
+  /** Name of the requester that signed the intent. */
   String requester();
 
   /** UUID, lower case. */

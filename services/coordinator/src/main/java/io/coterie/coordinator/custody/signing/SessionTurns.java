@@ -50,7 +50,7 @@ public final class SessionTurns {
     this.most = most;
   }
 
-  /** What one party can do at once, as far as is known. */
+  /** The number of sessions that one party can do at once, as far as is known. */
   private static final class Window {
     double size;
 
@@ -218,7 +218,7 @@ public final class SessionTurns {
 
   private synchronized void grow(Collection<Window> parties) {
     for (Window window : parties) {
-      // What was not made use of has shown nothing.
+      // A window that was not full has shown nothing.
       if (window.isFull()) {
         double more = window.size < window.slowStartThreshold ? 1 : 1 / window.size;
         window.size = Math.min(most, window.size + more);

@@ -16,7 +16,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an intent asks to be signed, under which key.
+ * The payload that an intent asks to be signed, and the key that is to sign.
  *
  * @param digest what the scheme signs, 32 bytes, if that is a digest
  * @param decoded what the payload says

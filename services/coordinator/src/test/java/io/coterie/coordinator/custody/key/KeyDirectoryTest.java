@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What one replica remembers of keys that another one changes. */
+/** One replica remembers keys that another one changes. */
 class KeyDirectoryTest {
   private static final Instant NOW = Instant.parse("2030-01-01T00:00:00Z");
   private static final String KEY = "keys/test";

@@ -22,13 +22,13 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** What is wanted, made, used and given up, and that each is used at most once. */
+/** Presignatures are wanted, made, used at most once, and abandoned. */
 class PresignaturePoolTest {
   private static final Duration AGE = Duration.ofMinutes(10);
   private static final Duration IDLE = Duration.ofMinutes(5);
 
   private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
-  private final List<Presignature> givenUp = new ArrayList<>();
+  private final List<Presignature> abandoned = new ArrayList<>();
   private long now = 1;
   private int made;
 
@@ -43,7 +43,7 @@ class PresignaturePoolTest {
             new PresignaturePool.Limits(target, lowMark, maxTotal, maxCombinations, AGE, IDLE),
             new CoordinatorMetrics(registry),
             () -> now);
-    result.listen(() -> {}, givenUp::addAll);
+    result.listen(() -> {}, abandoned::addAll);
     return result;
   }
 
@@ -266,9 +266,9 @@ class PresignaturePoolTest {
     assertThat(take(A).map(Presignature::session)).contains(first);
     now++;
     assertThat(take(A)).isEmpty();
-    assertThat(givenUp).hasSize(2).extracting(Presignature::session).containsOnly(first);
+    assertThat(abandoned).hasSize(2).extracting(Presignature::session).containsOnly(first);
     assertThat(dropped("expired")).isEqualTo(2);
-    givenUp.clear();
+    abandoned.clear();
     want(A);
     assertThat(fill()).isEqualTo(12);
     for (int i = 0; i < 4; i++) {
@@ -276,9 +276,9 @@ class PresignaturePoolTest {
     }
     Place late = pool.next(false, set -> true).orElseThrow();
     pool.renewed("keys/a");
-    assertThat(givenUp).hasSize(8);
+    assertThat(abandoned).hasSize(8);
     make(late);
-    assertThat(givenUp).hasSize(12).extracting(Presignature::id).doesNotHaveDuplicates();
+    assertThat(abandoned).hasSize(12).extracting(Presignature::id).doesNotHaveDuplicates();
     assertThat(dropped("late")).isEqualTo(4);
   }
 
@@ -299,7 +299,7 @@ class PresignaturePoolTest {
     now++;
     want(B);
     assertThat(dropped("crowded")).isEqualTo(10);
-    assertThat(givenUp).allMatch(p -> p.combination().equals(all.getFirst()));
+    assertThat(abandoned).allMatch(p -> p.combination().equals(all.getFirst()));
     assertThat(take(all.getFirst())).isEmpty();
     assertThat(pool.ready()).isEqualTo(30);
     pool = pool(0, 0, 0, 1);
@@ -335,7 +335,7 @@ class PresignaturePoolTest {
     assertThat(pool.ready()).isEqualTo(12);
     pool.forgotten(3);
     assertThat(dropped("unknown")).isEqualTo(4);
-    assertThat(givenUp).hasSize(4).allMatch(p -> p.combination().equals(A13));
+    assertThat(abandoned).hasSize(4).allMatch(p -> p.combination().equals(A13));
     pool.reachable(Set.of(1, 2));
     assertThat(pool.ready()).isEqualTo(8);
     assertThat(fill()).isZero();
@@ -356,7 +356,7 @@ class PresignaturePoolTest {
     assertThat(fill()).isEqualTo(4);
     pool.close();
     assertThat(dropped("stopped")).isEqualTo(4);
-    assertThat(givenUp).hasSize(20).doesNotHaveDuplicates();
+    assertThat(abandoned).hasSize(20).doesNotHaveDuplicates();
   }
 
   @Test
@@ -368,7 +368,7 @@ class PresignaturePoolTest {
     assertThat(pool.ready()).isZero();
     assertThat(pool.making()).isZero();
     assertThat(dropped("late")).isEqualTo(1);
-    assertThat(givenUp).hasSize(1);
+    assertThat(abandoned).hasSize(1);
     want(A);
     making = pool.next(false, set -> true).orElseThrow();
     pool.refused(A);

@@ -21,7 +21,7 @@ import java.util.UUID;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Who is asked for a signature after what has happened. */
+/** The parties that are asked for a signature after earlier sessions failed. */
 class CandidatesTest {
   private static final Instant NOW = Instant.parse("2030-01-01T00:00:00Z");
   private static final KeyRecord KEY =
