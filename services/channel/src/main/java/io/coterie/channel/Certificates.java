@@ -104,7 +104,7 @@ final class Certificates {
     }
   }
 
-  /** Gives up on a certificate; what waits for one fails. */
+  /** No certificate is fetched any more; callers that wait for one fail. */
   void close() {
     first.completeExceptionally(new ChannelException(Cause.CLOSED, "the channel is closed"));
   }

@@ -35,7 +35,7 @@ final class ChannelMetrics {
   /** Hellos sent: label {@code session} (fresh, kept). */
   static final String HELLOS = "coterie.channel.hellos";
 
-  /** What a request was made for. */
+  /** The purpose of a request. */
   enum Mode {
     GROUP,
     PAIRWISE_SEQUENTIAL,

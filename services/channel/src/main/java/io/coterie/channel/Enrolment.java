@@ -152,7 +152,7 @@ public final class Enrolment {
   }
 
   /**
-   * What others must pin for this account.
+   * The entry that others must pin for this account.
    *
    * @param evidenceKey Ed25519 public key, 32 bytes; empty for a coordinator
    */

@@ -20,7 +20,7 @@ final class Failures {
         : new ChannelException(Cause.INTERNAL, "unexpected failure in the channel", inner);
   }
 
-  /** What a status of the messaging service means. */
+  /** The failure that a status of the messaging service means. */
   static ChannelException status(int status, String what) {
     Cause cause =
         switch (status) {

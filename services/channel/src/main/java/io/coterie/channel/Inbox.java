@@ -266,7 +266,7 @@ final class Inbox {
           exchange.received(peer, farewell);
           yield Mode.CONTROL;
         }
-        // Who is in a session with whom is between the two.
+        // A hello belongs to the session of two members, and never comes under a sender key.
         case Frame.Hello _ -> throw new RefusedException(Rejection.FRAME);
       };
     } catch (Frame.MalformedException e) {

@@ -79,7 +79,7 @@ final class KeyExchange {
 
   private volatile boolean running;
 
-  /** Someone who waits until all of these peers are ready. */
+  /** A caller that waits until all of these peers are ready. */
   private record Waiter(
       Collection<Peer> peers,
       Predicate<Peer> ready,
@@ -118,15 +118,20 @@ final class KeyExchange {
     kick(peer);
   }
 
-  /** Members have left the roster: who waits for one waits in vain; the sender key is replaced. */
+  /**
+   * Members have left the roster: callers that wait for one are told; the sender key is replaced.
+   */
   void left(List<Peer> gone) {
     if (gone.isEmpty()) {
       return;
     }
     for (Waiter waiter : waiters) {
       if (waiter.peers.stream().anyMatch(gone::contains) && waiters.remove(waiter)) {
-        waiter.done.completeExceptionally(
-            new ChannelException(Cause.UNTRUSTED, gone + " left the roster"));
+        // On the pool: the caller of this method holds the lock of the channel.
+        pool.execute(
+            () ->
+                waiter.done.completeExceptionally(
+                    new ChannelException(Cause.UNTRUSTED, gone + " left the roster")));
       }
     }
     rotate();
@@ -147,7 +152,7 @@ final class KeyExchange {
     waiters.clear();
   }
 
-  // What is known of a peer
+  // The state of a peer
 
   /** Whether sender keys have been exchanged in both directions with a process that is there. */
   boolean established(Peer peer) {
@@ -180,7 +185,7 @@ final class KeyExchange {
     return current;
   }
 
-  /** What tells the peers that this process ends. */
+  /** The frame that tells the peers that this process ends. */
   byte[] farewell() {
     return Frame.farewell(incarnation);
   }
@@ -272,9 +277,8 @@ final class KeyExchange {
     boolean handing;
     synchronized (peer) {
       long now = System.nanoTime();
-      // What was offered a moment ago goes along once more, in case it was lost, but then the
-      // answer
-      // to the first time may be under way, and no other one is asked for.
+      // A key that was offered a moment ago goes along once more, in case it was lost. Then the
+      // answer to the first offer may be under way, and no second one is asked for.
       boolean again = peer.keysOwed || !recent(peer.offeredNanos, now);
       boolean confirm = false;
       for (OwnSenderKey key : ownKeys()) {

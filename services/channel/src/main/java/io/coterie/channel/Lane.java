@@ -38,7 +38,7 @@ final class Lane implements Executor {
     return waiting.getAndIncrement() == 0;
   }
 
-  /** Runs what is waiting on the calling thread. Only for whom {@link #add} told to. */
+  /** Runs the waiting tasks on the calling thread. Only for callers that {@link #add} told to. */
   void drain() {
     for (int turn = 0; ; turn++) {
       if (turn == TURN) {

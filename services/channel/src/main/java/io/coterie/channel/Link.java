@@ -40,7 +40,7 @@ final class Link implements AutoCloseable {
 
   private static final Duration KEEP_ALIVE_ANSWER = Duration.ofSeconds(10);
 
-  /** What the service pushes, and changes of the connection. Called on the reading thread. */
+  /** Hears pushes of the service and changes of the connection. Called on the reading thread. */
   interface Listener {
     void onConnected();
 

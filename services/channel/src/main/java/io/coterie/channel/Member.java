@@ -26,7 +26,7 @@ public record Member(
     byte[] identityKey,
     byte[] evidenceKey) {
 
-  /** What a member is in the system. */
+  /** The role of a member in the system. */
   public enum Role {
     PARTY,
     COORDINATOR

@@ -339,7 +339,7 @@ final class Messaging {
     return accounts;
   }
 
-  /** What a 409 or 410 of a send to many says. */
+  /** The devices that a 409 or 410 of a send to many names. */
   static List<DeviceProblem> deviceProblems(Response response) {
     List<DeviceProblem> problems = new ArrayList<>();
     for (JsonNode entry : parse(response.body(), "broadcast")) {
@@ -348,7 +348,7 @@ final class Messaging {
     return problems;
   }
 
-  /** What a 409 or 410 of a send to one says. */
+  /** The devices that a 409 or 410 of a send to one names. */
   static DeviceProblem deviceProblem(Response response) {
     return problem(null, parse(response.body(), "send"));
   }

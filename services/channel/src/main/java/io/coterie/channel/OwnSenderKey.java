@@ -43,7 +43,7 @@ final class OwnSenderKey {
     return id;
   }
 
-  /** What a peer needs to follow this key. */
+  /** The message that lets a peer follow this key. */
   synchronized byte[] distribution() {
     return older.clone();
   }

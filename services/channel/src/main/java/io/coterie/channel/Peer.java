@@ -23,7 +23,7 @@ final class Peer {
   /** Held around every operation on the pairwise session, and only around those. */
   final ReentrantLock session = new ReentrantLock();
 
-  /** What came from this peer, in the order in which it came. */
+  /** Messages from this peer, in the order in which they came. */
   final Lane inbound;
 
   /** Pairwise messages to this peer, in the order in which they were given. */

@@ -47,7 +47,7 @@ public final class SignalChannel implements SecureChannel {
   private static final Duration SLOW_TICK = Duration.ofSeconds(1);
   private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(2);
 
-  /** What the peers are told on leaving takes one round trip to the service. */
+  /** Telling the peers about the end takes one round trip to the service. */
   private static final Duration FAREWELL_PATIENCE = Duration.ofSeconds(1);
 
   private final ChannelConfig config;
@@ -486,7 +486,7 @@ public final class SignalChannel implements SecureChannel {
     closed = true;
     timer.shutdownNow();
     if (connected()) {
-      // Who does not hear of it notices that the heartbeats stay away.
+      // A peer that does not hear of it notices that the heartbeats stay away.
       tellAll(exchange.farewell())
           .orTimeout(FAREWELL_PATIENCE.toMillis(), TimeUnit.MILLISECONDS)
           .exceptionally(failure -> null)

@@ -288,7 +288,8 @@ final class WebSocketConnection implements AutoCloseable {
 
   private void enqueue(byte[] frame, int length) {
     if (queuedBytes.addAndGet(frame.length) > maxQueued && length > 0) {
-      // Whoever does not read for so long is gone; requests are repeated on the next connection.
+      // A peer that does not read for so long is gone; requests are repeated on the next
+      // connection.
       close();
       return;
     }

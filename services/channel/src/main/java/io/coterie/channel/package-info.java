@@ -1,6 +1,26 @@
 /**
  * The secure channel between the members of a roster: Signal sessions and sender keys over a
  * messaging service that is trusted with nothing but delivery.
+ *
+ * <h2>Locks</h2>
+ *
+ * <p>A thread takes locks only downwards in this list, and never two of one line:
+ *
+ * <ol>
+ *   <li>the {@link io.coterie.channel.SignalChannel} itself: changes of the roster
+ *   <li>{@code KeyExchange.keys}: the choice of own sender keys
+ *   <li>a {@link io.coterie.channel.Peer}: the state of the key exchange with it, and its verified
+ *       certificate
+ *   <li>an {@link io.coterie.channel.OwnSenderKey}: its chain
+ *   <li>one of these, under which no other lock is taken: {@code Peer.session} (the ratchet with a
+ *       peer), {@code Inbox.arrivals} (the order of envelopes), {@code Link.lock} (a connection and
+ *       its pending requests), {@code Certificates} (the own certificate), {@code PreKeys} (the
+ *       keys at the service)
+ * </ol>
+ *
+ * <p>The maps of {@link io.coterie.channel.ProtocolStore} are concurrent and need no lock. Futures
+ * that callers hold are completed under no lock, because their continuations may call the channel
+ * again. State that {@code Peer.inbound} alone touches has no lock: a lane runs one task at a time.
  */
 @org.jspecify.annotations.NullMarked
 package io.coterie.channel;

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
@@ -281,6 +282,28 @@ class RestartTest {
           .get(30, java.util.concurrent.TimeUnit.SECONDS);
       group.node(0).broadcast("welcome back");
       await().atMost(PATIENCE).until(() -> group.node(2).texts().contains("welcome back"));
+    }
+  }
+
+  @Test
+  void callerWhoWaitsForMemberThatLeavesIsToldUnderNoLockOfTheChannel() throws Exception {
+    try (TestGroup group = TestGroup.started(server, 3)) {
+      SignalChannel channel = group.node(0).channel;
+      group.node(2).channel.close();
+      await()
+          .atMost(PATIENCE)
+          .until(() -> !channel.established(group.roster.members()).toCompletableFuture().isDone());
+      CompletableFuture<Boolean> locked =
+          channel
+              .established(group.roster.members())
+              .handle(
+                  (done, failure) -> {
+                    assertThat(failure).hasMessageContaining("left the roster");
+                    return Thread.holdsLock(channel);
+                  })
+              .toCompletableFuture();
+      channel.updateRoster(new Roster(2, List.of(group.node(0).member(), group.node(1).member())));
+      assertThat(locked).succeedsWithin(PATIENCE).isEqualTo(false);
     }
   }
 }
