@@ -10,8 +10,8 @@ import java.util.Set;
  *
  * <p>Each report is an edge from a party to each one whose message of its round it misses. A party
  * in an earlier round has not sent that message, and need not have: it waits itself, and its own
- * report says for whom. A party in the same round or a later one says that it has sent it, so one of
- * the two ends is wrong, and nothing here shows which. Without this a party that withholds one
+ * report says for whom. A party in the same round or a later one says that it has sent it, so one
+ * of the two ends is wrong, and nothing here shows which. Without this a party that withholds one
  * private message would make its recipient the one whom all others wait for.
  */
 final class Stragglers {
@@ -25,9 +25,9 @@ final class Stragglers {
    *     Integer#MAX_VALUE} if it was done
    * @param parties ids of all parties of the session
    * @param oneIsHonest among so many parties one is honest
-   * @return those not heard of at all; else those whom so many of the others miss for no reason that
-   *     one of these is honest; else both ends of every edge without a reason, or of every edge
-   *     if all have one; nobody if nobody is missed
+   * @return those not heard of at all; else those whom so many of the others miss for no reason
+   *     that one of these is honest; else both ends of every edge without a reason, or of every
+   *     edge if all have one; nobody if nobody is missed
    */
   static Set<Integer> of(
       Map<Integer, TimedOut> waited,

@@ -554,7 +554,8 @@ class SessionsTest {
     assertThat(session.await(LONG))
         .isInstanceOfSatisfying(
             SessionOutcome.Aborted.class,
-            a -> assertThat(a.suspects()).as("it points at one").containsExactlyInAnyOrder(1, 2, 3));
+            a ->
+                assertThat(a.suspects()).as("it points at one").containsExactlyInAnyOrder(1, 2, 3));
   }
 
   /** A report that shows, or only says, that a party ran the session twice. */
