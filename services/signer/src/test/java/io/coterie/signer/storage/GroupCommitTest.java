@@ -173,7 +173,8 @@ class GroupCommitTest {
       next = submit(_ -> true);
     }
     assertThatThrownBy(next::join).hasCauseInstanceOf(StoreException.class);
-    assertThat(flood).hasSizeGreaterThanOrEqualTo(GroupCommit.MAX_WAITING);
+    // The write that holds the writer may still have been among those that wait.
+    assertThat(flood).hasSizeGreaterThanOrEqualTo(GroupCommit.MAX_WAITING - 1);
     CompletableFuture<Boolean> vital = writer.submitVital(put("a")).toCompletableFuture();
     CompletableFuture<Boolean> erasing = writer.submitErasing(put("b")).toCompletableFuture();
     gate.countDown();
