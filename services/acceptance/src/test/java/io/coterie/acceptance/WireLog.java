@@ -31,7 +31,7 @@ final class WireLog {
   private static final int ROUND_AT = 35;
   private static final int SENDER_AT = 37;
   private static final int RECIPIENT_AT = 39;
-  private static final int BODY_AT = 46;
+  private static final int BODY_AT = 62;
 
   /**
    * Where a protocol shows nonces.

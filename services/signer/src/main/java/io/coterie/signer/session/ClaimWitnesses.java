@@ -89,6 +89,11 @@ final class ClaimWitnesses {
       }
     }
 
+    /** It remembers another start: what it was asked for is out of date. */
+    void contradicts() {
+      asked = null;
+    }
+
     /** Anything but what it was asked for is no answer. */
     void answers(LedgerPosition remembered) {
       if (asked != null
@@ -310,6 +315,7 @@ final class ClaimWitnesses {
         told.claims(),
         now.starts(),
         now.claims());
+    witnesses.computeIfAbsent(sender.partyId(), _ -> new Witness()).contradicts();
     excluding(memory.wentBack(told));
   }
 

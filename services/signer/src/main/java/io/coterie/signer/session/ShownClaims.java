@@ -14,7 +14,8 @@ public interface ShownClaims {
 
   /**
    * The store of a peer went back to an earlier state: nothing multiplies with it, by any share
-   * that is here now. At once in memory, for every key until it is on disk; tried again until then.
+   * that is here now. At once in memory, for every ECDSA key until it is on disk; tried again until
+   * then.
    *
    * @return the keys that this is about; completes when it is on disk
    */

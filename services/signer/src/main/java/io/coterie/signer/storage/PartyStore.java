@@ -719,7 +719,9 @@ public final class PartyStore
 
   @Override
   public Set<Integer> excluded(String key) {
-    return exclusions.of(key);
+    boolean multiplies =
+        find(key).filter(s -> s.scheme() != Scheme.SCHEME_ECDSA_SECP256K1).isEmpty();
+    return exclusions.of(key, multiplies);
   }
 
   @Override

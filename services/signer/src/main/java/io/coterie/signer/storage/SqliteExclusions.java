@@ -41,8 +41,8 @@ final class SqliteExclusions {
   private final Map<String, Set<Integer>> unwritten = new ConcurrentHashMap<>();
 
   /**
-   * Parties whose stores went back, of which the disk does not know yet: until then no key is used
-   * with them.
+   * Parties whose stores went back, of which the disk does not know yet: until then no key that may
+   * multiply is used with them.
    */
   private final Map<Integer, LedgerPosition> wentBack = new ConcurrentHashMap<>();
 
@@ -166,8 +166,14 @@ final class SqliteExclusions {
     }
   }
 
-  Set<Integer> of(String key) {
-    return wentBack.isEmpty() ? memory.of(key) : union(memory.of(key), wentBack.keySet());
+  /**
+   * @param multiplies false if the key is known to be of a scheme in which a store that went back
+   *     costs nothing
+   */
+  Set<Integer> of(String key, boolean multiplies) {
+    return wentBack.isEmpty() || !multiplies
+        ? memory.of(key)
+        : union(memory.of(key), wentBack.keySet());
   }
 
   private static Set<Integer> union(Set<Integer> some, Set<Integer> more) {
@@ -334,7 +340,7 @@ final class SqliteExclusions {
    *     LedgerPosition#NONE} of a peer
    */
   CompletionStage<List<String>> wentBack(int party, LedgerPosition told) {
-    // Until it is on disk, for every key: what is not known is not risked.
+    // Until it is on disk, for every key that may multiply: what is not known is not risked.
     wentBack.put(party, told);
     return writer
         .submitVital(

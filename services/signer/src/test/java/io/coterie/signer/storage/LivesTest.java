@@ -90,19 +90,23 @@ class LivesTest {
   }
 
   private KeyShare share(int epoch) {
+    return share(KEY, epoch, Scheme.SCHEME_ECDSA_SECP256K1);
+  }
+
+  private KeyShare share(String key, int epoch, Scheme scheme) {
     return new KeyShare(
-        KEY,
+        key,
         epoch,
-        Scheme.SCHEME_ECDSA_SECP256K1,
+        scheme,
         KeyShare.State.PROVISIONAL,
         List.of(1, 2, 3),
         List.of(1, 2, 3),
-        KeyPublic.newBuilder().setKeyId(KEY).setThreshold(2).setEpoch(epoch).build(),
+        KeyPublic.newBuilder().setKeyId(key).setThreshold(2).setEpoch(epoch).build(),
         ByteString.copyFromUtf8("sealed " + epoch),
         id(),
         "coordinator",
         "wallet",
-        "request " + epoch,
+        "request " + key + epoch,
         ByteString.copyFrom(new byte[32]),
         null);
   }
@@ -343,6 +347,9 @@ class LivesTest {
   @Test
   void that_a_store_went_back_counts_at_once_and_is_written_as_soon_as_it_can_be()
       throws Exception {
+    KeyShare ed25519 = share("keys/ed25519", 1, Scheme.SCHEME_ED25519);
+    get(store.storeProvisional(ed25519, event("stored")));
+    get(store.activate(ed25519, PROOF, event("active")));
     fillDisk();
     LedgerPosition forgotten = new LedgerPosition(9, ByteString.copyFrom(new byte[32]), 0, 9);
     for (CompletionStage<List<String>> write :
@@ -351,6 +358,7 @@ class LivesTest {
     }
     assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
     assertThat(store.excluded("keys/other")).as("what is not known is not risked").isNotEmpty();
+    assertThat(store.excluded(ed25519.key())).as("does not multiply").isEmpty();
     store.housekeep();
     get(store.claimSession(id(), null)); // what was submitted before has been tried
     assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
