@@ -94,7 +94,8 @@ class RestoreDrillTest {
     int signatures = IN_FLIGHT + BEFORE + AFTER;
     assertThat(presigned).as("signed with presignatures").isPositive().isLessThan(AFTER);
     assertThat(nonces).hasSize(signatures);
-    // A party that has seen a signature answers a repeated order with it, and nobody combines again.
+    // A party that has seen a signature answers a repeated order with it, and nobody combines
+    // again.
     assertThat(WireLog.signatures()).isBetween(signatures - IN_FLIGHT, signatures);
     assertThat(WireLog.points()).isGreaterThanOrEqualTo(signatures);
     assertThat(WireLog.shownTwice()).isEmpty();
