@@ -50,7 +50,6 @@ fn public_vectors_of_the_standard_library_hold() {
 }
 
 #[test]
-#[ignore = "half a minute of computing"]
 fn public_vectors_of_elliptic_curves_hold() {
     with_stack(|| assert_eq!(check_all("long", Limits::default()), 2)).expect("no panic");
 }
