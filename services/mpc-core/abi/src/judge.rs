@@ -11,7 +11,7 @@ use crate::session::{Offered, StartError};
 
 /// A protocol with signed envelopes.
 pub(crate) trait Judged: Offered {
-    /// What all parties agreed on, from a configuration without a party of its own and with the key's public data as
+    /// The agreement of all parties, from a configuration without a party of its own and with the key's public data as
     /// they were where there is a key.
     fn agreed(inputs: &mut Inputs<'_>) -> Result<SessionSettings, SetupError>;
 }

@@ -74,7 +74,7 @@ static UNLOCKED: AtomicBool = AtomicBool::new(false);
 
 /// Protects the whole process as far as the system lets us, for ever.
 pub(crate) fn protect() {
-    // What fails is seen in `protections`.
+    // A failure is seen in `protections`.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
 }

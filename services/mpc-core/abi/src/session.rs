@@ -40,7 +40,7 @@ pub(crate) trait Offered: Protocol {
     /// The result, encoded and where it is secret sealed.
     fn done(output: Self::Output, kept: &mut Self::Kept) -> proto::Done;
 
-    /// What leaves in place of `step`, which began in `round`, because of what has happened outside of the session.
+    /// The step that leaves in place of `step`, which began in `round`, because of events outside of the session.
     fn settle(
         _session: &mut Session<Self>,
         _kept: &Self::Kept,

@@ -1,4 +1,4 @@
-//! What the process protects of its memory, as the kernel sees it.
+//! The protection of the process's memory, as the kernel sees it.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -181,7 +181,7 @@ func main(a, b uint8) (uint8, uint8, uint8, bool, bool) {
 }
 ";
 
-/// What the peer may find in a message that was altered on its way.
+/// The findings that the peer may have in a message that was altered on its way.
 struct Message {
     name: &'static str,
     by: Role,

@@ -224,7 +224,7 @@ pub struct Abort {
     pub culprits: Vec<PartyId>,
     /// Without culprits: those of whom one may have caused it, ascending. Empty only of an [`AbortCause::Internal`] of our own.
     pub suspects: Vec<PartyId>,
-    /// What shows it to anybody, if the cause has that: signed envelopes; the notice by whose word the run ended; of
+    /// Evidence that convinces anybody, if the cause has any: signed envelopes; the notice by whose word the run ended; of
     /// [`AbortCause::PartyRestarted`] two signed headers.
     pub evidence: Vec<Vec<u8>>,
     /// The party that found it: the one whose notice ended our run, that of the first who said so where others passed it

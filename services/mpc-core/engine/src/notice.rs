@@ -34,7 +34,7 @@ pub enum Verdict {
     Refuted,
 }
 
-/// What a notice shows for what it says.
+/// The evidence that a notice carries.
 #[derive(Clone)]
 pub(crate) enum Evidence {
     /// Signed envelopes.

@@ -89,7 +89,7 @@ pub struct Session<P: Protocol> {
     notices: BTreeMap<PartyId, Vec<[u8; 32]>>,
 }
 
-/// What says which run of a party's this session is in.
+/// The run that a party's messages of this session belong to.
 struct RunSeen {
     nonce: [u8; RUN_NONCE_BYTES],
     /// The first header that said so, if envelopes are signed.
@@ -486,7 +486,7 @@ impl<P: Protocol> Session<P> {
         self.weigh_dispute(outgoing)
     }
 
-    /// What follows from the disclosures there are.
+    /// The verdict that follows from the disclosures there are.
     fn weigh_dispute(&mut self, outgoing: &mut Vec<Envelope>) -> Result<Progress<P::Output>, Reject> {
         match self.phase {
             Phase::Running(_) | Phase::Disputing => Ok(self.settle_dispute(outgoing)),

@@ -186,7 +186,7 @@ impl Check for PrivateRestart {
             );
             assert_eq!((&abort.evidence, abort.reporter), (&evidence, Some(party(1))), "{name}");
             let body = Forged::open(&table.message(CORRUPT, 3, 1)).unwrap().body;
-            // Who deals nothing to the other sends an empty body.
+            // A party that deals nothing to the other sends an empty body.
             let length = body.len().max(1);
             let shown = |part: &[u8]| evidence.iter().any(|item| item.windows(length).any(|w| w == part));
             assert!(!shown(&body) && !shown(&vec![0xff; body.len()]), "{name}: no private body is shown");

@@ -146,7 +146,7 @@ impl Liar {
         &self.told
     }
 
-    /// What is sent in place of an envelope that a corrupt party's code made for `recipients`.
+    /// The envelopes sent in place of one that a corrupt party's code made for `recipients`.
     pub fn says(&mut self, rng: &mut impl Rng, bytes: &[u8], recipients: &[PartyId]) -> Vec<Told> {
         let sent = match Forged::open(bytes).filter(|_| pick(rng, 100) < self.percent) {
             Some(forged) => self.lies(rng, &forged, recipients),

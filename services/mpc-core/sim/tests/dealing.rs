@@ -96,7 +96,7 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
-/// What is checked over all sessions of a schedule.
+/// The checks over all sessions of a schedule.
 #[derive(Default)]
 struct Checker {
     /// Values that honest parties must show once: the process that showed them first.
@@ -436,7 +436,7 @@ impl<'a, P: Protocol> World<'a, P> {
         sum(&mut self.counts.suspicions, &suspicions);
     }
 
-    /// What is wrong with an honest party's abort.
+    /// The faults of an honest party's abort.
     fn faults_of(&self, me: PartyId, abort: &Abort) -> Vec<&'static str> {
         let mut faults = Vec::new();
         if !abort.culprits.iter().all(|culprit| self.is_corrupt_party(*culprit)) {

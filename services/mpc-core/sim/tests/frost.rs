@@ -58,7 +58,7 @@ impl<S: Committee> Scheme for Frost<S> {
     type Share = KeyShare<S>;
     type Presignature = Presignature<S>;
     type Signature = Signature;
-    /// What was shown, by sender, session and run.
+    /// The values shown, by sender, session and run.
     type Memory = BTreeMap<(PartyId, Name, [u8; 16]), Vec<u8>>;
     type Presigning = Presigning<S>;
     type Signing = Signing<S>;

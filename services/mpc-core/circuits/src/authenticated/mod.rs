@@ -135,7 +135,7 @@ impl From<std::io::Error> for Abort {
     }
 }
 
-/// What two parties keep for circuits after one set-up: apart from every other set-up of theirs, since the garbler's Δ is odd.
+/// The set-up that two parties keep for circuits: apart from every other set-up of theirs, since the garbler's Δ is odd.
 ///
 /// The first check that fails here ends it: failing or not told the peer whether its guess was right.
 pub struct Pair {
@@ -224,7 +224,7 @@ enum Part {
     },
 }
 
-/// What a party has for an AND gate: shares of the masks of its inputs, of its output, and of the product of the first two.
+/// A party's material for an AND gate: shares of the masks of its inputs, of its output, and of the product of the first two.
 #[derive(Clone, Copy, Default)]
 struct GateShares {
     left: Share,

@@ -342,7 +342,7 @@ impl<'s> Builder<'s> {
     /// Sends the gates of a recorded, compact circuit again, with these literals as its inputs; gives its outputs. The inputs are
     /// different wires, so there is nothing to simplify.
     pub fn replay(&mut self, circuit: &Circuit, inputs: &[Lit]) -> Vec<Lit> {
-        // What each slot of the circuit stands for here. Slots above the inputs' get one of ours each.
+        // The meaning of each slot of the circuit here. Slots above the inputs' get one of ours each.
         let mut map = std::mem::take(&mut self.map);
         map.clear();
         map.push(Lit::FALSE);

@@ -232,7 +232,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// What a call with these results gives.
+/// The value of a call with these results.
 pub(super) fn one_or_tuple(mut results: Vec<Value>) -> Value {
     match results.pop() {
         Some(one) if results.is_empty() => one,

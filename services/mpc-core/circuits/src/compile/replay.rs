@@ -25,14 +25,14 @@ const MAX_GATES_IN_ALL: usize = 20_000_000;
 /// The function, by the address of its syntax, which lives as long as the program.
 type FunctionId = usize;
 
-/// What is known of an argument when the program is compiled.
+/// The part of an argument that is known when the program is compiled.
 #[derive(PartialEq)]
 enum Argument {
     Data(Type),
     Untyped(BigInt),
 }
 
-/// What the circuit of a call depends on.
+/// Everything that the circuit of a call depends on.
 #[derive(PartialEq)]
 struct Shape {
     package: usize,

@@ -39,7 +39,7 @@ pub const fn authentication_bytes(count: usize) -> usize {
     SALT_BYTES + (TREES - 1) * 16 * blocks(count) + 16 + 32
 }
 
-/// What the receiver has: random bits and their MACs.
+/// The receiver's half: random bits and their MACs.
 pub struct AuthenticatedBits {
     /// The bits, 0 or 1.
     pub bits: Zeroizing<Vec<u8>>,

@@ -82,7 +82,7 @@ impl SenderCorrelation {
         JointKey::new(&self.sent, salt)
     }
 
-    /// What stands for the binding and the receiver's message.
+    /// A digest of the binding and the receiver's message.
     pub(super) fn received(&self) -> &[u8] {
         self.sent.as_bytes()
     }

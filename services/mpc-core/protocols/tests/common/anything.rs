@@ -1,4 +1,4 @@
-//! What a corrupt party can do in a session with signed envelopes, chosen by a generator: of a property test, or of a fuzzer.
+//! The moves of a corrupt party in a session with signed envelopes, chosen by a generator: of a property test, or of a fuzzer.
 
 #![allow(dead_code, reason = "every target uses its own part")]
 
@@ -71,7 +71,7 @@ pub fn history_of(data: &[u8]) {
     outcome_of(data);
 }
 
-/// What a history came to: which honest parties finished, and the causes of the aborts of each.
+/// The end of a history: which honest parties finished, and the causes of the aborts of each.
 pub type HistoryOutcome = [(bool, Vec<AbortCause>); 2];
 
 /// As [`history_of`]. `None` without input.
@@ -110,7 +110,7 @@ pub fn history<P: Protocol>(table: &Table<P>, before: u8) -> Vec<Vec<u8>> {
     table.sent.iter().filter(broadcast).map(|mail| mail.bytes.clone()).collect()
 }
 
-/// What the corrupt party sends in place of one of its messages: mostly the message.
+/// The corrupt party's versions of one of its messages: mostly the message itself.
 fn versions(bytes: &[u8], rng: &mut impl Rng, odds: usize) -> Vec<Vec<u8>> {
     let other = |change: &dyn Fn(&mut Forged)| resigned(bytes, |forged| change(forged));
     match pick(rng, odds) {

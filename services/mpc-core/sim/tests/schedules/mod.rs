@@ -285,7 +285,7 @@ impl<S: Scheme> Coordinator<S> {
     }
 }
 
-/// What it is, its sender, its value.
+/// Its kind, its sender, its value.
 type OneTime = (&'static str, u32, Vec<u8>);
 /// Session, run nonce, process.
 type RunName = (Name, [u8; 16], usize);

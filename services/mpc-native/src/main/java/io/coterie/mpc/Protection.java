@@ -3,7 +3,7 @@ package io.coterie.mpc;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** What keeps the memory of this process from others. The numbers are those of the C header. */
+/** A measure that protects the memory of this process. The numbers are those of the C header. */
 public enum Protection {
   /** No other process of the user can read it ({@code PR_SET_DUMPABLE} is 0). */
   UNREADABLE(1),

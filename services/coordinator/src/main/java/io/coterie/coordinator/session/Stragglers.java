@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Who kept a session waiting, from what its parties say they waited for.
+ * The parties that kept a session waiting, from the reports of those that waited.
  *
  * <p>Each report is an edge from a party to each one whose message of its round it misses. A party
  * in an earlier round has not sent that message, and need not have: it waits itself, and its own

@@ -61,11 +61,11 @@ final class ClaimWitnesses {
   /** The start at which everybody who could be reached has answered. */
   private ByteString metAt = ByteString.EMPTY;
 
-  /** What one other party has done about this party's statements. */
+  /** The answers of one other party to this party's statements. */
   static final class Witness {
     private LedgerPosition remembers = LedgerPosition.NONE;
 
-    /** What was stated and has no answer yet. */
+    /** The statement that has no answer yet. */
     private @Nullable LedgerPosition asked;
 
     private long askedNanos;
@@ -270,7 +270,7 @@ final class ClaimWitnesses {
     return fresh ? covering == outside : outside == 0 || covering > 0;
   }
 
-  /** What another party remembers of this one. Of several answers the last one counts. */
+  /** Takes what another party remembers of this one. Of several answers the last one counts. */
   void answered(Member sender, ClaimMemory remembered) {
     if (sender.role() == Member.Role.PARTY
         && remembered.getRememberedCount() <= MAX_REMEMBERED
@@ -374,7 +374,7 @@ final class ClaimWitnesses {
     }
   }
 
-  /** What is remembered of a party, unless it has enrolled anew since. */
+  /** The remembered position of a party, unless it has enrolled anew since. */
   private ShownClaims.@Nullable Shown shownBy(Member sender, LedgerPosition now) {
     ShownClaims.Shown before = shown.get(sender.partyId());
     return before == null

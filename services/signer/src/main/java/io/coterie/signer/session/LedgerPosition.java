@@ -28,7 +28,7 @@ public record LedgerPosition(long starts, ByteString head, long base, long claim
   private static final byte[] START = "coterie/start/1".getBytes(StandardCharsets.US_ASCII);
   private static final byte[] STATEMENT = "coterie/claims/2".getBytes(StandardCharsets.US_ASCII);
 
-  /** What a position says to whoever remembers another one of the same party. */
+  /** The meaning of a position to a party that remembers another one of the same sender. */
   public enum Judgement {
     /** The ledger has gone on: this one is remembered from now on. */
     LATER,
@@ -73,7 +73,7 @@ public record LedgerPosition(long starts, ByteString head, long base, long claim
     return other.starts > starts || other.starts == starts && other.claims > claims ? other : this;
   }
 
-  /** What a party signs of its position. Everything after the tag has a fixed length. */
+  /** The bytes of its position that a party signs. Everything after the tag has a fixed length. */
   ByteString statement(int party) {
     ByteBuffer bytes =
         ByteBuffer.allocate(STATEMENT.length + Integer.BYTES + 3 * Long.BYTES + HEAD_BYTES)

@@ -45,7 +45,7 @@ final class Session {
   /** Whether it multiplies and nobody remembers that yet. */
   boolean unwitnessed;
 
-  /** What came meanwhile. */
+  /** Messages that came meanwhile. */
   final List<EarlyEnvelopes.Arrived> unheard = new ArrayList<>();
 
   /** Whether its claim says that it multiplies, and that is not taken back. */

@@ -107,7 +107,7 @@ public final class SessionDriver implements AutoCloseable {
   private final InstantSource clock;
   private final WorkPool pool;
 
-  /** What reads the disk now and then. */
+  /** Work that reads the disk now and then. */
   private final WorkPool.Lane housekeeping;
 
   private final OrderCheck check;

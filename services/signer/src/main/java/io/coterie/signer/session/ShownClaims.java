@@ -4,7 +4,7 @@ import com.google.protobuf.ByteString;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 
-/** What this party remembers of how far the ledgers of others, and its own, have come. */
+/** This party's memory of how far the ledgers of others, and its own, have come. */
 public interface ShownClaims {
   /** The position of each peer that is remembered. */
   List<Shown> shown();

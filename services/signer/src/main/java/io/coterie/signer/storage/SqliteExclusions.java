@@ -190,7 +190,7 @@ final class SqliteExclusions {
         .submitErasing(
             db -> {
               if (!exclusion.parties().contains(FROZEN) && hasLater(db, exclusion)) {
-                // What the two had in common is gone with the old shares.
+                // The secrets that the two had in common are gone with the old shares.
                 return new Excluded(false, of(db, exclusion.key()));
               }
               insert(

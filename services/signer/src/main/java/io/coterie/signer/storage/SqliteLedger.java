@@ -21,7 +21,7 @@ final class SqliteLedger {
     return position.get();
   }
 
-  /** What a transaction has said is on disk now. */
+  /** The position that a transaction has written is on disk now. */
   void committed(LedgerPosition now) {
     position.accumulateAndGet(now, LedgerPosition::orLater);
   }
