@@ -161,7 +161,9 @@ public final class PartyStore
                 trail = null;
               }
             });
-    this.exclusions = new SqliteExclusions(writer, ledger, clock, this::append);
+    this.exclusions =
+        new SqliteExclusions(
+            writer, ledger, clock, this::append, key -> read(db -> SqliteExclusions.of(db, key)));
   }
 
   /**
@@ -694,7 +696,7 @@ public final class PartyStore
         .whenComplete(
             (done, _) -> {
               if (Boolean.TRUE.equals(done)) {
-                exclusions.forgotten(share.key(), read(db -> SqliteExclusions.of(db, share.key())));
+                exclusions.forgotten(share.key());
               }
               changed(share.key());
             });

@@ -20,6 +20,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,7 +36,15 @@ final class SqliteExclusions {
   private final SqliteLedger ledger;
   private final Clock clock;
   private final Audit audit;
+  private final Function<String, Set<Integer>> onDisk;
+
+  /** Guards every change of the memory and of {@link #queued}; readers take no lock. */
+  private final Object changing = new Object();
+
   private volatile Memory memory = new Memory(new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
+
+  /** Exclusions on their way to the disk: a reading of the disk does not show them yet. */
+  private final List<Exclusion> queued = new ArrayList<>();
 
   /** Exclusions that are not on disk although they were to be, by key. */
   private final Map<String, Set<Integer>> unwritten = new ConcurrentHashMap<>();
@@ -54,11 +63,20 @@ final class SqliteExclusions {
     void append(Database db, AuditEvent event);
   }
 
-  SqliteExclusions(GroupCommit writer, SqliteLedger ledger, Clock clock, Audit audit) {
+  /**
+   * @param onDisk reads who is excluded from a key by what is committed
+   */
+  SqliteExclusions(
+      GroupCommit writer,
+      SqliteLedger ledger,
+      Clock clock,
+      Audit audit,
+      Function<String, Set<Integer>> onDisk) {
     this.writer = writer;
     this.ledger = ledger;
     this.clock = clock;
     this.audit = audit;
+    this.onDisk = onDisk;
   }
 
   /** Counts the life before this one, distrusts what a backup has brought, and fills the memory. */
@@ -117,10 +135,6 @@ final class SqliteExclusions {
 
     void remember(String key, Set<Integer> parties) {
       excluded.merge(key, Set.copyOf(parties), SqliteExclusions::union);
-    }
-
-    void forget(String key, Set<Integer> parties) {
-      SqliteExclusions.forget(excluded, key, parties);
     }
 
     /** See {@link KeyShareStore#troubles}. */
@@ -185,13 +199,16 @@ final class SqliteExclusions {
   /** See {@link KeyShareStore#exclude}. */
   CompletionStage<Boolean> exclude(Exclusion exclusion) {
     // Counts at once; on disk a moment later.
-    memory.remember(exclusion.key(), exclusion.parties());
+    synchronized (changing) {
+      queued.add(exclusion);
+      memory.remember(exclusion.key(), exclusion.parties());
+    }
     return writer
         .submitErasing(
             db -> {
               if (!exclusion.parties().contains(FROZEN) && hasLater(db, exclusion)) {
                 // The secrets that the two had in common are gone with the old shares.
-                return new Excluded(false, of(db, exclusion.key()));
+                return false;
               }
               insert(
                   db,
@@ -207,24 +224,21 @@ final class SqliteExclusions {
                     exclusion.share().bytes().toByteArray(),
                     exclusion.epoch());
               }
-              return new Excluded(true, Set.of());
+              return true;
             })
         .whenComplete(
-            (excluded, failure) -> {
-              if (failure != null) {
-                freeze(exclusion);
-              } else if (!excluded.written()) {
-                setAll(exclusion.key(), excluded.onDisk());
+            (written, failure) -> {
+              synchronized (changing) {
+                if (failure != null) {
+                  freeze(exclusion);
+                }
+                queued.remove(exclusion);
+                if (Boolean.FALSE.equals(written)) {
+                  readAgain(exclusion.key());
+                }
               }
-            })
-        .thenApply(Excluded::written);
+            });
   }
-
-  /**
-   * @param written false if the key has newer shares
-   * @param onDisk who is excluded from those
-   */
-  private record Excluded(boolean written, Set<Integer> onDisk) {}
 
   private static boolean hasLater(Database db, Exclusion exclusion) throws SQLException {
     try (ResultSet row =
@@ -316,7 +330,7 @@ final class SqliteExclusions {
         .whenComplete(
             (_, failure) -> {
               if (failure == null) {
-                memory.forget(key, Set.of(FROZEN));
+                readAgain(key);
               } else if (before.contains(FROZEN)) {
                 unwritten.merge(key, before, SqliteExclusions::union);
               }
@@ -353,7 +367,7 @@ final class SqliteExclusions {
         .whenComplete(
             (marked, failure) -> {
               if (failure == null) {
-                marked.keys().forEach(key -> memory.remember(key, Set.of(party)));
+                marked.keys().forEach(this::readAgain);
                 ledger.committed(marked.position());
                 wentBack.remove(party, told);
               }
@@ -421,19 +435,38 @@ final class SqliteExclusions {
   }
 
   /** After that transaction. */
-  void forgotten(String key, Set<Integer> left) {
-    setAll(key, left);
+  void forgotten(String key) {
+    readAgain(key);
     memory.lives.remove(key);
   }
 
-  private void setAll(String key, Set<Integer> onDisk) {
-    Set<Integer> all = union(onDisk, unwritten.getOrDefault(key, Set.of()));
-    memory.excluded.compute(key, (_, _) -> all.isEmpty() ? null : all);
+  /** Makes the memory of a key what is on disk, on its way there, or could not be written. */
+  private void readAgain(String key) {
+    synchronized (changing) {
+      Set<Integer> all = union(onDisk.apply(key), unwritten.getOrDefault(key, Set.of()));
+      for (Exclusion exclusion : queued) {
+        if (exclusion.key().equals(key)) {
+          all = union(all, exclusion.parties());
+        }
+      }
+      if (all.isEmpty()) {
+        memory.excluded.remove(key);
+      } else {
+        memory.excluded.put(key, all);
+      }
+    }
   }
 
   /** On disk. */
   static Set<Integer> of(Database db, String key) throws SQLException {
-    return Memory.read(db).of(key);
+    Set<Integer> parties = new HashSet<>();
+    try (ResultSet rows =
+        db.statement("SELECT party FROM exclusion WHERE key = ?", key).executeQuery()) {
+      while (rows.next()) {
+        parties.add(rows.getInt(1));
+      }
+    }
+    return Set.copyOf(parties);
   }
 
   /** See {@link KeyShareStore#troubles}. */

@@ -35,6 +35,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -44,12 +45,23 @@ import org.junit.jupiter.api.io.TempDir;
 class PartyStoreTest {
   @TempDir Path folder;
   private final AtomicInteger commits = new AtomicInteger();
+
+  /** Runs once, after the next transaction and before its writes are told to be done. */
+  private final AtomicReference<Runnable> afterCommit = new AtomicReference<>(() -> {});
+
   private PartyStore store;
 
   @BeforeEach
   void open() {
     store =
-        PartyStore.open(folder, "alpha", Clock.systemUTC(), (_, _) -> commits.incrementAndGet());
+        PartyStore.open(
+            folder,
+            "alpha",
+            Clock.systemUTC(),
+            (_, _) -> {
+              commits.incrementAndGet();
+              afterCommit.getAndSet(() -> {}).run();
+            });
   }
 
   @AfterEach
@@ -626,6 +638,35 @@ class PartyStoreTest {
     refreshed(3, 3);
     activated(3, 3);
     assertThat(store.excluded("keys/a")).containsExactly(0);
+    reopen();
+    assertThat(store.excluded("keys/a")).containsExactly(0);
+  }
+
+  @Test
+  void freeze_beside_an_activation_counts_at_once_and_after_a_restart() {
+    active();
+    refreshed(2, 2);
+    AtomicReference<CompletionStage<Boolean>> frozen = new AtomicReference<>();
+    // Queued when the activation is on disk and about to read who is left excluded.
+    afterCommit.set(() -> frozen.set(store.exclude(exclusion(7, 0))));
+    activated(2, 2);
+    assertThat(store.excluded("keys/a")).as("queued").containsExactly(0);
+    assertThat(get(frozen.get())).isTrue();
+    assertThat(store.excluded("keys/a")).as("written").containsExactly(0);
+    reopen();
+    assertThat(store.excluded("keys/a")).containsExactly(0);
+  }
+
+  @Test
+  void freeze_beside_its_lifting_counts_at_once_and_after_a_restart() {
+    active();
+    get(store.exclude(exclusion(7, 0)));
+    AtomicReference<CompletionStage<Boolean>> frozen = new AtomicReference<>();
+    afterCommit.set(() -> frozen.set(store.exclude(exclusion(8, 0))));
+    assertThat(get(store.unfreeze("keys/a"))).isTrue();
+    assertThat(store.excluded("keys/a")).as("queued").containsExactly(0);
+    assertThat(get(frozen.get())).isTrue();
+    assertThat(store.excluded("keys/a")).as("written").containsExactly(0);
     reopen();
     assertThat(store.excluded("keys/a")).containsExactly(0);
   }
