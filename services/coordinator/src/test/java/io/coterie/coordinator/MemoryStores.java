@@ -373,7 +373,7 @@ public final class MemoryStores {
     @Override
     public Optional<Renewal> reopen(String key, int fromEpoch) {
       synchronized (MemoryStores.this) {
-        if (isRunning(key)) {
+        if (isRunning(key) || keyAt(key, fromEpoch).isEmpty()) {
           return Optional.empty();
         }
         Optional<Row<Renewal>> least =

@@ -23,16 +23,21 @@ import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.flywaydb.core.Flyway;
 import org.junit.jupiter.api.Named;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.postgresql.ds.PGSimpleDataSource;
@@ -53,22 +58,27 @@ class StoreContractTest {
 
   static Stream<Named<Database>> databases() {
     MemoryStores memory = new MemoryStores();
+    PGSimpleDataSource postgres = postgres();
+    return Stream.of(
+        Named.of("memory", memory::replica),
+        Named.of("PostgreSQL", name -> replica(postgres, name)));
+  }
+
+  private static PGSimpleDataSource postgres() {
     PGSimpleDataSource postgres = new PGSimpleDataSource();
     postgres.setUrl(TestInstallation.createDatabase());
     postgres.setUser("postgres");
     Flyway.configure().dataSource(postgres).locations("db/coordinator").load().migrate();
-    return Stream.of(
-        Named.of("memory", memory::replica),
-        Named.of(
-            "PostgreSQL",
-            name -> {
-              Worker worker = new Worker(name, Duration.ofMinutes(10));
-              return new Replica(
-                  new JdbcKeyStore(postgres, worker),
-                  new JdbcRenewalStore(postgres, worker),
-                  new JdbcSigningStore(postgres, postgres, worker),
-                  new JdbcReplicaStore(postgres, worker));
-            }));
+    return postgres;
+  }
+
+  private static Replica replica(PGSimpleDataSource postgres, String name) {
+    Worker worker = new Worker(name, Duration.ofMinutes(10));
+    return new Replica(
+        new JdbcKeyStore(postgres, worker),
+        new JdbcRenewalStore(postgres, worker),
+        new JdbcSigningStore(postgres, postgres, worker),
+        new JdbcReplicaStore(postgres, worker));
   }
 
   private static ByteString digest(int number) {
@@ -289,6 +299,46 @@ class StoreContractTest {
     assertThat(opened.error()).isNull();
     assertThat(opened.sessions()).as("sessions are never forgotten").isEqualTo(1);
     assertThat(here.renewals().take(opened.id())).as("now the other's work").isEmpty();
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_failed_renewal_from_an_epoch_that_is_over_is_not_opened_again(Database database) {
+    Replica here = database.apply("here");
+    active(here, "over");
+    Renewal failed = started(here, renewal("over", 1));
+    here.renewals().fail(failed.id(), WHY, 1);
+    Renewal successful = started(here, renewal("over", 1));
+    here.renewals().switchEpoch(successful.id(), keyPublic(2), 1);
+    assertThat(here.renewals().reopen("keys/over", 1)).isEmpty();
+    assertThat(here.renewals().isRunning("keys/over")).isFalse();
+  }
+
+  @Test
+  void a_renewal_that_starts_while_another_switches_the_epoch_is_refused() throws Exception {
+    PGSimpleDataSource postgres = postgres();
+    Replica here = replica(postgres, "here");
+    active(here, "beside");
+    started(here, renewal("beside", 1));
+    CompletableFuture<Start> start;
+    try (Connection switching = postgres.getConnection();
+        Statement switched = switching.createStatement();
+        Connection watching = postgres.getConnection();
+        Statement locks = watching.createStatement()) {
+      switching.setAutoCommit(false);
+      switched.execute("update keys set epoch = 2 where name = 'keys/beside'");
+      switched.execute("update key_renewals set state = 2 where key_name = 'keys/beside'");
+      start = CompletableFuture.supplyAsync(() -> here.renewals().start(renewal("beside", 1)));
+      boolean waits = false;
+      while (!waits && !start.isDone()) {
+        try (ResultSet row = locks.executeQuery("select 1 from pg_locks where not granted")) {
+          waits = row.next();
+        }
+      }
+      switching.commit();
+    }
+    assertThat(start.get()).isInstanceOf(Start.Refused.class);
+    assertThat(here.renewals().isRunning("keys/beside")).isFalse();
   }
 
   @ParameterizedTest

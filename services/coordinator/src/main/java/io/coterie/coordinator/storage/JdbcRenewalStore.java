@@ -19,11 +19,15 @@ public final class JdbcRenewalStore implements RenewalStore {
           + " threshold, party_ids, party_names, cancelled, state, sessions, not_after, created_at,"
           + " error";
 
+  /**
+   * Both lock the row of the key: a switch that commits meanwhile changes its epoch, and a renewal
+   * from an epoch that is over could never end.
+   */
   private static final String START =
       "insert into key_renewals (key_name, requester, request_id, intent_digest, signed_intent,"
           + " from_epoch, threshold, party_ids, party_names, state, not_after, created_at, worker)"
           + " select name, ?, ?, ?, ?, epoch, ?, ?, ?, 1, ?, ?, ? from keys"
-          + " where name = ? and state = 2 and epoch = ?"
+          + " where name = ? and state = 2 and epoch = ? for share"
           + " on conflict do nothing returning id";
 
   private static final String FIND_REQUEST =
@@ -61,9 +65,10 @@ public final class JdbcRenewalStore implements RenewalStore {
 
   private static final String REOPEN =
       "update key_renewals set state = 1, error = null, worker = ? where id ="
-          + " (select id from key_renewals where key_name = ? and from_epoch = ? and state = 3"
+          + " (select r.id from key_renewals r join keys k on k.name = r.key_name and k.state = 2"
+          + "   and k.epoch = r.from_epoch where r.key_name = ? and r.from_epoch = ? and r.state = 3"
           + "   and not exists (select 1 from key_renewals where key_name = ? and state = 1)"
-          + "   order by sessions, id desc limit 1 for update skip locked)"
+          + "   order by r.sessions, r.id desc limit 1 for share of k for update of r skip locked)"
           + " and state = 3 returning "
           + COLUMNS;
 

@@ -329,8 +329,8 @@ public final class KeyRenewals implements Handover.Work {
       }
       KeyRecord key = current(request.key());
       if (key.epoch() != request.fromEpoch()) {
-        // Another replica has ended it.
-        run.finish(key);
+        // Another replica ended it, or nobody can: the key has a later epoch.
+        fail(run, request, Failure.of(ErrorReason.EPOCH_MISMATCH, key.name()), request.sessions());
         return true;
       }
       KeyPublic from = Objects.requireNonNull(key.keyPublic());
@@ -358,8 +358,11 @@ public final class KeyRenewals implements Handover.Work {
           if (switched) {
             metrics.keyRenewalEnded(key.scheme(), label(request), CoordinatorMetrics.OK);
             log.info("key {} has epoch {}", request.key(), made.keyPublic().getEpoch());
+            run.finish(requests.persistently(() -> current(request.key())));
+          } else {
+            Failure past = Failure.of(ErrorReason.EPOCH_MISMATCH, key.name());
+            fail(run, request, past, made.sessions());
           }
-          run.finish(requests.persistently(() -> current(request.key())));
         }
         case End.Failed failed -> {
           if (!requests.isMine(request)) {
@@ -378,13 +381,23 @@ public final class KeyRenewals implements Handover.Work {
       fail(run, request, why, request.sessions());
     }
 
+    /** Ends it so, or as another replica has ended it: callers everywhere learn the same end. */
     private void fail(Run<KeyRecord> run, Renewal request, Failure why, int sessions)
         throws InterruptedException {
       if (requests.persistently(() -> store.fail(request.id(), why.toStatus(), sessions))) {
         KeyRecord key = requests.persistently(() -> current(request.key()));
         metrics.keyRenewalEnded(key.scheme(), label(request), why.reason().name());
+        run.fail(why.toException());
+        return;
       }
-      run.fail(why.toException());
+      Optional<Renewal> stored =
+          requests.persistently(() -> find(request.requester(), request.requestId()));
+      if (stored.isEmpty()) {
+        // A crash of the database has lost the request.
+        run.fail(why.toException());
+      } else if (!requests.persistently(() -> giveEnd(stored.get(), run))) {
+        throw new IllegalStateException("a renewal that had ended runs");
+      }
     }
   }
 

@@ -225,6 +225,10 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
               } catch (RuntimeException e) {
                 log.error("work on a {} failed", kind.name(), e);
                 run.fail(e);
+              } catch (Error e) {
+                // It would fail again at once: whoever waits learns of it, and nobody takes it up.
+                run.fail(new IllegalStateException("work on a " + kind.name() + " failed", e));
+                throw e;
               } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 run.drain();
