@@ -14,8 +14,10 @@ import io.coterie.proto.core.v1.Verdict;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -38,6 +40,10 @@ final class Accusations {
   record Judged(int reporter, Abort abort, int accused, Verdict verdict) {}
 
   private final List<Judged> all = new ArrayList<>();
+
+  /** Parties whose deviation this session has shown, by what was shown of them. */
+  private final Set<Map.Entry<Verdict, Integer>> shown = ConcurrentHashMap.newKeySet();
+
   private final SessionConfig config;
   private final EvidenceJudge judge;
   private final EvidenceKeeper keeper;
@@ -104,7 +110,12 @@ final class Accusations {
       } catch (MpcException e) {
         log.warn("{} accuses party {} of nothing that can be judged", reporter.name(), accused, e);
       }
-      keeper.keep(config, accusation, reporter.partyId(), verdict);
+      // Once shown is enough: every honest party reports the same, and would displace other
+      // records.
+      boolean shows = verdict == Verdict.VERDICT_PROVEN || verdict == Verdict.VERDICT_RESTARTED;
+      if (!shows || shown.add(Map.entry(verdict, accused))) {
+        keeper.keep(config, accusation, reporter.partyId(), verdict);
+      }
     }
     return new Judged(reporter.partyId(), abort, accused, verdict);
   }

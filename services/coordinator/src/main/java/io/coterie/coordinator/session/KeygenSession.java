@@ -81,10 +81,14 @@ public final class KeygenSession extends Session {
 
   @Override
   synchronized void onReport(Member sender, SessionReport report) {
+    boolean ofThisSession = report.getSessionId().equals(id.bytes());
     if (hasEnded()) {
+      // It changes the end no more, and is still evidence.
+      if (ofThisSession && report.hasAborted()) {
+        weigh(sender, report);
+      }
       return;
     }
-    boolean ofThisSession = report.getSessionId().equals(id.bytes());
     switch (report.getOutcomeCase()) {
       case COMPLETED -> {
         if (!ofThisSession && isOver(report.getCompleted().getKeyPublic())) {

@@ -18,6 +18,7 @@ import io.coterie.proto.party.v1.SessionCancel;
 import io.coterie.proto.party.v1.SessionReport;
 import java.security.SecureRandom;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -37,6 +38,9 @@ public final class Sessions {
   /** Bytes of a message: a core envelope is below this for every protocol and party set. */
   static final int MAX_MESSAGE = 1024 * 1024;
 
+  /** Sessions of shares that have ended and are remembered. */
+  private static final int MAX_ENDED = 64;
+
   private final ConcurrentHashMap<ByteString, Session> running = new ConcurrentHashMap<>();
 
   /**
@@ -44,6 +48,15 @@ public final class Sessions {
    * earlier session of the same request.
    */
   private final ConcurrentHashMap<String, KeygenSession> keygens = new ConcurrentHashMap<>();
+
+  /** The last sessions of shares to end, since evidence may come late. Guarded by itself. */
+  private final Map<ByteString, KeygenSession> ended =
+      new LinkedHashMap<>() {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<ByteString, KeygenSession> eldest) {
+          return size() > MAX_ENDED;
+        }
+      };
 
   private final AtomicBoolean stopping = new AtomicBoolean();
   private final MpcCore core;
@@ -226,6 +239,10 @@ public final class Sessions {
         Session session = running.get(report.getSessionId());
         if (session == null && report.hasCompleted()) {
           session = keygens.get(report.getCompleted().getKeyPublic().getKeyId());
+        } else if (session == null && report.hasAborted()) {
+          synchronized (ended) {
+            session = ended.get(report.getSessionId());
+          }
         }
         if (session != null && session.isParty(inbound.sender())) {
           session.onReport(inbound.sender(), report);
@@ -244,10 +261,13 @@ public final class Sessions {
   }
 
   void ended(Session session) {
-    running.remove(session.id().bytes());
     if (session instanceof KeygenSession keygen) {
+      synchronized (ended) {
+        ended.put(session.id().bytes(), keygen);
+      }
       keygens.remove(session.plan.key(), keygen);
     }
+    running.remove(session.id().bytes());
   }
 
   MpcCore core() {

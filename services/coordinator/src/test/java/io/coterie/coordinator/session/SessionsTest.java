@@ -503,6 +503,26 @@ class SessionsTest {
   }
 
   @Test
+  void evidence_is_kept_once_for_each_culprit_even_after_the_session() throws Exception {
+    Session session = keygen();
+    say(p1, aborted(session));
+    say(p2, aborted(session));
+    say(p3, aborted(session));
+    SessionOutcome end = session.await(LONG);
+    assertThat(kept).isEmpty();
+    say(p1, proven(session, 3));
+    say(p2, proven(session, 3));
+    assertThat(kept).containsExactly("1 3 VERDICT_PROVEN");
+    say(p2, proven(session, 1));
+    assertThat(kept).as("a third report is not heard").hasSize(1);
+    say(p3, proven(session, 1));
+    assertThat(kept).containsExactly("1 3 VERDICT_PROVEN", "3 1 VERDICT_PROVEN");
+    say(outsider, proven(session, 2));
+    assertThat(kept).hasSize(2);
+    assertThat(session.await(LONG)).as("the end stays").isEqualTo(end);
+  }
+
+  @Test
   void evidence_convicts_who_signed_it_and_not_who_is_named_with_it() throws Exception {
     Session session = keygen();
     PartyMessage.Builder framing = aborted(session, 2).toBuilder();
