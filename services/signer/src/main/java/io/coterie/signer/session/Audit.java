@@ -6,9 +6,13 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.DecodedPayload;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.signer.session.SessionLifecycle.State;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -66,6 +70,22 @@ final class Audit {
       fields.put("result_digest", hex(IntentVerifier.digest(result)));
     }
     return AuditEvent.of(actor(plan, coordinator), SESSION, outcome, fields);
+  }
+
+  /** The core's end of a session, with the ids of those that it names. */
+  static AuditEvent aborted(SessionPlan plan, Member coordinator, String cause, Abort abort) {
+    AuditEvent event = ended(plan, coordinator, State.ABORTED.label(), cause, ByteString.EMPTY);
+    Map<String, String> fields = new TreeMap<>(event.fields());
+    fields.put("round", Integer.toString(abort.getRound()));
+    name(fields, "culprits", abort.getCulpritsList());
+    name(fields, "suspects", abort.getSuspectsList());
+    return AuditEvent.of(event.actor(), event.action(), event.outcome(), fields);
+  }
+
+  private static void name(Map<String, String> fields, String as, List<Integer> parties) {
+    if (!parties.isEmpty()) {
+      fields.put(as, parties.stream().map(String::valueOf).collect(Collectors.joining(",")));
+    }
   }
 
   /** An order that was refused before it was known whose it is. */

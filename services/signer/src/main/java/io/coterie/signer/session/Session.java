@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.party.v1.Order;
 import java.util.ArrayList;
@@ -71,6 +72,9 @@ final class Session {
 
   /** What the core said first, until it is done. */
   @Nullable Step firstStep;
+
+  /** How the core ended it, if it did. */
+  @Nullable Abort abort;
 
   /** Whether this session has room in the pool for what it will make. */
   boolean reserved;

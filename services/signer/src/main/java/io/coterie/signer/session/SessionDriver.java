@@ -941,13 +941,7 @@ public final class SessionDriver implements AutoCloseable {
           plan.protocol().label(),
           abort.getCause(),
           abort.getCulpritsList());
-      audit.record(
-          Audit.ended(
-              plan,
-              session.coordinator,
-              State.ABORTED.label(),
-              causeLabel(abort.getCause()),
-              NO_RESULT));
+      audit.record(Audit.aborted(plan, session.coordinator, causeLabel(abort.getCause()), abort));
       report(session, SessionReport.newBuilder().setAborted(abort.toBuilder().clearSealedShare()));
       if (session.state.isFinal()) {
         stopListening(session);
@@ -1327,7 +1321,9 @@ public final class SessionDriver implements AutoCloseable {
     if (abort.getCause() != AbortCause.ABORT_CAUSE_INTERNAL) {
       bindings.failed(session.id);
     }
-    report(session, SessionReport.newBuilder().setAborted(abort.toBuilder().clearSealedShare()));
+    Abort shown = abort.toBuilder().clearSealedShare().build();
+    report(session, SessionReport.newBuilder().setAborted(shown));
+    session.abort = shown;
     end(session, Event.ABORT, causeLabel(abort.getCause()), NO_RESULT);
   }
 
@@ -1523,10 +1519,13 @@ public final class SessionDriver implements AutoCloseable {
       multiplied(session);
     }
     SessionPlan plan = session.plan;
+    Abort abort = session.abort;
     AuditEvent end =
         plan == null
             ? Audit.refused(session.id, session.coordinator, cause)
-            : Audit.ended(plan, session.coordinator, session.state.label(), cause, result);
+            : session.state == State.ABORTED && abort != null
+                ? Audit.aborted(plan, session.coordinator, cause, abort)
+                : Audit.ended(plan, session.coordinator, session.state.label(), cause, result);
     if (session.state == State.REFUSED) {
       recordRefusal(end);
     } else if (event != Event.PRESIGNED) {
@@ -1647,6 +1646,8 @@ public final class SessionDriver implements AutoCloseable {
 
   /** A bug here, or a poisoned run: the session ends, the service goes on. */
   private void fail(Session session) {
+    // Nobody knows whether a check had failed before: left open, so that it counts like a kill.
+    session.multiplying = false;
     if (SessionLifecycle.allows(session.state, Event.ABORT)) {
       report(
           session,

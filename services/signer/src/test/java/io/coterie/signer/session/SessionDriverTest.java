@@ -772,6 +772,10 @@ class SessionDriverTest {
     envelope(session, FakeCore.POISON);
     assertThat(awaitReport(session).getAborted().getCulpritsList()).containsExactly(2);
     awaitEnded("bls_sign_1 aborted wrong_share");
+    assertThat(audit.getLast().fields())
+        .containsEntry("cause", "wrong_share")
+        .containsEntry("culprits", "2")
+        .doesNotContainKey("suspects");
     SessionId next = give(signing(1, 2));
     assertThat(awaitReport(next).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
@@ -1710,6 +1714,17 @@ class SessionDriverTest {
     assertThat(ledger.multiplications).containsOnlyKeys(presigning);
     driver().close();
     assertThat(ledger.multiplications).as("a clean stop").isEmpty();
+  }
+
+  @Test
+  void a_session_that_multiplies_and_ends_by_a_bug_counts_like_a_kill() {
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(session);
+    envelope(session, FakeCore.BUG);
+    awaitEnded("ecdsa_sign_1 aborted internal");
+    driver().close();
+    assertThat(ledger.multiplications).containsOnlyKeys(session);
   }
 
   @Test
