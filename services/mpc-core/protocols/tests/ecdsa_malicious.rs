@@ -12,8 +12,8 @@ use std::sync::Arc;
 use common::{evidence_key, party, settings};
 use ecdsa_common::{
     Shares, by_number, data_key, keygen, keygen_with, payload, presign, presign_all, presign_payload,
-    presign_with, reopen, sign_presigned, sign_with, start_presign, start_presigned, start_sign,
-    verify_outside,
+    presign_with, reopen, sign_presigned, sign_with, start_observer, start_presign, start_presigned,
+    start_sign, verify_outside,
 };
 use engine::forge::{Forged, echo_of};
 use engine::session::Session;
@@ -23,8 +23,8 @@ use primitives::secp256k1::{
 };
 use protocols::dealing::forged_commitment;
 use protocols::ecdsa::presign::MAX_BATCH;
-use protocols::ecdsa::{Keygen, Presignature, Signature, Signing};
-use sim::{Address, Faults, Outcome, Packet};
+use protocols::ecdsa::{Keygen, Presignature, SignPayload, Signature, Signing};
+use sim::{Address, Faults, Outcome, Packet, World};
 
 const ATTACKER: u32 = 2;
 const PARTIES: [u32; 3] = [1, 2, 3];
@@ -318,6 +318,60 @@ fn colluders_whose_key_points_make_up_for_each_other_are_named() {
             }
         }
         assert_eq!(outcomes[&None].done.is_some(), by_peer == [0, 0]);
+    }
+}
+
+/// Two parties of three shift what they contribute by amounts that make up for each other: shares of another polynomial
+/// (at 1, 2 and 3 the weights of 1 and 2 are 3 and -3), masks, masked nonces, masked keys. Every sum is right, so the
+/// same comes out as without: a signature of the digest under the key. Other shifts end without a signature.
+#[test]
+fn colluders_whose_shifts_make_up_for_each_other_change_nothing() {
+    const SIGNERS: [u32; 3] = [1, 2, 3];
+    let shares = keygen(&[1, 2, 3, 4], 3, 19);
+    let public = shares[&3].public();
+    let share_of = |number: u32| {
+        let share = reopen(&shares[&number]);
+        if number < 3 { share.shifted() } else { share }
+    };
+    let request = payload(DIGEST, &[1]);
+    let key = public.derive(&request.path).unwrap().public_key;
+    let harmless = |outcomes: BTreeMap<Address, Outcome<Signature>>| {
+        by_number(outcomes).values().for_each(|signature| verify_outside(&key, DIGEST, signature));
+    };
+    let started = SIGNERS
+        .map(|number| (Some(party(number)), start_sign(share_of(number), &SIGNERS, 1, &request).unwrap()));
+    let observer = (None, start_observer(public, &SIGNERS, 1, &request).unwrap());
+    harmless(World::new(1, Faults::default(), started.into_iter().chain([observer])).run());
+    let wanted = presign_payload(&[1], 1);
+    let started = SIGNERS
+        .map(|number| (Some(party(number)), start_presign(share_of(number), &SIGNERS, 2, &wanted).unwrap()));
+    let made = by_number(World::new(2, Faults::default(), started).run());
+    let made: BTreeMap<u32, Presignature> =
+        made.into_iter().map(|(number, mut made)| (number, made.pop().unwrap())).collect();
+    let presigned = SignPayload { presignature: Some(*made[&3].id()), ..payload(DIGEST, &[1]) };
+    harmless(sign_presigned(public, made, 3, &presigned, Faults::default()));
+    for (round, from, to) in [(2, MASK_MINUS_FACTOR, MESSAGE), (3, 33, 65), (3, 65, 97)] {
+        for (session, by_second) in [(4, -Scalar::ONE), (5, Scalar::ONE)] {
+            let faults = forging(|sender, recipient, forged| {
+                // Towards the honest party and the observer: between themselves they need no messages.
+                if sender > 2 || forged.round != round || [1, 2].contains(&recipient) {
+                    return;
+                }
+                let by = if sender == 1 { Scalar::ONE } else { by_second };
+                let value = decode_scalar((&forged.body[from..to]).try_into().unwrap()).unwrap() + by;
+                forged.body[from..to].copy_from_slice(&encode_scalar(&value));
+            });
+            let outcomes = sign_with(&shares, &SIGNERS, session, &request, faults);
+            if session == 4 {
+                harmless(outcomes);
+                continue;
+            }
+            let honest = &outcomes[&Some(party(3))];
+            let abort = honest.abort().unwrap_or_else(|| panic!("round {round} at {from}: taken"));
+            assert_eq!((abort.cause, &*abort.culprits), (AbortCause::InvalidSignature, &[][..]), "{abort}");
+            assert_eq!(abort.suspects, [party(1), party(2)], "{abort}");
+            assert!(honest.done.is_none());
+        }
     }
 }
 

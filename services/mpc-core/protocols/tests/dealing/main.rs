@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod colluders;
 #[path = "../common/mod.rs"]
 mod common;
 mod complaints;

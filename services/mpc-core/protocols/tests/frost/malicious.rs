@@ -8,14 +8,17 @@ use engine::session::Session;
 use engine::{AbortCause, Advice, Envelope, PartyId, Reject, SessionContext, SessionSettings, SetupError};
 use protocols::dealing::forged_commitment;
 use protocols::frost::presign::MAX_BATCH;
-use protocols::frost::{KeyShare, Keygen, PresignPayload, Presignature, SignInput, Signing, Suite, Target};
+use protocols::frost::{
+    KeyShare, Keygen, PresignPayload, Presignature, SignInput, SignPayload, Signature, Signing, Suite, Target,
+};
 use sim::{Address, Faults, Outcome, Packet, World};
 
 use crate::both_suites;
 use crate::common::{evidence_key, party, rng, roster, settings, threshold};
 use crate::harness::{
     Tested, by_number, check, keygen, keygen_with, message, payload, presign, presign_all, presign_with,
-    refresh_with, reopen, sign_presigned, sign_with, start_presign, start_presigned, start_sign,
+    refresh_with, reopen, sign_presigned, sign_with, start_observer, start_presign, start_presigned,
+    start_sign,
 };
 
 const PARTIES: [u32; 3] = [1, 2, 3];
@@ -348,6 +351,56 @@ fn commitments_that_are_not_the_nonces<S: Tested>() {
     // The cheat's own view names other commitments than the others': it lies about that too, as it would.
     let outcomes = sign_with(&shares, &[1, 2, 3], 1, &request, cheating(Box::new(swap)));
     expect("swapped", &outcomes, AbortCause::BroadcastMismatch, &[]);
+}
+
+/// Two parties sign with shares that are off by one. Among 1, 2 and 3 their weights are 3 and -3, so that the sum is
+/// right: it is the signature that was asked for, and nobody looks further. With 4 in place of 3 the sum is wrong, and
+/// both are convicted.
+fn colluders_whose_shares_make_up_for_each_other_change_nothing<S: Tested>() {
+    let shares = keygen::<S>(&[1, 2, 3, 4], 3, 19);
+    let share_of = |number: u32| {
+        let share = reopen(&shares[&number]);
+        if number < 3 { share.shifted() } else { share }
+    };
+    let public = shares[&3].public();
+    let expect = |request: &SignPayload, outcomes: BTreeMap<Address, Outcome<Signature>>, honest: u32| {
+        if honest == 3 {
+            return check(public, request, &by_number(outcomes));
+        }
+        for address in [Some(party(honest)), None] {
+            let abort = outcomes[&address].abort().unwrap_or_else(|| panic!("{address:?} took it"));
+            let colluders = [party(1), party(2)];
+            assert_eq!((abort.cause, &*abort.culprits), (AbortCause::WrongPartialSignature, &colluders[..]));
+            assert!(outcomes[&address].done.is_none());
+        }
+    };
+    for (honest, target) in
+        [3, 4].into_iter().flat_map(|honest| S::targets().into_iter().map(move |t| (honest, t)))
+    {
+        let signers = [1, 2, honest];
+        let request = payload(message(1), &target);
+        let started = signers.map(|number| {
+            (Some(party(number)), start_sign(share_of(number), &signers, 1, &request).unwrap())
+        });
+        let observer = (None, start_observer(public, &signers, 1, &request).unwrap());
+        let world = World::new(1, Faults::default(), started.into_iter().chain([observer]));
+        expect(&request, world.run(), honest);
+
+        let wanted = PresignPayload { target: target.clone(), count: 1 }.encode();
+        let started = signers.map(|number| {
+            (Some(party(number)), start_presign(share_of(number), &signers, 2, &wanted).unwrap())
+        });
+        let mut made = by_number(World::new(2, Faults::default(), started).run());
+        let request = SignPayload { presignature: Some(*made[&honest][0].id()), ..request };
+        let started = signers.map(|number| {
+            let presignature = made.get_mut(&number).unwrap().pop().unwrap();
+            let started = start_presigned(presignature, public, (number, &signers), 3, &request);
+            (Some(party(number)), started.unwrap())
+        });
+        let observer = (None, start_observer(public, &signers, 3, &request).unwrap());
+        let world = World::new(3, Faults::default(), started.into_iter().chain([observer]));
+        expect(&request, world.run(), honest);
+    }
 }
 
 /// Different commitments to different parties: each honest party's part is right for what it saw, and nobody honest is named.
@@ -703,6 +756,7 @@ both_suites!(
     broadcasts_of_another_party,
     deviations_in_signing,
     commitments_that_are_not_the_nonces,
+    colluders_whose_shares_make_up_for_each_other_change_nothing,
     equivocation_in_signing_names_nobody_honest,
     commitments_of_another_session,
     replayed_envelopes_are_dropped,
