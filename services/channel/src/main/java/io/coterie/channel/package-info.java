@@ -18,6 +18,10 @@
  *       keys at the service)
  * </ol>
  *
+ * <p>Two places depart from it: {@code Inbox} tells a {@link io.coterie.channel.Peer} of a broken
+ * session while it holds {@code Peer.session}, and {@code PreKeys} uploads, by {@code Link.lock},
+ * under its own lock. No other thread takes these in the opposite order.
+ *
  * <p>The maps of {@link io.coterie.channel.ProtocolStore} are concurrent and need no lock. Futures
  * that callers hold are completed under no lock, because their continuations may call the channel
  * again. State that {@code Peer.inbound} alone touches has no lock: a lane runs one task at a time.
