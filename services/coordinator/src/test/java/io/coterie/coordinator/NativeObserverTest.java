@@ -257,7 +257,8 @@ class NativeObserverTest {
               installation
                   .query(
                       "select string_agg(distinct concat_ws(' ', protocol, cause, accused,"
-                          + " verdict), ', ') from abort_evidence where reporter <> accused")
+                          + " verdict), ', ') from abort_evidence"
+                          + " where verdict = 'VERDICT_RESTARTED'")
                   .equals(
                       "PROTOCOL_ID_BLS_KEYGEN_1 ABORT_CAUSE_PARTY_RESTARTED 1 VERDICT_RESTARTED,"
                           + " PROTOCOL_ID_BLS_REFRESH_1 ABORT_CAUSE_PARTY_RESTARTED 2"
