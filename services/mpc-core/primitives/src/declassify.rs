@@ -1,8 +1,8 @@
 //! Where what was computed from secrets becomes public.
 //!
 //! The functions do nothing, except with feature `memcheck` under valgrind: there secrets are memory that is marked
-//! undefined, so that a branch or an address that depends on one is reported, and [`publish`] ends that where a protocol
-//! publishes a value or a check result. Every call says what the peer or the network learns anyway.
+//! undefined, so that a branch or an address that depends on one is reported, and [`publish`] ends that where a
+//! protocol publishes a value or a check result. Every call says what the peer or the network learns anyway.
 
 /// Says that `value` is public from here on: only the memory of the value itself, not what it points to.
 #[inline(always)]

@@ -10,9 +10,10 @@ use zeroize::{Zeroize, Zeroizing};
 
 const HEDGE: &str = "coterie/hedge/2";
 
-/// The randomness of one step: AES-256 in counter mode under a hash of fresh randomness, of the secrets that the step has, and of
-/// everything it answers. Nobody can predict it who lacks the randomness or one of the secrets; and a generator whose state repeats
-/// (a machine started twice from one image) repeats this only if everything else repeats as well.
+/// The randomness of one step: AES-256 in counter mode under a hash of fresh randomness, of the secrets that the step
+/// has, and of everything it answers. Nobody can predict it who lacks the randomness or one of the secrets; and a
+/// generator whose state repeats (a machine started twice from one image) repeats this only if everything else repeats
+/// as well.
 pub struct HedgedRng {
     cipher: Aes256,
     counter: u128,

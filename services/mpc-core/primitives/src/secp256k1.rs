@@ -1,7 +1,7 @@
 //! secp256k1: strict encodings, hashing to scalars, and the constant-time multiplications of `k256`.
 //!
-//! Points on the wire are compressed (33 bytes, SEC 1), scalars big-endian (32 bytes). Decoders accept one encoding of each
-//! value only and never the identity.
+//! Points on the wire are compressed (33 bytes, SEC 1), scalars big-endian (32 bytes). Decoders accept one encoding of
+//! each value only and never the identity.
 
 use k256::elliptic_curve::PrimeField;
 use k256::elliptic_curve::group::{Curve, Group, GroupEncoding};
@@ -59,8 +59,8 @@ pub fn encode_points<const N: usize>(points: &[Point; N]) -> [[u8; POINT_BYTES];
     affine.map(|point| point.to_bytes().into())
 }
 
-/// 32 uniform bytes reduced modulo the group order. As the order is within 2^129 of 2^256, the result is within 2^-127 of
-/// uniform.
+/// 32 uniform bytes reduced modulo the group order. As the order is within 2^129 of 2^256, the result is within 2^-127
+/// of uniform.
 pub fn reduce(bytes: &[u8; SCALAR_BYTES]) -> Scalar {
     <Scalar as Reduce<U256>>::reduce(&U256::from_be_slice(bytes))
 }
@@ -181,8 +181,8 @@ fn mul_small(point: &Point, factor: u16) -> Point {
     })
 }
 
-/// The affine x coordinate as an integer, reduced modulo the group order, with what the reduction and the sign of y lost:
-/// (x mod q, y is odd, x was at least q). Zero coordinates for the identity.
+/// The affine x coordinate as an integer, reduced modulo the group order, with what the reduction and the sign of y
+/// lost: (x mod q, y is odd, x was at least q). Zero coordinates for the identity.
 pub fn x_coordinate(point: &Point) -> (Scalar, bool, bool) {
     let affine = point.to_affine();
     let x: [u8; SCALAR_BYTES] = affine.x().into();

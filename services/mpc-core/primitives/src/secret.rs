@@ -8,8 +8,8 @@ use zeroize::Zeroize;
 
 /// A value that is wiped when dropped and that cannot be copied, cloned, printed, serialised or compared by accident.
 ///
-/// The value has one place in memory, which never moves: moving the wrapper moves a pointer. So a state machine that goes
-/// from one state to the next leaves no copy of its secrets in the old one.
+/// The value has one place in memory, which never moves: moving the wrapper moves a pointer. So a state machine that
+/// goes from one state to the next leaves no copy of its secrets in the old one.
 ///
 /// Reading goes through [`Secret::expose`], so that every place that touches a secret is found by searching for it.
 #[must_use]

@@ -1,11 +1,12 @@
-//! Multiplication of two parties' secrets into additive shares: random vector oblivious linear evaluation (Doerner, Kondi, Lee,
-//! shelat 2023, eprint 2023/765, protocol 5.2).
+//! Multiplication of two parties' secrets into additive shares: random vector oblivious linear evaluation (Doerner,
+//! Kondi, Lee, shelat 2023, eprint 2023/765, protocol 5.2).
 //!
-//! Bob draws a random b; Alice brings two scalars a; Alice gets c and Bob d with c + d = a·b for each. Bob speaks first (an extension
-//! of the transfers), Alice answers, and that is all: Bob's b is the sum of a public gadget vector over his choice bits, Alice masks
-//! her scalars with the transferred pads, and one check value for each transfer, a random combination of all columns, shows Bob that
-//! she used the same scalars everywhere. Pads, challenge and check are keyed by Bob's message and by a salt that Alice draws after
-//! she has it ([`crate::ot::pads`]), so that neither can make the other mask two values with one pad.
+//! Bob draws a random b; Alice brings two scalars a; Alice gets c and Bob d with c + d = a·b for each. Bob speaks first
+//! (an extension of the transfers), Alice answers, and that is all: Bob's b is the sum of a public gadget vector over
+//! his choice bits, Alice masks her scalars with the transferred pads, and one check value for each transfer, a random
+//! combination of all columns, shows Bob that she used the same scalars everywhere. Pads, challenge and check are keyed
+//! by Bob's message and by a salt that Alice draws after she has it ([`crate::ot::pads`]), so that neither can make the
+//! other mask two values with one pad.
 //!
 //! | Symbol | Here | Value |
 //! |---|---|---|
@@ -13,7 +14,8 @@
 //! | ℓ | [`PRODUCTS`] | 2 |
 //! | ρ | 1 check column | a false answer passes with probability 2^-256 for each query of the hash |
 //!
-//! A failed check tells Alice bits of b that she guessed, as in [`crate::ot`]: the pair must never multiply again under this set-up.
+//! A failed check tells Alice bits of b that she guessed, as in [`crate::ot`]: the pair must never multiply again under
+//! this set-up.
 
 use std::sync::LazyLock;
 
@@ -133,8 +135,8 @@ pub fn multiply(
     Ok((shares, message))
 }
 
-/// The randomness of Alice's answer: good while her generator is, or while Δ or her scalars are secret; and fresh whenever she
-/// multiplies other scalars or answers another message.
+/// The randomness of Alice's answer: good while her generator is, or while Δ or her scalars are secret; and fresh
+/// whenever she multiplies other scalars or answers another message.
 fn hedged(
     binding: &[u8; 32],
     state: &SenderState,
@@ -429,7 +431,8 @@ mod tests {
         assert!(choices.iter().all(|count| *count > 0), "both bits occurred: {choices:?}");
     }
 
-    /// Every part of Alice's message: an altered mask is used where Bob's bit is 1, and enters the challenge everywhere.
+    /// Every part of Alice's message: an altered mask is used where Bob's bit is 1, and enters the challenge
+    /// everywhere.
     #[test]
     fn altered_answer_fails_the_check() {
         let mut rng = ChaCha20Rng::seed_from_u64(3);

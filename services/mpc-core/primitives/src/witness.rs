@@ -42,7 +42,8 @@ pub fn remembered() -> usize {
     pieces().0.as_ref().map_or(0, HashMap::len)
 }
 
-/// Remembers a value byte by byte, as it stands and in reverse: the encoding of many scalars is the reverse of their limbs.
+/// Remembers a value byte by byte, as it stands and in reverse: the encoding of many scalars is the reverse of their
+/// limbs.
 pub(crate) fn record<T>(value: &T, origin: &'static Location<'static>) -> &'static Location<'static> {
     if !WATCHING.load(Ordering::Relaxed) {
         return origin;

@@ -204,8 +204,8 @@ impl G1 {
         Self(affine1(&combine1(&affine, &raw, 255)))
     }
 
-    /// Hash-to-curve of RFC 9380, suite BLS12381G1_XMD:SHA-256_SSWU_RO_, with this domain separation tag. Nobody knows the
-    /// logarithm of the result.
+    /// Hash-to-curve of RFC 9380, suite BLS12381G1_XMD:SHA-256_SSWU_RO_, with this domain separation tag. Nobody knows
+    /// the logarithm of the result.
     pub fn hash(message: &[u8], domain: &[u8]) -> Self {
         let mut projective = blst_p1::default();
         // SAFETY: both slices are readable for their length; there is no augmentation.
@@ -334,8 +334,8 @@ impl UncheckedG2 {
         unsafe { blst_p2_affine_in_g2(&self.0) }.then_some(G2(self.0))
     }
 
-    /// The Lagrange combination of partial signatures. If one of them is outside the subgroup the result is some point or
-    /// the identity, so it is a signature only once [`verify`] has said so.
+    /// The Lagrange combination of partial signatures. If one of them is outside the subgroup the result is some point
+    /// or the identity, so it is a signature only once [`verify`] has said so.
     pub fn combine(points: &[UncheckedG2], weights: &Weights) -> Self {
         let mut affine: Vec<blst_p2_affine> = points.iter().map(|point| point.0).collect();
         match weights {
@@ -611,8 +611,8 @@ fn combine1(points: &[blst_p1_affine], scalars: &[[u8; 32]], bits: usize) -> bls
     // The topmost window holds what is left over, and if nothing is, the carry of the signed digits below it.
     for window in (0..=bits / WINDOW).rev() {
         let mut tile = blst_p1::default();
-        // SAFETY: `count` >= 2 pointers to points and to scalars of `bits` bits; scratch that is zero and that blst leaves
-        // zero, for windows at least as large as WINDOW; additions are complete and may work in place.
+        // SAFETY: `count` >= 2 pointers to points and to scalars of `bits` bits; scratch that is zero and that blst
+        // leaves zero, for windows at least as large as WINDOW; additions are complete and may work in place.
         unsafe {
             for _ in 0..WINDOW {
                 blst_p1_double(&mut sum, &sum);

@@ -2,8 +2,8 @@
 //!
 //! Every call into blst is in this module, in `scalar.rs` or in `group.rs`; nothing outside needs `unsafe`.
 //!
-//! Two kinds of points are told apart by type. [`CurveG1`] is on the curve and nothing more; [`G1`] and [`G2`] are in the
-//! subgroup of prime order. Sums of unchecked points use complete addition only: blst's window method inverts many
+//! Two kinds of points are told apart by type. [`CurveG1`] is on the curve and nothing more; [`G1`] and [`G2`] are in
+//! the subgroup of prime order. Sums of unchecked points use complete addition only: blst's window method inverts many
 //! denominators at once and returns the identity if one of them is zero, which a point of small order can bring about.
 
 #![allow(unsafe_code)]

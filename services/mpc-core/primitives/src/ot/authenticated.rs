@@ -1,9 +1,10 @@
 //! Authenticated bits: an extension of any length, whose rows are used as they are.
 //!
-//! The receiver has random bits x and MACs M, the sender its Δ and keys K, with M = K ⊕ x·Δ in each row. This is the correlation of
-//! [`super::extension`], with each leaf of a tree as an AES key whose counter mode gives a column of any length, and the same check:
-//! a linear hash of each column under a key drawn from the message. A receiver that deviates guesses bits of Δ and is caught unless
-//! all its guesses are right; as there, [`OtError::CheckFailed`] ends the use of the state with that peer.
+//! The receiver has random bits x and MACs M, the sender its Δ and keys K, with M = K ⊕ x·Δ in each row. This is the
+//! correlation of [`super::extension`], with each leaf of a tree as an AES key whose counter mode gives a column of any
+//! length, and the same check: a linear hash of each column under a key drawn from the message. A receiver that
+//! deviates guesses bits of Δ and is caught unless all its guesses are right; as there, [`OtError::CheckFailed`] ends
+//! the use of the state with that peer.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
@@ -91,7 +92,8 @@ impl ReceiverState {
 }
 
 impl SenderState {
-    /// The keys of the bits that the receiver's message authenticates. After [`OtError::CheckFailed`] the state must be destroyed.
+    /// The keys of the bits that the receiver's message authenticates. After [`OtError::CheckFailed`] the state must be
+    /// destroyed.
     pub fn authenticate(
         &self,
         binding: &[u8; 32],
@@ -173,7 +175,8 @@ fn seeds(binding: &[u8; 32], salt: &[u8; SALT_BYTES], leaves: &[u128]) -> Zeroiz
     Permutation::new(SEED, &[binding, salt]).compress(leaves)
 }
 
-/// Adds the column of each seed to those of the bits that its place in the tree has set, and to the sum of all if asked for.
+/// Adds the column of each seed to those of the bits that its place in the tree has set, and to the sum of all if asked
+/// for.
 fn expand(
     seeds: &[u128],
     first_place: usize,
@@ -291,7 +294,8 @@ mod tests {
         assert_ne!(*first.bits, *again.bits);
     }
 
-    /// Another bit in one tree's difference is another choice there: caught unless Δ's digit is zero, and then without effect.
+    /// Another bit in one tree's difference is another choice there: caught unless Δ's digit is zero, and then without
+    /// effect.
     #[test]
     fn an_altered_message_is_refused_or_without_effect() {
         let rng = &mut ChaCha20Rng::seed_from_u64(2);
@@ -318,7 +322,8 @@ mod tests {
         assert_eq!(first.sender.authenticate(&[6; 32], 300, &message).err(), Some(OtError::CheckFailed));
     }
 
-    /// The selective failure attack: other choices in one tree, with a proof for a guess of Δ's digit, pass exactly if it is right.
+    /// The selective failure attack: other choices in one tree, with a proof for a guess of Δ's digit, pass exactly if
+    /// it is right.
     #[test]
     fn a_cheating_receiver_passes_only_by_guessing_the_digit() {
         let rng = &mut ChaCha20Rng::seed_from_u64(3);

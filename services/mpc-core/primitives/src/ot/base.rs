@@ -1,9 +1,10 @@
 //! Endemic base transfers on Ristretto (Masny, Rindal 2019, figure 8 with Diffie-Hellman as key agreement).
 //!
-//! For each place the requester sends two points, one random, one chosen so that hashing the other onto it gives a point
-//! whose logarithm it knows. Which one, nothing shows. The answer is one point A = y·G for all places; the two keys of a place
-//! are hashes of y times its two hashed points. Both sides may choose their own keys as they like (this is what *endemic* means),
-//! but the requester learns only one of each two, under the gap Diffie-Hellman assumption with random oracles.
+//! For each place the requester sends two points, one random, one chosen so that hashing the other onto it gives a
+//! point whose logarithm it knows. Which one, nothing shows. The answer is one point A = y·G for all places; the two
+//! keys of a place are hashes of y times its two hashed points. Both sides may choose their own keys as they like (this
+//! is what *endemic* means), but the requester learns only one of each two, under the gap Diffie-Hellman assumption
+//! with random oracles.
 
 use curve25519_dalek::constants::RISTRETTO_BASEPOINT_TABLE;
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};

@@ -1,11 +1,13 @@
-//! The extension: one message of the receiver turns the trees of a set-up into [`EXTENDED`] correlated transfers of one session.
+//! The extension: one message of the receiver turns the trees of a set-up into [`EXTENDED`] correlated transfers of one
+//! session.
 //!
-//! Written as columns of bits, one bit for each transfer, tree i with leaves r_x gives the receiver u_i = Σ r_x and k columns
-//! v_{i,b} = Σ_{x has bit b} r_x; the sender, who lacks the leaf at Δ_i, computes w_{i,b} = v_{i,b} ⊕ Δ_{i,b}·u_i. The receiver's choice
-//! bits are u_0; the message carries u_i ⊕ u_0 for the other trees, which the sender folds in, so that all columns have the same
-//! choice bits. A receiver that sends other differences than these is caught by a hash of each column, linear over F_2, under a key
-//! drawn from the message itself: it must satisfy h(w) = h(v) ⊕ Δ·h(u). The last block of each column enters the hash unmultiplied:
-//! it hides what the hash would tell about the rest, and is thrown away.
+//! Written as columns of bits, one bit for each transfer, tree i with leaves r_x gives the receiver u_i = Σ r_x and k
+//! columns v_{i,b} = Σ_{x has bit b} r_x; the sender, who lacks the leaf at Δ_i, computes w_{i,b} = v_{i,b} ⊕
+//! Δ_{i,b}·u_i. The receiver's choice bits are u_0; the message carries u_i ⊕ u_0 for the other trees, which the sender
+//! folds in, so that all columns have the same choice bits. A receiver that sends other differences than these is
+//! caught by a hash of each column, linear over F_2, under a key drawn from the message itself: it must satisfy h(w) =
+//! h(v) ⊕ Δ·h(u). The last block of each column enters the hash unmultiplied: it hides what the hash would tell about
+//! the rest, and is thrown away.
 
 use polyval::Polyval;
 use polyval::universal_hash::UniversalHash;
@@ -18,7 +20,8 @@ use super::pads::{JointKey, Pads, RowHash, SALT_BYTES, SenderSalt, Sent};
 use super::{CORRELATION_BITS, FIELD_BITS, LEAVES, OtError, TREES, same_digest};
 use crate::Secret;
 
-/// Correlated transfers a session: what one multiplication of 256-bit scalars with 80 bits of statistical security needs.
+/// Correlated transfers a session: what one multiplication of 256-bit scalars with 80 bits of statistical security
+/// needs.
 pub const EXTENDED: usize = 416;
 
 /// Blocks of a column that hold transfers; the last one is only part used.
@@ -110,8 +113,8 @@ fn first_keys(row_hash: &RowHash, rows: &[u128]) -> Zeroizing<Vec<u128>> {
     Zeroizing::new(pads.iter().map(|[block]| u128::from_le_bytes(*block)).collect())
 }
 
-/// Turns the leaves of a pair into the columns of one session: block i of leaf x is π(x ⊕ i) ⊕ x, with a permutation that hashes
-/// binding and receiver's salt. See `docs/protocols/ecdsa.md` for what is claimed of it.
+/// Turns the leaves of a pair into the columns of one session: block i of leaf x is π(x ⊕ i) ⊕ x, with a permutation
+/// that hashes binding and receiver's salt. See `docs/protocols/ecdsa.md` for what is claimed of it.
 struct Expansion(Permutation);
 
 impl Expansion {
@@ -259,8 +262,8 @@ pub(crate) fn send(
     })
 }
 
-/// All ones if bit `bit` of Δ is set, else zero. Without the barrier the optimiser sees that a mask is one of two values and
-/// makes a branch on the bit of it.
+/// All ones if bit `bit` of Δ is set, else zero. Without the barrier the optimiser sees that a mask is one of two
+/// values and makes a branch on the bit of it.
 fn mask_of(delta: u128, bit: usize) -> u128 {
     0u128.wrapping_sub(core::hint::black_box((delta >> bit) & 1))
 }
@@ -352,8 +355,8 @@ mod tests {
         (all, kept)
     }
 
-    /// The selective failure attack: a receiver that uses other choices in one tree, and proves as if Δ's digit there were
-    /// `guess`, passes exactly if it is.
+    /// The selective failure attack: a receiver that uses other choices in one tree, and proves as if Δ's digit there
+    /// were `guess`, passes exactly if it is.
     #[test]
     fn cheating_receiver_passes_only_by_guessing_the_digit() {
         let (all, kept) = trees();

@@ -1,10 +1,11 @@
 //! Oblivious transfer: endemic base transfers, and their extension, both secure against malicious parties.
 //!
 //! Two parties set up once, in three messages: [`Initiator::begin`], [`Responder::answer`], [`Initiator::finish`],
-//! [`Responder::finish`]. Base transfers run one way only; the first extension of that state takes their place the other way, which
-//! halves the public-key work. Both end with a [`PairState`], which holds one state for each direction. From then on every session
-//! extends by one message of the receiver: [`ReceiverState::extend`], then [`SenderState::extend`]. The result is [`EXTENDED`] correlated
-//! transfers: the receiver holds choice bits β and rows v, the sender a fixed Δ and rows w, with w = v ⊕ β·Δ in each row.
+//! [`Responder::finish`]. Base transfers run one way only; the first extension of that state takes their place the
+//! other way, which halves the public-key work. Both end with a [`PairState`], which holds one state for each
+//! direction. From then on every session extends by one message of the receiver: [`ReceiverState::extend`], then
+//! [`SenderState::extend`]. The result is [`EXTENDED`] correlated transfers: the receiver holds choice bits β and rows
+//! v, the sender a fixed Δ and rows w, with w = v ⊕ β·Δ in each row.
 //!
 //! | Step | From |
 //! |---|---|
@@ -14,12 +15,12 @@
 //!
 //! The roles are those of the extension: its *sender* is the receiver of the base transfers.
 //!
-//! A failed check is not harmless: by failing or not it tells the peer up to one bit of Δ for each bit it had guessed. The
-//! caller must never use the state with that peer again, see [`OtError::CheckFailed`].
+//! A failed check is not harmless: by failing or not it tells the peer up to one bit of Δ for each bit it had guessed.
+//! The caller must never use the state with that peer again, see [`OtError::CheckFailed`].
 //!
-//! `binding` is in every call a hash of all that must be the same on both sides: session, roles, parties. It should never repeat, and
-//! nothing here breaks if it does: every step draws what it draws hedged with all that the step knows, and pads are keyed by a fresh
-//! part of each side, see [`pads`].
+//! `binding` is in every call a hash of all that must be the same on both sides: session, roles, parties. It should
+//! never repeat, and nothing here breaks if it does: every step draws what it draws hedged with all that the step
+//! knows, and pads are keyed by a fresh part of each side, see [`pads`].
 
 pub mod authenticated;
 mod base;
@@ -344,7 +345,8 @@ mod tests {
         }
     }
 
-    /// A receiver that uses another choice column in one tree learns whether Δ's digit there is zero; it is caught unless it is.
+    /// A receiver that uses another choice column in one tree learns whether Δ's digit there is zero; it is caught
+    /// unless it is.
     #[test]
     fn inconsistent_choices_are_caught() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
@@ -357,9 +359,9 @@ mod tests {
         }
     }
 
-    /// A set-up that starts twice from one state of the initiator's generator, and a responder that says something else the second
-    /// time: no key of the reverse transfers, no root and no salt comes twice. With the generator at the same place and the same
-    /// response, the same message.
+    /// A set-up that starts twice from one state of the initiator's generator, and a responder that says something else
+    /// the second time: no key of the reverse transfers, no root and no salt comes twice. With the generator at the
+    /// same place and the same response, the same message.
     #[test]
     fn initiator_that_repeats_its_generator_masks_nothing_twice() {
         let corrections = |responder_seed: u64| {
@@ -377,7 +379,8 @@ mod tests {
         assert!(first.as_chunks::<16>().0.iter().zip(second.as_chunks::<16>().0).all(|(a, b)| a != b));
     }
 
-    /// The responder derives its keys of the reverse direction with the initiator's salt: with another one nothing fits.
+    /// The responder derives its keys of the reverse direction with the initiator's salt: with another one nothing
+    /// fits.
     #[test]
     fn altered_salt_of_the_initiator_fails() {
         let mut rng = ChaCha20Rng::seed_from_u64(4);

@@ -1,9 +1,9 @@
 //! Pads of one session of one pair: what rows become once both sides have had a part in the key.
 //!
-//! A session that runs twice at one side, because its number was given out twice or because a store was put back, meets there the
-//! same binding, and from a corrupt peer the same message. So neither side's word is enough for a pad: the receiver's part is all of
-//! its message, with a fresh salt in it, and the sender's a salt that it draws after it has that message. [`RowHash`] can only be
-//! made of a [`JointKey`], and that only of both.
+//! A session that runs twice at one side, because its number was given out twice or because a store was put back, meets
+//! there the same binding, and from a corrupt peer the same message. So neither side's word is enough for a pad: the
+//! receiver's part is all of its message, with a fresh salt in it, and the sender's a salt that it draws after it has
+//! that message. [`RowHash`] can only be made of a [`JointKey`], and that only of both.
 
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -84,8 +84,8 @@ impl JointKey {
 /// `N` blocks of pad for each transfer.
 pub(crate) type Pads<const N: usize> = Zeroizing<Vec<[[u8; 16]; N]>>;
 
-/// Makes pads out of rows: a tweakable hash that stays random under the correlation (π(π(x) ⊕ i) ⊕ π(x); Guo, Katz, Wang, Yu
-/// 2020, section 7.4), with a permutation of its own for each session.
+/// Makes pads out of rows: a tweakable hash that stays random under the correlation (π(π(x) ⊕ i) ⊕ π(x); Guo, Katz,
+/// Wang, Yu 2020, section 7.4), with a permutation of its own for each session.
 pub(crate) struct RowHash(Permutation);
 
 impl RowHash {

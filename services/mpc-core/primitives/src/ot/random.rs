@@ -1,4 +1,5 @@
-//! Random transfers: the pads of one extension as keys, for callers outside this crate that transfer strings of their own.
+//! Random transfers: the pads of one extension as keys, for callers outside this crate that transfer strings of their
+//! own.
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;

@@ -1,9 +1,9 @@
-//! All-but-one transfers from trees (Roy 2022, section 6): the receiver of the extension knows all leaves of each of its trees,
-//! the sender all but the one at its digit of Δ.
+//! All-but-one transfers from trees (Roy 2022, section 6): the receiver of the extension knows all leaves of each of
+//! its trees, the sender all but the one at its digit of Δ.
 //!
-//! A tree of 2^k leaves is grown from a root; for each level the base transfers carry the sum of the left and of the right nodes,
-//! of which the sender gets the side its path does not take. Each leaf gives a seed and a check value; a hash of all check values
-//! shows the sender that every leaf it knows is the receiver's.
+//! A tree of 2^k leaves is grown from a root; for each level the base transfers carry the sum of the left and of the
+//! right nodes, of which the sender gets the side its path does not take. Each leaf gives a seed and a check value; a
+//! hash of all check values shows the sender that every leaf it knows is the receiver's.
 
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
@@ -59,7 +59,8 @@ impl Functions {
     }
 }
 
-/// The choice of each base transfer: at each level the side that the path to Δ's leaf does not take, from the root down.
+/// The choice of each base transfer: at each level the side that the path to Δ's leaf does not take, from the root
+/// down.
 pub(crate) fn choices(delta: u128) -> Zeroizing<[u8; CORRELATION_BITS]> {
     let mut choices = Zeroizing::new([0u8; CORRELATION_BITS]);
     for (tree, levels) in choices.chunks_exact_mut(FIELD_BITS).enumerate() {
@@ -118,8 +119,8 @@ pub(crate) fn correct(binding: &[u8; 32], roots: &[u128], keys: &[[u128; 2]], me
     message.extend_from_slice(&digest(binding, &checks));
 }
 
-/// Recovers all leaves but those at Δ, checks them, and orders the seeds of each tree by the difference of their place to Δ's.
-/// Neither the time nor the memory touched depends on Δ.
+/// Recovers all leaves but those at Δ, checks them, and orders the seeds of each tree by the difference of their place
+/// to Δ's. Neither the time nor the memory touched depends on Δ.
 pub(crate) fn puncture(
     binding: &[u8; 32],
     delta: u128,
@@ -244,8 +245,8 @@ mod tests {
         }
     }
 
-    /// A receiver that corrects one side wrongly guesses a bit of Δ: it is caught whenever the other side was taken, and by the
-    /// hash of the check values always.
+    /// A receiver that corrects one side wrongly guesses a bit of Δ: it is caught whenever the other side was taken,
+    /// and by the hash of the check values always.
     #[test]
     fn any_altered_correction_on_the_side_taken_fails() {
         let (_, keys, message) = set_up();
