@@ -9,4 +9,6 @@ mod ecdsa_common;
 #[path = "../../protocols/tests/common/ecdsa_hostile.rs"]
 mod hostile;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| hostile::sealed(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let _ = hostile::sealed(data);
+});

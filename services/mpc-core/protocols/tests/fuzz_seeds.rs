@@ -24,7 +24,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anything::outcome_of;
-use common::{rng, start_keygen};
+use common::{AS_IT_IS, rng, start_keygen};
 use engine::envelope::ENVELOPE_VERSION;
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use engine::{Envelope, Protocol, SEALED_ENVELOPE_FORMAT};
@@ -113,6 +113,11 @@ fn the_corpus_holds_genuine_messages_and_whole_histories() {
         add("keygen_message", vec![expected_message()]);
         add("sealed_envelope", sealed_hostile::seeds());
         add("history", histories());
+        // A genuine body, share or presignature, which the fuzzers bend; of each round where there are several.
+        add("keygen_body", (0..4).map(|round| [&[round], &AS_IT_IS[..]].concat()).collect());
+        for target in ["partial_signature", "sealed_share", "ecdsa_sealed"] {
+            add(target, vec![AS_IT_IS.to_vec()]);
+        }
     }
     let kept_envelopes = kept("envelope").into_iter().filter_map(|bytes| Envelope::decode(&bytes).ok());
     let rounds: BTreeSet<u8> = kept_envelopes.map(|envelope| envelope.round()).collect();

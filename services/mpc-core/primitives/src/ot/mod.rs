@@ -11,7 +11,7 @@
 //! |---|---|
 //! | base transfers on Ristretto | Masny, Rindal 2019 (eprint 2019/706), endemic, one sender point for all |
 //! | all-but-one transfers from trees | Roy 2022 (eprint 2022/192), section 6, with its check |
-//! | extension over F_2^k, repetition code | the same, sections 3 and 4, with the universal hash of each column as check |
+//! | extension over F_2^k, repetition code | the same, sections 3 and 4, checked by a universal hash of each column |
 //!
 //! The roles are those of the extension: its *sender* is the receiver of the base transfers.
 //!

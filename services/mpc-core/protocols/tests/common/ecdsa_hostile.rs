@@ -9,13 +9,13 @@ use engine::seal::{SealKind, ShareLabel};
 use engine::wire::{Reader, Writer};
 use engine::{Protocol, SessionSettings};
 use protocols::ecdsa::{
-    DerivationPath, KeyPublic, KeyShare, PresignedSigning, Presigning, Refresh, Reshare, SignInput, Signing,
-    decode_point, encode_point,
+    DerivationPath, KeyPublic, KeyShare, Presignature, PresignedSigning, Presigning, Refresh, Reshare,
+    SignInput, Signing, decode_point, encode_point,
 };
 use sim::{Address, Faults, Outcome, Packet};
 
 use super::accusation::{accuse, recorded};
-use super::common::{evidence_key, party, rng, settings};
+use super::common::{bent, evidence_key, party, rng, settings};
 use super::ecdsa_common::{
     Change, Shares, data_key, keygen, keygen_with, payload, presign, presign_payload, presign_with,
     refresh_settings, refresh_with, reopen, reshare_settings, reshare_with, sign_presigned, sign_with,
@@ -29,22 +29,25 @@ const ATTACKER: u32 = 2;
 /// Party 2 deals and receives, 1 only deals, 3 only receives.
 const CHANGE: Change<'static> = Change { dealers: &[1, 2], receivers: &[2, 3], t: 2 };
 
+const PRESIGNATURE_LABEL: &[u8] = b"ecdsa-secp256k1 presignature 1";
+
 static SHARES: LazyLock<Shares> = LazyLock::new(|| keygen(&SIGNERS, 2, 1));
 
-/// `data` itself, or, if its first byte is odd, `genuine` with the rest laid over it from a place that the next two bytes say.
-fn bent(genuine: &[u8], data: &[u8]) -> Vec<u8> {
-    match data.split_first_chunk::<3>() {
-        Some(([mode, high, low], bytes)) if mode & 1 == 1 && !genuine.is_empty() => {
-            let at = usize::from(u16::from_be_bytes([*high, *low])) % genuine.len();
-            let mut bent = genuine.to_vec();
-            for (place, byte) in bent[at..].iter_mut().zip(bytes) {
-                *place ^= byte;
-            }
-            bent
-        }
-        _ => data.to_vec(),
-    }
+/// Contents of a sealed share and of a sealed presignature of party 1: the public and the secret part of each.
+struct Contents {
+    share: Vec<u8>,
+    presignature: (Vec<u8>, Vec<u8>),
 }
+
+static GENUINE: LazyLock<Contents> = LazyLock::new(|| {
+    let key = data_key();
+    let blob = SHARES[&1].seal(&key, &mut rng(1)).unwrap();
+    let share = key.unseal(SealKind::KeyShare, &[], &blob).unwrap().secret.expose().clone();
+    let made = presign(&SHARES, &SIGNERS, 6, &[3]).remove(&1).unwrap();
+    let blob = made.seal(&key, &mut rng(1)).unwrap();
+    let opened = key.unseal(SealKind::Other, PRESIGNATURE_LABEL, &blob).unwrap();
+    Contents { share, presignature: (opened.public, opened.secret.expose().clone()) }
+});
 
 /// Bends the attacker's body of one round.
 fn bend(round: u8, data: &[u8]) -> Faults<'_> {
@@ -126,27 +129,39 @@ pub fn notice(data: &[u8]) {
     accuse(session, &PACKETS, data);
 }
 
-/// Any bytes as a sealed share or presignature, and as the contents of one.
-pub fn sealed(data: &[u8]) {
+/// Any bytes as a sealed share or presignature, and as the contents of one. Tells whether one of each was opened.
+pub fn sealed(data: &[u8]) -> bool {
     let label = SHARES[&1].label();
     assert!(KeyShare::unseal(&data_key(), data, &label).is_err());
-    assert!(protocols::ecdsa::Presignature::unseal(&data_key(), data).is_err());
+    assert!(Presignature::unseal(&data_key(), data).is_err());
     let seal = |kind, public: &[u8], label: &[u8], secret: &[u8]| {
         data_key().seal(kind, public, label, secret, &mut rng(1))
     };
-    let blob = seal(SealKind::KeyShare, &label.encode(), &[], data).unwrap();
-    if let Ok(share) = KeyShare::unseal(&data_key(), &blob, &label) {
+    let genuine = LazyLock::force(&GENUINE);
+    let blob = seal(SealKind::KeyShare, &label.encode(), &[], &bent(&genuine.share, data)).unwrap();
+    let share = KeyShare::unseal(&data_key(), &blob, &label);
+    if let Ok(share) = &share {
         assert_eq!(share.label(), label);
     }
     if let Some(blob) = seal(SealKind::KeyShare, data, &[], b"") {
         let _ = ShareLabel::peek(&blob);
         assert!(KeyShare::unseal(&data_key(), &blob, &label).is_err());
     }
+    let (public, secret) = &genuine.presignature;
     let cut = data.first().map_or(0, |first| usize::from(*first).min(data.len()));
-    let (public, secret) = data.split_at(cut);
-    if let Some(blob) = seal(SealKind::Other, public, b"ecdsa-secp256k1 presignature 1", secret) {
-        let _ = protocols::ecdsa::Presignature::unseal(&data_key(), &blob);
+    let mut opened = false;
+    for (public, secret) in [
+        (data[..cut].to_vec(), data[cut..].to_vec()),
+        (public.clone(), bent(secret, data)),
+        (bent(public, data), secret.clone()),
+    ] {
+        let blob = seal(SealKind::Other, &public, PRESIGNATURE_LABEL, &secret);
+        if let Some(Ok(presignature)) = blob.map(|blob| Presignature::unseal(&data_key(), &blob)) {
+            assert!(presignature.signers().contains(presignature.party()));
+            opened = true;
+        }
     }
+    opened && share.is_ok()
 }
 
 /// Starts a session with these settings and a payload bent like that.

@@ -17,7 +17,7 @@ use protocols::frost::{
 use sim::{Address, Faults, Outcome, Packet};
 
 use super::accusation::{accuse, recorded};
-use super::common::{evidence_key, party, rng, settings};
+use super::common::{AS_IT_IS, bent, evidence_key, party, rng, settings};
 use super::harness::{
     Change, Keyed, data_key, keygen_with, message, payload, presign, presign_with, refresh_settings,
     refresh_with, reopen, reshare_settings, reshare_with, sign_presigned, sign_with, start_keygen,
@@ -29,9 +29,6 @@ const PARTIES: [u32; 3] = [1, 2, 3];
 const ATTACKER: u32 = 2;
 /// Party 2 deals and receives, 1 only deals, 3 only receives.
 const CHANGE: Change<'static> = Change { dealers: &[1, 2], receivers: &[2, 3], t: 2 };
-
-/// Makes [`bent`] leave everything as it is.
-const AS_IT_IS: [u8; 3] = [1, 0, 0];
 
 /// The first bit chooses the suite.
 fn either(data: &[u8], ed25519: fn(&[u8]), bip340: fn(&[u8])) {
@@ -65,21 +62,6 @@ pub fn frost_sealed(data: &[u8]) {
 /// Any bytes as what parties agreed on.
 pub fn frost_agreed(data: &[u8]) {
     either(data, agreed::<Ed25519>, agreed::<Bip340>);
-}
-
-/// `data` itself, or, if its first byte is odd, `genuine` with the rest laid over it from a place that the next two bytes say.
-fn bent(genuine: &[u8], data: &[u8]) -> Vec<u8> {
-    match data.split_first_chunk::<3>() {
-        Some(([mode, high, low], bytes)) if mode & 1 == 1 && !genuine.is_empty() => {
-            let at = usize::from(u16::from_be_bytes([*high, *low])) % genuine.len();
-            let mut bent = genuine.to_vec();
-            for (place, byte) in bent[at..].iter_mut().zip(bytes) {
-                *place ^= byte;
-            }
-            bent
-        }
-        _ => data.to_vec(),
-    }
 }
 
 /// Bends the attacker's body of one round.

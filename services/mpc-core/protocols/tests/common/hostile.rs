@@ -13,7 +13,7 @@ use sim::{Faults, Packet};
 
 use super::accusation::{accuse, recorded as recording};
 use super::common::{
-    evidence_key, keygen, keygen_context, keygen_with, party, reopen, rng, settings, start_keygen,
+    bent, evidence_key, keygen, keygen_context, keygen_with, party, reopen, rng, settings, start_keygen,
 };
 
 const PARTIES: [u32; 3] = [1, 2, 3];
@@ -50,9 +50,9 @@ pub fn envelope(data: &[u8]) {
 }
 
 /// Any bytes as a body of key generation, a notice or a disclosure, properly signed by a party of the session. The first
-/// byte chooses which.
-pub fn keygen_body(data: &[u8]) {
-    let Some((choice, body)) = data.split_first() else { return };
+/// byte chooses which. Tells whether the run goes on.
+pub fn keygen_body(data: &[u8]) -> bool {
+    let Some((choice, body)) = data.split_first() else { return false };
     let round = 1 + choice % 4;
     let kind = match choice >> 2 & 3 {
         0 | 1 => round,
@@ -69,12 +69,14 @@ pub fn keygen_body(data: &[u8]) {
     if kind != round {
         forged = Forged::new(forged.protocol, &keygen_context(&PARTIES, T, 1), kind, party(2), Vec::new());
     }
-    forged.body = body.to_vec();
+    forged.body = bent(&forged.body, body);
     let step = session.handle(party(2), &forged.encode(&evidence_key(party(2))), &mut rng(1));
-    if let Progress::Aborted(abort) = step.progress {
+    if let Progress::Aborted(abort) = &step.progress {
         // Whatever it was, nobody but its sender can be blamed for it.
         assert!(abort.culprits.iter().all(|culprit| *culprit == party(2)), "{abort}");
+        return false;
     }
+    kind == round && !matches!(step.progress, Progress::Dropped(_))
 }
 
 /// Any accusation, with any evidence, in a key generation.
@@ -90,7 +92,8 @@ pub fn keygen_notice(data: &[u8]) {
 }
 
 /// Any bytes as a partial signature.
-pub fn partial_signature(data: &[u8]) {
+/// Tells whether the signature was made.
+pub fn partial_signature(data: &[u8]) -> bool {
     let share = &shares()[&1];
     let start = |me: u32| {
         let settings = settings(Some(party(me)), &[1, 2], T, 2, b"m");
@@ -100,8 +103,9 @@ pub fn partial_signature(data: &[u8]) {
     let (mut session, _) = start(u32::from(share.party().get()));
     let (_, step) = start(2);
     let mut forged = Forged::open(&step.outgoing[0].encode()).unwrap();
-    forged.body = data.to_vec();
-    session.handle(party(2), &forged.encode(&evidence_key(party(2))), &mut rng(1));
+    forged.body = bent(&forged.body, data);
+    let step = session.handle(party(2), &forged.encode(&evidence_key(party(2))), &mut rng(1));
+    matches!(step.progress, Progress::Done(_))
 }
 
 /// Any bytes as a message of a running key generation.
@@ -112,15 +116,20 @@ pub fn keygen_message(data: &[u8]) {
 }
 
 /// Any bytes as a sealed share, and as the contents of one.
-pub fn sealed_share(data: &[u8]) {
+/// Tells whether the contents are a share.
+pub fn sealed_share(data: &[u8]) -> bool {
     let key = DataKey::new(Secret::new([9; 32]));
     let label = shares()[&1].label();
     let _ = ShareLabel::peek(data);
     assert!(KeyShare::unseal(&key, data, &label).is_err());
-    let blob = key.seal(SealKind::KeyShare, &label.encode(), &[], data, &mut rng(1)).unwrap();
-    let _ = KeyShare::unseal(&key, &blob, &label);
+    let genuine = shares()[&1].seal(&key, &mut rng(1)).unwrap();
+    let genuine = key.unseal(SealKind::KeyShare, &[], &genuine).unwrap().secret;
+    let contents = bent(genuine.expose(), data);
+    let blob = key.seal(SealKind::KeyShare, &label.encode(), &[], &contents, &mut rng(1)).unwrap();
+    let opened = KeyShare::unseal(&key, &blob, &label);
     if let Some(blob) = key.seal(SealKind::KeyShare, data, &[], b"", &mut rng(1)) {
         let _ = ShareLabel::peek(&blob);
         assert!(KeyShare::unseal(&key, &blob, &label).is_err());
     }
+    opened.is_ok_and(|share| share.label() == label)
 }

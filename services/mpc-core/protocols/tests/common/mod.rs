@@ -137,3 +137,22 @@ pub fn sign_with(
     started.push((None, start_observer(public, signers, 2, message).unwrap()));
     World::new(seed, faults, started).run()
 }
+
+/// Makes [`bent`] leave everything as it is.
+pub const AS_IT_IS: [u8; 3] = [1, 0, 0];
+
+/// `data` itself, or, if its first byte is odd, `genuine` with the rest laid over it from a place that the next two
+/// bytes say.
+pub fn bent(genuine: &[u8], data: &[u8]) -> Vec<u8> {
+    match data.split_first_chunk::<3>() {
+        Some(([mode, high, low], bytes)) if mode & 1 == 1 && !genuine.is_empty() => {
+            let at = usize::from(u16::from_be_bytes([*high, *low])) % genuine.len();
+            let mut bent = genuine.to_vec();
+            for (place, byte) in bent[at..].iter_mut().zip(bytes) {
+                *place ^= byte;
+            }
+            bent
+        }
+        _ => data.to_vec(),
+    }
+}
