@@ -20,15 +20,15 @@ use std::time::Duration;
 
 use engine::session::{Progress, Session, Step};
 use engine::{PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
+use group_signatures::{
+    Approval, Decision, GroupPublic, IssuingKey, MemberKey, OpeningShare, Request, complete, count,
+};
 use paillier_issuer::join::unproven;
 use paillier_issuer::{
     FactorProof, Issuer, Join, JoinInput, JoinOutput, JoinTerms, ManagerInput, MemberInput, ModulusBits,
     Parameters, SecretParameters,
 };
 use primitives::bls12_381::{G1, Scalar};
-use protocols::wbb::{
-    Approval, Decision, GroupPublic, IssuingKey, MemberKey, OpeningShare, Request, complete, count,
-};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
@@ -112,7 +112,7 @@ fn approvals(
         .collect();
     let request = Request { digest: [7; 32], decision: Decision::Approve };
     measure("g1", "sign", runs, floor, || members[0].approve(group, &request, rng).unwrap());
-    let all: Vec<[u8; protocols::wbb::APPROVAL_BYTES]> =
+    let all: Vec<[u8; group_signatures::APPROVAL_BYTES]> =
         members.iter().map(|member| member.approve(group, &request, rng).unwrap().encode()).collect();
     measure("g1", "verify", runs, floor, || {
         Approval::decode(&all[0]).unwrap().verify(group, &request).unwrap()
@@ -123,7 +123,7 @@ fn approvals(
     });
     let approval = Approval::decode(&all[0]).unwrap();
     measure("g1", "open", runs, floor, || OpeningShare::new(group, &approval, opener, rng));
-    println!("core,wbb,1,1,g1,sign,bytes_sent,B,{},,1", protocols::wbb::APPROVAL_BYTES);
+    println!("core,wbb,1,1,g1,sign,bytes_sent,B,{},,1", group_signatures::APPROVAL_BYTES);
 }
 
 fn joins(

@@ -18,9 +18,9 @@ use engine::{
     PrivateBody, Protocol, ProtocolId, RoundRule, Route, Secret, SessionContext, SetupError, Transcript,
     parse,
 };
+use group_signatures::{GroupPublic, IssuingKey, MemberKey, TICKET_BYTES, complete, join_terms};
 use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, Scalar};
 use protocols::HedgedRng;
-use protocols::wbb::{GroupPublic, IssuingKey, MemberKey, TICKET_BYTES, complete, join_terms};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -488,9 +488,9 @@ fn combination_transcript(ctx: &SessionContext) -> Transcript {
 /// For measurements: the three steps of the paper, without proofs. They are not safe against a side that deviates.
 #[cfg(feature = "forge")]
 pub mod unproven {
+    use group_signatures::IssuingKey;
     use primitives::Secret;
     use primitives::bls12_381::{G1, Scalar};
-    use protocols::wbb::IssuingKey;
     use rand_core::CryptoRng;
 
     use super::MULTIPLE_BITS;

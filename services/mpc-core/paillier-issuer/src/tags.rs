@@ -39,7 +39,7 @@ pub const ALL: [Tag; 9] = [
 mod tests {
     #[test]
     fn tags_differ_and_none_begins_another() {
-        let others = engine::tags::ALL.into_iter().chain(protocols::wbb::tags::ALL);
+        let others = engine::tags::ALL.into_iter().chain(group_signatures::tags::ALL);
         let all: Vec<_> = others.chain(super::ALL).collect();
         for (position, tag) in all.iter().enumerate() {
             for other in &all[position + 1..] {

@@ -16,16 +16,16 @@ use engine::session::Session;
 use engine::{
     AbortCause, EvidenceKey, PartyId, RosterEntry, Secret, SessionId, SessionSettings, SetupError, Threshold,
 };
+use group_signatures::{
+    Applicant, Application, GroupError, GroupPublic, IssuingKey, MAX_ATTEMPTS, MemberKey, RegistrationError,
+    Ticket,
+};
 use paillier_issuer::setup::forge::{SHORT, from_factors};
 use paillier_issuer::{
     FactorProof, Issuer, Join, JoinInput, JoinOutput, JoinTerms, ManagerInput, MemberInput, Parameters,
     SecretParameters, SetUpError,
 };
 use primitives::bls12_381::{G1, Scalar};
-use protocols::wbb::{
-    Applicant, Application, GroupError, GroupPublic, IssuingKey, MAX_ATTEMPTS, MemberKey, RegistrationError,
-    Ticket,
-};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use sim::{Address, Faults, Outcome, World};

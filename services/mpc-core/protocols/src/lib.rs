@@ -11,7 +11,6 @@ mod hash_input;
 mod hedged;
 mod share;
 pub mod tags;
-pub mod wbb;
 
 pub use hedged::HedgedRng;
 pub use share::OpenShareError;

@@ -31,7 +31,6 @@ mod tests {
     fn tags_differ_and_none_begins_another() {
         let schemes = crate::ecdsa::tags::ALL.into_iter().chain(crate::frost::tags::ALL);
         let protocols = super::ALL.into_iter().chain(crate::dealing::tags::ALL).chain(schemes);
-        let protocols = protocols.chain(crate::wbb::tags::ALL);
         let all: Vec<_> = engine::tags::ALL.into_iter().chain(protocols).collect();
         for (position, tag) in all.iter().enumerate() {
             for other in &all[position + 1..] {

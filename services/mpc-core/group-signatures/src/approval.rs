@@ -11,11 +11,11 @@ use primitives::declassify::publish;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::group::GroupPublic;
-use super::member::MemberKey;
-use super::registration::secret_bytes;
-use super::sigma::read_scalar;
-use super::tags;
+use crate::group::GroupPublic;
+use crate::member::MemberKey;
+use crate::registration::secret_bytes;
+use crate::sigma::read_scalar;
+use crate::tags;
 
 /// Bytes of an encoded approval: six elements, a challenge, three responses.
 pub const APPROVAL_BYTES: usize = ELEMENTS * G1_COMPRESSED_BYTES + 4 * SCALAR_BYTES;
@@ -398,7 +398,7 @@ pub mod forge {
     use rand_core::CryptoRng;
 
     use super::{Approval, Elements, Request, Responses, challenge};
-    use crate::wbb::GroupPublic;
+    use crate::GroupPublic;
 
     /// An approval made without any member's secret, with what the hash function must answer to the commitments
     /// that it leads to.

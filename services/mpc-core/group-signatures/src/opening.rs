@@ -9,10 +9,10 @@ use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, SCALAR_BYTES, Scalar};
 use primitives::shamir::Weights;
 use rand_core::CryptoRng;
 
-use super::approval::Approval;
-use super::group::GroupPublic;
-use super::sigma::{read_point, read_scalar};
-use super::tags;
+use crate::approval::Approval;
+use crate::group::GroupPublic;
+use crate::sigma::{read_point, read_scalar};
+use crate::tags;
 
 /// Bytes of an encoded share of an opening.
 pub const OPENING_SHARE_BYTES: usize = G1_COMPRESSED_BYTES + 2 * SCALAR_BYTES;

@@ -11,9 +11,9 @@ use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, SCALAR_BYTES, Scalar};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::group::GroupPublic;
-use super::sigma::{KnowledgeProof, read_point, read_scalar};
-use super::tags;
+use crate::group::GroupPublic;
+use crate::sigma::{KnowledgeProof, read_point, read_scalar};
+use crate::tags;
 
 /// Bytes of a ticket's name.
 pub const TICKET_BYTES: usize = 32;

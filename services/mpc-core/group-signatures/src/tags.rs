@@ -20,3 +20,20 @@ pub const OPENING_PROOF: Tag = Tag::new("coterie/wbb/opening-proof/1");
 /// All of the above.
 pub const ALL: [Tag; 7] =
     [GROUP, ISSUING_KEY_PROOF, APPLICATION_PROOF, JOIN_TERMS, APPROVAL, APPROVAL_RANDOMNESS, OPENING_PROOF];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn tags_differ_and_none_begins_another() {
+        let schemes = protocols::ecdsa::tags::ALL.into_iter().chain(protocols::frost::tags::ALL);
+        let protocols = protocols::tags::ALL.into_iter().chain(protocols::dealing::tags::ALL).chain(schemes);
+        let others = engine::tags::ALL.into_iter().chain(protocols);
+        let all: Vec<_> = others.chain(super::ALL).collect();
+        for (position, tag) in all.iter().enumerate() {
+            for other in &all[position + 1..] {
+                assert!(!tag.as_bytes().starts_with(other.as_bytes()), "{tag:?} {other:?}");
+                assert!(!other.as_bytes().starts_with(tag.as_bytes()), "{tag:?} {other:?}");
+            }
+        }
+    }
+}

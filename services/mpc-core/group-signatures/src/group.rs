@@ -7,8 +7,8 @@ use engine::{Secret, Transcript};
 use primitives::bls12_381::{G1, G2, Scalar, pairings_are_equal};
 use rand_core::CryptoRng;
 
-use super::sigma::{KnowledgeProof, read_point};
-use super::tags;
+use crate::sigma::{KnowledgeProof, read_point};
+use crate::tags;
 
 /// Longest name of a group, in bytes.
 pub const MAX_GROUP_BYTES: usize = 128;

@@ -26,7 +26,7 @@ pub use registration::{
 pub mod forge {
     use super::{GroupPublic, MemberKey};
 
-    pub use super::approval::forge::{Simulated, accepts, simulate};
+    pub use crate::approval::forge::{Simulated, accepts, simulate};
 
     /// The key of another group, said to be one of this.
     pub fn claim(mut key: MemberKey, group: &GroupPublic) -> MemberKey {

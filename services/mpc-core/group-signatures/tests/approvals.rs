@@ -9,13 +9,13 @@
 )]
 
 use engine::{PartyId, Secret};
-use primitives::bls12_381::{G1, Scalar};
-use primitives::shamir::Polynomial;
-use protocols::wbb::forge::{accepts, claim, simulate};
-use protocols::wbb::{
+use group_signatures::forge::{accepts, claim, simulate};
+use group_signatures::{
     APPROVAL_BYTES, Approval, ApprovalError, CountError, Decision, GroupPublic, IssuingKey, MemberKey,
     OpeningShare, Request, complete, count, open,
 };
+use primitives::bls12_381::{G1, Scalar};
+use primitives::shamir::Polynomial;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 

@@ -7,8 +7,8 @@ use engine::wire::{Reader, Writer};
 use primitives::bls12_381::{G1, G2, Scalar, pairings_are_equal};
 use zeroize::Zeroizing;
 
-use super::group::GroupPublic;
-use super::registration::secret_bytes;
+use crate::group::GroupPublic;
+use crate::registration::secret_bytes;
 
 /// The issuer's answer does not lead to a signature of the member's secret, or stored bytes are not a key of the
 /// group.
