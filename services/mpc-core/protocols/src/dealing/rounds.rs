@@ -240,27 +240,39 @@ impl<S: Scheme> Dealt<S> {
         rng: &mut dyn CryptoRng,
     ) -> Result<Turn<S>, Fault> {
         let Self { mut settled, points } = self;
-        let mut messages = BTreeMap::new();
+        let (mut messages, mut shares) = (BTreeMap::new(), Vec::new());
         for envelope in inbox.iter() {
-            let sender = envelope.sender();
             let Share { value, companion } = read::<Share<S>>(ctx, envelope)?;
-            if let Some(value) = &value {
-                // [K4.1] the share is on the committed polynomial.
+            if let Some(value) = value {
+                settled.signing_share = sum::<S::Curve>(&settled.signing_share, &value);
+                shares.push((envelope, value));
+            }
+            messages.insert(envelope.sender(), companion);
+        }
+        // [K4.1] the sum is on the sum of the committed polynomials: errors that cancel change nothing. Only if it is not is
+        // each share looked at, to name whose is wrong.
+        if settled.roles.receives(settled.me) && !settled.is_shared() {
+            for (envelope, value) in shares {
+                let sender = envelope.sender();
                 let points = points.get(&sender).ok_or_else(Fault::internal)?;
-                if !on_polynomial::<S>(value, points, settled.me) {
+                if !on_polynomial::<S>(&value, points, settled.me) {
                     let opening = history.broadcast(Opening::<S>::ROUND, sender)?;
                     let evidence = vec![opening, Arc::clone(envelope)];
                     return Err(Fault::proven(AbortCause::WrongShare, sender, evidence));
                 }
-                settled.signing_share = sum::<S::Curve>(&settled.signing_share, value);
             }
-            messages.insert(sender, companion);
         }
         settled.exchange(ctx, 0, messages, rng)
     }
 }
 
 impl<S: Scheme> Settled<S> {
+    /// Whether the signing share is the one whose point the openings give.
+    fn is_shared(&self) -> bool {
+        let point = S::Curve::mul_generator(self.signing_share.expose());
+        self.joint.verification_share(self.me).is_some_and(|(expected, _)| *expected == point)
+    }
+
     /// Takes the messages of a step of the exchange, and makes those of the next round.
     fn exchange(
         mut self,
