@@ -42,9 +42,7 @@ impl EvidenceKey {
     /// Signs `tag || SHA-256(statement)` with [`tags::STATEMENT_SIGNATURE`]. What is signed of an envelope begins with another
     /// tag, neither being the beginning of the other, so no statement is ever taken for an envelope.
     pub fn sign_statement(&self, statement: &[u8]) -> [u8; SIGNATURE_BYTES] {
-        let mut message = tags::STATEMENT_SIGNATURE.as_bytes().to_vec();
-        message.extend_from_slice(&Sha256::digest(statement));
-        self.sign(&message)
+        self.sign(&statement_message(statement))
     }
 
     /// The X25519 private key of the same pair (RFC 8032, section 5.1.5, steps 1 and 2; clamped by who uses it).
@@ -78,9 +76,20 @@ impl EvidencePublicKey {
         self.0.to_montgomery().to_bytes()
     }
 
+    /// Whether [`EvidenceKey::sign_statement`] of this key made the signature for this statement.
+    pub fn verify_statement(&self, statement: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
+        self.verify(&statement_message(statement), signature)
+    }
+
     pub(crate) fn verify(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
         self.0.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
     }
+}
+
+fn statement_message(statement: &[u8]) -> Vec<u8> {
+    let mut message = tags::STATEMENT_SIGNATURE.as_bytes().to_vec();
+    message.extend_from_slice(&Sha256::digest(statement));
+    message
 }
 
 #[cfg(test)]
@@ -95,6 +104,8 @@ mod tests {
             let signature = key.sign_statement(statement);
             let signed = [tags::STATEMENT_SIGNATURE.as_bytes(), &Sha256::digest(statement)].concat();
             assert!(key.public().verify(&signed, &signature));
+            assert!(key.public().verify_statement(statement, &signature));
+            assert!(!key.public().verify_statement(&signed, &signature));
             assert!(!key.public().verify(&envelope, &signature));
             assert!(!key.public().verify(statement, &signature));
         }

@@ -29,7 +29,7 @@ pub mod wire;
 
 pub use context::{MAX_KEY_ID_BYTES, ProtocolId, RosterEntry, SessionContext, SessionId, SessionSettings};
 pub use envelope::Envelope;
-pub use evidence::{EvidenceKey, EvidencePublicKey};
+pub use evidence::{EVIDENCE_KEY_BYTES, EvidenceKey, EvidencePublicKey, SIGNATURE_BYTES};
 pub use fault::{Abort, AbortCause, Advice, Fault, Reject, SetupError};
 pub use mailbox::Inbox;
 pub use party::{MAX_PARTIES, PartyId, PartySet, Threshold};
