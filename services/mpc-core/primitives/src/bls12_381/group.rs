@@ -585,6 +585,41 @@ fn horner<'a>(coefficients: impl DoubleEndedIterator<Item = &'a blst_p1_affine>,
     sum
 }
 
+/// From this many points on the bucket method is the faster one.
+const POINTS_OF_BUCKETS: usize = 24;
+
+/// Sum of scalar times point by doublings that all points share, and a table of the first multiples of each. Additions
+/// are complete: right for any points of the curve. Scalars are little-endian and below 2^`bits`.
+fn interleave1(points: &[blst_p1_affine], scalars: &[[u8; 32]], bits: usize) -> blst_p1 {
+    const WINDOW: usize = 4;
+    let tables: Vec<[blst_p1; (1 << WINDOW) - 1]> = points
+        .iter()
+        .zip(scalars)
+        .map(|(point, _)| {
+            let mut multiple = blst_p1::default();
+            core::array::from_fn(|_| {
+                // SAFETY: valid places; the addition is complete and may work in place.
+                unsafe { blst_p1_add_or_double_affine(&mut multiple, &multiple, point) };
+                multiple
+            })
+        })
+        .collect();
+    let mut sum = blst_p1::default();
+    for window in (0..bits.div_ceil(WINDOW)).rev() {
+        // SAFETY: valid places; doublings may work in place.
+        (0..WINDOW).for_each(|_| unsafe { blst_p1_double(&mut sum, &sum) });
+        for (table, scalar) in tables.iter().zip(scalars) {
+            let byte = scalar.get(window / 2).map_or(0, |byte| *byte);
+            let digit = usize::from(if window % 2 == 0 { byte & 0xf } else { byte >> WINDOW });
+            if let Some(multiple) = digit.checked_sub(1).and_then(|place| table.get(place)) {
+                // SAFETY: valid places; the addition is complete and may work in place.
+                unsafe { blst_p1_add_or_double(&mut sum, &sum, multiple) };
+            }
+        }
+    }
+    sum
+}
+
 /// Sum of scalar times point by the bucket method, whose additions are complete: right for any points of the curve.
 /// Scalars are little-endian and below 2^`bits`.
 fn combine1(points: &[blst_p1_affine], scalars: &[[u8; 32]], bits: usize) -> blst_p1 {
@@ -592,17 +627,11 @@ fn combine1(points: &[blst_p1_affine], scalars: &[[u8; 32]], bits: usize) -> bls
     /// From this many points on blst's scratch is large enough for `WINDOW`.
     const POINTS_OF_WINDOW: usize = 32;
     let mut sum = blst_p1::default();
-    match (points, scalars) {
-        ([], _) | (_, []) => return sum,
-        // The bucket method reads a second point before it looks at the count.
-        ([point], [scalar, ..]) | ([point, ..], [scalar]) => {
-            // SAFETY: valid places.
-            unsafe { blst_p1_from_affine(&mut sum, point) };
-            return multiply1(&sum, scalar);
-        }
-        _ => {}
-    }
     let count = points.len().min(scalars.len());
+    // The bucket method pays for its buckets however few the points are, and reads a second point in any case.
+    if count < POINTS_OF_BUCKETS {
+        return interleave1(points, scalars, bits);
+    }
     let points: Vec<*const blst_p1_affine> = points.iter().take(count).map(core::ptr::from_ref).collect();
     let scalars: Vec<*const u8> = scalars.iter().take(count).map(|scalar| scalar.as_ptr()).collect();
     // SAFETY: a function of its argument alone.
@@ -727,7 +756,7 @@ mod tests {
     #[test]
     fn combinations_agree_with_single_multiplications() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
-        for count in [1usize, 2, 3, 19, 31, 32, 33, 41] {
+        for count in [1usize, 2, 3, 19, 23, 24, 31, 32, 33, 41] {
             for bits in [1usize, 4, 7, 8, 64, 128, 173, 255] {
                 let points: Vec<blst_p1_affine> =
                     (0..count).map(|_| G1::mul_generator(&random(&mut rng)).0).collect();
