@@ -126,9 +126,12 @@ CREATE TABLE shown_claims (
   before    BLOB NOT NULL
 ) STRICT;
 
--- Shares that were here when this party's own store went back: what was done with them since is forgotten, so nothing multiplies with them.
+-- Shares that were here when a store went back, this party's own (-1) or a peer's. They were not active then: what was done with them since
+-- may be forgotten, so when one becomes active it multiplies with nobody, or not with the peer.
 CREATE TABLE forgetful_share (
-  session_id BLOB PRIMARY KEY CHECK (length(session_id) = 32)
+  session_id BLOB NOT NULL CHECK (length(session_id) = 32),
+  party      INTEGER NOT NULL,
+  PRIMARY KEY (session_id, party)
 ) STRICT, WITHOUT ROWID;
 
 -- How many lives of this process have left such a session with the peer. Forgotten when the key has new shares.

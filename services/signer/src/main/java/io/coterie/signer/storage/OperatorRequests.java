@@ -8,7 +8,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.HexFormat;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -23,6 +25,9 @@ public final class OperatorRequests {
   private static final String UNFREEZE = "unfreeze-";
 
   private final Path folder;
+
+  /** Requests that are being done: none is taken up again before it has ended. */
+  private final Set<Path> taken = ConcurrentHashMap.newKeySet();
 
   public OperatorRequests(Path folder) {
     this.folder = folder;
@@ -48,7 +53,7 @@ public final class OperatorRequests {
         if (key == null) {
           log.warn("a request of the operator has no key in its name: {}", file.getFileName());
           delete(file);
-        } else {
+        } else if (taken.add(file)) {
           unfreeze.apply(key).whenComplete((lifted, failure) -> done(file, key, lifted, failure));
         }
       }
@@ -67,8 +72,7 @@ public final class OperatorRequests {
     }
   }
 
-  private static void done(
-      Path file, String key, @Nullable Boolean lifted, @Nullable Throwable failure) {
+  private void done(Path file, String key, @Nullable Boolean lifted, @Nullable Throwable failure) {
     if (failure == null) {
       log.warn(
           "{} {}, as its operator asked",
@@ -76,6 +80,7 @@ public final class OperatorRequests {
           Boolean.TRUE.equals(lifted) ? "is not frozen any more" : "was not frozen");
       delete(file);
     }
+    taken.remove(file);
   }
 
   private static void delete(Path file) {

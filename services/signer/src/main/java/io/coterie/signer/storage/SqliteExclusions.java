@@ -19,7 +19,6 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -55,8 +54,11 @@ final class SqliteExclusions {
    */
   private final Map<Integer, LedgerPosition> wentBack = new ConcurrentHashMap<>();
 
-  /** Writes that are tried again; no further one joins them. */
-  private final AtomicInteger retrying = new AtomicInteger();
+  /** Keys of {@link #unwritten} that are being written; no further write joins them. */
+  private final Set<String> writing = ConcurrentHashMap.newKeySet();
+
+  /** How many writes each party of {@link #wentBack} has on their way; a retry joins none. */
+  private final Map<Integer, Integer> marking = new ConcurrentHashMap<>();
 
   /** Appends to the audit trail in a transaction. */
   interface Audit {
@@ -276,16 +278,16 @@ final class SqliteExclusions {
 
   /** Tries again to write what could not be written. */
   void retry() {
-    if (retrying.get() > 0) {
-      return;
-    }
-    unwritten.keySet().forEach(key -> retried(writeAgain(key)));
-    wentBack.forEach((party, told) -> retried(wentBack(party, told)));
-  }
-
-  private void retried(CompletionStage<?> write) {
-    retrying.incrementAndGet();
-    write.whenComplete((_, _) -> retrying.decrementAndGet());
+    // For each by itself: a peer that is shown to have gone back without end delays no freeze.
+    unwritten.keySet().stream()
+        .filter(writing::add)
+        .forEach(key -> writeAgain(key).whenComplete((_, _) -> writing.remove(key)));
+    wentBack.forEach(
+        (party, told) -> {
+          if (!marking.containsKey(party)) {
+            wentBack(party, told);
+          }
+        });
   }
 
   private CompletionStage<Set<Integer>> writeAgain(String key) {
@@ -356,6 +358,7 @@ final class SqliteExclusions {
   CompletionStage<List<String>> wentBack(int party, LedgerPosition told) {
     // Until it is on disk, for every key that may multiply: what is not known is not risked.
     wentBack.put(party, told);
+    marking.merge(party, 1, Integer::sum);
     return writer
         .submitVital(
             db -> {
@@ -366,6 +369,7 @@ final class SqliteExclusions {
             })
         .whenComplete(
             (marked, failure) -> {
+              marking.computeIfPresent(party, (_, writes) -> writes == 1 ? null : writes - 1);
               if (failure == null) {
                 marked.keys().forEach(this::readAgain);
                 ledger.committed(marked.position());
@@ -377,30 +381,42 @@ final class SqliteExclusions {
 
   private record Marked(List<String> keys, LedgerPosition position) {}
 
-  /** For every share that is here now and multiplies with the party. */
+  /**
+   * For every share that is here now and multiplies with the party, also if it becomes active only
+   * later.
+   *
+   * @return keys whose active share it is
+   */
   private List<String> mark(Database db, int party) throws SQLException {
-    if (party == KeyShareStore.ITSELF) {
-      // Also those that may still become active.
-      db.update(
-          "INSERT INTO forgetful_share (session_id) SELECT session_id FROM key_share"
-              + " WHERE scheme = ? ON CONFLICT DO NOTHING",
-          Scheme.SCHEME_ECDSA_SECP256K1.getNumber());
-    }
     List<String> keys = new ArrayList<>();
+    List<byte[]> later = new ArrayList<>();
     try (ResultSet rows =
         db.statement(
-                "SELECT key, parties FROM key_share WHERE scheme = ? AND state = 'ACTIVE'",
+                "SELECT key, parties, state, session_id FROM key_share WHERE scheme = ?",
                 Scheme.SCHEME_ECDSA_SECP256K1.getNumber())
             .executeQuery()) {
       while (rows.next()) {
-        if (party == KeyShareStore.ITSELF || PartyStore.ids(rows.getString(2)).contains(party)) {
+        if (party != KeyShareStore.ITSELF && !PartyStore.ids(rows.getString(2)).contains(party)) {
+          continue;
+        }
+        if (KeyShare.State.ACTIVE.name().equals(rows.getString(3))) {
           keys.add(rows.getString(1));
+        } else {
+          later.add(rows.getBytes(4));
         }
       }
     }
     int marked = 0;
     for (String key : keys) {
       marked += insert(db, key, Set.of(party), new byte[0]);
+    }
+    for (byte[] session : later) {
+      marked +=
+          db.update(
+              "INSERT INTO forgetful_share (session_id, party) VALUES (?, ?) ON CONFLICT DO"
+                  + " NOTHING",
+              session,
+              party);
     }
     // Once for each share: a peer that shows the same again and again fills no disk.
     if (marked > 0 || party == KeyShareStore.ITSELF) {
@@ -419,19 +435,20 @@ final class SqliteExclusions {
   void forget(Database db, KeyShare share) throws SQLException {
     db.update("DELETE FROM exclusion WHERE key = ? AND party <> ?", share.key(), FROZEN);
     SqliteLives.forget(db, share.key());
-    boolean forgetful;
-    try (ResultSet row =
-        db.statement(
-                "SELECT 1 FROM forgetful_share WHERE session_id = ?",
-                share.session().bytes().toByteArray())
+    byte[] session = share.session().bytes().toByteArray();
+    Set<Integer> wentBackBefore = new HashSet<>();
+    try (ResultSet rows =
+        db.statement("SELECT party FROM forgetful_share WHERE session_id = ?", session)
             .executeQuery()) {
-      forgetful = row.next();
+      while (rows.next()) {
+        wentBackBefore.add(rows.getInt(1));
+      }
     }
-    if (forgetful) {
-      insert(db, share.key(), Set.of(KeyShareStore.ITSELF), new byte[0]);
-    }
+    insert(db, share.key(), wentBackBefore, new byte[0]);
     db.update(
-        "DELETE FROM forgetful_share WHERE session_id NOT IN (SELECT session_id FROM key_share)");
+        "DELETE FROM forgetful_share WHERE session_id = ? OR session_id NOT IN (SELECT session_id"
+            + " FROM key_share)",
+        session);
   }
 
   /** After that transaction. */

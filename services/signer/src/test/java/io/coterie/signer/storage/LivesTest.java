@@ -25,10 +25,14 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.time.Clock;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -433,6 +437,83 @@ class LivesTest {
       get(store.wentBack(2));
     }
     assertThat(store.audit(0, 1000)).hasSize((int) before + 1);
+  }
+
+  /** The peer's store went back while new shares were on their way. */
+  @Test
+  void a_share_that_is_not_active_yet_is_not_multiplied_with_a_peer_that_went_back()
+      throws Exception {
+    KeyShare pending = share(2);
+    assertThat(get(store.storeNext(pending, true, event("stored")))).isTrue();
+    get(store.wentBack(4));
+    for (int time = 0; time < 3; time++) {
+      get(store.wentBack(2));
+    }
+    assertThat(store.audit(0, 100).stream().filter(r -> r.event().action().contains("went_back")))
+        .hasSize(1);
+    killAndStart();
+    assertThat(get(store.activate(pending, PROOF, event("active")))).isTrue();
+    assertThat(store.excluded(KEY)).containsExactly(2);
+    killAndStart();
+    assertThat(store.excluded(KEY)).containsExactly(2);
+    activate(share(3));
+    assertThat(store.excluded(KEY)).isEmpty();
+  }
+
+  /** Of each peer one write at a time, the first one included; all in one transaction here. */
+  @Test
+  void what_is_being_written_is_not_written_again_beside() throws Exception {
+    store.close();
+    AtomicInteger written = new AtomicInteger();
+    Semaphore commits = new Semaphore(1);
+    store =
+        PartyStore.open(
+            folder,
+            "alpha",
+            Clock.systemUTC(),
+            (writes, _) -> {
+              written.addAndGet(writes);
+              commits.acquireUninterruptibly();
+            });
+    Installation.until("the start is written", () -> written.get() == 1);
+    CompletionStage<?> claim = store.claimSession(id(), null);
+    Installation.until("no other commit can begin", () -> written.get() == 2);
+    CompletionStage<List<String>> first = store.wentBack(2);
+    for (int time = 0; time < 3; time++) {
+      store.housekeep();
+    }
+    CompletionStage<?> last = store.claimSession(id(), null);
+    commits.release(100);
+    get(claim);
+    get(first);
+    get(last);
+    assertThat(written.get()).as("start, claim, mark, claim").isEqualTo(4);
+  }
+
+  @Test
+  void a_request_of_the_operator_is_not_taken_up_while_it_is_being_done() throws Exception {
+    OperatorRequests requests = new OperatorRequests(folder);
+    requests.unfreeze(KEY);
+    List<CompletableFuture<Boolean>> asked = new ArrayList<>();
+    Runnable look =
+        () ->
+            requests.toUnfreeze(
+                key -> {
+                  assertThat(key).isEqualTo(KEY);
+                  asked.add(new CompletableFuture<>());
+                  return asked.getLast();
+                });
+    for (int time = 0; time < 3; time++) {
+      look.run();
+    }
+    assertThat(asked).hasSize(1);
+    asked.getLast().completeExceptionally(new IOException("full"));
+    look.run();
+    assertThat(asked).as("after a failure").hasSize(2);
+    asked.getLast().complete(true);
+    look.run();
+    assertThat(asked).hasSize(2);
+    assertThat(requests()).isEmpty();
   }
 
   private void sql(String statement) throws Exception {
