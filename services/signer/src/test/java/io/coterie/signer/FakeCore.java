@@ -41,6 +41,12 @@ public final class FakeCore {
   /** An envelope that makes the receiving run abort and give its share anew, without its sender. */
   public static final byte[] CHEAT = "cheat".getBytes(StandardCharsets.UTF_8);
 
+  /** An envelope that makes the receiving run abort because of an error of its own. */
+  public static final byte[] BROKEN = "broken".getBytes(StandardCharsets.UTF_8);
+
+  /** An envelope that makes the receiving run abort and suspect its sender. */
+  public static final byte[] SUSPECT = "suspect".getBytes(StandardCharsets.UTF_8);
+
   /** An envelope that makes the receiving run throw. */
   public static final byte[] BUG = "bug".getBytes(StandardCharsets.UTF_8);
 
@@ -162,6 +168,25 @@ public final class FakeCore {
               .setSealedShare(share.concat(ByteString.copyFromUtf8(" without " + sender)));
         }
         return Step.newBuilder().setRound(0).setAbort(abort).build();
+      }
+      if (text.equals("broken")) {
+        return Step.newBuilder()
+            .setAbort(
+                Abort.newBuilder()
+                    .setRound(round)
+                    .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
+                    .setAdvice(Advice.ADVICE_RETRY))
+            .build();
+      }
+      if (text.equals("suspect")) {
+        return Step.newBuilder()
+            .setAbort(
+                Abort.newBuilder()
+                    .setRound(round)
+                    .setCause(AbortCause.ABORT_CAUSE_BROADCAST_MISMATCH)
+                    .addSuspects(sender)
+                    .setAdvice(Advice.ADVICE_RETRY))
+            .build();
       }
       if (!text.startsWith("round ") || !peers.contains(sender)) {
         return Step.newBuilder()

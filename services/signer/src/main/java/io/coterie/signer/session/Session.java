@@ -49,8 +49,17 @@ final class Session {
   /** Messages that came meanwhile. */
   final List<EarlyEnvelopes.Arrived> unheard = new ArrayList<>();
 
-  /** Whether its claim says that it multiplies, and that is not taken back. */
+  /** Whether its claim says that it multiplies, until it has ended. */
   boolean multiplying;
+
+  /** Whether the core was given a message of a peer. */
+  boolean heard;
+
+  /** Whether it was ended by an error of this party or of its core. */
+  boolean failed;
+
+  /** Whether somebody is to be excluded because of it, and that is not on disk. */
+  boolean unexcluded;
 
   /** Taken out of the pool for this session, until its run has started. */
   @Nullable Presignature presignature;

@@ -82,12 +82,6 @@ public final class SessionDriver implements AutoCloseable {
   /** Ended sessions whose late messages are still recognised as late. */
   private static final int MAX_ENDED = 8192;
 
-  /**
-   * Runs that have ended here and still hear what other parties show. Each holds its session's
-   * broadcasts, at most some 100 KiB.
-   */
-  private static final int MAX_LISTENING = 64;
-
   /** How long {@link #close} waits for tasks that are being run. */
   private static final Duration CLOSE_TIME = Duration.ofSeconds(5);
 
@@ -117,12 +111,7 @@ public final class SessionDriver implements AutoCloseable {
 
   private final Map<SessionId, Session> sessions = new ConcurrentHashMap<>();
 
-  /**
-   * Ended sessions of signed protocols until their deadline: who ended first still hears a proof of
-   * what it could not see, and shows what it saw to those who saw something else.
-   */
-  private final Map<SessionId, Session> listening = new ConcurrentHashMap<>();
-
+  private final ListeningRuns listening = new ListeningRuns();
   private final EarlyEnvelopes early = new EarlyEnvelopes();
   private final Ended ended = new Ended();
   private final Map<String, AtomicInteger> perRequester = new ConcurrentHashMap<>();
@@ -700,12 +689,25 @@ public final class SessionDriver implements AutoCloseable {
     return plan.partyIds().stream().filter(party -> party != network.self().partyId()).toList();
   }
 
-  /** Nothing of the session can be learnt by killing this process any more. */
+  /** Closes a session that multiplies on disk once it has ended, unless a check may be lost. */
   private void multiplied(Session session) {
     if (session.multiplying && session.state.isFinal()) {
       session.multiplying = false;
-      claims.multiplied(session.id);
+      if (!checkMayBeLost(session)) {
+        claims.multiplied(session.id);
+      }
     }
+  }
+
+  /**
+   * Whether a peer's message may have failed a check of a multiplication without an exclusion on
+   * disk. Such a session stays open there and counts like a kill at the next start. It is one that
+   * ended while its exclusion was not written, or by an error of this party or its core after the
+   * core had heard a peer: nobody knows whether a check had failed before. Before it hears a peer,
+   * it has checked nothing.
+   */
+  private static boolean checkMayBeLost(Session session) {
+    return session.unexcluded || session.failed && session.heard;
   }
 
   /** What a request is bound to by this session, if a second signature would be another one. */
@@ -903,6 +905,7 @@ public final class SessionDriver implements AutoCloseable {
         if (run == null) {
           throw new IllegalStateException("a running session without a run");
         }
+        session.heard = true;
         Step step = run.handle(arrived.sender(), arrived.envelope());
         Arrays.fill(arrived.envelope(), (byte) 0);
         apply(session, step, arrived, System.nanoTime());
@@ -955,21 +958,20 @@ public final class SessionDriver implements AutoCloseable {
     if (plan == null
         || !plan.protocol().operation().makesShare()
         || (event != Event.SHARE_STORED && event != Event.ABORT)
-        || draining
-        || listening.size() >= MAX_LISTENING) {
+        || draining) {
       return false;
     }
     Duration left = Duration.between(clock.instant(), plan.deadline());
     if (left.isNegative()) {
       return false;
     }
-    listening.put(session.id, session);
     session.deadline = pool.after(left, () -> run(session, () -> stopListening(session)));
+    listening.add(session).ifPresent(other -> run(other, () -> closeRun(other)));
     return true;
   }
 
   private void stopListening(Session session) {
-    if (listening.remove(session.id, session)) {
+    if (listening.remove(session)) {
       closeRun(session);
     }
   }
@@ -1254,6 +1256,7 @@ public final class SessionDriver implements AutoCloseable {
     }
     // On disk before it is reported: whoever is told must be able to rely on it.
     move(session, Event.EXCLUDE);
+    session.unexcluded = true;
     shares
         .exclude(
             new KeyShareStore.Exclusion(
@@ -1289,12 +1292,11 @@ public final class SessionDriver implements AutoCloseable {
 
   private void excluded(Session session, Abort abort, @Nullable Throwable failure) {
     if (failure == null) {
+      session.unexcluded = false;
       endAborted(session, abort);
       return;
     }
     log.error("an exclusion could not be stored: the key is frozen", failure);
-    // Stays open on disk: a process that starts before the key is frozen there counts a life.
-    session.multiplying = false;
     endAborted(session, abort.toBuilder().setAdvice(Advice.ADVICE_FREEZE_KEY).build());
   }
 
@@ -1318,7 +1320,9 @@ public final class SessionDriver implements AutoCloseable {
     if (!SessionLifecycle.allows(session.state, Event.ABORT)) {
       return; // stopped meanwhile
     }
-    if (abort.getCause() != AbortCause.ABORT_CAUSE_INTERNAL) {
+    if (abort.getCause() == AbortCause.ABORT_CAUSE_INTERNAL) {
+      session.failed = true;
+    } else {
       bindings.failed(session.id);
     }
     Abort shown = abort.toBuilder().clearSealedShare().build();
@@ -1515,9 +1519,7 @@ public final class SessionDriver implements AutoCloseable {
   private void end(Session session, Event event, String cause, ByteString result) {
     State before = session.state;
     move(session, event);
-    if (before != State.EXCLUDING || event != Event.STOP) {
-      multiplied(session);
-    }
+    multiplied(session);
     SessionPlan plan = session.plan;
     Abort abort = session.abort;
     AuditEvent end =
@@ -1646,8 +1648,7 @@ public final class SessionDriver implements AutoCloseable {
 
   /** A bug here, or a poisoned run: the session ends, the service goes on. */
   private void fail(Session session) {
-    // Nobody knows whether a check had failed before: left open, so that it counts like a kill.
-    session.multiplying = false;
+    session.failed = true;
     if (SessionLifecycle.allows(session.state, Event.ABORT)) {
       report(
           session,
@@ -1720,8 +1721,8 @@ public final class SessionDriver implements AutoCloseable {
     for (Session session : List.copyOf(sessions.values())) {
       run(session, () -> endIfAllowed(session, Event.STOP, NO_CAUSE));
     }
-    for (Session session : List.copyOf(listening.values())) {
-      run(session, () -> stopListening(session));
+    for (Session session : listening.close()) {
+      run(session, () -> closeRun(session));
     }
     try {
       drain(CLOSE_TIME);

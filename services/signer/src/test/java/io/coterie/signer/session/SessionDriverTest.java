@@ -7,11 +7,13 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.AppenderBase;
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
@@ -38,6 +40,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
@@ -779,6 +782,23 @@ class SessionDriverTest {
     SessionId next = give(signing(1, 2));
     assertThat(awaitReport(next).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
+  }
+
+  @Test
+  void suspects_of_an_abort_and_its_round_are_remembered_and_nobody_is_excluded() {
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(session);
+    envelope(session, "round 1".getBytes(StandardCharsets.UTF_8));
+    envelope(session, FakeCore.SUSPECT);
+    assertThat(awaitReport(session).getAborted().getSuspectsList()).containsExactly(2);
+    awaitEnded("ecdsa_sign_1 aborted broadcast_mismatch");
+    assertThat(audit.getLast().fields())
+        .containsEntry("cause", "broadcast_mismatch")
+        .containsEntry("round", "2")
+        .containsEntry("suspects", "2")
+        .doesNotContainKey("culprits");
+    assertThat(shares.exclusions).isEmpty();
   }
 
   @Test
@@ -1728,6 +1748,39 @@ class SessionDriverTest {
   }
 
   @Test
+  void a_session_that_multiplies_and_that_the_core_ends_by_its_own_error_counts_like_a_kill() {
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(session);
+    envelope(session, FakeCore.BROKEN);
+    awaitEnded("ecdsa_sign_1 aborted internal");
+    driver().close();
+    assertThat(ledger.multiplications).containsOnlyKeys(session);
+  }
+
+  @Test
+  void a_session_that_ends_by_a_bug_before_it_heard_a_peer_counts_for_nothing() {
+    ecdsaKey();
+    start(
+        new ProtocolCore() {
+          @Override
+          public Run start(SessionConfig config, ByteString share) {
+            throw new IllegalStateException("as told");
+          }
+
+          @Override
+          public ByteString signStatement(ByteString statement) {
+            return ByteString.EMPTY;
+          }
+        });
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    envelope(session, FakeCore.CHEAT);
+    awaitEnded("ecdsa_sign_1 aborted internal");
+    driver().close();
+    assertThat(ledger.multiplications).isEmpty();
+  }
+
+  @Test
   void a_session_whose_claim_comes_after_its_end_is_not_left_open() {
     ecdsaKey();
     ledger.held = true;
@@ -1867,6 +1920,60 @@ class SessionDriverTest {
     boolean early = core.open.get() == open && Instant.now().isBefore(deadline.minusSeconds(1));
     assertThat(early).as("closed before the deadline").isFalse();
     Installation.until("the deadline", () -> core.open.get() == open);
+  }
+
+  /** The runs of one key give way to each other before they cost another key its only one. */
+  @Test
+  void when_too_many_runs_are_listened_to_the_oldest_of_the_busiest_key_gives_way() {
+    String quiet = "keys/quiet";
+    SessionId first = aborted(keygen(UUID.randomUUID().toString()).setKey(quiet), quiet);
+    List<SessionId> busy = new ArrayList<>();
+    for (int run = 0; run < 64; run++) {
+      busy.add(aborted(keygen(UUID.randomUUID().toString()), KEY));
+    }
+    Installation.until("one was closed", () -> core.open.get() == 64);
+    for (SessionId heard : List.of(first, busy.get(1), busy.getLast())) {
+      awaitFound(heard);
+    }
+    int found = net.sent.size();
+    envelope(busy.getFirst(), FakeCore.CHEAT);
+    awaitFound(busy.get(2)); // looked at after it
+    assertThat(net.sent).hasSize(found + 1);
+  }
+
+  /** A key generation that was aborted here; says its session. */
+  private SessionId aborted(Order.Builder order, String key) {
+    SessionId session = give(order.setSignedIntent(forKey(order.getSignedIntent(), key)));
+    awaitEnvelope(session);
+    int before = watch.ended.size();
+    envelope(session, FakeCore.POISON);
+    Installation.until("it has ended", () -> watch.ended.size() > before && live() == 0);
+    return session;
+  }
+
+  private static SignedIntent forKey(SignedIntent intent, String key) {
+    try {
+      return intent.toBuilder()
+          .setPayload(
+              KeyIntent.parseFrom(intent.getPayload()).toBuilder()
+                  .setKey(key)
+                  .build()
+                  .toByteString())
+          .build();
+    } catch (InvalidProtocolBufferException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** A run that has ended is told of a cheat, and reports it. */
+  private void awaitFound(SessionId session) {
+    envelope(session, FakeCore.CHEAT);
+    awaitSent(
+        "what was found",
+        m ->
+            m.getReport().getSessionId().equals(session.bytes())
+                && m.getReport().getAborted().getCause()
+                    == AbortCause.ABORT_CAUSE_TRANSFER_CHECK_FAILED);
   }
 
   /** A refresh whose share is stored here; says its session. */
