@@ -10,7 +10,7 @@ use protocols::bls::{
 };
 
 use crate::dealing::{Dealt, share_done};
-use crate::inputs::{Inputs, SealedShare};
+use crate::inputs::{Inputs, SealedShare, bounded_shares};
 use crate::judge::Judged;
 use crate::os_rng::os_rng;
 use crate::proto;
@@ -100,23 +100,22 @@ impl Dealt for Bls {
 }
 
 fn key_public(public: proto::KeyPublic) -> Result<KeyPublic, SetupError> {
-    let invalid = SetupError::KeyPublicInvalid;
     let share = |share: &proto::VerificationShare| {
         let party = PartyId::new(share.party)?;
         Some(VerificationShare { party, point: share.point.as_slice().try_into().ok()? })
     };
-    let shares: Option<Vec<VerificationShare>> = public.verification_shares.iter().map(share).collect();
-    if !public.chain_code.is_empty() {
-        return Err(invalid);
-    }
-    Ok(KeyPublic {
-        public_key: public.public_key.as_slice().try_into().map_err(|_| invalid.clone())?,
-        threshold: Threshold::new(public.threshold).ok_or(invalid.clone())?,
-        key_id: public.key_id,
-        epoch: public.epoch,
-        verification_shares: shares.ok_or(invalid.clone())?,
-        proof_of_possession: public.proof_of_possession.as_slice().try_into().map_err(|_| invalid)?,
-    })
+    let decode = || {
+        let decoded = KeyPublic {
+            public_key: public.public_key.as_slice().try_into().ok()?,
+            threshold: Threshold::new(public.threshold)?,
+            key_id: public.key_id.clone(),
+            epoch: public.epoch,
+            verification_shares: bounded_shares(&public)?.iter().map(share).collect::<Option<_>>()?,
+            proof_of_possession: public.proof_of_possession.as_slice().try_into().ok()?,
+        };
+        (public.chain_code.is_empty() && decoded.well_formed()).then_some(decoded)
+    };
+    decode().ok_or(SetupError::KeyPublicInvalid)
 }
 
 fn key_public_message(public: &KeyPublic) -> proto::KeyPublic {

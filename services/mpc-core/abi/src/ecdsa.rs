@@ -12,7 +12,7 @@ use protocols::ecdsa::{
 };
 
 use crate::dealing::Dealt;
-use crate::inputs::{Inputs, SealedShare};
+use crate::inputs::{Inputs, SealedShare, bounded_shares};
 use crate::os_rng::os_rng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
@@ -228,13 +228,14 @@ fn key_public(public: &proto::KeyPublic) -> Result<KeyPublic, SetupError> {
     let point = |bytes: &[u8]| decode_point(bytes.try_into().ok()?);
     let share = |share: &proto::VerificationShare| Some((PartyId::new(share.party)?, point(&share.point)?));
     let decode = || {
+        let shares = bounded_shares(public)?;
         let decoded = KeyPublic {
             key_id: public.key_id.clone(),
             epoch: public.epoch,
             threshold: Threshold::new(public.threshold)?,
             public_key: point(&public.public_key)?,
             chain_code: public.chain_code.as_slice().try_into().ok()?,
-            verification_shares: public.verification_shares.iter().map(share).collect::<Option<_>>()?,
+            verification_shares: shares.iter().map(share).collect::<Option<_>>()?,
         };
         (public.proof_of_possession.is_empty() && decoded.well_formed()).then_some(decoded)
     };

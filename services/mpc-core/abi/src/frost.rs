@@ -11,7 +11,7 @@ use protocols::frost::{
 };
 
 use crate::dealing::Dealt;
-use crate::inputs::{Inputs, SealedShare};
+use crate::inputs::{Inputs, SealedShare, bounded_shares};
 use crate::os_rng::os_rng;
 use crate::proto;
 use crate::session::{Offered, Prepared, StartError, sealed};
@@ -149,7 +149,7 @@ fn key_public<S: Suite>(public: &proto::KeyPublic) -> Result<KeyPublic<S>, Setup
             threshold: Threshold::new(public.threshold)?,
             public_key: public.public_key.clone(),
             chain_code: if S::DERIVES { chain_code.try_into().ok()? } else { [0; 32] },
-            verification_shares: public.verification_shares.iter().map(share).collect::<Option<_>>()?,
+            verification_shares: bounded_shares(public)?.iter().map(share).collect::<Option<_>>()?,
             suite: PhantomData,
         };
         let whole = S::DERIVES || chain_code.is_empty();

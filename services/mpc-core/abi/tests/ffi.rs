@@ -416,6 +416,51 @@ fn signing_setup_is_refused_with_a_reason() {
     assert_eq!(observe(Some(proto::KeyPublic { verification_shares: shares, ..public }), &[]), invalid);
 }
 
+/// A judge that went on with such data would find no deviation in anything.
+#[test]
+fn judge_refuses_public_data_that_no_key_has() {
+    let parties = parties(2);
+    let all: Vec<&Party> = parties.iter().collect();
+    let public = keygen(&parties, 2)[&1].key_public.clone().unwrap();
+    let judge = |config: &SessionConfig| {
+        let accusation = proto::Accusation { cause: 2, accused: 2, ..proto::Accusation::default() };
+        let (mut verdict, mut detail) = (7, empty());
+        let (config, accusation) = (config.encode_to_vec(), accusation.encode_to_vec());
+        let code = unsafe { mpc_judge(view(&config), view(&accusation), &mut verdict, &mut detail) };
+        (code, String::from_utf8(take(detail)).unwrap())
+    };
+    let refresh = config(proto::ProtocolId::BlsRefresh1, 0, &all, 2);
+    let reshare = SessionConfig {
+        dealers: vec![1, 2],
+        receivers: vec![1, 2],
+        ..config(proto::ProtocolId::BlsReshare1, 0, &all, 2)
+    };
+    for base in [refresh, reshare] {
+        let with = |change: &dyn Fn(&mut proto::KeyPublic)| {
+            let mut changed = public.clone();
+            change(&mut changed);
+            judge(&SessionConfig { key_public: Some(changed), ..base.clone() })
+        };
+        assert_eq!(with(&|_| ()), (MPC_OK, String::new()));
+        let invalid =
+            (MPC_SETUP_REFUSED, "key_public is not valid for this key, epoch and threshold".to_owned());
+        assert_eq!(with(&|public| public.verification_shares.reverse()), invalid);
+        assert_eq!(with(&|public| public.verification_shares.clear()), invalid);
+        assert_eq!(with(&|public| public.verification_shares[1].party = 1), invalid);
+        assert_eq!(with(&|public| public.threshold = 3), invalid);
+        assert_eq!(with(&|public| public.epoch = 0), invalid);
+        assert_eq!(with(&|public| public.key_id.clear()), invalid);
+        assert_eq!(with(&|public| public.key_id = "k".repeat(129)), invalid);
+        assert_eq!(with(&|public| public.chain_code = vec![0; 32]), invalid);
+        let many = |public: &mut proto::KeyPublic| {
+            let one = public.verification_shares[0].clone();
+            public.verification_shares =
+                (1..=21).map(|party| proto::VerificationShare { party, ..one.clone() }).collect();
+        };
+        assert_eq!(with(&many), invalid);
+    }
+}
+
 #[test]
 fn random_calls_never_panic_and_never_hurt() {
     use proptest::prelude::*;

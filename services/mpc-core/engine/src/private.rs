@@ -39,9 +39,10 @@ use crate::context::SessionContext;
 use crate::envelope::{Envelope, MAX_ENVELOPE_BYTES};
 use crate::evidence::EvidenceKey;
 use crate::fault::Reject;
+use crate::party::PartyId;
 use crate::tags;
 use crate::transcript::hedged;
-use crate::wire::Writer;
+use crate::wire::{Malformed, Reader, Writer};
 
 /// The first byte of a sealed envelope; that of any other is [`crate::envelope::ENVELOPE_VERSION`].
 pub const SEALED_ENVELOPE_FORMAT: u8 = 0x81;
@@ -94,8 +95,36 @@ pub(crate) fn seal(
     Some(sealed)
 }
 
+/// What a sealed envelope says of itself outside, where anybody may have written it.
+pub(crate) struct Cover {
+    pub(crate) protocol: u16,
+    pub(crate) session: [u8; 32],
+    pub(crate) round: u8,
+    pub(crate) sender: PartyId,
+    pub(crate) recipient: PartyId,
+    /// Of the signed envelope inside, in bytes.
+    pub(crate) inside: usize,
+}
+
+impl Cover {
+    /// Reads the cover and opens nothing.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, Malformed> {
+        let inside = bytes.len().checked_sub(SEALED_OVERHEAD_BYTES).ok_or(Malformed)?;
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != SEALED_ENVELOPE_FORMAT {
+            return Err(Malformed);
+        }
+        let protocol = reader.u16()?;
+        let session = *reader.array()?;
+        let round = reader.u8()?;
+        let sender = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
+        let recipient = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
+        Ok(Self { protocol, session, round, sender, recipient, inside })
+    }
+}
+
 /// The plain envelope in these bytes, if it was sealed to the holder of `key` and says the same of itself inside as
-/// outside.
+/// outside. Costs a Diffie-Hellman: whoever calls it has looked at the [`Cover`].
 pub(crate) fn open(
     ctx: &SessionContext,
     key: &EvidenceKey,
@@ -140,7 +169,7 @@ fn header(envelope: &Envelope) -> Vec<u8> {
     writer.bytes(&envelope.session);
     writer.u8(envelope.round);
     writer.u16(envelope.sender.get());
-    writer.u16(envelope.recipient.map_or(0, crate::party::PartyId::get));
+    writer.u16(envelope.recipient.map_or(0, PartyId::get));
     writer.finish()
 }
 
@@ -186,7 +215,7 @@ mod tests {
     use super::*;
     use crate::context::{ProtocolId, RosterEntry, SessionId, SessionSettings};
     use crate::forge::Forged;
-    use crate::party::{PartyId, Threshold};
+    use crate::party::Threshold;
 
     const PROTOCOL: ProtocolId = ProtocolId { number: 900, name: "test/private/1" };
 

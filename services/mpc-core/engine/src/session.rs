@@ -13,7 +13,7 @@ use crate::broadcast::BroadcastLog;
 use crate::claim::Claim;
 use crate::context::{SessionContext, SessionSettings};
 use crate::disclosure::{Difference, Disclosure, Dispute};
-use crate::envelope::{Delivery, Envelope, RUN_NONCE_BYTES};
+use crate::envelope::{Delivery, ENVELOPE_OVERHEAD_BYTES, Envelope, RUN_NONCE_BYTES};
 use crate::evidence::EvidenceKey;
 use crate::fault::{Abort, AbortCause, Fault, Reject, SetupError};
 use crate::limits::rule_of;
@@ -23,6 +23,7 @@ use crate::party::{PartyId, PartySet};
 use crate::private;
 use crate::protocol::Draft;
 pub use crate::protocol::{History, Next, Outbox, Protocol, parse};
+use crate::rounds::RoundRule;
 pub use crate::rounds::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use crate::tags;
 use crate::transcript::hedged;
@@ -96,6 +97,15 @@ struct RunSeen {
     header: Option<Claim>,
 }
 
+/// Where a message says that it belongs.
+struct Header<'a> {
+    protocol: u16,
+    session: &'a [u8; 32],
+    round: u8,
+    sender: PartyId,
+    recipient: Option<PartyId>,
+}
+
 enum Place {
     Round(Window),
     Notice,
@@ -163,10 +173,13 @@ impl<P: Protocol> Session<P> {
     }
 
     /// [`Session::handle`], for a message in the bytes that [`Session::seal`] made. A private one that does not open, or
-    /// was not sealed, counts as not sent.
+    /// was not sealed, counts as not sent. One whose cover belongs to another place is not opened: opening costs more than
+    /// writing a cover.
     pub fn open(&mut self, from: PartyId, bytes: &[u8], rng: &mut dyn CryptoRng) -> Step<P::Output> {
         let opened = match &self.evidence_key {
-            Some(key) if private::is_sealed(bytes) => private::open(&self.ctx, key, bytes).map(Some),
+            Some(key) if private::is_sealed(bytes) => {
+                self.admit_cover(from, bytes).and_then(|()| private::open(&self.ctx, key, bytes)).map(Some)
+            }
             Some(_) => Envelope::decode(bytes).and_then(|envelope| match envelope.delivery() {
                 Delivery::Broadcast => Ok(None),
                 Delivery::Private => Err(Reject::Unsealing),
@@ -302,22 +315,17 @@ impl<P: Protocol> Session<P> {
 
     /// Decides whether a message belongs here at all. Until every check has passed nobody is blamed for it.
     fn admit(&self, from: PartyId, envelope: &Envelope) -> Result<Place, Reject> {
-        if envelope.protocol != P::ID.number {
-            return Err(Reject::Protocol);
-        }
-        if &envelope.session != self.ctx.digest() {
-            return Err(Reject::Session);
-        }
-        let sender = envelope.sender();
-        if sender != from || Some(sender) == self.ctx.me() || !self.ctx.parties().contains(sender) {
-            return Err(Reject::Sender);
-        }
-        if envelope.recipient().is_some_and(|recipient| Some(recipient) != self.ctx.me()) {
-            return Err(Reject::Recipient);
-        }
-        let place = self.place(envelope.round())?;
-        let rule = rule_of(&self.ctx, envelope.round()).ok_or(Reject::RoundFuture)?;
-        if envelope.delivery() != rule.delivery || envelope.signature.is_some() != P::SIGNED {
+        let (place, rule) = self.admit_header(
+            from,
+            &Header {
+                protocol: envelope.protocol,
+                session: &envelope.session,
+                round: envelope.round(),
+                sender: envelope.sender(),
+                recipient: envelope.recipient(),
+            },
+        )?;
+        if envelope.signature.is_some() != P::SIGNED {
             return Err(Reject::Delivery);
         }
         if envelope.body().len() > rule.max_body {
@@ -327,6 +335,49 @@ impl<P: Protocol> Session<P> {
             return Err(Reject::Signature);
         }
         Ok(place)
+    }
+
+    /// Decides from the outside of a sealed envelope whether it is worth opening.
+    fn admit_cover(&self, from: PartyId, bytes: &[u8]) -> Result<(), Reject> {
+        let cover = private::Cover::read(bytes).map_err(|Malformed| Reject::Malformed)?;
+        let (_, rule) = self.admit_header(
+            from,
+            &Header {
+                protocol: cover.protocol,
+                session: &cover.session,
+                round: cover.round,
+                sender: cover.sender,
+                recipient: Some(cover.recipient),
+            },
+        )?;
+        if cover.inside > rule.max_body + ENVELOPE_OVERHEAD_BYTES {
+            return Err(Reject::Size);
+        }
+        Ok(())
+    }
+
+    /// The part of [`Session::admit`] that costs nothing: where the message says that it belongs.
+    fn admit_header(&self, from: PartyId, header: &Header<'_>) -> Result<(Place, RoundRule), Reject> {
+        if header.protocol != P::ID.number {
+            return Err(Reject::Protocol);
+        }
+        if header.session != self.ctx.digest() {
+            return Err(Reject::Session);
+        }
+        let sender = header.sender;
+        if sender != from || Some(sender) == self.ctx.me() || !self.ctx.parties().contains(sender) {
+            return Err(Reject::Sender);
+        }
+        if header.recipient.is_some_and(|recipient| Some(recipient) != self.ctx.me()) {
+            return Err(Reject::Recipient);
+        }
+        let place = self.place(header.round)?;
+        let rule = rule_of(&self.ctx, header.round).ok_or(Reject::RoundFuture)?;
+        let delivery = if header.recipient.is_some() { Delivery::Private } else { Delivery::Broadcast };
+        if delivery != rule.delivery {
+            return Err(Reject::Delivery);
+        }
+        Ok((place, rule))
     }
 
     fn place(&self, round: u8) -> Result<Place, Reject> {

@@ -16,8 +16,9 @@ mod table;
 
 use anything::{history, last, play};
 use common::{Started, evidence_key, party, rng};
-use engine::forge::{Forged, echo_of, header};
-use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
+use engine::envelope::MAX_BODY_BYTES;
+use engine::forge::{Forged, echo_of, header, sealed};
+use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND, Progress};
 use engine::{AbortCause, Advice, Protocol, Reject};
 use table::{CORRUPT, Check, Mail, Table, every_protocol, resigned, round_of};
 
@@ -506,4 +507,56 @@ fn nothing_that_a_corrupt_party_signs_and_shows_convicts_an_honest_one() {
 #[test]
 fn what_the_fuzzer_kept() {
     corpus::replay("history", anything::history_of);
+}
+
+struct Covers;
+
+impl Check for Covers {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        let mut table = Table::start(start);
+        let private = |mail: &Mail| Forged::open(&mail.bytes).unwrap().recipient.is_some();
+        // Party 1 gets one private message after the other, so that it stands in a round of them.
+        let due = loop {
+            let mail = table.queue.remove(0);
+            if mail.from == CORRUPT && mail.to == 1 && private(&mail) {
+                break mail;
+            }
+            table.deliver(&mail);
+        };
+        let session = table.sessions.get_mut(&1).unwrap();
+        let round = session.round();
+        assert_eq!(round_of(&due.bytes), round, "{name}");
+        let genuine = sealed(session.context(), &evidence_key(party(CORRUPT)), &due.bytes, &mut rng(1));
+        let mut open = |from: u32, change: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = genuine.clone();
+            // Nothing of it opens any more.
+            bytes[40..].fill(7);
+            change(&mut bytes);
+            match session.open(party(from), &bytes, &mut rng(1)).progress {
+                Progress::Dropped(reject) => reject,
+                Progress::Waiting { .. } | Progress::Done(_) | Progress::Aborted(_) => panic!("{name}"),
+            }
+        };
+        let at = |place: usize, byte: u8| move |bytes: &mut Vec<u8>| bytes[place] = byte;
+        assert_eq!(open(CORRUPT, &|_| ()), Reject::Unsealing, "{name}");
+        assert_eq!(open(CORRUPT, &at(1, 0x70)), Reject::Protocol, "{name}");
+        assert_eq!(open(CORRUPT, &at(34, 7)), Reject::Session, "{name}");
+        assert_eq!(open(CORRUPT, &at(35, round - 1)), Reject::RoundPast, "{name}");
+        assert_eq!(open(CORRUPT, &at(35, round + 2)), Reject::RoundFuture, "{name}");
+        assert_eq!(open(CORRUPT, &at(35, NOTICE_ROUND)), Reject::Delivery, "{name}");
+        assert_eq!(open(2, &|_| ()), Reject::Sender, "{name}");
+        assert_eq!(open(CORRUPT, &at(37, 9)), Reject::Sender, "{name}");
+        assert_eq!(open(1, &at(37, 1)), Reject::Sender, "{name}");
+        assert_eq!(open(CORRUPT, &at(39, 2)), Reject::Recipient, "{name}");
+        assert_eq!(open(CORRUPT, &|bytes| bytes.resize(MAX_BODY_BYTES, 7)), Reject::Size, "{name}");
+        assert_eq!(open(CORRUPT, &|bytes| bytes.truncate(119)), Reject::Malformed, "{name}");
+        // The message itself is still heard.
+        let heard = session.open(party(CORRUPT), &genuine, &mut rng(1));
+        assert!(!matches!(heard.progress, Progress::Dropped(_)), "{name}");
+    }
+}
+
+#[test]
+fn sealed_message_with_the_cover_of_another_place_is_not_opened() {
+    every_protocol(&mut Covers);
 }

@@ -63,13 +63,14 @@ impl KeyPublic {
         G1::from_compressed(&share.point)
     }
 
-    /// Whether counts and order are right: at most [`MAX_PARTIES`], strictly ascending, threshold not above them.
+    /// Whether counts, lengths and order are right: at most [`MAX_PARTIES`], strictly ascending, threshold not above them.
     pub fn well_formed(&self) -> bool {
         let shares = &self.verification_shares;
         self.threshold.get() <= shares.len()
             && shares.len() <= MAX_PARTIES
             && shares.is_sorted_by(|a, b| a.party < b.party)
             && !self.key_id.is_empty()
+            && self.key_id.len() <= MAX_KEY_ID_BYTES
             && self.epoch > 0
     }
 
