@@ -9,12 +9,11 @@ use engine::{Secret, Transcript};
 use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, G2, SCALAR_BYTES, Scalar, pairings_are_equal};
 use primitives::declassify::publish;
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
 
 use crate::group::GroupPublic;
 use crate::member::MemberKey;
 use crate::registration::secret_bytes;
-use crate::sigma::read_scalar;
+use crate::sigma::{hedged, read_scalar};
 use crate::tags;
 
 /// Bytes of an encoded approval: six elements, a challenge, three responses.
@@ -158,8 +157,11 @@ impl MemberKey {
             return None;
         }
         // [S1] randomness that is new for every request, even from a generator that repeats itself.
-        let draw = Draw::new(self, group, request, rng);
-        let (blinding, ephemeral) = (draw.scalar("blinding"), draw.scalar("ephemeral"));
+        let known = secret_bytes(&self.secret);
+        let context = message(group, request);
+        let mut own = hedged(tags::APPROVAL_RANDOMNESS, &[known.as_slice(), &context], rng);
+        let mut scalar = || Secret::new(Scalar::random(&mut own));
+        let (blinding, ephemeral) = (scalar(), scalar());
         let base = tag_base(group, request);
         // [S2] the elements.
         let blinded_credential = self.credential.times_secret(&blinding);
@@ -172,9 +174,7 @@ impl MemberKey {
             encrypted_member: encrypt(group, &ephemeral, &self.secret),
         };
         // [S3] proof of knowledge of all three exponents.
-        let secret_nonce = draw.scalar("secret nonce");
-        let blinding_nonce = draw.scalar("blinding nonce");
-        let ephemeral_nonce = draw.scalar("ephemeral nonce");
+        let (secret_nonce, blinding_nonce, ephemeral_nonce) = (scalar(), scalar(), scalar());
         let commitments = Commitments([
             G1::mul_generator(&blinding_nonce),
             blinded_credential.times_secret(&secret_nonce).negated(),
@@ -246,7 +246,7 @@ impl Approval {
 
     /// [V] whether some member says this of this request.
     pub fn verify(&self, group: &GroupPublic, request: &Request) -> Result<ApprovalTag, ApprovalError> {
-        self.verify_proof(group, request)?;
+        self.verify_proof(group, request, &tag_base(group, request))?;
         if !self.is_issued(group) {
             return Err(ApprovalError::NotIssued);
         }
@@ -254,17 +254,16 @@ impl Approval {
     }
 
     /// [V2] the proof leads to commitments from which its challenge follows.
-    fn verify_proof(&self, group: &GroupPublic, request: &Request) -> Result<(), ApprovalError> {
-        let expected = challenge(group, request, &self.elements, &self.commitments(group, request));
+    fn verify_proof(&self, group: &GroupPublic, request: &Request, base: &G1) -> Result<(), ApprovalError> {
+        let expected = challenge(group, request, &self.elements, &self.commitments(group, base));
         if expected.to_bytes() == self.challenge.to_bytes() { Ok(()) } else { Err(ApprovalError::WrongProof) }
     }
 
-    fn commitments(&self, group: &GroupPublic, request: &Request) -> Commitments {
+    fn commitments(&self, group: &GroupPublic, base: &G1) -> Commitments {
         let e = &self.elements;
         let Responses { secret, blinding, ephemeral } = &self.responses;
         let negative = Scalar::zero().sub(&self.challenge);
         let generator = G1::generator();
-        let base = tag_base(group, request);
         let row = |points: &[G1], scalars: &[&Scalar]| {
             let scalars: Vec<Scalar> = scalars.iter().map(|scalar| scalar.copy()).collect();
             G1::combination(points, &scalars)
@@ -272,7 +271,7 @@ impl Approval {
         Commitments([
             row(&[generator, e.blinded_generator], &[blinding, &negative]),
             row(&[e.blinded_credential, e.bound_credential], &[&Scalar::zero().sub(secret), &negative]),
-            row(&[base, e.tag], &[secret, &negative]),
+            row(&[*base, e.tag], &[secret, &negative]),
             row(&[generator, e.ephemeral], &[ephemeral, &negative]),
             row(&[*group.opener(), generator, e.encrypted_member], &[ephemeral, secret, &negative]),
         ])
@@ -300,9 +299,10 @@ pub fn count(
     rng: &mut dyn CryptoRng,
 ) -> Result<Vec<ApprovalTag>, CountError> {
     let mut tags = Vec::with_capacity(approvals.len());
-    let (mut lefts, mut rights, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut lefts, mut rights) = (Vec::new(), Vec::new());
+    let base = tag_base(group, request);
     for (place, approval) in approvals.iter().enumerate() {
-        approval.verify_proof(group, request).map_err(|error| CountError::Refused(place, error))?;
+        approval.verify_proof(group, request, &base).map_err(|error| CountError::Refused(place, error))?;
         let tag = approval.tag();
         // [C1] each member once.
         if tags.contains(&tag) {
@@ -312,9 +312,14 @@ pub fn count(
         let elements = &approval.elements;
         lefts.push(elements.bound_credential.plus(&elements.blinded_generator));
         rights.push(elements.blinded_credential);
-        weights.push(weight(rng));
     }
-    // [C2] the pairing equation of a combination with weights of 128 bits.
+    // [C2] the pairing equation of a combination with weights of 128 bits. They depend on all approvals, so that a
+    // generator that the approvals' makers can predict tells them nothing.
+    let mut hash = Transcript::new(tags::BATCH);
+    hash.append("message", &message(group, request));
+    hash.append_list("approvals", approvals.iter().map(Approval::encode));
+    let mut own = hedged(tags::BATCH, &[&hash.digest()], rng);
+    let weights: Vec<Scalar> = approvals.iter().map(|_| weight(&mut own)).collect();
     let left = G1::combination(&lefts, &weights);
     let right = G1::combination(&rights, &weights);
     if !pairings_are_equal((&left, &G2::generator()), (&right, group.issuer_in_g2())) {
@@ -340,11 +345,15 @@ fn encrypt(group: &GroupPublic, ephemeral: &Secret<Scalar>, secret: &Secret<Scal
 /// The point whose power is a tag. Nobody knows its logarithm, so tags of different requests cannot be told to be
 /// one member's.
 fn tag_base(group: &GroupPublic, request: &Request) -> G1 {
+    G1::hash(&message(group, request), TAG_DOMAIN)
+}
+
+fn message(group: &GroupPublic, request: &Request) -> Vec<u8> {
     let mut message = Vec::with_capacity(2 * REQUEST_BYTES + 1);
     message.extend_from_slice(group.digest());
     message.extend_from_slice(&request.digest);
     message.push(request.decision as u8);
-    G1::hash(&message, TAG_DOMAIN)
+    message
 }
 
 fn challenge(
@@ -366,30 +375,6 @@ fn challenge(
     Scalar::from_wide(&transcript.wide())
 }
 
-/// Secret scalars from fresh randomness, the member's secret and the request.
-struct Draw(Transcript);
-
-impl Draw {
-    fn new(key: &MemberKey, group: &GroupPublic, request: &Request, rng: &mut dyn CryptoRng) -> Self {
-        let mut fresh = Zeroizing::new([0u8; 32]);
-        rng.fill_bytes(fresh.as_mut());
-        let mut transcript = Transcript::new(tags::APPROVAL_RANDOMNESS);
-        transcript.append("fresh", fresh.as_slice());
-        transcript.append("secret", secret_bytes(&key.secret).as_slice());
-        transcript.append("group", group.digest());
-        transcript.append("request", &request.digest);
-        transcript.append_u64("decision", u64::from(request.decision as u8));
-        Self(transcript)
-    }
-
-    fn scalar(&self, purpose: &'static str) -> Secret<Scalar> {
-        let mut transcript = self.0.clone();
-        transcript.append("purpose", purpose.as_bytes());
-        let wide = Zeroizing::new(transcript.wide());
-        Secret::new(Scalar::from_wide(&wide))
-    }
-}
-
 /// For tests: approvals by nobody, and a verifier whose hash function can be programmed.
 #[cfg(feature = "forge")]
 pub mod forge {
@@ -397,7 +382,7 @@ pub mod forge {
     use primitives::bls12_381::{G1, Scalar};
     use rand_core::CryptoRng;
 
-    use super::{Approval, Elements, Request, Responses, challenge};
+    use super::{Approval, Elements, Request, Responses, challenge, tag_base};
     use crate::GroupPublic;
 
     /// An approval made without any member's secret, with what the hash function must answer to the commitments
@@ -426,7 +411,7 @@ pub mod forge {
         let challenge = scalar();
         let responses = Responses { secret: scalar(), blinding: scalar(), ephemeral: scalar() };
         let approval = Approval { elements, challenge, responses };
-        let commitments = approval.commitments(group, request).0;
+        let commitments = approval.commitments(group, &tag_base(group, request)).0;
         Simulated { approval, commitments }
     }
 
@@ -438,7 +423,7 @@ pub mod forge {
         programmed: &Simulated,
         approval: &Approval,
     ) -> bool {
-        let commitments = approval.commitments(group, request);
+        let commitments = approval.commitments(group, &tag_base(group, request));
         let expected = if commitments.0 == programmed.commitments {
             programmed.approval.challenge.copy()
         } else {

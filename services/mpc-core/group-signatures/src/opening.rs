@@ -11,7 +11,7 @@ use rand_core::CryptoRng;
 
 use crate::approval::Approval;
 use crate::group::GroupPublic;
-use crate::sigma::{read_point, read_scalar};
+use crate::sigma::{drawn, read_point, read_scalar};
 use crate::tags;
 
 /// Bytes of an encoded share of an opening.
@@ -34,7 +34,7 @@ impl OpeningShare {
     ) -> Self {
         let (ephemeral, _) = approval.ciphertext();
         let point = ephemeral.times_secret(share);
-        let nonce = Secret::new(Scalar::random(rng));
+        let nonce = drawn(tags::OPENING_NONCE, share, &context(group, approval).digest(), rng);
         let commitments = [G1::mul_generator(&nonce), ephemeral.times_secret(&nonce)];
         let challenge = challenge(group, approval, &G1::mul_generator(share), &point, &commitments);
         let response = nonce.expose().add(&challenge.mul(share.expose()));
@@ -87,6 +87,13 @@ pub fn open(approval: &Approval, shares: &[(PartyId, OpeningShare)]) -> Option<G
     Some(encrypted.plus(&mask.negated()))
 }
 
+fn context(group: &GroupPublic, approval: &Approval) -> Transcript {
+    let mut transcript = Transcript::new(tags::OPENING_PROOF);
+    transcript.append("group", group.digest());
+    transcript.append("approval", &approval.encode());
+    transcript
+}
+
 fn challenge(
     group: &GroupPublic,
     approval: &Approval,
@@ -94,9 +101,7 @@ fn challenge(
     point: &G1,
     commitments: &[G1; 2],
 ) -> Scalar {
-    let mut transcript = Transcript::new(tags::OPENING_PROOF);
-    transcript.append("group", group.digest());
-    transcript.append("approval", &approval.encode());
+    let mut transcript = context(group, approval);
     transcript.append("verification share", &verification_share.to_compressed());
     transcript.append("point", &point.to_compressed());
     for commitment in commitments {

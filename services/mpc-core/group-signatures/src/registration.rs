@@ -12,7 +12,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::group::GroupPublic;
-use crate::sigma::{KnowledgeProof, read_point, read_scalar};
+use crate::sigma::{KnowledgeProof, hedged, read_point, read_scalar};
 use crate::tags;
 
 /// Bytes of a ticket's name.
@@ -95,7 +95,8 @@ impl Applicant {
         ticket: &[u8; TICKET_BYTES],
         rng: &mut dyn CryptoRng,
     ) -> (Self, Application) {
-        let half = Secret::new(Scalar::random(rng));
+        let parts: [&[u8]; 2] = [group.digest(), ticket];
+        let half = Secret::new(Scalar::random(&mut hedged(tags::APPLICANT_HALF, &parts, rng)));
         let point = G1::mul_generator(&half);
         let proof = KnowledgeProof::prove(proof_transcript(group, ticket), &point, &half, rng);
         (Self { half, point }, Application { point, proof })

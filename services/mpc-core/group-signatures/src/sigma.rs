@@ -1,10 +1,14 @@
 //! Proofs of knowledge of logarithms, as challenge and response.
 
-use engine::Transcript;
 use engine::wire::{Malformed, Reader, Writer};
+use engine::{Tag, Transcript};
 use primitives::Secret;
 use primitives::bls12_381::{G1, Scalar};
+use primitives::hedge::HedgedRng;
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::tags;
 
 /// Schnorr's proof of knowledge of the logarithm of one point.
 pub(crate) struct KnowledgeProof {
@@ -20,8 +24,8 @@ impl KnowledgeProof {
         secret: &Secret<Scalar>,
         rng: &mut dyn CryptoRng,
     ) -> Self {
-        let nonce = Secret::new(Scalar::random(rng));
         transcript.append("point", &point.to_compressed());
+        let nonce = drawn(tags::KNOWLEDGE_NONCE, secret, &transcript.clone().digest(), rng);
         transcript.append("commitment", &G1::mul_generator(&nonce).to_uncompressed());
         let challenge = Scalar::from_wide(&transcript.wide());
         let response = nonce.expose().add(&challenge.mul(secret.expose()));
@@ -44,6 +48,24 @@ impl KnowledgeProof {
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(Self { challenge: read_scalar(reader)?, response: read_scalar(reader)? })
     }
+}
+
+/// A secret scalar from fresh randomness, a secret and everything it is for: a generator that repeats itself, as on a
+/// machine started twice from one image, gives the same scalar for the same purpose only.
+pub(crate) fn drawn(
+    purpose: Tag,
+    secret: &Secret<Scalar>,
+    context: &[u8],
+    rng: &mut dyn CryptoRng,
+) -> Secret<Scalar> {
+    let known = Zeroizing::new(secret.expose().to_bytes());
+    Secret::new(Scalar::random(&mut hedged(purpose, &[known.as_slice(), context], rng)))
+}
+
+/// The same as a generator, for several values.
+pub(crate) fn hedged(purpose: Tag, parts: &[&[u8]], rng: &mut dyn CryptoRng) -> HedgedRng {
+    let parts: Vec<&[u8]> = core::iter::once(purpose.as_bytes()).chain(parts.iter().copied()).collect();
+    HedgedRng::new("group-signatures", &parts, rng)
 }
 
 pub(crate) fn read_scalar(reader: &mut Reader<'_>) -> Result<Scalar, Malformed> {

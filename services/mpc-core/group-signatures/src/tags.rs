@@ -17,9 +17,29 @@ pub const APPROVAL_RANDOMNESS: Tag = Tag::new("coterie/wbb/approval-randomness/1
 /// Challenge of a share of an opening.
 pub const OPENING_PROOF: Tag = Tag::new("coterie/wbb/opening-proof/1");
 
+/// Nonce of a proof of knowledge.
+pub const KNOWLEDGE_NONCE: Tag = Tag::new("coterie/wbb/knowledge-nonce/1");
+/// The applicant's half of a member's secret.
+pub const APPLICANT_HALF: Tag = Tag::new("coterie/wbb/applicant-half/1");
+/// Nonce of a share of an opening.
+pub const OPENING_NONCE: Tag = Tag::new("coterie/wbb/opening-nonce/1");
+/// Weights with which approvals are counted together.
+pub const BATCH: Tag = Tag::new("coterie/wbb/batch/1");
+
 /// All of the above.
-pub const ALL: [Tag; 7] =
-    [GROUP, ISSUING_KEY_PROOF, APPLICATION_PROOF, JOIN_TERMS, APPROVAL, APPROVAL_RANDOMNESS, OPENING_PROOF];
+pub const ALL: [Tag; 11] = [
+    GROUP,
+    ISSUING_KEY_PROOF,
+    APPLICATION_PROOF,
+    JOIN_TERMS,
+    APPROVAL,
+    APPROVAL_RANDOMNESS,
+    OPENING_PROOF,
+    KNOWLEDGE_NONCE,
+    APPLICANT_HALF,
+    OPENING_NONCE,
+    BATCH,
+];
 
 #[cfg(test)]
 mod tests {
