@@ -5,6 +5,8 @@
 mod common;
 #[path = "../../protocols/tests/common/corpus.rs"]
 mod corpus;
+#[path = "common/start_parts.rs"]
+mod start_parts;
 
 use std::collections::BTreeMap;
 use std::ptr::{null, null_mut};
@@ -495,12 +497,39 @@ fn random_calls_never_panic_and_never_hurt() {
         .unwrap();
 }
 
+/// Inputs that start a key generation, with a genuine identity, and a signing, with a genuine share.
+fn seeds() -> Vec<Vec<u8>> {
+    let parties = parties(1);
+    let party = &parties[0];
+    let generate = config(proto::ProtocolId::BlsKeygen1, 1, &[party], 1);
+    let share = keygen(&parties, 1).remove(&1).unwrap().sealed_share;
+    let sign =
+        SessionConfig { payload: b"m".to_vec(), ..config(proto::ProtocolId::BlsSign1, 1, &[party], 1) };
+    [(generate, &party.identity[..], &[][..]), (sign, &[], &share)]
+        .map(|(config, identity, share)| {
+            let config = config.encode_to_vec();
+            let lengths = [config.len(), identity.len()].map(|length| (length as u16).to_be_bytes());
+            [lengths.as_flattened(), &config, identity, share].concat()
+        })
+        .to_vec()
+}
+
 #[test]
 fn what_the_fuzzer_kept() {
+    if std::env::var("SEEDS").is_ok_and(|value| value == "write") {
+        corpus::add("session_config", seeds());
+    }
     let vault = Vault::new(1);
-    corpus::replay("session_config", |data| {
-        if let Err((code, _)) = Session::start(Some(&vault), data, data, data) {
-            assert_ne!(code, MPC_INTERNAL);
-        }
-    });
+    let started = |data: &[u8]| {
+        let [config, identity, share] = start_parts::split(data);
+        let started = Session::start(Some(&vault), config, identity, share);
+        assert!(!matches!(started, Err((MPC_INTERNAL, _))));
+        started.is_ok().then_some((identity.is_empty(), share.is_empty()))
+    };
+    for seed in seeds() {
+        assert!(started(&seed).is_some());
+    }
+    let all = corpus::replay("session_config", started);
+    assert!(all.contains(&Some((false, true))), "no kept input has an identity that opens");
+    assert!(all.contains(&Some((true, false))), "no kept input has a share that opens");
 }

@@ -1,11 +1,15 @@
 #![no_main]
 
-//! Any bytes as a session configuration, an identity or a share, through the C interface.
+//! Any bytes as a session configuration, an identity and a share, through the C interface.
+
+#[path = "../../abi/tests/common/start_parts.rs"]
+mod start_parts;
 
 use coterie_mpc::*;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let view = mpc_view { data: data.as_ptr(), len: data.len() };
+    let [config, identity, share] =
+        start_parts::split(data).map(|part| mpc_view { data: part.as_ptr(), len: part.len() });
     let mut vault = std::ptr::null_mut();
     let key = [1u8; 32];
     // Views of live bytes, writable outputs, and each handle freed once.
@@ -15,7 +19,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         let mut session = std::ptr::null_mut();
         let mut step = mpc_buffer { data: std::ptr::null_mut(), len: 0 };
         let mut detail = mpc_buffer { data: std::ptr::null_mut(), len: 0 };
-        let code = mpc_session_start(vault, view, view, view, &mut session, &mut step, &mut detail);
+        let code = mpc_session_start(vault, config, identity, share, &mut session, &mut step, &mut detail);
         assert_ne!(code, MPC_INTERNAL);
         mpc_buffer_free(&mut step);
         mpc_buffer_free(&mut detail);

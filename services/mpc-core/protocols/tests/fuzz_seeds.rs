@@ -20,11 +20,10 @@ mod sealed_hostile;
 mod table;
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
 
 use anything::outcome_of;
 use common::{AS_IT_IS, rng, start_keygen};
+use corpus::{add, kept};
 use engine::envelope::ENVELOPE_VERSION;
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use engine::{Envelope, Protocol, SEALED_ENVELOPE_FORMAT};
@@ -41,27 +40,6 @@ const CHOICES: usize = 400;
 /// Histories of one scheme that are looked at, and that are kept at most.
 const LOOKED_AT: u64 = 60;
 const KEPT: usize = 5;
-
-fn path(target: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../fuzz/corpus/{target}.txt"))
-}
-
-/// The inputs kept for a target.
-fn kept(target: &str) -> Vec<Vec<u8>> {
-    let lines = fs::read_to_string(path(target)).unwrap_or_default();
-    lines.lines().map(|line| hex::decode(line).unwrap()).collect()
-}
-
-fn add(target: &str, seeds: Vec<Vec<u8>>) {
-    let mut all = kept(target);
-    for seed in seeds {
-        if !all.contains(&seed) {
-            all.push(seed);
-        }
-    }
-    let lines: Vec<String> = all.iter().map(|input| hex::encode(input) + "\n").collect();
-    fs::write(path(target), lines.concat()).unwrap();
-}
 
 /// Every kind of envelope: of each round, a notice and a disclosure.
 fn envelopes() -> Vec<Vec<u8>> {
