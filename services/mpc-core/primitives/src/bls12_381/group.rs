@@ -734,6 +734,88 @@ mod tests {
         CurveG1::from_uncompressed(&core::array::from_fn(byte)).unwrap()
     }
 
+    /// The modulus p of the coordinates.
+    const MODULUS: &str =
+        "1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab";
+
+    /// Adds p to a coordinate without the flags above it. `None` where the sum does not fit under them.
+    fn plus_modulus(coordinate: &[u8]) -> Option<Vec<u8>> {
+        let mut sum = coordinate.to_vec();
+        let mut carry = 0u16;
+        for (at, byte) in sum.iter_mut().enumerate().rev() {
+            let digit = u16::from_str_radix(&MODULUS[2 * at..2 * at + 2], 16).unwrap();
+            carry += u16::from(*byte) + digit;
+            *byte = carry as u8;
+            carry >>= 8;
+        }
+        (carry == 0 && sum[0] < 0x20).then_some(sum)
+    }
+
+    /// `encoding` with p added to one coordinate, wherever that fits.
+    fn larger(encoding: &[u8]) -> Vec<Vec<u8>> {
+        let flags = encoding[0] & 0xe0;
+        let coordinates = 0..encoding.len() / 48;
+        let other = |place: usize| {
+            let mut bytes = encoding.to_vec();
+            bytes[0] &= 0x1f;
+            let sum = plus_modulus(&bytes[48 * place..48 * (place + 1)])?;
+            bytes[48 * place..48 * (place + 1)].copy_from_slice(&sum);
+            bytes[0] |= flags;
+            Some(bytes)
+        };
+        coordinates.filter_map(other).collect()
+    }
+
+    /// Coordinates of at least p, and every combination of the three flags with the same coordinates.
+    #[test]
+    fn a_point_has_one_encoding_of_each_form() {
+        let mut rng = ChaCha20Rng::seed_from_u64(6);
+        let mut larger_ones = [0; 4];
+        for _ in 0..40 {
+            let scalar = random(&mut rng);
+            let (in_g1, in_g2) = (G1::mul_generator(&scalar), G2::mul_generator(&scalar));
+            let read: [(Vec<u8>, &dyn Fn(&[u8]) -> bool); 4] = [
+                (in_g1.to_compressed().to_vec(), &|b| G1::from_compressed(b.try_into().unwrap()).is_some()),
+                (in_g1.to_uncompressed().to_vec(), &|b| {
+                    CurveG1::from_uncompressed(b.try_into().unwrap()).is_some()
+                }),
+                (in_g2.to_compressed().to_vec(), &|b| G2::from_compressed(b.try_into().unwrap()).is_some()),
+                (in_g2.to_uncompressed().to_vec(), &|b| {
+                    G2::from_uncompressed(b.try_into().unwrap()).is_some()
+                }),
+            ];
+            for (form, (encoding, decodes)) in read.iter().enumerate() {
+                for flags in 0..8u8 {
+                    let mut bytes = encoding.clone();
+                    bytes[0] = bytes[0] & 0x1f | flags << 5;
+                    // The lowest flag of a compressed point chooses between it and its negative.
+                    let expected = if form % 2 == 0 { flags & 6 == 4 } else { flags == 0 };
+                    assert_eq!(decodes(&bytes), expected, "form {form} flags {flags}");
+                }
+                for bytes in larger(encoding) {
+                    assert!(!decodes(&bytes), "form {form}");
+                    larger_ones[form] += 1;
+                }
+            }
+        }
+        assert!(larger_ones.iter().all(|count| *count > 0), "{larger_ones:?}");
+        for first in [0x40u8, 0xc0, 0x60, 0xe0, 0] {
+            assert!(
+                G1::from_compressed(&core::array::from_fn(|at| if at == 0 { first } else { 0 })).is_none()
+            );
+            assert!(
+                CurveG1::from_uncompressed(&core::array::from_fn(|at| if at == 0 { first } else { 0 }))
+                    .is_none()
+            );
+            assert!(
+                G2::from_compressed(&core::array::from_fn(|at| if at == 0 { first } else { 0 })).is_none()
+            );
+            assert!(
+                G2::from_uncompressed(&core::array::from_fn(|at| if at == 0 { first } else { 0 })).is_none()
+            );
+        }
+    }
+
     fn random(rng: &mut ChaCha20Rng) -> Secret<Scalar> {
         Secret::new(Scalar::random(rng))
     }

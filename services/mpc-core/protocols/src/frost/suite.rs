@@ -379,3 +379,31 @@ impl frost_ed25519::rand_core::RngCore for HedgedRng {
 }
 
 impl frost_ed25519::rand_core::CryptoRng for HedgedRng {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every encoding whose y is at least the modulus 2^255 - 19, with either sign, and every point of small order.
+    #[test]
+    fn an_ed25519_point_has_one_encoding_and_is_of_prime_order() {
+        for low in 0xed..=0xffu8 {
+            for top in [0x7f, 0xff] {
+                let mut bytes = [0xff; 32];
+                (bytes[0], bytes[31]) = (low, top);
+                assert!(Ed25519::decode_point(&bytes).is_none(), "{low:x} {top:x}");
+            }
+        }
+        let generator = Ed25519::mul_generator(&dalek::Scalar::ONE);
+        for torsion in dalek::constants::EIGHT_TORSION {
+            for point in [torsion, generator + torsion] {
+                let bytes = point.compress().to_bytes();
+                let genuine = point == generator;
+                assert_eq!(Ed25519::decode_point(&bytes).is_some(), genuine);
+                let mut other_sign = bytes;
+                other_sign[31] ^= 0x80;
+                assert_eq!(Ed25519::decode_point(&other_sign).is_some(), genuine);
+            }
+        }
+    }
+}
