@@ -766,6 +766,8 @@ mod tests {
         coordinates.filter_map(other).collect()
     }
 
+    type Decodes<'a> = &'a dyn Fn(&[u8]) -> bool;
+
     /// Coordinates of at least p, and every combination of the three flags with the same coordinates.
     #[test]
     fn a_point_has_one_encoding_of_each_form() {
@@ -774,7 +776,7 @@ mod tests {
         for _ in 0..40 {
             let scalar = random(&mut rng);
             let (in_g1, in_g2) = (G1::mul_generator(&scalar), G2::mul_generator(&scalar));
-            let read: [(Vec<u8>, &dyn Fn(&[u8]) -> bool); 4] = [
+            let read: [(Vec<u8>, Decodes<'_>); 4] = [
                 (in_g1.to_compressed().to_vec(), &|b| G1::from_compressed(b.try_into().unwrap()).is_some()),
                 (in_g1.to_uncompressed().to_vec(), &|b| {
                     CurveG1::from_uncompressed(b.try_into().unwrap()).is_some()
