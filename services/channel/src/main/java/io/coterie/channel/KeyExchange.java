@@ -392,9 +392,13 @@ final class KeyExchange {
         peer.reassembly.clear();
       }
       peer.lastSequence = hello.sequence();
+      // Only keys that are in use count: a hostile peer may name any number of others.
+      List<UUID> own = ownKeys().stream().map(OwnSenderKey::id).toList();
       peer.holds.clear();
       peer.holds.addAll(hello.holds());
-      peer.offered.addAll(hello.holds());
+      peer.holds.retainAll(own);
+      peer.offered.addAll(peer.holds);
+      peer.offered.retainAll(own);
       peer.confirmationOwed |= hello.confirm();
       peer.keysOwed |= hello.asks();
       peer.attempts = 0;

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKey;
 import org.signal.libsignal.protocol.IdentityKeyPair;
@@ -155,6 +156,14 @@ final class ProtocolStore implements SignalProtocolStore {
   @Override
   public @Nullable SenderKeyRecord loadSenderKey(SignalProtocolAddress sender, UUID distribution) {
     return senderKeys.get(new SenderKeyName(sender, distribution));
+  }
+
+  /** Distribution ids of the keys that are held of that sender. */
+  Set<UUID> senderKeys(SignalProtocolAddress sender) {
+    return senderKeys.keySet().stream()
+        .filter(name -> name.sender.equals(sender))
+        .map(SenderKeyName::distribution)
+        .collect(Collectors.toUnmodifiableSet());
   }
 
   void deleteSenderKey(SignalProtocolAddress sender, UUID distribution) {
