@@ -533,8 +533,8 @@ final class KeyExchange {
   }
 
   private void rotateIfDue(long now) {
-    ownKeys().forEach(key -> key.age(now));
     synchronized (keys) {
+      ownKeys().forEach(key -> key.age(now));
       OwnSenderKey following = next;
       if (following == null) {
         if (current.worn(config, now)) {
@@ -572,8 +572,13 @@ final class KeyExchange {
     peers.forEach(this::kick);
   }
 
+  /** The caller holds {@link #keys}. */
   private void prepareRotation(long now) {
+    OwnSenderKey unused = next;
     next = create();
+    if (unused != null) {
+      store.deleteSenderKey(self, unused.id());
+    }
     rotateAtNanos = now + config.timing().rotation().toNanos();
     for (Peer peer : peers) {
       synchronized (peer) {
