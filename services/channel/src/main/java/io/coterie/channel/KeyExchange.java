@@ -78,6 +78,7 @@ final class KeyExchange {
   private long rotateAtNanos;
 
   private volatile boolean running;
+  private volatile boolean closed;
 
   /** A caller that waits until all of these peers are ready. */
   private record Waiter(
@@ -143,13 +144,20 @@ final class KeyExchange {
     peers.forEach(this::kick);
   }
 
+  /** Fails every caller that waits, or will wait, for a peer: nobody is greeted any more. */
   void close() {
     running = false;
+    closed = true;
+    failWaiters();
+  }
+
+  private void failWaiters() {
     for (Waiter waiter : waiters) {
-      waiter.done.completeExceptionally(
-          new ChannelException(Cause.CLOSED, "the channel was closed meanwhile"));
+      if (waiters.remove(waiter)) {
+        waiter.done.completeExceptionally(
+            new ChannelException(Cause.CLOSED, "the channel was closed meanwhile"));
+      }
     }
-    waiters.clear();
   }
 
   // The state of a peer
@@ -226,7 +234,7 @@ final class KeyExchange {
   void kick(Peer peer) {
     boolean fresh;
     synchronized (peer) {
-      if (!running || peer.gone || !needsHello(peer)) {
+      if (!running || closed || peer.gone || !needsHello(peer)) {
         return;
       }
       if (peer.helloInFlight) {
@@ -482,6 +490,10 @@ final class KeyExchange {
    */
   CompletableFuture<Void> when(
       Collection<Peer> needed, Predicate<Peer> ready, @Nullable Duration patience) {
+    if (closed) {
+      return CompletableFuture.failedFuture(
+          new ChannelException(Cause.CLOSED, "the channel is closed"));
+    }
     if (needed.stream().allMatch(ready)) {
       return CompletableFuture.completedFuture(null);
     }
@@ -489,6 +501,10 @@ final class KeyExchange {
     Waiter waiter = new Waiter(List.copyOf(needed), ready, deadline, new CompletableFuture<>());
     waiters.add(waiter);
     check();
+    if (closed) {
+      // Closed since the question above: close may have missed this waiter.
+      failWaiters();
+    }
     return waiter.done;
   }
 

@@ -32,7 +32,8 @@ public interface SecureChannel extends AutoCloseable {
 
   /**
    * Completes when sender keys have been exchanged, in both directions, with all of {@code
-   * members}.
+   * members}; fails with CLOSED once the channel is closed, and with UNTRUSTED for a member that is
+   * not, or no longer, in the roster.
    */
   CompletionStage<Void> established(Collection<Member> members);
 

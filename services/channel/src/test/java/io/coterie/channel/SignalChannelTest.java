@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -61,6 +63,26 @@ class SignalChannelTest {
       assertThat(group.node(2).received.getFirst().broadcast()).isFalse();
       assertThat(group.node(2).received.getFirst().sender()).isEqualTo(group.node(0).member());
       assertThat(group.node(1).received).isEmpty();
+    }
+  }
+
+  @Test
+  void aClosedChannelLetsNobodyWaitForItsPeers() throws Exception {
+    try (TestGroup group = new TestGroup(server, 2, config -> config)) {
+      group.node(0).start();
+      SignalChannel channel = group.node(0).channel;
+      CompletionStage<Void> before = channel.established(group.roster.members());
+      channel.close();
+      CompletionStage<Void> after = channel.established(group.roster.members());
+      for (CompletionStage<Void> waiting : List.of(before, after)) {
+        assertThat(waiting.toCompletableFuture())
+            .failsWithin(Duration.ofSeconds(TestGroup.PATIENCE_SECONDS))
+            .withThrowableThat()
+            .havingCause()
+            .isInstanceOfSatisfying(
+                ChannelException.class,
+                e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.CLOSED));
+      }
     }
   }
 }
