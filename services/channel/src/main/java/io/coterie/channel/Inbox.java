@@ -132,13 +132,26 @@ final class Inbox {
 
   private void open(Arrival arrival) {
     try {
+      unsealOrCount(arrival);
+    } catch (RuntimeException | Error e) {
+      // An Error too, of the JVM or of libsignal: it costs this envelope alone.
+      LOG.error("an envelope could not be opened", e);
+    } finally {
+      // Whatever happened: the envelopes behind this one wait for it.
+      handOn(arrival);
+    }
+  }
+
+  private void unsealOrCount(Arrival arrival) {
+    try {
       unseal(arrival);
     } catch (RefusedException e) {
       metrics.rejected(e.cause);
-    } catch (RuntimeException e) {
-      LOG.error("an envelope could not be opened", e);
-      metrics.rejected(Rejection.MALFORMED);
     }
+  }
+
+  /** Gives the opened envelopes, as far as none before them is missing, to their senders' lanes. */
+  private void handOn(Arrival arrival) {
     List<Lane> idle = new ArrayList<>(1);
     List<Arrival> refused = new ArrayList<>(0);
     synchronized (arrivals) {

@@ -11,6 +11,7 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.metadata.SealedSessionCipher;
 import org.signal.libsignal.metadata.certificate.SenderCertificate;
@@ -26,9 +27,13 @@ import org.signal.libsignal.protocol.groups.GroupCipher;
 import org.signal.libsignal.protocol.message.CiphertextMessage;
 import org.signal.libsignal.protocol.state.PreKeyBundle;
 import org.signal.libsignal.protocol.state.SessionRecord;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Encrypts frames, hands them to the messaging service, and judges what it answers. */
 final class Outbox {
+  private static final Logger LOG = LoggerFactory.getLogger(Outbox.class);
+
   /**
    * How often one message is sent again after fetching keys anew. More than once, because a message
    * of the peer under its old session may arrive in between and make that the current one again.
@@ -97,18 +102,12 @@ final class Outbox {
    * @return completes when the messaging service has accepted all of them
    */
   CompletableFuture<Void> pairwise(Mode mode, Peer peer, List<byte[]> frames, SendOptions options) {
-    CompletableFuture<Void> done = new CompletableFuture<>();
-    peer.outbound.execute(
-        () -> {
-          List<CompletableFuture<Void>> parts = new ArrayList<>(frames.size());
-          for (byte[] frame : frames) {
-            parts.add(
-                pairwise(mode, peer, frame, options, MAX_REPAIRS)
-                    .whenComplete((sent, failure) -> Arrays.fill(frame, (byte) 0)));
-          }
-          forward(all(parts), done);
-        });
-    return done;
+    return inLane(
+        peer.outbound,
+        frames,
+        frame ->
+            pairwise(mode, peer, frame, options, MAX_REPAIRS)
+                .whenComplete((sent, failure) -> Arrays.fill(frame, (byte) 0)));
   }
 
   private CompletableFuture<Void> pairwise(
@@ -166,16 +165,7 @@ final class Outbox {
    */
   CompletableFuture<Void> group(
       Mode mode, OwnSenderKey key, List<Peer> peers, List<byte[]> frames, SendOptions options) {
-    CompletableFuture<Void> done = new CompletableFuture<>();
-    groupLane.execute(
-        () -> {
-          List<CompletableFuture<Void>> parts = new ArrayList<>(frames.size());
-          for (byte[] frame : frames) {
-            parts.add(group(mode, key, peers, frame, options));
-          }
-          forward(all(parts), done);
-        });
-    return done;
+    return inLane(groupLane, frames, frame -> group(mode, key, peers, frame, options));
   }
 
   private CompletableFuture<Void> group(
@@ -336,6 +326,26 @@ final class Outbox {
     return parts.size() == 1
         ? parts.getFirst()
         : CompletableFuture.allOf(parts.toArray(CompletableFuture[]::new));
+  }
+
+  /**
+   * Sends frames one after another in a lane. What is thrown on the way, an Error too, fails the
+   * message: its sender waits for an end.
+   */
+  private static CompletableFuture<Void> inLane(
+      Lane lane, List<byte[]> frames, Function<byte[], CompletableFuture<Void>> send) {
+    CompletableFuture<Void> done = new CompletableFuture<>();
+    lane.execute(
+        () -> {
+          try {
+            forward(all(frames.stream().map(send).toList()), done);
+          } catch (RuntimeException | Error e) {
+            LOG.error("a message could not be sent", e);
+            frames.forEach(frame -> Arrays.fill(frame, (byte) 0));
+            done.completeExceptionally(Failures.of(e));
+          }
+        });
+    return done;
   }
 
   private static void forward(CompletableFuture<Void> from, CompletableFuture<Void> to) {

@@ -9,6 +9,9 @@ import io.coterie.channel.ChannelMetrics.Rejection;
 import io.coterie.proto.signal.Envelope;
 import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
+import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -18,7 +21,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Random;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -395,6 +400,90 @@ class HostileTest {
         .setType(WebSocketMessage.Type.REQUEST)
         .setRequest(request)
         .build();
+  }
+
+  /** Fails once, as a JVM without memory or a native library may, when something is counted. */
+  private static final class FailingRegistry extends SimpleMeterRegistry {
+    private final AtomicBoolean armed = new AtomicBoolean();
+    private final Predicate<Meter.Id> where;
+
+    FailingRegistry(Predicate<Meter.Id> where) {
+      this.where = where;
+    }
+
+    @Override
+    protected Counter newCounter(Meter.Id id) {
+      Counter counter = super.newCounter(id);
+      if (!where.test(id)) {
+        return counter;
+      }
+      return new Counter() {
+        @Override
+        public void increment(double amount) {
+          if (armed.compareAndSet(true, false)) {
+            throw new AssertionError("made for a test");
+          }
+          counter.increment(amount);
+        }
+
+        @Override
+        public double count() {
+          return counter.count();
+        }
+
+        @Override
+        public Meter.Id getId() {
+          return id;
+        }
+      };
+    }
+  }
+
+  @Test
+  void anErrorDoesNotStopTheEnvelopesBehind() throws Exception {
+    try (TestGroup group = new TestGroup(server, 2, config -> config)) {
+      FailingRegistry failing =
+          new FailingRegistry(id -> id.getName().equals(ChannelMetrics.REJECTED));
+      group.registries = () -> failing;
+      group.node(0).start();
+      group.registries = SimpleMeterRegistry::new;
+      group.node(1).start();
+      group.awaitEstablished();
+      TestServer.Account account = server.accounts.get(group.node(0).member().aci());
+      failing.armed.set(true);
+      server.deliver(account, sealed(new byte[10]), false, null);
+      await().atMost(PATIENCE).until(() -> !failing.armed.get());
+      group.node(1).broadcast("still here");
+      await().atMost(PATIENCE).until(() -> group.node(0).texts().equals(List.of("still here")));
+      await().atMost(PATIENCE).until(account.stored::isEmpty);
+    }
+  }
+
+  @Test
+  void anErrorFailsTheMessageThatItHits() throws Exception {
+    try (TestGroup group = new TestGroup(server, 2, config -> config)) {
+      FailingRegistry failing =
+          new FailingRegistry(
+              id ->
+                  id.getName().equals(ChannelMetrics.REQUESTS)
+                      && !"control".equals(id.getTag("mode")));
+      group.registries = () -> failing;
+      group.node(0).start();
+      group.registries = SimpleMeterRegistry::new;
+      group.node(1).start();
+      group.awaitEstablished();
+      failing.armed.set(true);
+      assertThatThrownBy(() -> group.node(0).send(group.node(1), "lost"))
+          .hasCauseInstanceOf(ChannelException.class);
+      failing.armed.set(true);
+      assertThatThrownBy(() -> group.node(0).broadcast("lost"))
+          .hasCauseInstanceOf(ChannelException.class);
+      group.node(0).send(group.node(1), "still here");
+      group.node(0).broadcast("for all");
+      await()
+          .atMost(PATIENCE)
+          .until(() -> group.node(1).texts().containsAll(List.of("still here", "for all")));
+    }
   }
 
   /** Whatever bytes come instead of frames: the connection is given up and made anew. */

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
@@ -19,6 +20,10 @@ final class TestGroup implements AutoCloseable {
   final List<ChannelAccount> accounts = new ArrayList<>();
   final Roster roster;
   final List<Node> nodes = new ArrayList<>();
+
+  /** Makes the registry of each channel that is started from here on. */
+  Supplier<SimpleMeterRegistry> registries = SimpleMeterRegistry::new;
+
   private final UnaryOperator<ChannelConfig> configure;
 
   /** One member: its channel of the moment and all it has received, over all its processes. */
@@ -41,7 +46,7 @@ final class TestGroup implements AutoCloseable {
     }
 
     void start(Consumer<InboundMessage> receiver) {
-      registry = new SimpleMeterRegistry();
+      registry = registries.get();
       channel =
           SignalChannel.open(
               configure.apply(
