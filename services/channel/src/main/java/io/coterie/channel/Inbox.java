@@ -323,14 +323,8 @@ final class Inbox {
   }
 
   private byte[] decrypt(Peer peer, int type, byte[] content) throws RefusedException {
-    peer.session.lock();
     try {
-      SessionCipher cipher = new SessionCipher(store, peer.address);
-      return switch (type) {
-        case CiphertextMessage.PREKEY_TYPE -> cipher.decrypt(new PreKeySignalMessage(content));
-        case CiphertextMessage.WHISPER_TYPE -> cipher.decrypt(new SignalMessage(content));
-        default -> throw new RefusedException(Rejection.MALFORMED);
-      };
+      return decryptUnderLock(peer, type, content);
     } catch (DuplicateMessageException e) {
       throw new RefusedException(Rejection.DUPLICATE);
     } catch (UntrustedIdentityException e) {
@@ -346,6 +340,27 @@ final class Inbox {
       LOG.debug("a message of {} could not be decrypted: {}", peer, e.getClass().getSimpleName());
       exchange.brokenSession(peer);
       throw new RefusedException(Rejection.UNDECRYPTABLE);
+    }
+  }
+
+  private byte[] decryptUnderLock(Peer peer, int type, byte[] content)
+      throws RefusedException,
+          DuplicateMessageException,
+          UntrustedIdentityException,
+          NoSessionException,
+          InvalidMessageException,
+          InvalidVersionException,
+          InvalidKeyIdException,
+          InvalidKeyException,
+          LegacyMessageException {
+    peer.session.lock();
+    try {
+      SessionCipher cipher = new SessionCipher(store, peer.address);
+      return switch (type) {
+        case CiphertextMessage.PREKEY_TYPE -> cipher.decrypt(new PreKeySignalMessage(content));
+        case CiphertextMessage.WHISPER_TYPE -> cipher.decrypt(new SignalMessage(content));
+        default -> throw new RefusedException(Rejection.MALFORMED);
+      };
     } finally {
       peer.session.unlock();
     }

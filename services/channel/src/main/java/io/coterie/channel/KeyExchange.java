@@ -230,7 +230,7 @@ final class KeyExchange {
 
   // Sending
 
-  /** Sends a hello now if one is needed and allowed. */
+  /** Sends a hello now if one is needed and allowed. Writes to no socket on the calling thread. */
   void kick(Peer peer) {
     boolean fresh;
     synchronized (peer) {
@@ -257,8 +257,11 @@ final class KeyExchange {
         peer.lastResetNanos = now;
       }
     }
+    // On the pool: the caller may be the timer or hold a lock, and writing a request may block.
     CompletableFuture<Void> session =
-        fresh ? outbox.open(peer) : CompletableFuture.completedFuture(null);
+        fresh
+            ? CompletableFuture.supplyAsync(() -> outbox.open(peer), pool).thenCompose(open -> open)
+            : CompletableFuture.completedFuture(null);
     session
         .thenCombine(certificates.own(), (opened, certificate) -> opened)
         .thenComposeAsync(ready -> send(peer, fresh), pool)

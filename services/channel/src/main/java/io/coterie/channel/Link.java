@@ -115,7 +115,8 @@ final class Link implements AutoCloseable {
 
   /**
    * @param authorization value of the Authorization header of the upgrade, or null
-   * @param callbacks runs what hangs on answers, so that it does not hold up the reading thread
+   * @param callbacks runs what hangs on answers, and keep-alives, so that neither holds up the
+   *     reading thread or the timer
    */
   Link(
       String name,
@@ -146,7 +147,8 @@ final class Link implements AutoCloseable {
   }
 
   /**
-   * Sends a request. Never blocks on the network beyond writing to the socket.
+   * Sends a request. Never blocks on the network beyond writing to the socket, which may take until
+   * {@link #tick} closes a socket that does not take it: not for the timer, and not under a lock.
    *
    * @param mode what the request and its answer are counted as
    * @param headers as {@code name:value}
@@ -201,7 +203,7 @@ final class Link implements AutoCloseable {
     return answer;
   }
 
-  /** Called a few times a second: time-outs, keep-alive, stalled sockets. */
+  /** Called a few times a second: time-outs, keep-alive, stalled sockets. Never blocks. */
   void tick() {
     long now = System.nanoTime();
     List<Pending> late = new ArrayList<>();
@@ -238,7 +240,12 @@ final class Link implements AutoCloseable {
       dead.close();
     }
     if (keepAlive) {
-      request(ChannelMetrics.Mode.CONTROL, "GET", "/v1/keepalive", List.of(), null);
+      // Not here: a write that blocks would stop the thread that is to notice it.
+      callbacks.execute(
+          () -> {
+            var unused =
+                request(ChannelMetrics.Mode.CONTROL, "GET", "/v1/keepalive", List.of(), null);
+          });
     }
   }
 

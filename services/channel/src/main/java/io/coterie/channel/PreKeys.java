@@ -59,10 +59,12 @@ final class PreKeys {
    * the first time, and later what is missing.
    */
   CompletableFuture<Void> replenish() {
+    boolean first;
     synchronized (this) {
-      if (!current) {
-        return upload(true);
-      }
+      first = !current;
+    }
+    if (first) {
+      return upload(true);
     }
     return messaging
         .keyCount()

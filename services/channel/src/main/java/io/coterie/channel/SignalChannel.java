@@ -435,6 +435,7 @@ public final class SignalChannel implements SecureChannel {
     }
   }
 
+  /** Supervises the sockets, so it never writes to one: what sends runs on the pool. */
   private void tick() {
     try {
       long now = System.nanoTime();
@@ -445,10 +446,13 @@ public final class SignalChannel implements SecureChannel {
         slowTickNanos = now + SLOW_TICK.toNanos();
         inbox.tick(now);
         if (authenticated.connected()) {
-          certificates.renew();
+          pool.execute(certificates::renew);
           if (now - preKeyCheckNanos >= 0 || preKeys.low()) {
             preKeyCheckNanos = now + config.timing().preKeyCheck().toNanos();
-            var unused = preKeys.replenish();
+            pool.execute(
+                () -> {
+                  var unused = preKeys.replenish();
+                });
           }
         }
       }

@@ -18,9 +18,8 @@
  *       keys at the service)
  * </ol>
  *
- * <p>Two places depart from it: {@code Inbox} tells a {@link io.coterie.channel.Peer} of a broken
- * session while it holds {@code Peer.session}, and {@code PreKeys} uploads, by {@code Link.lock},
- * under its own lock. No other thread takes these in the opposite order.
+ * <p>A request goes to the messaging service under none of them, because a service that does not
+ * read stops the thread that writes. Nor does the timer write: it closes a socket that stalls.
  *
  * <p>The maps of {@link io.coterie.channel.ProtocolStore} are concurrent and need no lock. Futures
  * that callers hold are completed under no lock, because their continuations may call the channel

@@ -139,6 +139,9 @@ final class TestServer implements AutoCloseable {
   /** Requests by verb and first two segments of the path. */
   final Map<String, AtomicInteger> counts = new ConcurrentHashMap<>();
 
+  /** How long the sender certificates are valid that are issued from here on. */
+  volatile Duration certificateLifetime = Duration.ofDays(1);
+
   /** Asked before a request is handled; an answer from it replaces the handling. */
   volatile Function<Request, Optional<Answer>> intercept = request -> Optional.empty();
 
@@ -699,7 +702,7 @@ final class TestServer implements AutoCloseable {
                 Optional.empty(),
                 1,
                 new ECPublicKey(account.identityKey),
-                System.currentTimeMillis() + Duration.ofDays(1).toMillis())
+                System.currentTimeMillis() + certificateLifetime.toMillis())
             .getSerialized();
     return Answer.json(
         200,

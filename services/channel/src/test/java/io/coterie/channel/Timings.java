@@ -54,4 +54,28 @@ final class Timings {
         d.preKeyCheck(),
         d.heartbeat());
   }
+
+  /** Short pauses between what the timer sends by itself. */
+  static ChannelConfig.Timing busy() {
+    ChannelConfig.Timing d = ChannelConfig.Timing.DEFAULT;
+    Duration period = Duration.ofMillis(100);
+    return new ChannelConfig.Timing(
+        d.connect(),
+        d.request(),
+        d.write(),
+        d.establishWait(),
+        d.reconnectMin(),
+        d.reconnectMax(),
+        d.displaced(),
+        period,
+        period,
+        period,
+        d.reassembly(),
+        d.held(),
+        d.senderKeyAge(),
+        d.rotation(),
+        d.maxRetryAfter(),
+        period,
+        period);
+  }
 }
