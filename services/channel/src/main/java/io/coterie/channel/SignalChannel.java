@@ -178,8 +178,13 @@ public final class SignalChannel implements SecureChannel {
 
   /**
    * Takes a newer roster into use. Members that are gone, or pinned otherwise, are cut off at once:
-   * nothing they send is accepted, nothing is sent to them, and the sender key is replaced, so that
-   * what they hold of it is of no use. New members are greeted.
+   * nothing they send is accepted, nothing is sent to them, and callers that wait for one of them
+   * fail with UNTRUSTED. The sender key is replaced as soon as the reachable members confirm the
+   * new one, at the latest after {@code rotation}; until then a former member that the messaging
+   * service helps can still read broadcasts. New members are greeted.
+   *
+   * <p>Each process has a roster of its own: a member that has not updated it still talks to those
+   * that have left.
    *
    * @throws IllegalArgumentException when the version is not newer, or the entry of this member is
    *     not the same
@@ -286,16 +291,20 @@ public final class SignalChannel implements SecureChannel {
           switch (config.sendMode()) {
             case GROUP -> {
               List<byte[]> frames = frames(true, body);
-              yield exchange
-                  .when(to, exchange::offered, config.timing().establishWait())
-                  .thenCompose(
-                      ready -> outbox.group(mode, exchange.senderKey(), to, frames, options));
+              yield wiping(
+                  frames,
+                  exchange
+                      .when(to, exchange::offered, config.timing().establishWait())
+                      .thenCompose(
+                          ready -> outbox.group(mode, exchange.senderKey(), to, frames, options)));
             }
             case PAIRWISE_SEQUENTIAL -> {
               CompletableFuture<Void> chain = CompletableFuture.completedFuture(null);
               for (Peer peer : to) {
                 List<byte[]> frames = frames(true, body);
-                chain = chain.thenCompose(before -> pairwise(mode, peer, frames, options));
+                chain =
+                    wiping(
+                        frames, chain.thenCompose(before -> pairwise(mode, peer, frames, options)));
               }
               yield chain;
             }
@@ -326,9 +335,18 @@ public final class SignalChannel implements SecureChannel {
 
   private CompletableFuture<Void> pairwise(
       Mode mode, Peer peer, List<byte[]> frames, SendOptions options) {
-    return exchange
-        .when(List.of(peer), exchange::established, config.timing().establishWait())
-        .thenCompose(ready -> outbox.pairwise(mode, peer, frames, options));
+    return wiping(
+        frames,
+        exchange
+            .when(List.of(peer), exchange::established, config.timing().establishWait())
+            .thenCompose(ready -> outbox.pairwise(mode, peer, frames, options)));
+  }
+
+  /** Wipes the frames once they have been sent, or will not be. */
+  private static CompletableFuture<Void> wiping(
+      List<byte[]> frames, CompletableFuture<Void> sent) {
+    return sent.whenComplete(
+        (done, failure) -> frames.forEach(frame -> Arrays.fill(frame, (byte) 0)));
   }
 
   private CompletableFuture<Void> counted(Mode mode, long start, CompletableFuture<Void> sent) {
