@@ -35,7 +35,7 @@ import tools.jackson.databind.node.ObjectNode;
  * The calls of the Signal server API that the channel makes, over the two sockets: what needs the
  * account on the authenticated one, everything that must not say who is asking on the other.
  */
-final class Messaging {
+final class Messaging implements PreKeys.Service {
   static final int ACCESS_KEY_BYTES = 16;
 
   private static final byte[] ACCESS_KEY_INFO =
@@ -79,7 +79,8 @@ final class Messaging {
     }
   }
 
-  CompletableFuture<Void> uploadKeys(
+  @Override
+  public CompletableFuture<Void> uploadKeys(
       @Nullable SignedPreKeyRecord signed,
       @Nullable KyberPreKeyRecord lastResort,
       List<PreKeyRecord> oneTime,
@@ -129,7 +130,8 @@ final class Messaging {
         .put("signature", base64(key.getSignature()));
   }
 
-  CompletableFuture<KeyCount> keyCount() {
+  @Override
+  public CompletableFuture<KeyCount> keyCount() {
     return call(authenticated, Mode.CONTROL, "GET", "/v2/keys?identity=aci", List.of(), null)
         .thenApply(
             response -> {

@@ -5,6 +5,8 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+import org.signal.libsignal.protocol.InvalidKeyIdException;
 import org.signal.libsignal.protocol.ecc.ECKeyPair;
 import org.signal.libsignal.protocol.ecc.ECPrivateKey;
 import org.signal.libsignal.protocol.kem.KEMKeyPair;
@@ -20,6 +22,10 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The service replaces all one-time keys of a device with each upload. The private halves of the
  * batch before are kept, because a peer may have fetched one that it has not used yet.
+ *
+ * <p>An upload that fails may have been taken or not. Its keys are offered again until the service
+ * accepts them, and nothing older is forgotten before: a service that refuses uploads, or says so,
+ * neither makes this process forget what peers still fetch nor makes it keep ever more.
  */
 final class PreKeys {
   private static final Logger LOG = LoggerFactory.getLogger(PreKeys.class);
@@ -27,30 +33,59 @@ final class PreKeys {
   /** Key ids are 24 bits. */
   private static final int ID_LIMIT = 1 << 24;
 
-  /** Generations whose private halves are kept: the one at the service, and the one before. */
+  /** Accepted batches whose private halves are kept: the one at the service, and the one before. */
   private static final int GENERATIONS = 2;
 
   /** Sessions opened with one last-resort key before signed and last-resort keys are replaced. */
   private static final int LAST_RESORT_USES = 1000;
 
   private final ProtocolStore store;
-  private final Messaging messaging;
+  private final Service service;
   private final int batch;
+
+  /** One-time keys that the service has accepted, oldest first. */
   private final ArrayDeque<Generation> generations = new ArrayDeque<>();
+
+  /** Signed and last-resort keys that the service has accepted, oldest first. */
   private final ArrayDeque<Signed> signed = new ArrayDeque<>();
+
+  /** One-time keys of an upload that was not accepted, or not yet. */
+  private @Nullable Generation offered;
+
+  /** Signed keys of an upload that was not accepted, or not yet. */
+  private @Nullable Signed offeredSigned;
+
   private int nextId = 1 + new SecureRandom().nextInt(ID_LIMIT - 1);
   private boolean uploading;
 
-  /** Whether the service has signed keys of this process, not of one before. */
-  private boolean current;
+  /** Keeps the public halves, and hands each one-time key out once. */
+  interface Service {
+    /** One-time keys that it still has. */
+    CompletableFuture<Messaging.KeyCount> keyCount();
 
+    /**
+     * Replaces all one-time keys, and the signed ones unless they are null.
+     *
+     * @return completes once the service has accepted them
+     */
+    CompletableFuture<Void> uploadKeys(
+        @Nullable SignedPreKeyRecord signed,
+        @Nullable KyberPreKeyRecord lastResort,
+        List<PreKeyRecord> oneTime,
+        List<KyberPreKeyRecord> kyberOneTime);
+  }
+
+  /** Ids alone: the store forgets a one-time key with its use, and nothing else may keep it. */
   private record Generation(List<Integer> ec, List<Integer> kyber) {}
 
   private record Signed(int ec, int kyber) {}
 
-  PreKeys(ProtocolStore store, Messaging messaging, int batch) {
+  /** An upload: what {@link #accepted} is told when the service has taken it. */
+  private record Upload(Generation oneTime, @Nullable Signed signed) {}
+
+  PreKeys(ProtocolStore store, Service service, int batch) {
     this.store = store;
-    this.messaging = messaging;
+    this.service = service;
     this.batch = batch;
   }
 
@@ -61,12 +96,12 @@ final class PreKeys {
   CompletableFuture<Void> replenish() {
     boolean first;
     synchronized (this) {
-      first = !current;
+      first = signed.isEmpty();
     }
     if (first) {
       return upload(true);
     }
-    return messaging
+    return service
         .keyCount()
         .thenCompose(
             count -> {
@@ -84,67 +119,135 @@ final class PreKeys {
    * Whether the service has no keys of this process, or most of them have been used, as far as is
    * known here.
    */
-  boolean low() {
-    synchronized (this) {
-      Generation latest = generations.peekLast();
-      return !uploading
-          && (!current || latest == null || store.unused(latest.ec, latest.kyber) <= batch / 3);
-    }
+  synchronized boolean low() {
+    Generation latest = generations.peekLast();
+    return !uploading && (latest == null || few(latest));
+  }
+
+  private boolean few(Generation generation) {
+    return store.unused(generation.ec, generation.kyber) <= batch / 3;
   }
 
   private CompletableFuture<Void> upload(boolean withSigned) {
-    SignedPreKeyRecord signedKey = null;
-    KyberPreKeyRecord lastResort = null;
-    List<PreKeyRecord> ec = new ArrayList<>(batch);
-    List<KyberPreKeyRecord> kyber = new ArrayList<>(batch);
+    Upload upload;
     synchronized (this) {
       if (uploading) {
         return CompletableFuture.completedFuture(null);
       }
       uploading = true;
-      ECPrivateKey identity = store.getIdentityKeyPair().getPrivateKey();
-      if (withSigned) {
-        signedKey = signed(nextId(), identity);
-        lastResort = kyber(nextId(), identity);
-        store.storeSignedPreKey(signedKey.getId(), signedKey);
-        store.storeLastResort(lastResort.getId(), lastResort);
-        signed.add(new Signed(signedKey.getId(), lastResort.getId()));
-        if (signed.size() > GENERATIONS) {
-          Signed old = signed.remove();
-          store.removeSignedPreKey(old.ec);
-          store.removeKyberPreKey(old.kyber);
-        }
-      }
-      for (int i = 0; i < batch; i++) {
-        PreKeyRecord key = new PreKeyRecord(nextId(), ECKeyPair.generate());
-        store.storePreKey(key.getId(), key);
-        ec.add(key);
-        KyberPreKeyRecord kyberKey = kyber(nextId(), identity);
-        store.storeKyberPreKey(kyberKey.getId(), kyberKey);
-        kyber.add(kyberKey);
-      }
-      generations.add(
-          new Generation(
-              ec.stream().map(PreKeyRecord::getId).toList(),
-              kyber.stream().map(KyberPreKeyRecord::getId).toList()));
-      if (generations.size() > GENERATIONS) {
-        Generation old = generations.remove();
-        old.ec.forEach(store::removePreKey);
-        old.kyber.forEach(store::removeKyberPreKey);
-      }
+      upload = new Upload(oneTime(), withSigned ? signedKeys() : offeredSigned);
     }
-    return messaging
-        .uploadKeys(signedKey, lastResort, ec, kyber)
+    return send(upload)
         .whenComplete(
             (done, failure) -> {
               synchronized (this) {
                 uploading = false;
-                current |= failure == null;
+                if (failure == null) {
+                  accepted(upload);
+                }
               }
               if (failure != null) {
                 LOG.warn("prekeys not uploaded: {}", Failures.of(failure).getMessage());
               }
             });
+  }
+
+  private CompletableFuture<Void> send(Upload upload) {
+    Signed keys = upload.signed;
+    try {
+      return service.uploadKeys(
+          keys == null ? null : store.loadSignedPreKey(keys.ec),
+          keys == null ? null : store.loadKyberPreKey(keys.kyber),
+          present(upload.oneTime.ec, store::loadPreKey),
+          present(upload.oneTime.kyber, store::loadKyberPreKey));
+    } catch (InvalidKeyIdException | RuntimeException | Error e) {
+      // Whatever it is: the next upload must not wait for the end of this one.
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  /** Loads a key of the store. */
+  private interface Load<T> {
+    T load(int id) throws InvalidKeyIdException;
+  }
+
+  /** Those of the keys that no peer has used yet. */
+  private static <T> List<T> present(List<Integer> ids, Load<T> load) {
+    List<T> keys = new ArrayList<>(ids.size());
+    for (int id : ids) {
+      try {
+        keys.add(load.load(id));
+      } catch (InvalidKeyIdException e) {
+        // Used since it was made.
+      }
+    }
+    return keys;
+  }
+
+  /** One-time keys for an upload: those of the last one if it failed, unless most are used. */
+  private Generation oneTime() {
+    Generation again = offered;
+    if (again != null) {
+      if (!few(again)) {
+        return again;
+      }
+      // Peers have used them, so the service did take them, whatever it said.
+      keep(again);
+    }
+    ECPrivateKey identity = store.getIdentityKeyPair().getPrivateKey();
+    List<Integer> ec = new ArrayList<>(batch);
+    List<Integer> kyber = new ArrayList<>(batch);
+    for (int i = 0; i < batch; i++) {
+      PreKeyRecord key = new PreKeyRecord(nextId(), ECKeyPair.generate());
+      store.storePreKey(key.getId(), key);
+      ec.add(key.getId());
+      KyberPreKeyRecord kyberKey = kyber(nextId(), identity);
+      store.storeKyberPreKey(kyberKey.getId(), kyberKey);
+      kyber.add(kyberKey.getId());
+    }
+    Generation made = new Generation(ec, kyber);
+    offered = made;
+    return made;
+  }
+
+  private Signed signedKeys() {
+    Signed again = offeredSigned;
+    if (again != null) {
+      return again;
+    }
+    ECPrivateKey identity = store.getIdentityKeyPair().getPrivateKey();
+    SignedPreKeyRecord ec = signed(nextId(), identity);
+    KyberPreKeyRecord lastResort = kyber(nextId(), identity);
+    store.storeSignedPreKey(ec.getId(), ec);
+    store.storeLastResort(lastResort.getId(), lastResort);
+    Signed made = new Signed(ec.getId(), lastResort.getId());
+    offeredSigned = made;
+    return made;
+  }
+
+  /** The service has these keys now: those before the last are not fetched any more. */
+  private void accepted(Upload upload) {
+    keep(upload.oneTime);
+    Signed keys = upload.signed;
+    if (keys != null) {
+      offeredSigned = null;
+      signed.add(keys);
+      if (signed.size() > GENERATIONS) {
+        Signed old = signed.remove();
+        store.removeSignedPreKey(old.ec);
+        store.removeKyberPreKey(old.kyber);
+      }
+    }
+  }
+
+  private void keep(Generation generation) {
+    offered = null;
+    generations.add(generation);
+    if (generations.size() > GENERATIONS) {
+      Generation old = generations.remove();
+      old.ec.forEach(store::removePreKey);
+      old.kyber.forEach(store::removeKyberPreKey);
+    }
   }
 
   private int nextId() {
