@@ -33,10 +33,16 @@ final class Certificates {
   private final CertificateValidator validator;
   private final Messaging messaging;
 
-  private volatile @Nullable SenderCertificate own;
-  private volatile CompletableFuture<SenderCertificate> first = new CompletableFuture<>();
-  private volatile boolean fetching;
-  private volatile long renewAtMs;
+  // Guarded by this.
+
+  private @Nullable SenderCertificate own;
+
+  /** For callers that came while there was no valid certificate. */
+  private CompletableFuture<SenderCertificate> next = new CompletableFuture<>();
+
+  private boolean fetching;
+  private boolean closed;
+  private long renewAtMs;
 
   Certificates(Member self, byte[] trustRoot, Messaging messaging) {
     this.self = self;
@@ -48,39 +54,50 @@ final class Certificates {
     }
   }
 
-  /** The own certificate, at once or when the service has given one. */
-  CompletableFuture<SenderCertificate> own() {
+  /** The own certificate, valid: at once, or when the service has given one. */
+  synchronized CompletableFuture<SenderCertificate> own() {
     SenderCertificate certificate = own;
     if (certificate != null && certificate.getExpiration() > System.currentTimeMillis()) {
       return CompletableFuture.completedFuture(certificate);
     }
-    return first.copy();
+    if (next.isDone() && !closed) {
+      // It was completed with a certificate that has expired since.
+      next = new CompletableFuture<>();
+    }
+    return next.copy();
   }
 
-  /** Fetches the own certificate when there is none or it is due. */
+  /** Fetches the own certificate when there is none or it is due; one request at a time. */
   void renew() {
-    long now = System.currentTimeMillis();
     synchronized (this) {
-      if (fetching || now < renewAtMs) {
+      if (closed || fetching || System.currentTimeMillis() < renewAtMs) {
         return;
       }
       fetching = true;
-      SenderCertificate certificate = own;
-      if (certificate != null && certificate.getExpiration() <= now && first.isDone()) {
-        first = new CompletableFuture<>();
-      }
     }
-    messaging
-        .senderCertificate()
+    fetch()
         .thenAccept(this::accept)
         .whenComplete(
             (done, failure) -> {
+              synchronized (this) {
+                fetching = false;
+                if (failure != null) {
+                  renewAtMs = System.currentTimeMillis() + RETRY.toMillis();
+                }
+              }
               if (failure != null) {
-                renewAtMs = System.currentTimeMillis() + RETRY.toMillis();
                 LOG.info("no sender certificate: {}", Failures.of(failure).getMessage());
               }
-              fetching = false;
             });
+  }
+
+  private CompletableFuture<byte[]> fetch() {
+    try {
+      return messaging.senderCertificate();
+    } catch (RuntimeException | Error e) {
+      // Whatever it is: the next request must not wait for the end of this one.
+      return CompletableFuture.failedFuture(e);
+    }
   }
 
   private void accept(byte[] bytes) {
@@ -95,9 +112,13 @@ final class Certificates {
             Cause.UNTRUSTED, "the messaging service certified another identity than this one");
       }
       long left = certificate.getExpiration() - now;
-      renewAtMs = now + Math.max(left / 2, left - RENEW.toMillis());
-      own = certificate;
-      first.complete(certificate);
+      CompletableFuture<SenderCertificate> waiting;
+      synchronized (this) {
+        renewAtMs = now + Math.max(left / 2, left - RENEW.toMillis());
+        own = certificate;
+        waiting = next;
+      }
+      waiting.complete(certificate);
     } catch (InvalidCertificateException e) {
       throw new ChannelException(
           Cause.UNTRUSTED, "the own sender certificate does not verify against the trust root", e);
@@ -106,7 +127,15 @@ final class Certificates {
 
   /** No certificate is fetched any more; callers that wait for one fail. */
   void close() {
-    first.completeExceptionally(new ChannelException(Cause.CLOSED, "the channel is closed"));
+    CompletableFuture<SenderCertificate> waiting;
+    synchronized (this) {
+      closed = true;
+      if (next.isDone()) {
+        next = new CompletableFuture<>();
+      }
+      waiting = next;
+    }
+    waiting.completeExceptionally(new ChannelException(Cause.CLOSED, "the channel is closed"));
   }
 
   /**

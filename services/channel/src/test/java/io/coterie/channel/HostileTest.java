@@ -231,6 +231,28 @@ class HostileTest {
     }
   }
 
+  /** The service answers no request for a new one, so nothing shows that the old one is over. */
+  @Test
+  void expiredOwnCertificateIsNotUsed() throws Exception {
+    server.certificateLifetime = Duration.ofSeconds(4);
+    try (TestGroup group = TestGroup.started(server, 2)) {
+      long expired = System.currentTimeMillis() + server.certificateLifetime.toMillis();
+      server.intercept =
+          request ->
+              request.is("GET", "/v1/certificate/delivery")
+                  ? Optional.of(TestServer.Answer.of(0))
+                  : Optional.empty();
+      int asked = server.count("GET certificate");
+      await().atMost(PATIENCE).until(() -> server.count("GET certificate") >= asked + 2);
+      await().atMost(PATIENCE).until(() -> System.currentTimeMillis() > expired);
+      assertThatThrownBy(() -> group.node(0).send(group.node(1), "never"))
+          .cause()
+          .isInstanceOfSatisfying(
+              ChannelException.class,
+              e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.UNAVAILABLE));
+    }
+  }
+
   @Test
   void accountMustBeTheOneInTheRoster() throws Exception {
     try (TestGroup group = new TestGroup(server, 2, UnaryOperator.identity())) {
