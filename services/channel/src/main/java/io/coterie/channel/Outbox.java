@@ -329,8 +329,8 @@ final class Outbox {
   }
 
   /**
-   * Sends frames one after another in a lane. What is thrown on the way, an Error too, fails the
-   * message: its sender waits for an end.
+   * Sends frames one after another in a lane. Anything thrown on the way, an Error too, fails the
+   * message, because its sender waits for an end.
    */
   private static CompletableFuture<Void> inLane(
       Lane lane, List<byte[]> frames, Function<byte[], CompletableFuture<Void>> send) {

@@ -343,8 +343,7 @@ public final class SignalChannel implements SecureChannel {
   }
 
   /** Wipes the frames once they have been sent, or will not be. */
-  private static CompletableFuture<Void> wiping(
-      List<byte[]> frames, CompletableFuture<Void> sent) {
+  private static CompletableFuture<Void> wiping(List<byte[]> frames, CompletableFuture<Void> sent) {
     return sent.whenComplete(
         (done, failure) -> frames.forEach(frame -> Arrays.fill(frame, (byte) 0)));
   }

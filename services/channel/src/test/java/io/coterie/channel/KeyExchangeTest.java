@@ -25,16 +25,14 @@ class KeyExchangeTest {
   @BeforeEach
   void makeExchange() throws Exception {
     server = new TestServer();
-    ChannelConfig config =
-        ChannelConfig.of(server.uri(), server.caPem(), server.trustRootPublic());
+    ChannelConfig config = ChannelConfig.of(server.uri(), server.caPem(), server.trustRootPublic());
     ChannelAccount account = server.enrol("+15550001000");
     Member own = Enrolment.member(account, "p1", Member.Role.PARTY, 1, "test", new byte[32]);
     Member other =
         Enrolment.member(
             server.enrol("+15550001001"), "p2", Member.Role.PARTY, 2, "test", new byte[32]);
     store =
-        new ProtocolStore(
-            new IdentityKeyPair(account.identityKeyPair()), account.registrationId());
+        new ProtocolStore(new IdentityKeyPair(account.identityKeyPair()), account.registrationId());
     ChannelMetrics metrics = new ChannelMetrics(new SimpleMeterRegistry(), () -> 0);
     Link link =
         new Link(

@@ -13,7 +13,7 @@ import org.signal.libsignal.protocol.state.KyberPreKeyRecord;
 import org.signal.libsignal.protocol.state.PreKeyRecord;
 import org.signal.libsignal.protocol.state.SignedPreKeyRecord;
 
-/** What a peer may still fetch can be opened, whatever the service says about an upload. */
+/** Keys that a peer may still fetch are kept, whatever the service says about an upload. */
 class PreKeysTest {
   private static final int BATCH = 3;
 
@@ -70,9 +70,7 @@ class PreKeysTest {
   /** A peer that fetches now opens its session with keys that this process has. */
   private void assertUsable() {
     assertThat(service.ec).isNotEmpty().allMatch(key -> store.containsPreKey(key.getId()));
-    assertThat(service.kyber)
-        .isNotEmpty()
-        .allMatch(key -> store.containsKyberPreKey(key.getId()));
+    assertThat(service.kyber).isNotEmpty().allMatch(key -> store.containsKyberPreKey(key.getId()));
     assertThat(store.containsSignedPreKey(service.signed.getId())).isTrue();
     assertThat(store.containsKyberPreKey(service.lastResort.getId())).isTrue();
   }

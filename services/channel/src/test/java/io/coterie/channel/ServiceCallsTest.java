@@ -136,8 +136,7 @@ class ServiceCallsTest {
   @Test
   void timerWritesToNoSocket() throws Exception {
     server.certificateLifetime = Duration.ofSeconds(2);
-    try (TestGroup group =
-        new TestGroup(server, 2, config -> config.withTiming(Timings.busy()))) {
+    try (TestGroup group = new TestGroup(server, 2, config -> config.withTiming(Timings.busy()))) {
       Probe probe = new Probe();
       group.registries = () -> probe;
       // The other member is not there, so that hellos are repeated and sessions opened anew.

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What could not be sent does not stay in memory. */
+/** A body that could not be sent does not stay in memory. */
 class WipingTest {
   private static final int MARK_BYTES = 32;
 
@@ -28,9 +28,7 @@ class WipingTest {
     try (TestServer server = new TestServer();
         TestGroup group =
             new TestGroup(
-                server,
-                3,
-                config -> config.withSendMode(mode).withTiming(Timings.impatient()))) {
+                server, 3, config -> config.withSendMode(mode).withTiming(Timings.impatient()))) {
       // Nobody to send to: no session can be opened with accounts that the service does not have.
       server.accounts.remove(group.node(1).member().aci());
       server.accounts.remove(group.node(2).member().aci());
