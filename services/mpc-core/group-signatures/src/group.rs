@@ -3,11 +3,12 @@
 use core::fmt;
 
 use engine::wire::{Malformed, Reader, Writer};
-use engine::{Secret, Transcript};
+use engine::{PartyId, Secret, Transcript};
 use primitives::bls12_381::{G1, G2, Scalar, pairings_are_equal};
 use rand_core::CryptoRng;
 
-use crate::sigma::{KnowledgeProof, read_point};
+use crate::opener::{AttestedKey, MAX_OPENERS, OpenerError, OpenerKey, Openers};
+use crate::sigma::{KnowledgeProof, hedged, read_point};
 use crate::tags;
 
 /// Longest name of a group, in bytes.
@@ -20,10 +21,16 @@ pub enum GroupError {
     Malformed,
     /// The name is empty or too long, or the epoch is 0.
     Name,
+    /// The opener's key is not that of the configured openers.
+    Opener(OpenerError),
     /// The issuing key's two points have different logarithms.
     DifferentKeys,
     /// The maker of the group does not prove that it knows the issuing key.
     Proof,
+    /// It is not a later epoch of the same group.
+    NotLater,
+    /// The issuing key is that of an earlier epoch, so that its members would be members of both.
+    KeyOfEarlierEpoch,
 }
 
 impl From<Malformed> for GroupError {
@@ -34,80 +41,123 @@ impl From<Malformed> for GroupError {
 
 impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let text = match self {
             GroupError::Malformed => "the group's public data are malformed",
             GroupError::Name => "the group's name is empty or too long, or its epoch is 0",
+            GroupError::Opener(error) => return error.fmt(f),
             GroupError::DifferentKeys => "the points of the issuing key do not belong together",
             GroupError::Proof => "the proof of the issuing key does not verify",
-        })
+            GroupError::NotLater => "the data are not those of a later epoch of the group",
+            GroupError::KeyOfEarlierEpoch => "the issuing key was that of an earlier epoch",
+        };
+        f.write_str(text)
     }
 }
 
 impl std::error::Error for GroupError {}
 
-/// sk_m, in one hand. Whoever holds it can invent members.
-pub struct IssuingKey(Secret<Scalar>);
+/// A group's name with its epoch, from 1: a new one has a new issuing key, and the members join again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupId {
+    name: String,
+    epoch: u32,
+}
+
+impl GroupId {
+    /// Refused unless the name has 1 to [`MAX_GROUP_BYTES`] bytes and the epoch is above 0.
+    pub fn new(name: &str, epoch: u32) -> Result<Self, GroupError> {
+        if name.is_empty() || name.len() > MAX_GROUP_BYTES || epoch == 0 {
+            return Err(GroupError::Name);
+        }
+        Ok(Self { name: name.to_owned(), epoch })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The epoch.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+}
+
+/// sk_m, in one hand. Whoever holds it can invent members. It is made with the public data of one epoch of one group,
+/// and is the key of no other: with the key of an earlier epoch everybody who was a member then would be one now, and
+/// have a second tag.
+pub struct IssuingKey {
+    secret: Secret<Scalar>,
+    group: [u8; 32],
+}
 
 impl IssuingKey {
-    /// A fresh one.
-    pub fn generate(rng: &mut dyn CryptoRng) -> Self {
-        Self(Secret::new(Scalar::random(rng)))
+    /// [G2] a fresh key, and the public data of the group and epoch that the openers have signed.
+    pub fn create(opener: AttestedKey, rng: &mut dyn CryptoRng) -> Result<(Self, GroupPublic), GroupError> {
+        // From a generator that repeats itself another epoch still gets another key.
+        let mut own = hedged(tags::ISSUING_KEY, &[&opener.digest], rng);
+        let secret = Secret::new(Scalar::random(&mut own));
+        let (issuer, issuer_in_g2) = (G1::mul_generator(&secret), G2::mul_generator(&secret));
+        if issuer.is_identity() {
+            return Err(GroupError::Malformed);
+        }
+        let group = GroupPublic::new(opener, issuer, issuer_in_g2, &secret, rng);
+        Ok((Self { secret, group: group.digest }, group))
+    }
+
+    /// For tests: a manager that makes a second group with its key.
+    #[cfg(feature = "forge")]
+    pub fn reused(&self, opener: AttestedKey, rng: &mut dyn CryptoRng) -> GroupPublic {
+        let (issuer, issuer_in_g2) = (G1::mul_generator(&self.secret), G2::mul_generator(&self.secret));
+        GroupPublic::new(opener, issuer, issuer_in_g2, &self.secret, rng)
     }
 
     /// The exponent.
     pub fn scalar(&self) -> &Secret<Scalar> {
-        &self.0
+        &self.secret
     }
 
-    /// [G1] the public data of a group under this key.
-    pub fn group(
-        &self,
-        name: &str,
-        epoch: u32,
-        opener: G1,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<GroupPublic, GroupError> {
-        if name.is_empty() || name.len() > MAX_GROUP_BYTES || epoch == 0 {
-            return Err(GroupError::Name);
-        }
-        let (in_g1, in_g2) = (G1::mul_generator(&self.0), G2::mul_generator(&self.0));
-        if in_g1.is_identity() || opener.is_identity() {
-            return Err(GroupError::Malformed);
-        }
-        let digest = digest(name, epoch, &in_g1, &in_g2, &opener);
-        let proof = KnowledgeProof::prove(proof_transcript(&digest), &in_g1, &self.0, rng);
-        Ok(GroupPublic {
-            name: name.to_owned(),
-            epoch,
-            issuer: in_g1,
-            issuer_in_g2: in_g2,
-            opener,
-            proof,
-            digest,
-        })
+    /// The digest of the group that it is the key of.
+    pub fn group(&self) -> &[u8; 32] {
+        &self.group
     }
 }
 
 /// The public data of one epoch of a group. Checked when decoded.
 pub struct GroupPublic {
-    name: String,
-    epoch: u32,
+    opener: AttestedKey,
     issuer: G1,
     issuer_in_g2: G2,
-    opener: G1,
     proof: KnowledgeProof,
     digest: [u8; 32],
 }
 
 impl GroupPublic {
-    /// The group's name.
-    pub fn name(&self) -> &str {
-        &self.name
+    fn new(
+        opener: AttestedKey,
+        issuer: G1,
+        issuer_in_g2: G2,
+        secret: &Secret<Scalar>,
+        rng: &mut dyn CryptoRng,
+    ) -> Self {
+        let digest = digest(&opener.digest, &issuer, &issuer_in_g2);
+        let proof = KnowledgeProof::prove(proof_transcript(&digest), &issuer, secret, rng);
+        Self { opener, issuer, issuer_in_g2, proof, digest }
     }
 
-    /// The epoch, from 1: a new one has a new issuing key, and the members join again.
+    /// Name and epoch.
+    pub fn id(&self) -> &GroupId {
+        &self.opener.group
+    }
+
+    /// The group's name.
+    pub fn name(&self) -> &str {
+        self.id().name()
+    }
+
+    /// The epoch.
     pub fn epoch(&self) -> u32 {
-        self.epoch
+        self.id().epoch()
     }
 
     /// g1^{sk_m}.
@@ -122,59 +172,92 @@ impl GroupPublic {
 
     /// O, the opener's key.
     pub fn opener(&self) -> &G1 {
-        &self.opener
+        self.opener.key.key()
     }
 
-    /// Hash of everything but the proof.
+    /// O with the openers' verification shares.
+    pub fn opener_key(&self) -> &OpenerKey {
+        &self.opener.key
+    }
+
+    /// Hash of everything but the proof and the openers' signatures.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 
-    /// Name, epoch, points, proof.
+    /// Name, epoch, points of the issuing key, number, point and signature of each opener, proof.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.sized(self.name.as_bytes());
-        writer.u32(self.epoch);
+        writer.sized(self.name().as_bytes());
+        writer.u32(self.epoch());
         writer.bytes(&self.issuer.to_compressed());
         writer.bytes(&self.issuer_in_g2.to_compressed());
-        writer.bytes(&self.opener.to_compressed());
+        let openers: Vec<_> = self.opener.attestations.iter().collect();
+        writer.u32(u32::try_from(openers.len()).unwrap_or(u32::MAX));
+        for (party, signature) in openers {
+            writer.u32(u32::from(party.get()));
+            let share = self.opener.key.share(*party).map_or([0; 48], G1::to_compressed);
+            writer.bytes(&share);
+            writer.bytes(signature);
+        }
         self.proof.encode(&mut writer);
         writer.finish()
     }
 
-    /// [G2] decodes and checks: elements in their subgroups, one logarithm in both, and known to whoever made the
-    /// group.
-    pub fn decode(bytes: &[u8]) -> Result<Self, GroupError> {
+    /// [G3] decodes and checks: elements in their subgroups, the issuing key one logarithm in both groups and known to
+    /// whoever made the group, the opener's key signed by all `openers`, who come from the caller's configuration.
+    pub fn decode(bytes: &[u8], openers: &Openers) -> Result<Self, GroupError> {
         let mut reader = Reader::new(bytes);
         let name = reader.sized(MAX_GROUP_BYTES)?;
         let name = core::str::from_utf8(name).map_err(|_| GroupError::Name)?.to_owned();
-        let epoch = reader.u32()?;
-        if name.is_empty() || epoch == 0 {
-            return Err(GroupError::Name);
-        }
+        let id = GroupId::new(&name, reader.u32()?)?;
         let issuer = read_point(&mut reader)?;
         let issuer_in_g2 = G2::from_compressed(reader.array()?).ok_or(GroupError::Malformed)?;
-        let opener = read_point(&mut reader)?;
+        let count = usize::try_from(reader.u32()?).map_err(|_| GroupError::Malformed)?;
+        if count > MAX_OPENERS {
+            return Err(GroupError::Malformed);
+        }
+        let (mut shares, mut attestations) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for _ in 0..count {
+            let party = PartyId::new(reader.u32()?).ok_or(GroupError::Malformed)?;
+            // Ascending, so that the same data have one encoding.
+            if shares.last().is_some_and(|(last, _)| *last >= party) {
+                return Err(GroupError::Malformed);
+            }
+            shares.push((party, read_point(&mut reader)?));
+            attestations.push((party, *reader.array()?));
+        }
         let proof = KnowledgeProof::decode(&mut reader)?;
         reader.finish()?;
         if !pairings_are_equal((&issuer, &G2::generator()), (&G1::generator(), &issuer_in_g2)) {
             return Err(GroupError::DifferentKeys);
         }
-        let digest = digest(&name, epoch, &issuer, &issuer_in_g2, &opener);
+        let opener = OpenerKey::new(openers, &shares)?.attested(id, &attestations)?;
+        let digest = digest(&opener.digest, &issuer, &issuer_in_g2);
         if !proof.verify(proof_transcript(&digest), &issuer) {
             return Err(GroupError::Proof);
         }
-        Ok(Self { name, epoch, issuer, issuer_in_g2, opener, proof, digest })
+        Ok(Self { opener, issuer, issuer_in_g2, proof, digest })
+    }
+
+    /// [G4] whether it may take the place of an earlier epoch: its issuing key must be another one, or members of the
+    /// earlier epoch would be members of this one without having joined.
+    pub fn check_after(&self, earlier: &GroupPublic) -> Result<(), GroupError> {
+        if self.name() != earlier.name() || self.epoch() <= earlier.epoch() {
+            return Err(GroupError::NotLater);
+        }
+        if self.issuer == earlier.issuer {
+            return Err(GroupError::KeyOfEarlierEpoch);
+        }
+        Ok(())
     }
 }
 
-fn digest(name: &str, epoch: u32, issuer: &G1, issuer_in_g2: &G2, opener: &G1) -> [u8; 32] {
+fn digest(opener: &[u8; 32], issuer: &G1, issuer_in_g2: &G2) -> [u8; 32] {
     let mut transcript = Transcript::new(tags::GROUP);
-    transcript.append("name", name.as_bytes());
-    transcript.append_u64("epoch", u64::from(epoch));
+    transcript.append("opener", opener);
     transcript.append("issuer", &issuer.to_compressed());
     transcript.append("issuer in G2", &issuer_in_g2.to_compressed());
-    transcript.append("opener", &opener.to_compressed());
     transcript.digest()
 }
 

@@ -6,6 +6,7 @@
 mod approval;
 mod group;
 mod member;
+mod opener;
 mod opening;
 mod registration;
 mod sigma;
@@ -14,23 +15,90 @@ pub mod tags;
 pub use approval::{
     APPROVAL_BYTES, Approval, ApprovalError, ApprovalTag, CountError, Decision, REQUEST_BYTES, Request, count,
 };
-pub use group::{GroupError, GroupPublic, IssuingKey, MAX_GROUP_BYTES};
+pub use group::{GroupError, GroupId, GroupPublic, IssuingKey, MAX_GROUP_BYTES};
 pub use member::{CredentialError, MemberKey, complete};
-pub use opening::{OPENING_SHARE_BYTES, OpeningShare, open};
+pub use opener::{AttestedKey, MAX_OPENERS, OpenerError, OpenerKey, Openers};
+pub use opening::{OPENING_SHARE_BYTES, OpeningError, OpeningShare, open};
 pub use registration::{
     Applicant, Application, MAX_ATTEMPTS, RegistrationError, TICKET_BYTES, Ticket, join_terms,
 };
 
-/// For tests: members that nobody has admitted.
+/// For tests: members that nobody has admitted, and openers in one hand.
 #[cfg(feature = "forge")]
 pub mod forge {
-    use super::{GroupPublic, MemberKey};
+    use engine::{EvidenceKey, PartyId, Secret};
+    use primitives::bls12_381::{G1, Scalar};
+    use primitives::shamir::Polynomial;
+    use rand_core::CryptoRng;
 
     pub use crate::approval::forge::{Simulated, accepts, simulate};
+    use crate::{
+        AttestedKey, GroupError, GroupId, GroupPublic, IssuingKey, MemberKey, OpenerKey, Openers, complete,
+    };
 
     /// The key of another group, said to be one of this.
     pub fn claim(mut key: MemberKey, group: &GroupPublic) -> MemberKey {
         key.group = *group.digest();
         key
+    }
+
+    /// A member made with all secrets in one hand.
+    pub fn admit(key: &IssuingKey, group: &GroupPublic, secret: &Secret<Scalar>) -> Option<MemberKey> {
+        let sum = Secret::new(key.scalar().expose().add(secret.expose()));
+        let credential = G1::mul_generator(&Secret::new(sum.expose().inverse()));
+        complete(group, Secret::new(secret.expose().copy()), credential).ok()
+    }
+
+    /// All openers' secrets.
+    pub struct Custody {
+        sharing: Polynomial,
+        identities: Vec<(PartyId, EvidenceKey)>,
+        /// The configuration that all parties have.
+        pub openers: Openers,
+    }
+
+    impl Custody {
+        /// Openers 1 to `count`. `None` if there cannot be so many.
+        pub fn new(threshold: usize, count: u16, rng: &mut dyn CryptoRng) -> Option<Self> {
+            let sharing = Polynomial::new((0..threshold).map(|_| Secret::new(Scalar::random(rng))).collect());
+            let identities: Option<Vec<_>> = (1..=u32::from(count))
+                .map(|number| Some((PartyId::new(number)?, EvidenceKey::generate(rng))))
+                .collect();
+            let identities = identities?;
+            let known: Vec<_> = identities.iter().map(|(party, key)| (*party, key.public())).collect();
+            Some(Self { sharing, openers: Openers::new(threshold, &known)?, identities })
+        }
+
+        /// o_j.
+        pub fn share(&self, party: PartyId) -> Secret<Scalar> {
+            self.sharing.evaluate(party.get())
+        }
+
+        /// O with the openers' points.
+        pub fn key(&self) -> Result<OpenerKey, GroupError> {
+            let point = |(party, _): &(PartyId, _)| (*party, G1::mul_generator(&self.share(*party)));
+            let shares: Vec<_> = self.identities.iter().map(point).collect();
+            Ok(OpenerKey::new(&self.openers, &shares)?)
+        }
+
+        /// The same, signed by all.
+        pub fn attested(&self, name: &str, epoch: u32) -> Result<AttestedKey, GroupError> {
+            let (key, group) = (self.key()?, GroupId::new(name, epoch)?);
+            let mut attestations = Vec::new();
+            for (party, identity) in &self.identities {
+                attestations.push((*party, key.attest(&group, *party, &self.share(*party), identity)?));
+            }
+            Ok(key.attested(group, &attestations)?)
+        }
+
+        /// A group of theirs with a fresh issuing key.
+        pub fn group(
+            &self,
+            name: &str,
+            epoch: u32,
+            rng: &mut dyn CryptoRng,
+        ) -> Result<(IssuingKey, GroupPublic), GroupError> {
+            IssuingKey::create(self.attested(name, epoch)?, rng)
+        }
     }
 }

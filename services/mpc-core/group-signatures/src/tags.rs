@@ -4,6 +4,10 @@ use engine::Tag;
 
 /// Everything public about a group.
 pub const GROUP: Tag = Tag::new("coterie/wbb/group/1");
+/// The openers' signatures of their key.
+pub const OPENER_ATTESTATION: Tag = Tag::new("coterie/wbb/opener-attestation/1");
+/// The issuing key.
+pub const ISSUING_KEY: Tag = Tag::new("coterie/wbb/issuing-key/1");
 /// Proof of knowledge of the issuing key.
 pub const ISSUING_KEY_PROOF: Tag = Tag::new("coterie/wbb/issuing-key-proof/1");
 /// Proof of knowledge of the applicant's half of a member's secret.
@@ -27,8 +31,10 @@ pub const OPENING_NONCE: Tag = Tag::new("coterie/wbb/opening-nonce/1");
 pub const BATCH: Tag = Tag::new("coterie/wbb/batch/1");
 
 /// All of the above.
-pub const ALL: [Tag; 11] = [
+pub const ALL: [Tag; 13] = [
     GROUP,
+    OPENER_ATTESTATION,
+    ISSUING_KEY,
     ISSUING_KEY_PROOF,
     APPLICATION_PROOF,
     JOIN_TERMS,

@@ -9,13 +9,12 @@
 )]
 
 use engine::{PartyId, Secret};
-use group_signatures::forge::{accepts, claim, simulate};
+use group_signatures::forge::{Custody, accepts, admit, claim, simulate};
 use group_signatures::{
-    APPROVAL_BYTES, Approval, ApprovalError, CountError, Decision, GroupPublic, IssuingKey, MemberKey,
-    OpeningShare, Request, complete, count, open,
+    APPROVAL_BYTES, Approval, ApprovalError, CountError, Decision, GroupPublic, MemberKey, OpeningError,
+    OpeningShare, Request, count, open,
 };
 use primitives::bls12_381::{G1, Scalar};
-use primitives::shamir::Polynomial;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -30,10 +29,8 @@ const ORDER_11: &str =
 
 struct World {
     rng: ChaCha20Rng,
-    issuing_key: IssuingKey,
     group: GroupPublic,
-    /// The opener's key, shared 2 of 3.
-    opener: Polynomial,
+    custody: Custody,
     members: Vec<MemberKey>,
 }
 
@@ -41,30 +38,22 @@ fn scalar(rng: &mut ChaCha20Rng) -> Secret<Scalar> {
     Secret::new(Scalar::random(rng))
 }
 
-/// A group whose members' keys are made with all secrets in one hand.
+/// A group whose members' keys are made with all secrets in one hand, and whose openers are 2 of 3.
 fn world(seed: u64, members: usize) -> World {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    let issuing_key = IssuingKey::generate(&mut rng);
-    let opener = Polynomial::new(vec![scalar(&mut rng), scalar(&mut rng)]);
-    let key = G1::mul_generator(&opener.coefficients()[0]);
-    let group = issuing_key.group("approvers", 3, key, &mut rng).unwrap();
-    let group = GroupPublic::decode(&group.encode()).unwrap();
-    let members = (0..members).map(|_| issue(&issuing_key, &group, &scalar(&mut rng))).collect();
-    World { rng, issuing_key, group, opener, members }
-}
-
-fn issue(key: &IssuingKey, group: &GroupPublic, secret: &Secret<Scalar>) -> MemberKey {
-    let sum = Secret::new(key.scalar().expose().add(secret.expose()));
-    let credential = G1::mul_generator(&Secret::new(sum.expose().inverse()));
-    complete(group, Secret::new(secret.expose().copy()), credential).unwrap()
+    let custody = Custody::new(2, 3, &mut rng).unwrap();
+    let (issuing_key, group) = custody.group("approvers", 3, &mut rng).unwrap();
+    let group = GroupPublic::decode(&group.encode(), &custody.openers).unwrap();
+    let members = (0..members).map(|_| admit(&issuing_key, &group, &scalar(&mut rng)).unwrap()).collect();
+    World { rng, group, custody, members }
 }
 
 fn request(number: u8) -> Request {
     Request { digest: [number; 32], decision: Decision::Approve }
 }
 
-fn party(number: u16) -> PartyId {
-    PartyId::new(number.into()).unwrap()
+fn party(number: u32) -> PartyId {
+    PartyId::new(number).unwrap()
 }
 
 fn hex(text: &str) -> Vec<u8> {
@@ -116,11 +105,10 @@ fn an_approval_says_nothing_of_another_request_decision_or_group() {
     assert_eq!(approval.verify(&world.group, &request(2)).err(), refused);
     let rejection = Request { decision: Decision::Reject, ..request(1) };
     assert_eq!(approval.verify(&world.group, &rejection).err(), refused);
-    // The same issuing key in another epoch.
-    let next = world.issuing_key.group("approvers", 4, *world.group.opener(), &mut world.rng).unwrap();
+    let (_, next) = world.custody.group("approvers", 4, &mut world.rng).unwrap();
     assert_eq!(approval.verify(&next, &request(1)).err(), refused);
     assert!(world.members[0].approve(&next, &request(1), &mut world.rng).is_none());
-    assert!(MemberKey::decode(&next, &world.members[0].encode()).is_ok());
+    assert!(MemberKey::decode(&next, &world.members[0].encode()).is_err());
 }
 
 #[test]
@@ -168,9 +156,8 @@ fn every_altered_byte_is_refused() {
 #[test]
 fn secrets_that_the_issuer_has_not_signed_are_refused() {
     let mut world = world(5, 2);
-    let stranger = IssuingKey::generate(&mut world.rng);
-    let elsewhere = stranger.group("approvers", 3, *world.group.opener(), &mut world.rng).unwrap();
-    let foreign = issue(&stranger, &elsewhere, &scalar(&mut world.rng));
+    let (stranger, elsewhere) = world.custody.group("approvers", 3, &mut world.rng).unwrap();
+    let foreign = admit(&stranger, &elsewhere, &scalar(&mut world.rng)).unwrap();
     assert!(MemberKey::decode(&world.group, &foreign.encode()).is_err());
     let forged = claim(foreign, &world.group);
     let forged = forged.approve(&world.group, &request(1), &mut world.rng).unwrap();
@@ -219,17 +206,15 @@ fn approvals_can_be_simulated_without_a_member() {
     }
 }
 
-/// The result of opening an approval with these holders of the opener's key.
-fn opened(world: &mut World, approval: &Approval, holders: &[u16]) -> Option<G1> {
-    let shares = holders.iter().map(|number| {
-        let share = world.opener.evaluate(*number);
-        let made = OpeningShare::new(&world.group, approval, &share, &mut world.rng);
-        let read = OpeningShare::decode(&made.encode()).unwrap();
-        assert!(read.verify(&world.group, approval, &G1::mul_generator(&share)));
-        (party(*number), read)
-    });
-    let shares: Vec<_> = shares.collect();
-    open(approval, &shares)
+/// The shares of these openers, as others read them.
+fn shares(world: &mut World, approval: &Approval, openers: &[u32]) -> Vec<(PartyId, OpeningShare)> {
+    let make = |number: &u32| {
+        let (party, rng) = (party(*number), &mut world.rng);
+        let share = world.custody.share(party);
+        let made = OpeningShare::new(&world.group, &request(1), approval, party, &share, rng).unwrap();
+        (party, OpeningShare::decode(&made.encode()).unwrap())
+    };
+    openers.iter().map(make).collect()
 }
 
 #[test]
@@ -238,14 +223,13 @@ fn opening_names_the_member_and_nobody_else() {
         let mut world = world(seed, 3);
         let who = usize::try_from(world.rng.next_u64() % 3).unwrap();
         let approval = world.members[who].approve(&world.group, &request(1), &mut world.rng).unwrap();
-        let holders = [[1u16, 2], [1, 3], [3, 2]][usize::try_from(world.rng.next_u64() % 3).unwrap()];
-        let found = opened(&mut world, &approval, &holders);
-        let named: Vec<usize> =
-            (0..3).filter(|member| Some(world.members[*member].point()) == found).collect();
+        let openers = [[1u32, 2], [1, 3], [3, 2]][usize::try_from(world.rng.next_u64() % 3).unwrap()];
+        let shares = shares(&mut world, &approval, &openers);
+        let found = open(&world.group, &request(1), &approval, &shares).unwrap();
+        let named: Vec<usize> = (0..3).filter(|member| world.members[*member].point() == found).collect();
         assert_eq!(named, [who], "seed {seed}");
-        // Fewer holders than the key needs name nobody.
-        let found = opened(&mut world, &approval, &holders[..1]);
-        assert!(world.members.iter().all(|member| Some(member.point()) != found), "seed {seed}");
+        let alone = open(&world.group, &request(1), &approval, &shares[..1]);
+        assert_eq!(alone, Err(OpeningError::TooFew(1)), "seed {seed}");
     }
 }
 
@@ -254,21 +238,56 @@ fn shares_of_openings_are_proven() {
     let mut world = world(7, 2);
     let first = world.members[0].approve(&world.group, &request(1), &mut world.rng).unwrap();
     let second = world.members[1].approve(&world.group, &request(1), &mut world.rng).unwrap();
-    let (share, other) = (world.opener.evaluate(1), world.opener.evaluate(2));
-    let point = G1::mul_generator(&share);
-    let made = OpeningShare::new(&world.group, &first, &share, &mut world.rng);
-    assert!(made.verify(&world.group, &first, &point));
-    assert!(!made.verify(&world.group, &second, &point));
-    assert!(!made.verify(&world.group, &first, &G1::mul_generator(&other)));
+    let (_, made) = shares(&mut world, &first, &[1]).remove(0);
+    assert!(made.verify(&world.group, &first, party(1)));
+    assert!(!made.verify(&world.group, &second, party(1)));
+    assert!(!made.verify(&world.group, &first, party(2)));
+    assert!(!made.verify(&world.group, &first, party(4)));
     let bytes = made.encode();
     for place in 0..bytes.len() {
         let mut changed = bytes.clone();
         changed[place] ^= 1;
         let holds = OpeningShare::decode(&changed)
-            .is_some_and(|changed| changed.verify(&world.group, &first, &point));
+            .is_some_and(|changed| changed.verify(&world.group, &first, party(1)));
         assert!(!holds, "byte {place}");
     }
-    let again = OpeningShare::new(&world.group, &first, &share, &mut world.rng);
-    assert!(open(&first, &[(party(1), made), (party(1), again)]).is_none());
-    assert!(open(&first, &[]).is_none());
+}
+
+#[test]
+fn openings_take_enough_shares_of_openers_for_this_approval_only() {
+    let mut world = world(8, 2);
+    let first = world.members[0].approve(&world.group, &request(1), &mut world.rng).unwrap();
+    let second = world.members[1].approve(&world.group, &request(1), &mut world.rng).unwrap();
+    let mut opened = |approval: &Approval, of: &Approval, openers: &[u32], said: &[u32]| {
+        let made = shares(&mut world, of, openers).into_iter().map(|(_, share)| share);
+        let made: Vec<_> = said.iter().map(|number| party(*number)).zip(made).collect();
+        open(&world.group, &request(1), approval, &made).map(|_| ())
+    };
+    assert_eq!(opened(&first, &first, &[1, 2, 3], &[1, 2, 3]), Ok(()));
+    assert_eq!(opened(&first, &first, &[], &[]), Err(OpeningError::TooFew(0)));
+    assert_eq!(opened(&first, &first, &[1, 1], &[1, 1]), Err(OpeningError::Twice(party(1))));
+    assert_eq!(opened(&first, &first, &[1, 2], &[1, 4]), Err(OpeningError::NotAnOpener(party(4))));
+    assert_eq!(opened(&first, &first, &[1, 2], &[1, 3]), Err(OpeningError::WrongShare(party(3))));
+    assert_eq!(opened(&first, &second, &[1, 2], &[1, 2]), Err(OpeningError::WrongShare(party(1))));
+}
+
+/// Openers are not a machine that decrypts: who puts another's ciphertext into a message of its own gets no share.
+#[test]
+fn openers_decrypt_nothing_but_approvals_of_the_request() {
+    let mut world = world(9, 2);
+    let mut approve =
+        |member: usize| world.members[member].approve(&world.group, &request(1), &mut world.rng).unwrap();
+    let (victim, own) = (approve(0), approve(1));
+    let mut mixed = own.encode();
+    mixed[4 * POINT..6 * POINT].copy_from_slice(&victim.encode()[4 * POINT..6 * POINT]);
+    let mixed = Approval::decode(&mixed).unwrap();
+    let share = world.custody.share(party(1));
+    let mut made = |request: &Request, approval: &Approval, me: u32| {
+        OpeningShare::new(&world.group, request, approval, party(me), &share, &mut world.rng).map(|_| ())
+    };
+    let refused = Err(OpeningError::Approval(ApprovalError::WrongProof));
+    assert_eq!(made(&request(1), &mixed, 1), refused);
+    assert_eq!(made(&request(2), &victim, 1), refused);
+    assert_eq!(made(&request(1), &victim, 2), Err(OpeningError::NotAnOpener(party(2))));
+    assert_eq!(made(&request(1), &victim, 1), Ok(()));
 }

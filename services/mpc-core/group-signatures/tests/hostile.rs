@@ -4,11 +4,11 @@
 
 use core::convert::Infallible;
 
-use engine::Secret;
-use group_signatures::forge::claim;
+use engine::{EvidenceKey, PartyId, Secret};
+use group_signatures::forge::{Custody, admit, claim};
 use group_signatures::{
-    Applicant, Approval, ApprovalError, CountError, Decision, GroupPublic, IssuingKey, MemberKey,
-    OpeningShare, Request, complete, count,
+    Applicant, Approval, ApprovalError, CountError, Decision, GroupError, GroupId, GroupPublic, IssuingKey,
+    MemberKey, OpenerError, OpenerKey, Openers, OpeningShare, Request, count,
 };
 use primitives::bls12_381::{G1, Scalar};
 use rand_chacha::ChaCha20Rng;
@@ -24,24 +24,21 @@ fn scalar(rng: &mut ChaCha20Rng) -> Secret<Scalar> {
     Secret::new(Scalar::random(rng))
 }
 
-fn issue(key: &IssuingKey, group: &GroupPublic, secret: &Secret<Scalar>) -> MemberKey {
-    let sum = Secret::new(key.scalar().expose().add(secret.expose()));
-    let credential = G1::mul_generator(&Secret::new(sum.expose().inverse()));
-    complete(group, Secret::new(secret.expose().copy()), credential).unwrap()
+fn party(number: u32) -> PartyId {
+    PartyId::new(number).unwrap()
 }
 
 struct World {
     issuing_key: IssuingKey,
-    opener: Secret<Scalar>,
+    custody: Custody,
     group: GroupPublic,
 }
 
 fn world() -> World {
     let mut rng = rng(1);
-    let issuing_key = IssuingKey::generate(&mut rng);
-    let opener = scalar(&mut rng);
-    let group = issuing_key.group("approvers", 3, G1::mul_generator(&opener), &mut rng).unwrap();
-    World { issuing_key, opener, group }
+    let custody = Custody::new(2, 3, &mut rng).unwrap();
+    let (issuing_key, group) = custody.group("approvers", 3, &mut rng).unwrap();
+    World { issuing_key, custody, group }
 }
 
 fn request(number: u8) -> Request {
@@ -49,7 +46,7 @@ fn request(number: u8) -> Request {
 }
 
 fn approval(world: &World, number: u8) -> Approval {
-    let member = issue(&world.issuing_key, &world.group, &scalar(&mut rng(2)));
+    let member = admit(&world.issuing_key, &world.group, &scalar(&mut rng(2))).unwrap();
     member.approve(&world.group, &request(number), &mut rng(7)).unwrap()
 }
 
@@ -76,21 +73,23 @@ fn repeated_generator_does_not_show_an_applicants_half() {
 #[test]
 fn repeated_generator_does_not_show_an_openers_share() {
     let world = world();
+    let (me, secret) = (party(1), world.custody.share(party(1)));
     let share = |number: u8| {
-        OpeningShare::new(&world.group, &approval(&world, number), &world.opener, &mut rng(3)).encode()
+        let (request, approval) = (request(number), approval(&world, number));
+        let made = OpeningShare::new(&world.group, &request, &approval, me, &secret, &mut rng(3));
+        made.unwrap().encode()
     };
-    assert_ne!(extracted(&share(1), &share(2), 48), *world.group.opener());
+    assert_ne!(extracted(&share(1), &share(2), 48), G1::mul_generator(&secret));
 }
 
 #[test]
-fn repeated_generator_does_not_show_the_issuing_key() {
-    let World { issuing_key, opener, .. } = world();
-    let make = |epoch: u32| {
-        let group = issuing_key.group("approvers", epoch, G1::mul_generator(&opener), &mut rng(3)).unwrap();
-        group.encode()
-    };
-    let (first, second) = (make(3), make(4));
-    assert_ne!(extracted(&first, &second, first.len() - 64), G1::mul_generator(issuing_key.scalar()));
+fn repeated_generator_gives_each_epoch_another_issuing_key() {
+    let custody = world().custody;
+    let (first, third) = custody.group("approvers", 3, &mut rng(3)).unwrap();
+    let (second, fourth) = custody.group("approvers", 4, &mut rng(3)).unwrap();
+    assert_ne!(third.issuer(), fourth.issuer());
+    let shown = extracted(&third.encode(), &fourth.encode(), third.encode().len() - 64);
+    assert!(shown != G1::mul_generator(first.scalar()) && shown != G1::mul_generator(second.scalar()));
 }
 
 /// Returns nothing but zeros.
@@ -119,10 +118,127 @@ impl TryCryptoRng for Stuck {}
 #[test]
 fn stuck_generator_counts_no_strangers() {
     let world = world();
-    let stranger = IssuingKey::generate(&mut rng(4));
-    let elsewhere = stranger.group("approvers", 3, *world.group.opener(), &mut rng(5)).unwrap();
-    let forged = claim(issue(&stranger, &elsewhere, &scalar(&mut rng(6))), &world.group);
+    let (stranger, elsewhere) = world.custody.group("approvers", 3, &mut rng(5)).unwrap();
+    let forged = claim(admit(&stranger, &elsewhere, &scalar(&mut rng(6))).unwrap(), &world.group);
     let forged = forged.approve(&world.group, &request(1), &mut rng(8)).unwrap();
     let counted = count(&world.group, &request(1), &[approval(&world, 1), forged], 2, &mut Stuck);
     assert_eq!(counted, Err(CountError::Refused(1, ApprovalError::NotIssued)));
+}
+
+/// A corrupt manager with an opener's key of its own, for each way in which it may say that the key is the openers'.
+#[test]
+fn opening_key_that_is_not_the_openers_is_refused() {
+    let world = world();
+    let mut rng = rng(10);
+    let decode = |bytes: &[u8]| GroupPublic::decode(bytes, &world.custody.openers).err();
+    assert_eq!(decode(&world.group.encode()), None);
+    let refused = |party_number: u32| Some(GroupError::Opener(OpenerError::NotAttested(party(party_number))));
+
+    // Its own openers, under the right numbers.
+    let own = Custody::new(2, 3, &mut rng).unwrap();
+    let (_, group) = own.group("approvers", 3, &mut rng).unwrap();
+    assert_eq!(decode(&group.encode()), refused(1));
+
+    // Alone, in the place of all.
+    let own = Custody::new(1, 1, &mut rng).unwrap();
+    let (_, group) = own.group("approvers", 3, &mut rng).unwrap();
+    assert_eq!(decode(&group.encode()), Some(GroupError::Opener(OpenerError::Members)));
+
+    // The openers' signatures for another epoch or another group.
+    for (name, epoch) in [("approvers", 4), ("auditors!", 3)] {
+        let (_, other) = world.custody.group(name, epoch, &mut rng).unwrap();
+        let mut bytes = other.encode();
+        bytes[..4 + 9 + 4].copy_from_slice(&world.group.encode()[..4 + 9 + 4]);
+        assert_eq!(decode(&bytes), refused(1), "{name} {epoch}");
+    }
+
+    // The threshold is signed: others cannot be told that fewer open.
+    let bytes = world.group.encode();
+    let fewer = lowered(&world);
+    assert!(matches!(GroupPublic::decode(&bytes, &fewer), Err(GroupError::Opener(OpenerError::Sharing))));
+
+    // One opener's signature is missing or another's, or its point is moved.
+    let first = 4 + 9 + 4 + 48 + 96 + 4;
+    for number in 1..=3u32 {
+        let start = first + usize::try_from(number - 1).unwrap() * (4 + 48 + 64);
+        let mut changed = bytes.clone();
+        changed[start + 4 + 48 + 3] ^= 1;
+        assert_eq!(decode(&changed), refused(number), "signature of opener {number}");
+        let mut changed = bytes.clone();
+        changed[start + 4..start + 4 + 48].copy_from_slice(&G1::generator().to_compressed());
+        let sharing = Some(GroupError::Opener(OpenerError::Sharing));
+        assert_eq!(decode(&changed), sharing, "point of opener {number}");
+        let mut changed = bytes.clone();
+        changed[start + 3] = 9;
+        assert!(decode(&changed).is_some(), "number of opener {number}");
+    }
+}
+
+#[test]
+fn group_data_that_do_not_belong_together_are_refused() {
+    let world = world();
+    let (_, other) = world.custody.group("approvers", 3, &mut rng(8)).unwrap();
+    let (other, encoded) = (other.encode(), world.group.encode());
+    let decode = |bytes: &[u8]| GroupPublic::decode(bytes, &world.custody.openers).err();
+    let start = 4 + "approvers".len() + 4;
+    let mut mixed = encoded.clone();
+    mixed[start..start + 48].copy_from_slice(&other[start..start + 48]);
+    assert_eq!(decode(&mixed), Some(GroupError::DifferentKeys));
+    let mut unproven = encoded.clone();
+    *unproven.last_mut().unwrap() ^= 1;
+    assert_eq!(decode(&unproven), Some(GroupError::Proof));
+    let mut renamed = encoded.clone();
+    renamed[4] ^= 1;
+    assert_eq!(decode(&renamed), Some(GroupError::Opener(OpenerError::NotAttested(party(1)))));
+    // Both points of another key, with the proof for this one.
+    let mut swapped = encoded.clone();
+    swapped[start..start + 48 + 96].copy_from_slice(&other[start..start + 48 + 96]);
+    assert_eq!(decode(&swapped), Some(GroupError::Proof));
+    assert_eq!(decode(&encoded[1..]), Some(GroupError::Malformed));
+}
+
+/// The same openers with a threshold of 1.
+fn lowered(world: &World) -> Openers {
+    let keys: Vec<_> = world.custody.openers.identities().map(|(party, key)| (party, key.clone())).collect();
+    Openers::new(1, &keys).unwrap()
+}
+
+#[test]
+fn openers_sign_what_their_share_belongs_to_only() {
+    let world = world();
+    let key = world.custody.key().unwrap();
+    let group = GroupId::new("approvers", 3).unwrap();
+    let identity = EvidenceKey::generate(&mut rng(11));
+    let wrong = key.attest(&group, party(1), &world.custody.share(party(2)), &identity);
+    assert_eq!(wrong, Err(OpenerError::WrongShare(party(1))));
+    let made = key.attest(&group, party(1), &world.custody.share(party(1)), &identity).unwrap();
+    let refused = key.clone().attested(group.clone(), &[(party(1), made)]).err();
+    assert_eq!(refused, Some(OpenerError::NotAttested(party(1))));
+    assert_eq!(key.attested(group, &[]).err(), Some(OpenerError::NotAttested(party(1))));
+    let few = OpenerKey::new(&world.custody.openers, &[(party(1), G1::generator())]).err();
+    assert_eq!(few, Some(OpenerError::Members));
+    let keys = [(party(1), identity.public()), (party(2), identity.public())];
+    assert!(Openers::new(1, &keys).is_none() && Openers::new(1, &[]).is_none());
+    assert!(Openers::new(0, &keys[..1]).is_none() && Openers::new(2, &keys[..1]).is_none());
+    assert!(Openers::new(1, &keys[..1]).is_some());
+}
+
+/// An issuing key is made with its group, so a member that is not admitted again does not stay; a manager that takes the
+/// same key all the same is found by whoever knows the earlier epoch.
+#[test]
+fn key_of_one_epoch_admits_nobody_to_the_next() {
+    let world = world();
+    let member = admit(&world.issuing_key, &world.group, &scalar(&mut rng(12))).unwrap();
+    let (next_key, next) = world.custody.group("approvers", 4, &mut rng(13)).unwrap();
+    assert!(MemberKey::decode(&next, &member.encode()).is_err());
+    assert_ne!(next_key.group(), world.issuing_key.group());
+    assert_eq!(next.check_after(&world.group), Ok(()));
+    assert_eq!(world.group.check_after(&next), Err(GroupError::NotLater));
+    assert_eq!(next.check_after(&next), Err(GroupError::NotLater));
+    let (_, other) = world.custody.group("others", 4, &mut rng(13)).unwrap();
+    assert_eq!(other.check_after(&world.group), Err(GroupError::NotLater));
+    let again = world.issuing_key.reused(world.custody.attested("approvers", 4).unwrap(), &mut rng(14));
+    let again = GroupPublic::decode(&again.encode(), &world.custody.openers).unwrap();
+    assert!(MemberKey::decode(&again, &member.encode()).is_ok());
+    assert_eq!(again.check_after(&world.group), Err(GroupError::KeyOfEarlierEpoch));
 }

@@ -12,9 +12,10 @@ use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::PrimeField;
 use ark_ff::field_hashers::DefaultFieldHasher;
 use ark_serialize::{CanonicalDeserialize, CanonicalSerialize};
-use engine::Secret;
-use group_signatures::{Decision, GroupPublic, IssuingKey, MemberKey, Request, complete};
-use primitives::bls12_381::{G1, Scalar};
+use engine::{EvidencePublicKey, Secret};
+use group_signatures::forge::{Custody, admit};
+use group_signatures::{Decision, GroupPublic, MemberKey, Request};
+use primitives::bls12_381::Scalar;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use serde_json::Value;
@@ -64,23 +65,50 @@ struct Group {
 }
 
 impl Group {
+    /// Of a group with one opener, whose key is that of `made`.
     fn read(bytes: &[u8]) -> Self {
         let length = u32::from_be_bytes(bytes[..4].try_into().unwrap()) as usize;
         let (name, rest) = bytes[4..].split_at(length);
-        let epoch = u64::from(u32::from_be_bytes(rest[..4].try_into().unwrap())).to_be_bytes();
-        let (issuer, in_g2, opener) = (&rest[4..52], &rest[52..148], &rest[148..196]);
-        let items = [
+        let number = |bytes: &[u8]| u64::from(u32::from_be_bytes(bytes.try_into().unwrap())).to_be_bytes();
+        let (epoch, issuer, in_g2) = (number(&rest[..4]), &rest[4..52], &rest[52..148]);
+        let (count, party) = (number(&rest[148..152]), number(&rest[152..156]));
+        assert_eq!(count, 1u64.to_be_bytes());
+        let (opener, signature) = (&rest[156..204], &rest[204..268]);
+        let identity = identity();
+        let one = 1u64.to_be_bytes();
+        let signed = [
             ("name", name),
-            ("epoch", &epoch[..]),
-            ("issuer", issuer),
-            ("issuer in G2", in_g2),
-            ("opener", opener),
+            ("epoch", &epoch),
+            ("threshold", &one),
+            ("openers", &count),
+            ("opener", &party),
+            ("identity", identity.as_bytes()),
+            ("share", opener),
+            ("key", opener),
         ];
+        let signed = hash("coterie/wbb/opener-attestation/1", &signed);
+        let statement = [b"coterie/wbb/opener-attestation/1".as_slice(), &signed].concat();
+        assert!(identity.verify_statement(&statement, signature.try_into().unwrap()));
+        let items = [("opener", &signed[..]), ("issuer", issuer), ("issuer in G2", in_g2)];
         let issuer_in_g2 = G2Affine::deserialize_compressed(in_g2).unwrap();
         let left = Bls12_381::pairing(point(issuer), G2Affine::generator());
         assert_eq!(left, Bls12_381::pairing(G1Affine::generator(), issuer_in_g2));
         Self { digest: hash("coterie/wbb/group/1", &items), issuer_in_g2, opener: point(opener) }
     }
+}
+
+fn identity() -> EvidencePublicKey {
+    let (_, key) = custody(&mut ChaCha20Rng::seed_from_u64(21))
+        .openers
+        .identities()
+        .next()
+        .map(|(party, key)| (party, key.clone()))
+        .unwrap();
+    key
+}
+
+fn custody(rng: &mut ChaCha20Rng) -> Custody {
+    Custody::new(1, 1, rng).unwrap()
 }
 
 /// Verification as the page describes it.
@@ -124,13 +152,8 @@ fn outside_accepts(group: &Group, request: &[u8; 32], decision: u8, approval: &[
 /// Everything made from one seed.
 fn made() -> (GroupPublic, MemberKey, Request, Vec<u8>) {
     let mut rng = ChaCha20Rng::seed_from_u64(21);
-    let issuing_key = IssuingKey::generate(&mut rng);
-    let opener = G1::mul_generator(&Secret::new(Scalar::random(&mut rng)));
-    let group = issuing_key.group("vectors", 7, opener, &mut rng).unwrap();
-    let secret = Secret::new(Scalar::random(&mut rng));
-    let sum = Secret::new(issuing_key.scalar().expose().add(secret.expose()));
-    let credential = G1::mul_generator(&Secret::new(sum.expose().inverse()));
-    let member = complete(&group, secret, credential).unwrap();
+    let (issuing_key, group) = custody(&mut rng).group("vectors", 7, &mut rng).unwrap();
+    let member = admit(&issuing_key, &group, &Secret::new(Scalar::random(&mut rng))).unwrap();
     let request = Request { digest: [0x5a; 32], decision: Decision::Approve };
     let approval = member.approve(&group, &request, &mut rng).unwrap().encode().to_vec();
     (group, member, request, approval)

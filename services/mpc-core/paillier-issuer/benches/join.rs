@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use engine::session::{Progress, Session, Step};
 use engine::{PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
+use group_signatures::forge::{Custody, admit};
 use group_signatures::{
     Approval, Decision, GroupPublic, IssuingKey, MemberKey, OpeningShare, Request, complete, count,
 };
@@ -78,11 +79,10 @@ fn main() {
     let runs = std::env::args().skip(1).find_map(|text| text.parse().ok()).unwrap_or(DEFAULT_RUNS);
     let mut rng = ChaCha20Rng::seed_from_u64(rand_seed());
     println!("scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs");
-    let issuing_key = Arc::new(IssuingKey::generate(&mut rng));
-    let opener = Secret::new(Scalar::random(&mut rng));
-    let group = issuing_key.group("bench", 1, G1::mul_generator(&opener), &mut rng).unwrap();
-    let group = Arc::new(group);
-    approvals(&issuing_key, &group, &opener, runs, &mut rng);
+    let custody = Custody::new(1, 1, &mut rng).unwrap();
+    let (issuing_key, group) = custody.group("bench", 1, &mut rng).unwrap();
+    let (issuing_key, group) = (Arc::new(issuing_key), Arc::new(group));
+    approvals(&issuing_key, &group, &custody, runs, &mut rng);
     for bits in [ModulusBits::STANDARD, ModulusBits::PAPER] {
         joins(&issuing_key, &group, bits, runs, &mut rng);
     }
@@ -92,24 +92,12 @@ fn rand_seed() -> u64 {
     u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() & u128::from(u64::MAX)).unwrap()
 }
 
-fn approvals(
-    key: &IssuingKey,
-    group: &GroupPublic,
-    opener: &Secret<Scalar>,
-    runs: usize,
-    rng: &mut ChaCha20Rng,
-) {
+fn approvals(key: &IssuingKey, group: &GroupPublic, custody: &Custody, runs: usize, rng: &mut ChaCha20Rng) {
     let base = G1::hash(b"floor", b"bench");
     let scalar = Secret::new(Scalar::random(rng));
     let floor = measure("g1", "floor", runs * 10, 0.0, || base.times_secret(&scalar));
-    let members: Vec<MemberKey> = (0..20)
-        .map(|_| {
-            let secret = Secret::new(Scalar::random(rng));
-            let sum = Secret::new(key.scalar().expose().add(secret.expose()));
-            let credential = G1::mul_generator(&Secret::new(sum.expose().inverse()));
-            complete(group, secret, credential).unwrap()
-        })
-        .collect();
+    let members: Vec<MemberKey> =
+        (0..20).map(|_| admit(key, group, &Secret::new(Scalar::random(rng))).unwrap()).collect();
     let request = Request { digest: [7; 32], decision: Decision::Approve };
     measure("g1", "sign", runs, floor, || members[0].approve(group, &request, rng).unwrap());
     let all: Vec<[u8; group_signatures::APPROVAL_BYTES]> =
@@ -122,7 +110,11 @@ fn approvals(
         count(group, &request, &read, 20, rng).unwrap()
     });
     let approval = Approval::decode(&all[0]).unwrap();
-    measure("g1", "open", runs, floor, || OpeningShare::new(group, &approval, opener, rng));
+    let auditor = PartyId::new(1).unwrap();
+    let share = custody.share(auditor);
+    measure("g1", "open", runs, floor, || {
+        OpeningShare::new(group, &request, &approval, auditor, &share, rng).unwrap()
+    });
     println!("core,wbb,1,1,g1,sign,bytes_sent,B,{},,1", group_signatures::APPROVAL_BYTES);
 }
 

@@ -218,7 +218,7 @@ impl Protocol for Join {
         match input {
             JoinInput::Manager(input) => {
                 let member = input.terms.check(ctx, input.own.public(), &input.peer)?;
-                if G1::mul_generator(input.issuing_key.scalar()) != *input.terms.group.issuer() {
+                if input.issuing_key.group() != input.terms.group.digest() {
                     return Err(SetupError::ShareInvalid);
                 }
                 let (encrypted_key, body) =
