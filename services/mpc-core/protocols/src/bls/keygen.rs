@@ -30,6 +30,7 @@ use zeroize::Zeroizing;
 
 use super::POSSESSION_DOMAIN;
 use super::key::{KeyPublic, KeyShare, VerificationShare};
+use crate::hedged::HedgedRng;
 use crate::tags;
 
 /// Bytes of a commitment, and of a contribution to the joint randomness.
@@ -243,13 +244,10 @@ impl Protocol for Keygen {
             return Err(SetupError::PayloadLength);
         }
         // [K1.1] a polynomial of `threshold` terms and its points.
-        let polynomial = Polynomial::new(
-            (0..ctx.threshold().get())
-                .map(|_| {
-                    Secret::new(Scalar::from_wide(hedged(ctx, tags::BLS_COEFFICIENT, &[], rng).expose()))
-                })
-                .collect(),
-        );
+        let mut drawn = HedgedRng::new(ctx, tags::BLS_COEFFICIENT, &[], rng);
+        let terms = 0..ctx.threshold().get();
+        let polynomial =
+            Polynomial::new(terms.map(|_| Secret::new(Scalar::from_wide(&drawn.block()))).collect());
         let points = polynomial.coefficients().iter().map(|a| CurveG1::from(G1::mul_generator(a))).collect();
         Committed::commit(ctx, me, polynomial, points, rng)
     }
