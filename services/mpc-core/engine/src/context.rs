@@ -68,12 +68,14 @@ pub struct SessionContext {
 
 impl SessionContext {
     /// Checks what holds for every protocol. `signed` says whether envelopes of this protocol carry evidence
-    /// signatures: then every party needs an evidence key of its own, and the keys are part of what is agreed.
+    /// signatures: then every party needs an evidence key of its own, and the keys are part of what is agreed. So is
+    /// `held`, see [`crate::Protocol::held_alike`].
     pub(crate) fn new(
         protocol: ProtocolId,
         signed: bool,
         rounds: &'static [RoundRule],
         settings: SessionSettings,
+        held: Option<[u8; 32]>,
     ) -> Result<Self, SetupError> {
         if settings.roster.is_empty() || settings.roster.len() > MAX_PARTIES {
             return Err(SetupError::PartyCount);
@@ -94,14 +96,14 @@ impl SessionContext {
         if signed {
             check_evidence_keys(&settings.roster)?;
         }
-        let digest = session_digest(protocol, signed, &settings);
+        let digest = session_digest(protocol, signed, &settings, held);
         Ok(Self { protocol, rounds, settings, parties, digest })
     }
 
-    /// The context that a session of `P` with these settings has.
+    /// The context that a session of `P` with these settings has, if its parties hold nothing beside them.
     #[cfg(feature = "forge")]
     pub fn for_test<P: crate::protocol::Protocol>(settings: SessionSettings) -> Result<Self, SetupError> {
-        Self::new(P::ID, P::SIGNED, P::ROUNDS, settings)
+        Self::new(P::ID, P::SIGNED, P::ROUNDS, settings, None)
     }
 
     /// The protocol that runs.
@@ -176,7 +178,12 @@ fn check_evidence_keys(roster: &[RosterEntry]) -> Result<(), SetupError> {
     Ok(())
 }
 
-fn session_digest(protocol: ProtocolId, signed: bool, settings: &SessionSettings) -> [u8; 32] {
+fn session_digest(
+    protocol: ProtocolId,
+    signed: bool,
+    settings: &SessionSettings,
+    held: Option<[u8; 32]>,
+) -> [u8; 32] {
     let mut transcript = Transcript::new(tags::SESSION);
     transcript.append("protocol", protocol.name.as_bytes());
     transcript.append("session_id", &settings.session_id.0);
@@ -192,5 +199,8 @@ fn session_digest(protocol: ProtocolId, signed: bool, settings: &SessionSettings
     transcript.append("key_id", settings.key_id.as_bytes());
     transcript.append_u64("epoch", u64::from(settings.epoch));
     transcript.append("payload", &settings.payload);
+    if let Some(held) = &held {
+        transcript.append("held", held);
+    }
     transcript.digest()
 }

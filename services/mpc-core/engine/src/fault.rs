@@ -23,7 +23,7 @@ pub enum Reject {
     Version = 2,
     /// Meant for another protocol.
     Protocol = 3,
-    /// Meant for another session, or for this one with other parties, threshold, key or payload.
+    /// Meant for another session, or for this one with other parties, threshold, key, public data of the key or payload.
     Session = 4,
     /// The sender is not in the session, is this party itself, or is not whom the channel proved.
     Sender = 5,

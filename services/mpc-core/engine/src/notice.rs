@@ -288,7 +288,7 @@ pub fn judge_report<P: Protocol>(
     accused: PartyId,
     evidence: &[Vec<u8>],
 ) -> Result<Verdict, SetupError> {
-    let ctx = SessionContext::new(P::ID, P::SIGNED, P::ROUNDS, settings)?;
+    let ctx = SessionContext::new(P::ID, P::SIGNED, P::ROUNDS, settings, None)?;
     if evidence.len() > max_envelopes(&ctx) || !ctx.parties().contains(accused) {
         return Ok(Verdict::Refuted);
     }

@@ -243,6 +243,7 @@ mod tests {
                 epoch: 1,
                 payload: Vec::new(),
             },
+            None,
         )
         .unwrap()
     }

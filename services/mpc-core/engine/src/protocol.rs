@@ -117,6 +117,13 @@ pub trait Protocol: Sized {
     /// What it makes: key share, presignature or verified signature.
     type Output;
 
+    /// Hash of what all who take part hold alike and the settings do not name: the public data of a key. It is part of
+    /// the session's digest, so parties that hold different data do not understand each other, and none of them can take
+    /// for a deviation what follows from the difference. `None` where nothing of the kind is held, or the payload names it.
+    fn held_alike(_: &Self::Input) -> Option<[u8; 32]> {
+        None
+    }
+
     /// Checks the input against the context and makes the first round with its messages.
     fn start(
         ctx: &SessionContext,

@@ -124,7 +124,7 @@ impl<P: Protocol> Session<P> {
         input: P::Input,
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Step<P::Output>), SetupError> {
-        let ctx = SessionContext::new(P::ID, P::SIGNED, P::ROUNDS, settings)?;
+        let ctx = SessionContext::new(P::ID, P::SIGNED, P::ROUNDS, settings, P::held_alike(&input))?;
         if let (true, Some(me)) = (P::SIGNED, ctx.me()) {
             let own = evidence_key.as_ref().ok_or(SetupError::IdentityMissing)?;
             if ctx.evidence_key(me) != Some(&own.public()) {

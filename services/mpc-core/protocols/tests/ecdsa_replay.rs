@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use common::{Started, evidence_key, party, rng, settings};
 use ecdsa_common::{
     Change, Shares, by_number, keygen, payload, presign_payload, refresh_settings, reopen, reshare_settings,
-    start_keygen, start_presigned, verify_outside,
+    start_keygen, start_observer, start_presigned, verify_outside,
 };
 use engine::forge::Forged;
 use engine::session::Session;
-use engine::{AbortCause, PartyId, Protocol, SessionContext};
+use engine::{AbortCause, PartyId, Protocol};
 use primitives::ot::{CORRECTION_BYTES, EXTENDED, REQUEST_BYTES, RESPONSE_BYTES};
 use primitives::secp256k1::{
     Point, Scalar, decode_scalar, encode_point, mul_generator, reduce, reduce_wide, x_coordinate,
@@ -230,8 +230,8 @@ fn sign_presigned(
     let (outcomes, bodies) = run(started, 1, nothing);
     let signature = by_number(outcomes).remove(&2).unwrap();
     verify_outside(&public.public_key, digest, &signature);
-    let settings = settings(None, &SIGNERS, 2, session, &request.encode());
-    let mut transcript = SessionContext::for_test::<PresignedSigning>(settings).unwrap().transcript();
+    let (observer, _) = start_observer::<PresignedSigning, _>(public, &SIGNERS, session, &request).unwrap();
+    let mut transcript = observer.context().transcript();
     transcript.append("purpose", tags::NONCE_SHIFT.as_bytes());
     transcript.append("child_key", &encode_point(&public.public_key));
     transcript.append("nonce_point", &bodies[&(1, 1)][..33]);

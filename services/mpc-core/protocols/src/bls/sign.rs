@@ -18,6 +18,7 @@ use rand_core::CryptoRng;
 
 use super::key::{KeyPublic, KeyShare};
 use super::{MAX_MESSAGE_BYTES, SIGNATURE_DOMAIN};
+use crate::dealing::Public;
 
 /// What signing starts from.
 pub enum SignInput {
@@ -81,6 +82,13 @@ impl Protocol for Signing {
         &[RoundRule { delivery: Delivery::Broadcast, max_body: G2_COMPRESSED_BYTES }];
     type Input = SignInput;
     type Output = SignOutput;
+
+    fn held_alike(input: &SignInput) -> Option<[u8; 32]> {
+        Some(match input {
+            SignInput::Party(share) => share.public.digest(),
+            SignInput::Observer(public) => public.digest(),
+        })
+    }
 
     fn start(
         ctx: &SessionContext,

@@ -1,13 +1,15 @@
 //! What a signature scheme tells of itself so that its keys can be dealt.
 
 use engine::wire::{Malformed, Reader, Writer};
-use engine::{PartyId, PartySet, ProtocolId, Secret, SessionContext, Threshold};
+use engine::{PartyId, PartySet, ProtocolId, Secret, SessionContext, Threshold, Transcript};
+use primitives::declassify::published;
 
 use crate::bip32::CHAIN_CODE_BYTES;
 
 use super::companion::Companion;
 use super::curve::Curve;
 use super::joint::Joint;
+use super::tags;
 
 /// A scheme whose keys are shared by polynomials with Feldman commitments.
 pub trait Scheme: Sized + Send + Sync + 'static {
@@ -74,6 +76,15 @@ pub trait Public<C: Curve>: Clone + PartialEq {
 
     /// What [`Public::encode`] wrote, with counts, order and lengths checked.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed>;
+
+    /// Hash of the encoding: two parties have the same one if, and only if, they hold the same data.
+    fn digest(&self) -> [u8; 32] {
+        let mut writer = Writer::default();
+        self.encode(&mut writer);
+        let mut transcript = Transcript::new(tags::KEY_PUBLIC);
+        transcript.append("key_public", &writer.finish());
+        published(transcript.digest())
+    }
 
     /// Our name for the key.
     fn key_id(&self) -> &str;

@@ -23,8 +23,11 @@ pub const OPENINGS: Tag = Tag::new("coterie/dealing/openings/2");
 /// The joint chain code.
 pub const CHAIN_CODE: Tag = Tag::new("coterie/dealing/chain-code/2");
 
+/// The public data of a key, as a session of signing names them.
+pub const KEY_PUBLIC: Tag = Tag::new("coterie/dealing/key-public/2");
+
 /// All of the above.
-pub const ALL: [Tag; 10] = [
+pub const ALL: [Tag; 11] = [
     POLYNOMIAL,
     CONTRIBUTION,
     EXCHANGE,
@@ -35,4 +38,5 @@ pub const ALL: [Tag; 10] = [
     CHALLENGE,
     OPENINGS,
     CHAIN_CODE,
+    KEY_PUBLIC,
 ];

@@ -37,6 +37,7 @@ use super::presignature::Presignature;
 use super::read::{read_point, read_scalar};
 use super::tags;
 use crate::bip32::DerivationPath;
+use crate::dealing::Public;
 
 /// Most presignatures that one session makes. Their round 2 is 165 KB to each peer; services carry envelopes of up to 256 KB.
 pub const MAX_BATCH: u8 = 4;
@@ -402,6 +403,7 @@ impl Multiplied {
             signers: ctx.parties().clone(),
             key_id: material.public.key_id.clone(),
             epoch: material.public.epoch,
+            key_digest: material.public.digest(),
             path: material.path.clone(),
             child_key: material.child_key,
             nonce_point,
@@ -431,6 +433,10 @@ impl Protocol for Presigning {
     type Input = KeyShare;
     /// As many as were ordered, in the order that all parties have them in.
     type Output = Vec<Presignature>;
+
+    fn held_alike(share: &KeyShare) -> Option<[u8; 32]> {
+        Some(share.public.digest())
+    }
 
     fn start(
         ctx: &SessionContext,

@@ -4,6 +4,7 @@
 use engine::seal::{DataKey, SealKind, UnsealFailed};
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{MAX_KEY_ID_BYTES, MAX_PARTIES, PartyId, PartySet, Secret, SessionContext};
+use primitives::declassify::published;
 use primitives::secp256k1::{
     Point, Scalar, decode_point, decode_scalar, encode_point, encode_scalar, mul_generator, reduce_wide,
     x_coordinate,
@@ -18,6 +19,8 @@ use crate::bip32::DerivationPath;
 /// Bytes of the number that names a presignature, the same at all its parties.
 pub const PRESIGNATURE_ID_BYTES: usize = 32;
 
+const KEY_DIGEST_BYTES: usize = 32;
+
 const SEAL_LABEL: &[u8] = b"ecdsa-secp256k1 presignature 1";
 
 /// One party's part of a presignature. Not `Clone`: signing takes it by value.
@@ -29,6 +32,8 @@ pub struct Presignature {
     pub(super) key_id: String,
     pub(super) epoch: u32,
     pub(super) path: DerivationPath,
+    /// Names the public data that its makers held of the key.
+    pub(super) key_digest: [u8; KEY_DIGEST_BYTES],
     /// The key it signs for.
     pub(super) child_key: Point,
     pub(super) nonce_point: Point,
@@ -81,6 +86,7 @@ impl Presignature {
         let mut public = Writer::default();
         self.encode_public(&mut public);
         let mut secret = Writer::with_capacity(256);
+        secret.bytes(&self.key_digest);
         secret.bytes(&encode_point(&self.child_key));
         secret.bytes(&encode_point(&self.nonce_point));
         for scalar in [&self.masked_nonce, &self.mask, &self.masked_key] {
@@ -124,6 +130,7 @@ impl Presignature {
             return Err(Malformed);
         }
         let mut secret = Reader::new(secret);
+        let key_digest = published(*secret.array()?);
         let child_key = decode_point(secret.array()?).ok_or(Malformed)?;
         let nonce_point = decode_point(secret.array()?).ok_or(Malformed)?;
         let mut scalar = || decode_scalar(secret.array()?).map(Secret::new).ok_or(Malformed);
@@ -136,6 +143,7 @@ impl Presignature {
             key_id,
             epoch,
             path,
+            key_digest,
             child_key,
             nonce_point,
             masked_nonce,

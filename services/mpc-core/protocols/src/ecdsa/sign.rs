@@ -23,6 +23,7 @@ use super::presignature::{PRESIGNATURE_ID_BYTES, PartialScalars, Presignature, n
 use super::read::{read_point, read_scalar};
 use super::signature::{DIGEST_BYTES, Signature};
 use crate::bip32::DerivationPath;
+use crate::dealing::Public;
 
 /// What is signed, and with which child key. Its encoding is the payload of a signing session.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -184,6 +185,13 @@ impl Protocol for Signing {
     type Input = SignInput<KeyShare>;
     type Output = Signature;
 
+    fn held_alike(input: &Self::Input) -> Option<[u8; 32]> {
+        Some(match input {
+            SignInput::Party(share) => share.public.digest(),
+            SignInput::Observer(public) => public.digest(),
+        })
+    }
+
     fn start(
         ctx: &SessionContext,
         input: Self::Input,
@@ -252,6 +260,13 @@ impl Protocol for PresignedSigning {
     /// The payload of the session is the encoding of a [`SignPayload`] with presignature.
     type Input = SignInput<Presignature>;
     type Output = Signature;
+
+    fn held_alike(input: &Self::Input) -> Option<[u8; 32]> {
+        Some(match input {
+            SignInput::Party(presignature) => presignature.key_digest,
+            SignInput::Observer(public) => public.digest(),
+        })
+    }
 
     fn start(
         ctx: &SessionContext,

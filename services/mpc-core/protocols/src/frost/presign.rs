@@ -22,6 +22,7 @@ use super::signing::{
 };
 use super::suite::{SCALAR_BYTES, Suite, decode_scalar, encode_scalar_of};
 use super::target::Target;
+use crate::dealing::Public;
 
 /// Bytes of the number that names a presignature, the same at all its parties.
 pub const PRESIGNATURE_ID_BYTES: usize = DIGEST_BYTES;
@@ -220,6 +221,10 @@ impl<S: Suite> Protocol for Presigning<S> {
     type Input = KeyShare<S>;
     /// As many as were ordered, in the order that all parties have them in.
     type Output = Vec<Presignature<S>>;
+
+    fn held_alike(share: &KeyShare<S>) -> Option<[u8; 32]> {
+        Some(share.public.digest())
+    }
 
     /// [P1] draw nonces, [P2] show their commitments.
     fn start(

@@ -22,6 +22,7 @@ use super::signing::{
 };
 use super::suite::{SCALAR_BYTES, Suite};
 use super::target::Target;
+use crate::dealing::Public;
 
 /// What is signed, and with which key. Its encoding is the payload of a signing session.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -152,6 +153,13 @@ impl<S: Suite> Protocol for Signing<S> {
     type Input = SignInput<S, KeyShare<S>>;
     type Output = Signature;
 
+    fn held_alike(input: &Self::Input) -> Option<[u8; 32]> {
+        Some(match input {
+            SignInput::Party(share) => share.public.digest(),
+            SignInput::Observer(public) => public.digest(),
+        })
+    }
+
     /// [S1] draw nonces, show their commitments.
     fn start(
         ctx: &SessionContext,
@@ -263,6 +271,13 @@ impl<S: Suite> Protocol for PresignedSigning<S> {
     /// The payload of the session is the encoding of a [`SignPayload`] with presignature.
     type Input = SignInput<S, Presignature<S>>;
     type Output = Signature;
+
+    fn held_alike(input: &Self::Input) -> Option<[u8; 32]> {
+        Some(match input {
+            SignInput::Party(presignature) => presignature.share.public.digest(),
+            SignInput::Observer(public) => public.digest(),
+        })
+    }
 
     /// [O1] check that the presignature is bound to this, use it up.
     fn start(
