@@ -130,9 +130,10 @@ impl Offered for PresignedSigning {
 const TRANSFER_ROUNDS: core::ops::RangeInclusive<u8> = 1..=2;
 
 impl KeptShare {
-    /// A peer of this session has failed a check in another one that ran beside it. Each check tells a peer whether a guess at
-    /// this party's secrets was right, so one failure has to be the last one: otherwise a peer could make as many guesses as sessions
-    /// run at a time. So what a step has found leaves only if nothing of the kind has left another session before.
+    /// A peer of this session has failed a check in another one that ran beside it. Each check tells a peer whether a
+    /// guess at this party's secrets was right, so one failure has to be the last one: otherwise a peer could make as
+    /// many guesses as sessions run at a time. So what a step has found leaves only if nothing of the kind has left
+    /// another session before.
     fn settle<P: Protocol>(
         &self,
         session: &mut Session<P>,

@@ -170,8 +170,8 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// The verification shares of a key, not checked but for their number: each of them costs the decoding of a point. `None`
-/// if there are more than a key can have.
+/// The verification shares of a key, not checked but for their number: each of them costs the decoding of a point.
+/// `None` if there are more than a key can have.
 pub(crate) fn bounded_shares(public: &proto::KeyPublic) -> Option<&[proto::VerificationShare]> {
     let shares = public.verification_shares.as_slice();
     (shares.len() <= engine::MAX_PARTIES).then_some(shares)

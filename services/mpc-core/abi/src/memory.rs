@@ -1,7 +1,7 @@
 //! Memory that held secrets and is given back: the heap, block by block, and the stack, after every call.
 //!
-//! [`engine::Secret`] wipes what is known to be secret. This wipes the rest: buffers that a library freed, moved values,
-//! locals of the arithmetic. What is left are registers.
+//! [`engine::Secret`] wipes what is known to be secret. This wipes the rest: buffers that a library freed, moved
+//! values, locals of the arithmetic. What is left are registers.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::hint::black_box;
@@ -22,8 +22,8 @@ static HEAP: Wiping = Wiping;
 /// The system's allocator; every block is wiped before it goes back.
 struct Wiping;
 
-// SAFETY: blocks are the system's. A block that is given back is writable over the size of its layout, by the contract of
-// `dealloc`. `realloc` is the provided one, which allocates, copies and gives the old block back.
+// SAFETY: blocks are the system's. A block that is given back is writable over the size of its layout, by the contract
+// of `dealloc`. `realloc` is the provided one, which allocates, copies and gives the old block back.
 unsafe impl GlobalAlloc for Wiping {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract.

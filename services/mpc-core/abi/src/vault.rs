@@ -104,8 +104,8 @@ impl Vault {
     }
 }
 
-/// The key under which each presignature is sealed: random, one for each, never outside this process, and gone before the
-/// presignature is used. So no blob opens twice, or after a restart, or from a copy of a store, whoever kept it.
+/// The key under which each presignature is sealed: random, one for each, never outside this process, and gone before
+/// the presignature is used. So no blob opens twice, or after a restart, or from a copy of a store, whoever kept it.
 #[derive(Clone, Default)]
 pub(crate) struct OneTimeKeys(Arc<Mutex<KeyTable>>);
 
@@ -159,7 +159,8 @@ impl OneTimeKeys {
 }
 
 impl ReservedPlaces {
-    /// [`ReservedPlaces::fill`] for each of what one session made. `None`, and none of them can be used, if that fails for one.
+    /// [`ReservedPlaces::fill`] for each of what one session made. `None`, and none of them can be used, if that fails
+    /// for one.
     pub(crate) fn fill_all<P>(
         &self,
         made: Vec<P>,
@@ -180,7 +181,8 @@ impl ReservedPlaces {
         Some(named.map(|((id, _), sealed)| proto::Presignature { id: id.to_vec(), sealed }).collect())
     }
 
-    /// Puts a new key into a place for what `seal` seals under it. `None`, and no key, if there is one for this name already.
+    /// Puts a new key into a place for what `seal` seals under it. `None`, and no key, if there is one for this name
+    /// already.
     fn fill(
         &self,
         id: [u8; PRESIGNATURE_ID_BYTES],
@@ -208,8 +210,8 @@ impl Drop for ReservedPlaces {
     }
 }
 
-/// Peers whose pair with a share was given up. Sessions that ran side by side all began with the share as it was before: what
-/// one of them destroyed, the share that another one returns must not bring back.
+/// Peers whose pair with a share was given up. Sessions that ran side by side all began with the share as it was
+/// before: what one of them destroyed, the share that another one returns must not bring back.
 #[derive(Clone, Default)]
 pub(crate) struct Exclusions(Arc<Mutex<ExclusionTable>>);
 
@@ -217,13 +219,14 @@ pub(crate) struct Exclusions(Arc<Mutex<ExclusionTable>>);
 struct ExclusionTable(BTreeMap<Vec<u8>, PartySet>);
 
 impl Exclusions {
-    /// Decides in one step whether what a session has found may leave it. Each check tells a peer whether a guess at this party's
-    /// secrets was right, so of the sessions that run side by side under one share the first failure must be the last
-    /// answer. Sessions compute without waiting for each other; the order in which they come here is the order of their
-    /// answers.
+    /// Decides in one step whether what a session has found may leave it. Each check tells a peer whether a guess at
+    /// this party's secrets was right, so of the sessions that run side by side under one share the first failure must
+    /// be the last answer. Sessions compute without waiting for each other; the order in which they come here is the
+    /// order of their answers.
     ///
-    /// `failed` are the peers whose check has failed in this session; they are excluded from here on. An error names those of
-    /// `peers` that were excluded before: then nothing of the step may leave, and its own failures are not told either.
+    /// `failed` are the peers whose check has failed in this session; they are excluded from here on. An error names
+    /// those of `peers` that were excluded before: then nothing of the step may leave, and its own failures are not
+    /// told either.
     pub(crate) fn settle(
         &self,
         share: &ShareLabel,
@@ -344,8 +347,8 @@ mod tests {
         assert!(exclusions.of(&label(2)).is_empty());
     }
 
-    /// Sessions with the same peer in many threads. All of them have computed before the first one may answer, so no session
-    /// waits for another one's computing; one failure is told, and nothing is answered after it.
+    /// Sessions with the same peer in many threads. All of them have computed before the first one may answer, so no
+    /// session waits for another one's computing; one failure is told, and nothing is answered after it.
     #[test]
     fn of_many_guesses_at_a_time_one_is_answered() {
         use std::sync::Barrier;

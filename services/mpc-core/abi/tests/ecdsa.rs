@@ -1,4 +1,5 @@
-//! Threshold ECDSA through the interface: whole lives of keys, presignatures that work once, and garbage in every field.
+//! Threshold ECDSA through the interface: whole lives of keys, presignatures that work once, and garbage in every
+//! field.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -449,7 +450,8 @@ fn a_failed_check_returns_the_share_without_the_peer() {
     }
 }
 
-/// Two sessions begin with the same share, and each fails with another peer: the share that comes back last has neither.
+/// Two sessions begin with the same share, and each fails with another peer: the share that comes back last has
+/// neither.
 #[test]
 fn exclusions_of_sessions_side_by_side_add_up() {
     let parties = parties(3);
@@ -521,8 +523,9 @@ fn a_failed_check_ends_all_sessions_with_the_peer() {
     assert_eq!(run(BTreeMap::from([(1, with_third.0), (3, with_third.1)])).len(), 2);
 }
 
-/// Sessions with one peer in as many threads, some of which it spoils: whatever the threads do, each either answered before the
-/// check that failed or names the peer; and sessions with overlapping signing sets do not wait for each other for ever.
+/// Sessions with one peer in as many threads, some of which it spoils: whatever the threads do, each either answered
+/// before the check that failed or names the peer; and sessions with overlapping signing sets do not wait for each
+/// other for ever.
 #[test]
 fn threads_answer_no_guess_after_the_one_that_failed() {
     /// A session is used by one thread at a time.

@@ -1,4 +1,5 @@
-//! Threshold Schnorr signatures through the interface: whole lives of keys, presignatures that work once, inputs that do not fit.
+//! Threshold Schnorr signatures through the interface: whole lives of keys, presignatures that work once, inputs that
+//! do not fit.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Nothing that was ever in a `Secret` is anywhere in this process's memory once it is no longer needed: when a party has
-//! its result, when a session is freed, and when a run was aborted.
+//! Nothing that was ever in a `Secret` is anywhere in this process's memory once it is no longer needed: when a party
+//! has its result, when a session is freed, and when a run was aborted.
 //!
 //! Memory is looked at whole: every mapping that can be written, the stacks and the heap among them.
 
@@ -145,8 +145,8 @@ fn start(
         .collect()
 }
 
-/// Delivers everything. What goes to one party in a protocol that deals shares shows nothing that was ever secret. What else
-/// was sent is no secret any more.
+/// Delivers everything. What goes to one party in a protocol that deals shares shows nothing that was ever secret. What
+/// else was sent is no secret any more.
 fn deliver(sessions: &mut Running, mut tamper: impl FnMut(u32, &mut Vec<u8>)) -> Ends {
     let mut published = Vec::new();
     let (done, aborts) = common::deliver(sessions, |from, _, bytes| {

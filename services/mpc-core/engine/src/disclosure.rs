@@ -1,10 +1,10 @@
 //! What becomes of parties that saw different broadcasts: who shows what, and who is found to have lied.
 //!
 //! A disclosure holds two claims, headers of one round by two parties with different echo digests, and all broadcasts
-//! that its sender has seen. The claims say why it is made: without them nobody can make others stop and disclose. Every
-//! party discloses once, with claims of its own finding or those that it was shown. Then for each of the two claimants
-//! either its disclosure does not support its claim, which convicts it, or both views are complete and differ in a place,
-//! for which their disclosures hold two signed messages of one party.
+//! that its sender has seen. The claims say why it is made: without them nobody can make others stop and disclose.
+//! Every party discloses once, with claims of its own finding or those that it was shown. Then for each of the two
+//! claimants either its disclosure does not support its claim, which convicts it, or both views are complete and differ
+//! in a place, for which their disclosures hold two signed messages of one party.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

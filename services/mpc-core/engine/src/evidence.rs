@@ -39,8 +39,8 @@ impl EvidenceKey {
         EvidencePublicKey(self.0.verifying_key())
     }
 
-    /// Signs `tag || SHA-256(statement)` with [`tags::STATEMENT_SIGNATURE`]. What is signed of an envelope begins with another
-    /// tag, neither being the beginning of the other, so no statement is ever taken for an envelope.
+    /// Signs `tag || SHA-256(statement)` with [`tags::STATEMENT_SIGNATURE`]. What is signed of an envelope begins with
+    /// another tag, neither being the beginning of the other, so no statement is ever taken for an envelope.
     pub fn sign_statement(&self, statement: &[u8]) -> [u8; SIGNATURE_BYTES] {
         self.sign(&statement_message(statement))
     }

@@ -23,7 +23,8 @@ pub enum Reject {
     Version = 2,
     /// Meant for another protocol.
     Protocol = 3,
-    /// Meant for another session, or for this one with other parties, threshold, key, public data of the key or payload.
+    /// Meant for another session, or for this one with other parties, threshold, key, public data of the key or
+    /// payload.
     Session = 4,
     /// The sender is not in the session, is this party itself, or is not whom the channel proved.
     Sender = 5,
@@ -103,8 +104,8 @@ pub enum AbortCause {
     NotEnoughPartials = 13,
     /// The joint public key, or a verification share, came out as the identity.
     DegenerateKey = 14,
-    /// A consistency check of oblivious transfers or of a multiplication built on them failed. What the pair shares must
-    /// never be used again: each further attempt could tell the peer more of this party's secrets.
+    /// A consistency check of oblivious transfers or of a multiplication built on them failed. What the pair shares
+    /// must never be used again: each further attempt could tell the peer more of this party's secrets.
     TransferCheckFailed = 15,
     /// What a party put into a multiplication is not the logarithm of the points it shows.
     WrongProduct = 16,
@@ -112,7 +113,8 @@ pub enum AbortCause {
     InconsistentShares = 17,
     /// The combined signature does not verify. Named is at most who showed another nonce point than the others.
     InvalidSignature = 18,
-    /// A party ran this session twice: its messages carry two run nonces. It may have been restored, so nobody is blamed.
+    /// A party ran this session twice: its messages carry two run nonces. It may have been restored, so nobody is
+    /// blamed.
     PartyRestarted = 19,
 }
 
@@ -222,13 +224,14 @@ pub struct Abort {
     pub cause: AbortCause,
     /// Those shown to have deviated, ascending. Empty when nobody can be, and never this party.
     pub culprits: Vec<PartyId>,
-    /// Without culprits: those of whom one may have caused it, ascending. Empty only of an [`AbortCause::Internal`] of our own.
+    /// Without culprits: those of whom one may have caused it, ascending. Empty only of an [`AbortCause::Internal`] of
+    /// our own.
     pub suspects: Vec<PartyId>,
-    /// Evidence that convinces anybody, if the cause has any: signed envelopes; the notice by whose word the run ended; of
-    /// [`AbortCause::PartyRestarted`] two signed headers.
+    /// Evidence that convinces anybody, if the cause has any: signed envelopes; the notice by whose word the run ended;
+    /// of [`AbortCause::PartyRestarted`] two signed headers.
     pub evidence: Vec<Vec<u8>>,
-    /// The party that found it: the one whose notice ended our run, that of the first who said so where others passed it
-    /// on, or this one; `None` for an observer's own finding.
+    /// The party that found it: the one whose notice ended our run, that of the first who said so where others passed
+    /// it on, or this one; `None` for an observer's own finding.
     pub reporter: Option<PartyId>,
 }
 

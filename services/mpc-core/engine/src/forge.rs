@@ -85,7 +85,8 @@ impl Forged {
     }
 }
 
-/// The echo digest that an envelope of `round` carries if its sender saw exactly these of earlier rounds, one for each place.
+/// The echo digest that an envelope of `round` carries if its sender saw exactly these of earlier rounds, one for each
+/// place.
 pub fn echo_of(ctx: &SessionContext, round: u8, broadcasts: &[Arc<Envelope>]) -> [u8; 32] {
     let mut log = BroadcastLog::default();
     for envelope in broadcasts.iter().filter(|envelope| envelope.recipient.is_none()) {
@@ -108,8 +109,8 @@ pub fn header(envelope: &[u8]) -> Option<Vec<u8>> {
     Some(Claim::of(&Envelope::decode(envelope).ok()?)?.to_bytes())
 }
 
-/// An envelope in the bytes in which it leaves the core of the party with this key, whoever made it. What is no envelope, and a
-/// broadcast, stays as it is.
+/// An envelope in the bytes in which it leaves the core of the party with this key, whoever made it. What is no
+/// envelope, and a broadcast, stays as it is.
 pub fn sealed(ctx: &SessionContext, key: &EvidenceKey, envelope: &[u8], rng: &mut dyn CryptoRng) -> Vec<u8> {
     let decoded = Envelope::decode(envelope).ok().filter(|decoded| decoded.recipient.is_some());
     let sealed = decoded.and_then(|decoded| private::seal(ctx, key, &decoded, rng));

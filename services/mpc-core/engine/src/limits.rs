@@ -1,7 +1,8 @@
 //! How long each kind of message can be, and whether an envelope that somebody shows is genuine.
 //!
-//! A notice can be about a notice, and a party that blames must be heard: so the evidence in a notice is bounded by what
-//! the rounds of the protocol can produce, and a notice about a notice may be longer by exactly what the wrapping adds.
+//! A notice can be about a notice, and a party that blames must be heard: so the evidence in a notice is bounded by
+//! what the rounds of the protocol can produce, and a notice about a notice may be longer by exactly what the wrapping
+//! adds.
 
 use crate::claim::CLAIM_BYTES;
 use crate::context::SessionContext;

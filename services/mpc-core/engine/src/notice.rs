@@ -1,9 +1,9 @@
 //! Notices of parties that aborted, and the judge of what they accuse others of.
 //!
-//! The judge is a pure function of the context and the envelopes, so that all parties come to the same verdict. A notice
-//! is about something that happened in the rounds or in a dispute, or about such a notice. Whatever wraps it further is
-//! not looked at: a party that hears a complaint about a notice judges that notice itself, and passes on either what it
-//! proves or that it proves nothing. So no honest party ever sends a notice that others would not hear.
+//! The judge is a pure function of the context and the envelopes, so that all parties come to the same verdict. A
+//! notice is about something that happened in the rounds or in a dispute, or about such a notice. Whatever wraps it
+//! further is not looked at: a party that hears a complaint about a notice judges that notice itself, and passes on
+//! either what it proves or that it proves nothing. So no honest party ever sends a notice that others would not hear.
 //!
 //! A notice without evidence is a word: its sender asks to be believed that the run must end. A party that ends its run
 //! by a word passes on the word as it was signed, so that all name who said it, and nobody names who carried it.
@@ -81,7 +81,8 @@ impl Evidence {
 /// Why a party aborted, and what convinces others that `accused` is the reason.
 pub(crate) struct Notice {
     pub(crate) cause: AbortCause,
-    /// Whom the evidence is about; of a word whom it points at, if anybody; `None` where a word of another is passed on.
+    /// Whom the evidence is about; of a word whom it points at, if anybody; `None` where a word of another is passed
+    /// on.
     pub(crate) accused: Option<PartyId>,
     pub(crate) evidence: Evidence,
 }
@@ -167,8 +168,8 @@ fn read_items<'a>(reader: &mut Reader<'a>, limit: usize) -> Result<Vec<&'a [u8]>
     (0..count).map(|_| reader.sized(MAX_ENVELOPE_BYTES)).collect()
 }
 
-/// The verdict on a notice. Malformed if it is a complaint about something that accuses nobody, that its accused did not
-/// sign, or that is a complaint itself: nobody needs those.
+/// The verdict on a notice. Malformed if it is a complaint about something that accuses nobody, that its accused did
+/// not sign, or that is a complaint itself: nobody needs those.
 pub(crate) fn judge_notice<P: Protocol>(ctx: &SessionContext, notice: Notice) -> Result<Verdict, Malformed> {
     let Some(complaint) = notice.complaint() else { return weigh::<P>(ctx, &notice).ok_or(Malformed) };
     let inner = Notice::decode(ctx, complaint)?;
@@ -280,8 +281,8 @@ fn ran_twice(ctx: &SessionContext, party: PartyId, [one, other]: &[Claim; 2]) ->
     genuine(one) && genuine(other) && one.run() != other.run()
 }
 
-/// The verdict on an accusation that somebody reports about a session with these settings. Evidence that does not decode, or
-/// of a kind that no party that follows the rules sends, shows nothing.
+/// The verdict on an accusation that somebody reports about a session with these settings. Evidence that does not
+/// decode, or of a kind that no party that follows the rules sends, shows nothing.
 pub fn judge_report<P: Protocol>(
     settings: SessionSettings,
     cause: AbortCause,

@@ -15,11 +15,11 @@
 //! ```
 //!
 //! HPKE (RFC 9180) in base mode: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305; associated data are the
-//! first 40 bytes. The recipient's key is the X25519 form of its evidence key, so the roster pins it: an Ed25519 key pair
-//! may serve such a mechanism as well (Thormarker, eprint 2021/509). Poly1305 alone does not commit to a key (Albertini et
-//! al., eprint 2020/1456): 32 bytes of the exporter do, as HKDF-SHA256 derives them and the key from one secret. So no
-//! bytes open under two keys. The signature is inside: evidence is the signed envelope, and what the sender signed is what
-//! the recipient read.
+//! first 40 bytes. The recipient's key is the X25519 form of its evidence key, so the roster pins it: an Ed25519 key
+//! pair may serve such a mechanism as well (Thormarker, eprint 2021/509). Poly1305 alone does not commit to a key
+//! (Albertini et al., eprint 2020/1456): 32 bytes of the exporter do, as HKDF-SHA256 derives them and the key from one
+//! secret. So no bytes open under two keys. The signature is inside: evidence is the signed envelope, and what the
+//! sender signed is what the recipient read.
 //!
 //! What does not open counts as not sent. Nobody is blamed for it, since nobody else could see who is to blame.
 

@@ -118,8 +118,9 @@ pub trait Protocol: Sized {
     type Output;
 
     /// Hash of what all who take part hold alike and the settings do not name: the public data of a key. It is part of
-    /// the session's digest, so parties that hold different data do not understand each other, and none of them can take
-    /// for a deviation what follows from the difference. `None` where nothing of the kind is held, or the payload names it.
+    /// the session's digest, so parties that hold different data do not understand each other, and none of them can
+    /// take for a deviation what follows from the difference. `None` where nothing of the kind is held, or the payload
+    /// names it.
     fn held_alike(_: &Self::Input) -> Option<[u8; 32]> {
         None
     }
@@ -131,8 +132,8 @@ pub trait Protocol: Sized {
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Outbox), SetupError>;
 
-    /// Whether [`Protocol::advance`] can do something with unused messages of `waiting`. By default: all peers'. Not asked
-    /// in a protocol with signed envelopes, where nobody may advance without having seen everybody's message.
+    /// Whether [`Protocol::advance`] can do something with unused messages of `waiting`. By default: all peers'. Not
+    /// asked in a protocol with signed envelopes, where nobody may advance without having seen everybody's message.
     fn ready(&self, ctx: &SessionContext, waiting: &PartySet) -> bool {
         ctx.peers().minus(waiting).is_empty()
     }
@@ -146,10 +147,10 @@ pub trait Protocol: Sized {
         rng: &mut dyn CryptoRng,
     ) -> Result<Next<Self>, Fault>;
 
-    /// Whether `evidence` shows that `accused` deviated in the way `cause` says: genuine signed envelopes of this session's
-    /// rounds, no two of them different messages for one place, all of a party's from one run. What only means something in the
-    /// light of earlier broadcasts is judged by a [`View`] made from them. A pure function of its arguments, so that all
-    /// honest parties come to the same verdict.
+    /// Whether `evidence` shows that `accused` deviated in the way `cause` says: genuine signed envelopes of this
+    /// session's rounds, no two of them different messages for one place, all of a party's from one run. What only
+    /// means something in the light of earlier broadcasts is judged by a [`View`] made from them. A pure function of
+    /// its arguments, so that all honest parties come to the same verdict.
     fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool;
 }
 

@@ -172,9 +172,9 @@ impl<P: Protocol> Session<P> {
         }
     }
 
-    /// [`Session::handle`], for a message in the bytes that [`Session::seal`] made. A private one that does not open, or
-    /// was not sealed, counts as not sent. One whose cover belongs to another place is not opened: opening costs more than
-    /// writing a cover.
+    /// [`Session::handle`], for a message in the bytes that [`Session::seal`] made. A private one that does not open,
+    /// or was not sealed, counts as not sent. One whose cover belongs to another place is not opened: opening costs
+    /// more than writing a cover.
     pub fn open(&mut self, from: PartyId, bytes: &[u8], rng: &mut dyn CryptoRng) -> Step<P::Output> {
         let opened = match &self.evidence_key {
             Some(key) if private::is_sealed(bytes) => {
@@ -193,8 +193,8 @@ impl<P: Protocol> Session<P> {
         }
     }
 
-    /// Ends the run for a reason that lies outside of it, whatever the last step made of it. The caller drops that step: nothing
-    /// of it has left.
+    /// Ends the run for a reason that lies outside of it, whatever the last step made of it. The caller drops that
+    /// step: nothing of it has left.
     pub fn overrule(&mut self, fault: Fault) -> Step<P::Output> {
         let mut outgoing = Vec::new();
         let progress = self.abort(fault, None, &mut outgoing);
@@ -258,7 +258,8 @@ impl<P: Protocol> Session<P> {
         }
     }
 
-    /// Whether everything of the envelope's sender that this session has seen is from one run. What was seen first counts.
+    /// Whether everything of the envelope's sender that this session has seen is from one run. What was seen first
+    /// counts.
     fn same_run(&mut self, envelope: &Envelope) -> bool {
         let first = || RunSeen { nonce: envelope.run, header: Claim::of(envelope) };
         self.runs.entry(envelope.sender()).or_insert_with(first).nonce == envelope.run
@@ -276,8 +277,8 @@ impl<P: Protocol> Session<P> {
         self.give_up(Fault::restarted(party, runs), None, outgoing)
     }
 
-    /// Ends the run without a culprit, unless two have seen different broadcasts: who made them different could end it like this
-    /// before anybody compares.
+    /// Ends the run without a culprit, unless two have seen different broadcasts: who made them different could end it
+    /// like this before anybody compares.
     fn give_up(
         &mut self,
         fault: Fault,
@@ -291,7 +292,8 @@ impl<P: Protocol> Session<P> {
         self.settle_dispute(outgoing)
     }
 
-    /// A run that is over here goes on at others: what they say now can still show that one party told them something else.
+    /// A run that is over here goes on at others: what they say now can still show that one party told them something
+    /// else.
     fn hear_late(
         &mut self,
         envelope: &Arc<Envelope>,
@@ -471,8 +473,8 @@ impl<P: Protocol> Session<P> {
         }
     }
 
-    /// With the disclosures of all claimants at hand, one of them has lied, or two signed messages were in conflict when they
-    /// were heard.
+    /// With the disclosures of all claimants at hand, one of them has lied, or two signed messages were in conflict
+    /// when they were heard.
     fn settle_dispute(&mut self, outgoing: &mut Vec<Envelope>) -> Progress<P::Output> {
         self.phase = Phase::Disputing;
         self.mailbox.clear();
@@ -591,8 +593,8 @@ impl<P: Protocol> Session<P> {
         self.give_up(told, Some(word.sender()), outgoing)
     }
 
-    /// Ends the run and tells the others. What convicts this party itself shows that it, or a copy of it, is broken: that is an
-    /// error of ours, not one that others could make us exclude ourselves for.
+    /// Ends the run and tells the others. What convicts this party itself shows that it, or a copy of it, is broken:
+    /// that is an error of ours, not one that others could make us exclude ourselves for.
     fn abort(
         &mut self,
         fault: Fault,

@@ -1,9 +1,9 @@
-//! What a party must have seen before it could send anything in a round: the one source of earlier broadcasts, for steps
-//! and for judges.
+//! What a party must have seen before it could send anything in a round: the one source of earlier broadcasts, for
+//! steps and for judges.
 //!
 //! A party that follows the rules sends in a round only when it holds exactly one broadcast of every party in every
-//! earlier round of broadcasts, each party's from one run. A list that is not like that is no view of any such party, so
-//! nothing that is judged in its light can convict one.
+//! earlier round of broadcasts, each party's from one run. A list that is not like that is no view of any such party,
+//! so nothing that is judged in its light can convict one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,8 +26,9 @@ pub struct View {
 }
 
 impl View {
-    /// The view before `round` that `envelopes` make up: genuine broadcasts, exactly one of every party in every earlier
-    /// round of broadcasts, each party's with one run nonce. `None` if one is foreign, is missing or is there twice.
+    /// The view before `round` that `envelopes` make up: genuine broadcasts, exactly one of every party in every
+    /// earlier round of broadcasts, each party's with one run nonce. `None` if one is foreign, is missing or is there
+    /// twice.
     pub fn from_evidence(ctx: &SessionContext, round: u8, envelopes: &[Arc<Envelope>]) -> Option<Self> {
         if !envelopes.iter().all(|envelope| genuine(ctx, envelope)) {
             return None;
@@ -78,7 +79,8 @@ impl View {
         of_round.map(|((_, sender), envelope)| Ok((*sender, parse(ctx, envelope)?))).collect()
     }
 
-    /// All of it, in order of round and party, and then `last`: what convinces others of what was found wrong with `last`.
+    /// All of it, in order of round and party, and then `last`: what convinces others of what was found wrong with
+    /// `last`.
     pub fn evidence(&self, last: &Arc<Envelope>) -> Vec<Arc<Envelope>> {
         self.broadcasts.values().chain([last]).map(Arc::clone).collect()
     }

@@ -1,6 +1,6 @@
-//! The arrows: abi -> protocols -> engine -> primitives; group-signatures -> engine; paillier-issuer -> group-signatures,
-//! protocols, and nothing that ships uses either; circuits -> primitives; sim -> engine, and only tests and measurements
-//! use sim.
+//! The arrows: abi -> protocols -> engine -> primitives; group-signatures -> engine; paillier-issuer ->
+//! group-signatures, protocols, and nothing that ships uses either; circuits -> primitives; sim -> engine, and only
+//! tests and measurements use sim.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -21,8 +21,8 @@ const MAY_IMPORT: [(&str, &[&str]); 9] = [
     ("paillier-issuer", &["engine", "group-signatures", "primitives", "protocols"]),
 ];
 
-/// Crates with which code could reach out of the computation; only the named crates of ours may use them. The boundary draws
-/// randomness, and locks the memory of keys.
+/// Crates with which code could reach out of the computation; only the named crates of ours may use them. The boundary
+/// draws randomness, and locks the memory of keys.
 const REACHES_OUT: [(&str, &[&str]); 3] = [
     ("getrandom", &["abi", "bench-core", "circuits"]),
     ("openssl", &["paillier-issuer"]),

@@ -1,6 +1,6 @@
-//! Threshold ECDSA, the core alone on one thread: for each number of parties the computation of the busiest party, what the one that
-//! sends most sends, and rounds. `cargo bench -p protocols --bench ecdsa` prints the table; `-- 2/3 3/5` only these, `-- scale` n of n for
-//! n = 2 to 20.
+//! Threshold ECDSA, the core alone on one thread: for each number of parties the computation of the busiest party, what
+//! the one that sends most sends, and rounds. `cargo bench -p protocols --bench ecdsa` prints the table; `-- 2/3 3/5`
+//! only these, `-- scale` n of n for n = 2 to 20.
 
 #![allow(
     missing_docs,

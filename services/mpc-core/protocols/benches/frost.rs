@@ -1,9 +1,10 @@
-//! Threshold Schnorr signatures beside the bare crates, in one run on one thread: the computation of the busiest party in processor
-//! time. `cargo bench -p protocols --bench frost` prints the table; `-- 2/3` only that.
+//! Threshold Schnorr signatures beside the bare crates, in one run on one thread: the computation of the busiest party
+//! in processor time. `cargo bench -p protocols --bench frost` prints the table; `-- 2/3` only that.
 //!
-//! Both hold keys, rosters and nonces opened in memory before the clock runs, and encode and decode all that travels. The bare crates
-//! run as their documentation shows. They sign no envelopes, compare no broadcasts, keep no transcript, hold no commitment before the
-//! opening, and prove no signing share: what their user would have to add for the same result is on our side only.
+//! Both hold keys, rosters and nonces opened in memory before the clock runs, and encode and decode all that travels.
+//! The bare crates run as their documentation shows. They sign no envelopes, compare no broadcasts, keep no transcript,
+//! hold no commitment before the opening, and prove no signing share: what their user would have to add for the same
+//! result is on our side only.
 
 #![allow(
     missing_docs,

@@ -1,5 +1,5 @@
-//! What is hashed, as structures: each names its tag and its fields once, so that no hash goes without a tag, and no two
-//! different inputs hash the same bytes.
+//! What is hashed, as structures: each names its tag and its fields once, so that no hash goes without a tag, and no
+//! two different inputs hash the same bytes.
 
 use engine::{PartyId, SessionContext, Transcript};
 

@@ -1,6 +1,6 @@
 //! One party does not follow the rules of key generation: which message, which field, what change, and what all honest
-//! parties must then say. The corrupt party runs honest code behind a network that alters what it sends, signed with its
-//! own key, which is as much as a corrupt party can do.
+//! parties must then say. The corrupt party runs honest code behind a network that alters what it sends, signed with
+//! its own key, which is as much as a corrupt party can do.
 
 #![allow(
     clippy::unwrap_used,
@@ -105,8 +105,8 @@ fn all(_: PartyId) -> bool {
     true
 }
 
-/// Opens something else than the honest opening, and commits to it in round 1. What the corrupt party's honest code would
-/// say about the difference stays unsaid.
+/// Opens something else than the honest opening, and commits to it in round 1. What the corrupt party's honest code
+/// would say about the difference stays unsaid.
 fn commit_to<'a>(setup: &'a Setup, opening: Vec<u8>) -> Tamper<'a> {
     let commitment = forge::commitment(&setup.ctx, setup.me(), &opening).unwrap();
     Box::new(move |packet| {
@@ -974,8 +974,9 @@ fn colluders_whose_torsion_cancels_change_nothing() {
     }
 }
 
-/// A party that knows the other's secret in advance, as commitments keep it from doing, can make the sum of both vanish. Then
-/// there is no key, and the party that finds it says so: the corrupt one broke no rule that a signed message could show.
+/// A party that knows the other's secret in advance, as commitments keep it from doing, can make the sum of both
+/// vanish. Then there is no key, and the party that finds it says so: the corrupt one broke no rule that a signed
+/// message could show.
 #[test]
 fn contributions_that_cancel_make_no_key() {
     // With t = 1 the share is the secret itself.

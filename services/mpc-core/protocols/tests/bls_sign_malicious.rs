@@ -1,5 +1,5 @@
-//! Wrong, missing, replayed and unwanted partial signatures: the good ones still make the signature if there are enough,
-//! the bad ones are named, and nobody else is.
+//! Wrong, missing, replayed and unwanted partial signatures: the good ones still make the signature if there are
+//! enough, the bad ones are named, and nobody else is.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Published vectors, and what an implementation that is not ours (arkworks, another code base in another language family
-//! than blst's) says of our keys and signatures.
+//! Published vectors, and what an implementation that is not ours (arkworks, another code base in another language
+//! family than blst's) says of our keys and signatures.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -1,8 +1,8 @@
-//! Bytes of threshold ECDSA do not drift: what travels and what is stored today is what it was when the files were written. Messages are
-//! long, so of each one its length and hash are kept.
+//! Bytes of threshold ECDSA do not drift: what travels and what is stored today is what it was when the files were
+//! written. Messages are long, so of each one its length and hash are kept.
 //!
-//! `GOLDEN=write cargo test -p protocols --test ecdsa_golden` writes them anew, which is right only together with a new format
-//! version.
+//! `GOLDEN=write cargo test -p protocols --test ecdsa_golden` writes them anew, which is right only together with a new
+//! format version.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

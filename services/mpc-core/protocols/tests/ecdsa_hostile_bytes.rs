@@ -1,4 +1,5 @@
-//! Hostile bytes at every decoder of threshold ECDSA, as many as a test run has time for. The fuzz targets run the same code for longer.
+//! Hostile bytes at every decoder of threshold ECDSA, as many as a test run has time for. The fuzz targets run the same
+//! code for longer.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -1,4 +1,5 @@
-//! Party 2 deviates in every field of every message: the expected cause, the expected culprit, and no signature that does not verify.
+//! Party 2 deviates in every field of every message: the expected cause, the expected culprit, and no signature that
+//! does not verify.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
@@ -55,8 +56,8 @@ fn forging<'a>(mut change: impl FnMut(u32, u32, &mut Forged) + 'a) -> Faults<'a>
     Faults { tamper: Some(Box::new(tamper)), ..Faults::default() }
 }
 
-/// As [`forging`], in key generation, by an attacker that stands by what it sent: its echo digests are those of the altered
-/// broadcasts, and it neither complains nor discloses.
+/// As [`forging`], in key generation, by an attacker that stands by what it sent: its echo digests are those of the
+/// altered broadcasts, and it neither complains nor discloses.
 fn forging_keygen<'a>(mut change: impl FnMut(u32, u32, &mut Forged) + 'a) -> Faults<'a> {
     let ctx = keygen_context(2);
     let mut seen: BTreeMap<(u8, u32), Arc<Envelope>> = BTreeMap::new();
@@ -279,8 +280,8 @@ fn wrong_to_everybody() {
     }
 }
 
-/// Two parties show some peers key points that are off by what makes up for each other, to each peer by something else: the points
-/// still add up to the key, but what each multiplied is no longer the logarithm of what it shows.
+/// Two parties show some peers key points that are off by what makes up for each other, to each peer by something else:
+/// the points still add up to the key, but what each multiplied is no longer the logarithm of what it shows.
 #[test]
 fn colluders_whose_key_points_make_up_for_each_other_are_named() {
     const SIGNERS: [u32; 4] = [1, 2, 3, 4];

@@ -1,6 +1,6 @@
-//! A session that runs twice at an honest party, with a corrupt peer that says the same both times: after a store was put back, or
-//! because one number was given out twice. No pad may serve twice, so the attack that takes the key from two answers under one pad
-//! finds nothing.
+//! A session that runs twice at an honest party, with a corrupt peer that says the same both times: after a store was
+//! put back, or because one number was given out twice. No pad may serve twice, so the attack that takes the key from
+//! two answers under one pad finds nothing.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
@@ -87,7 +87,8 @@ fn start_presigning(
     SIGNERS.map(|number| (Some(party(number)), start(number))).into()
 }
 
-/// What two of Alice's answers under the same pads would differ by: in each row, the difference of what they mask in a column.
+/// What two of Alice's answers under the same pads would differ by: in each row, the difference of what they mask in a
+/// column.
 fn differences(first: &[u8], second: &[u8], column: usize) -> Vec<Scalar> {
     let masked = |body: &[u8], row: usize| {
         let message = &body[body.len() - MULTIPLY_BYTES + MASKED..];
@@ -114,8 +115,8 @@ fn signed(signature: &Signature, digest: &[u8; 32], shift: Scalar) -> Signed {
     Signed { r: scalar(&compact[..32]), s: scalar(&compact[32..]), digest: reduce(digest), shift }
 }
 
-/// The attack: two signatures whose nonces differ by what the corrupt party believes give the key. Whether one of its beliefs, one
-/// for each row, does.
+/// The attack: two signatures whose nonces differ by what the corrupt party believes give the key. Whether one of its
+/// beliefs, one for each row, does.
 fn finds_key(public_key: &Point, beliefs: &[Scalar], first: &Signed, second: &Signed) -> bool {
     let signs = [(first.s, second.s), (-first.s, second.s), (first.s, -second.s), (-first.s, -second.s)];
     signs.into_iter().any(|(a, b)| {
@@ -157,7 +158,8 @@ fn signing_twice_with_a_peer_that_repeats_itself_gives_no_key() {
     }
 }
 
-/// The attack itself works: told the true difference of the nonces, it finds the key. So the tests that it fails say something.
+/// The attack itself works: told the true difference of the nonces, it finds the key. So the tests that it fails say
+/// something.
 #[test]
 fn the_attack_finds_the_key_where_pads_repeat() {
     let secret = Scalar::from(0x1234_5678u64);
@@ -239,7 +241,8 @@ fn sign_presigned(
     signed(&signature, &digest, reduce_wide(&transcript.wide()))
 }
 
-/// The generator of the honest party repeats too, so its nonce does, but the peer says something else: pads are other ones still.
+/// The generator of the honest party repeats too, so its nonce does, but the peer says something else: pads are other
+/// ones still.
 #[test]
 fn a_generator_that_repeats_brings_no_pad_back_once_the_peer_says_something_else() {
     let shares = keygen(&[1, 2, 3], 2, 1);
@@ -391,7 +394,8 @@ fn a_replayed_message_of_a_set_up_reveals_no_mask_twice() {
             for (place, answer) in second.messages.iter().filter(|((from, _), _)| *from == honest) {
                 assert!(!share_a_block(&first.messages[place], answer), "{name} {place:?}");
             }
-            // An old request is as good as a new one to who answers it; an old answer fits nothing that was asked since.
+            // An old request is as good as a new one to who answers it; an old answer fits nothing that was asked
+            // since.
             if round > 3 {
                 let (cause, _) = &second.aborts[&honest];
                 assert_eq!(*cause, AbortCause::TransferCheckFailed, "{name} {round}");

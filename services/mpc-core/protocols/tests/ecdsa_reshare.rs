@@ -212,8 +212,8 @@ fn base_payload_bytes(base: &KeyPublic, change: &Change<'_>) -> usize {
 /// The case that the attacks below are tried on. Party 2 deals and receives, 1 only deals, 4 only receives.
 const CASE: Change<'static> = Change { dealers: &[1, 2], receivers: &[2, 3, 4], t: 2 };
 
-/// Lets `attacker` change the bodies it sends in rounds 1 to 6 and stand by them: its echo digests are those of what it sent, and it
-/// neither complains nor discloses.
+/// Lets `attacker` change the bodies it sends in rounds 1 to 6 and stand by them: its echo digests are those of what it
+/// sent, and it neither complains nor discloses.
 fn forging<'a>(
     attacker: u32,
     base: &KeyPublic,
@@ -271,7 +271,8 @@ fn deviations_name_the_party_and_leave_the_old_shares_as_they_were() {
         ("receiver deals", 4, 2, |_, body| body[0] = 2, AbortCause::WrongDegree),
         ("other opening", 1, 2, |_, body| *body.last_mut().unwrap() ^= 1, AbortCause::WrongOpening),
         ("point off the curve", 1, 2, |_, body| body[1..34].fill(0xff), AbortCause::InvalidPoint),
-        // Forget and forgive: a bad share for one receiver only, so that some would go on to the new epoch and some not.
+        // Forget and forgive: a bad share for one receiver only, so that some would go on to the new epoch and some
+        // not.
         (
             "share for one",
             1,
@@ -359,8 +360,8 @@ fn deviations_name_the_party_and_leave_the_old_shares_as_they_were() {
     sign(&reshare(&old, &CASE), &[3, 4]);
 }
 
-/// A dealer with another secret than its verification share says deals a good polynomial of another key, and proves that it knows
-/// its constant term.
+/// A dealer with another secret than its verification share says deals a good polynomial of another key, and proves
+/// that it knows its constant term.
 #[test]
 fn a_dealer_cannot_change_the_key() {
     let old = keygen(&[1, 2, 3], 2, 8);
@@ -377,8 +378,8 @@ fn a_dealer_cannot_change_the_key() {
     assert!(outcomes.values().all(|outcome| outcome.done.is_none()));
 }
 
-/// Whatever message is the last one that gets through, no receiver has a share that others refuse: the old shares sign still, a new
-/// run succeeds, and those who were done in the first one have, like the others, a share of the second.
+/// Whatever message is the last one that gets through, no receiver has a share that others refuse: the old shares sign
+/// still, a new run succeeds, and those who were done in the first one have, like the others, a share of the second.
 #[test]
 fn runs_that_end_half_way_cost_nothing() {
     let old = keygen(&[1, 2, 3], 2, 9);

@@ -1,7 +1,7 @@
 //! The inputs that the fuzzers start from hold genuine messages and whole histories of today's format.
 //!
-//! `SEEDS=write cargo test -p protocols --test fuzz_seeds`, which `make corpus` runs, adds them to the corpus. Other inputs there are
-//! those that the fuzzers kept.
+//! `SEEDS=write cargo test -p protocols --test fuzz_seeds`, which `make corpus` runs, adds them to the corpus. Other
+//! inputs there are those that the fuzzers kept.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -1,8 +1,8 @@
 //! Lies of corrupt parties: what they send in place of the messages that the rules ask for.
 //!
-//! A corrupt party runs the real code, so that its lies reach every round, and a [`Liar`] turns each envelope that the code
-//! makes into what is sent. One liar speaks for all corrupt parties of a schedule, over all sessions and runs, and knows
-//! everything that any of them has sent or received.
+//! A corrupt party runs the real code, so that its lies reach every round, and a [`Liar`] turns each envelope that the
+//! code makes into what is sent. One liar speaks for all corrupt parties of a schedule, over all sessions and runs, and
+//! knows everything that any of them has sent or received.
 
 use std::collections::BTreeMap;
 

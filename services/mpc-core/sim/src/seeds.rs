@@ -1,7 +1,7 @@
 //! How many runs a randomised test makes, from which seeds, and on how many processors.
 //!
-//! A test names its full count. `COTERIE_RUNS_PERCENT` says how many per cent of it are made: 1 where it says nothing, as in
-//! `make test`; 100 in `make soak`. `RUNS=count` and `SEED=number` choose runs by hand.
+//! A test names its full count. `COTERIE_RUNS_PERCENT` says how many per cent of it are made: 1 where it says nothing,
+//! as in `make test`; 100 in `make soak`. `RUNS=count` and `SEED=number` choose runs by hand.
 
 #![allow(clippy::panic, clippy::print_stdout, reason = "it runs in tests, which fail by panicking")]
 
@@ -39,8 +39,8 @@ pub fn wanted(full: u64) -> Vec<u64> {
     seeds
 }
 
-/// Runs each seed, on every processor. `look` gets what a run came to and says what is wrong with it. The first seed with
-/// which something is wrong is named in a panic.
+/// Runs each seed, on every processor. `look` gets what a run came to and says what is wrong with it. The first seed
+/// with which something is wrong is named in a panic.
 ///
 /// # Panics
 /// If a run panics, or something is wrong with it.

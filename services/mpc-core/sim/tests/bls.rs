@@ -1,6 +1,7 @@
 //! Whole sessions from seeds: what must hold whatever the network and up to n - 1 corrupt parties do.
 //!
-//! `make sim SEED=<number>` repeats one seed, `make sim RUNS=<count>` runs that many. A failing test has printed its seed.
+//! `make sim SEED=<number>` repeats one seed, `make sim RUNS=<count>` runs that many. A failing test has printed its
+//! seed.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,9 +1,9 @@
 //! Key generation, refresh and reshare of every scheme, from seeds, among parties of whom up to t - 1 are corrupt.
 //!
-//! The corrupt parties tell every lie of [`sim::lies`]. They also order the messages, repeat orders to themselves, and kill
-//! honest parties, start them again from an older store, or start a copy of their store beside them, so that an honest party
-//! runs one session several times. The checks read the wire and the outcomes alone: see [`Checker`]. Each has a control: a
-//! [`Mutant`] of the world in which it must find something.
+//! The corrupt parties tell every lie of [`sim::lies`]. They also order the messages, repeat orders to themselves, and
+//! kill honest parties, start them again from an older store, or start a copy of their store beside them, so that an
+//! honest party runs one session several times. The checks read the wire and the outcomes alone: see [`Checker`]. Each
+//! has a control: a [`Mutant`] of the world in which it must find something.
 //!
 //! `SEED=<number>` repeats one seed, `RUNS=<count>` runs that many; see [`sim::seeds`].
 
@@ -332,8 +332,8 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
-    /// Kills an honest party's process, starts it again from the store that has not seen the session, or starts a copy of
-    /// that store beside it.
+    /// Kills an honest party's process, starts it again from the store that has not seen the session, or starts a copy
+    /// of that store beside it.
     fn disturb(&mut self) {
         let honest: Vec<u32> =
             self.case.parties.iter().copied().filter(|number| !self.is_corrupt(*number)).collect();
@@ -461,8 +461,8 @@ impl<'a, P: Protocol> World<'a, P> {
         judge_report::<P>((self.case.settings)(None, self.session), cause, accused, evidence).unwrap()
     }
 
-    /// If honest parties and their storage did nothing wrong and no message between them was lost, every abort names a corrupt
-    /// party, and so do those that the parties of a failed run wait for.
+    /// If honest parties and their storage did nothing wrong and no message between them was lost, every abort names a
+    /// corrupt party, and so do those that the parties of a failed run wait for.
     fn unnamed(&self) -> Option<String> {
         if self.lossy || !self.disturbed.is_empty() {
             return None;

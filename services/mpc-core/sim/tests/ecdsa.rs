@@ -130,8 +130,9 @@ fn places(message: &Forged) -> impl Iterator<Item = &[u8]> {
     message.body.chunks(message.body.len() / count)
 }
 
-/// Of each column, by how much the first two rows of a multiplication's answer differ. All rows of a column mask one scalar, so
-/// the difference depends on the pads alone: two answers under the same pads show the same one, whatever they mask.
+/// Of each column, by how much the first two rows of a multiplication's answer differ. All rows of a column mask one
+/// scalar, so the difference depends on the pads alone: two answers under the same pads show the same one, whatever
+/// they mask.
 fn pad_differences(body: &[u8]) -> [[u8; 32]; 3] {
     let masked = &body[body.len() - MULTIPLY_BYTES + 16..];
     let scalar = |row: usize, column: usize| {
@@ -160,7 +161,8 @@ fn each_check_finds_its_mutant() {
     schedules::hostile::each_check_finds_its_mutant::<Ecdsa>();
 }
 
-/// Two answers under the same pads, which mask different scalars, have the same differences; answers under other pads have not.
+/// Two answers under the same pads, which mask different scalars, have the same differences; answers under other pads
+/// have not.
 #[test]
 fn the_checker_sees_pads_that_come_back() {
     let mut answer = vec![0; MULTIPLY_BYTES];

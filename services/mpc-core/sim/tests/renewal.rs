@@ -1,8 +1,10 @@
-//! Refresh and reshare among signers that store, switch and give up by the rules of `docs/protocols/session.md`, over a network that fails,
-//! from seeds: orders, messages that are late, lost or come twice, deadlines, crashes and restarts between any two transactions.
+//! Refresh and reshare among signers that store, switch and give up by the rules of `docs/protocols/session.md`, over a
+//! network that fails, from seeds: orders, messages that are late, lost or come twice, deadlines, crashes and restarts
+//! between any two transactions.
 //!
-//! What must hold ([`Checker`]): the key stays the key; no party switches to shares that another has given up; no epoch is made twice; at
-//! every moment enough parties hold shares of one epoch; and when the faults end, exactly one epoch is usable, and it signs.
+//! What must hold ([`Checker`]): the key stays the key; no party switches to shares that another has given up; no epoch
+//! is made twice; at every moment enough parties hold shares of one epoch; and when the faults end, exactly one epoch
+//! is usable, and it signs.
 //!
 //! `SEED=<number>` repeats one seed, `RUNS=<count>` runs that many; see [`sim::seeds`].
 
@@ -290,7 +292,8 @@ struct Signer<S: Scheme> {
 }
 
 impl<S: Scheme> Signer<S> {
-    /// Whether it is of the epoch that the order is about, or is to join it: without a share, or with one that is of no use any more.
+    /// Whether it is of the epoch that the order is about, or is to join it: without a share, or with one that is of no
+    /// use any more.
     fn fits(&self, order: &Order<S>) -> bool {
         let Some(public) = self.store.active.as_ref().map(S::public_of) else { return true };
         let deals = order.change.as_ref().is_none_or(|(dealers, _, _)| dealers.contains(&self.number));
@@ -617,7 +620,8 @@ impl<S: Scheme> World<S> {
         }
     }
 
-    /// Epochs of which enough shares are held to sign: as many as the threshold, counting those that are stored if a party has switched.
+    /// Epochs of which enough shares are held to sign: as many as the threshold, counting those that are stored if a
+    /// party has switched.
     fn usable(&self) -> Vec<u32> {
         let mut held: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
         let mut hold = |public: &S::Public| {

@@ -64,8 +64,8 @@ pub fn settings(
     }
 }
 
-/// Starts every party and delivers until all are done. What a party has before a session begins is prepared outside of what is
-/// measured: the roster with the evidence keys in it, its own, and its share or presignature, opened.
+/// Starts every party and delivers until all are done. What a party has before a session begins is prepared outside of
+/// what is measured: the roster with the evidence keys in it, its own, and its share or presignature, opened.
 pub fn run<P: Protocol>(
     parties: &[PartyId],
     rng: &mut ChaCha20Rng,

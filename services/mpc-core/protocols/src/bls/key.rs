@@ -63,7 +63,8 @@ impl KeyPublic {
         G1::from_compressed(&share.point)
     }
 
-    /// Whether counts, lengths and order are right: at most [`MAX_PARTIES`], strictly ascending, threshold not above them.
+    /// Whether counts, lengths and order are right: at most [`MAX_PARTIES`], strictly ascending, threshold not above
+    /// them.
     pub fn well_formed(&self) -> bool {
         let shares = &self.verification_shares;
         self.threshold.get() <= shares.len()

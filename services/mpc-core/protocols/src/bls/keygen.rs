@@ -498,8 +498,8 @@ impl Confirmed {
 }
 
 impl Joint {
-    /// Sums the points term by term. Each sum is checked to be in the subgroup, exactly and without randomness; sums are
-    /// all that the key is made of. Only if one fails is every sender's point looked at.
+    /// Sums the points term by term. Each sum is checked to be in the subgroup, exactly and without randomness; sums
+    /// are all that the key is made of. Only if one fails is every sender's point looked at.
     fn of(ctx: &SessionContext, openings: &BTreeMap<PartyId, Opening>) -> Result<Self, AbortCause> {
         let mut points = Vec::with_capacity(ctx.threshold().get());
         for term in 0..ctx.threshold().get() {
@@ -590,7 +590,8 @@ fn prove(
 fn constant_term_statement(ctx: &SessionContext, sender: PartyId, opening: &Opening) -> Statement {
     let transcript = constant_term_transcript(ctx, sender, &opening.points);
     let challenge = challenge(&transcript, &opening.proof.commitment);
-    // Decoding has made sure of `threshold` >= 1 points; without one the generator stands for a statement that is false.
+    // Decoding has made sure of `threshold` >= 1 points; without one the generator stands for a statement that is
+    // false.
     let point = opening.points.first().copied().unwrap_or_else(|| G1::generator().into());
     opening.proof.statement(point, challenge)
 }

@@ -1,6 +1,7 @@
 //! Threshold BLS signatures over BLS12-381, in Ethereum's proof-of-possession suite.
 //!
-//! Specification with numbered steps: `docs/protocols/bls.md`. Public keys are in G1 (48 bytes), signatures in G2 (96 bytes).
+//! Specification with numbered steps: `docs/protocols/bls.md`. Public keys are in G1 (48 bytes), signatures in G2 (96
+//! bytes).
 
 pub mod key;
 pub mod keygen;

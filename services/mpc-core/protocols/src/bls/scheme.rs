@@ -1,5 +1,5 @@
-//! How shares of a BLS key are renewed. New keys come from rounds of their own, which check many points at once and make the
-//! proof of possession.
+//! How shares of a BLS key are renewed. New keys come from rounds of their own, which check many points at once and
+//! make the proof of possession.
 
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{PartyId, PartySet, ProtocolId, Secret, SessionContext, Threshold};

@@ -1,7 +1,7 @@
 //! Signing: one broadcast of a partial signature, combined by whoever wants the result.
 //!
-//! Specification: `docs/protocols/bls.md`; steps are cited as [S1]. Partial signatures are judged by pairing against public
-//! verification shares, so that nobody has to sign envelopes for blame to be possible.
+//! Specification: `docs/protocols/bls.md`; steps are cited as [S1]. Partial signatures are judged by pairing against
+//! public verification shares, so that nobody has to sign envelopes for blame to be possible.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,7 +68,8 @@ struct Candidate {
 /// One party's or observer's part in signing.
 pub struct Signing {
     public: KeyPublic,
-    /// The public key. Of a party, decoded when there is something to verify: the own partial signature does not wait for it.
+    /// The public key. Of a party, decoded when there is something to verify: the own partial signature does not wait
+    /// for it.
     key: Option<G1>,
     message: HashedMessage,
     candidates: BTreeMap<PartyId, Candidate>,
@@ -153,8 +154,8 @@ impl Protocol for Signing {
         let threshold = ctx.threshold().get();
         let key = self.key.or_else(|| self.public.own_point()).ok_or_else(Fault::internal)?;
         self.key = Some(key);
-        // [S2] optimistically: combine the first `threshold` candidates, the verified ones before the others, and verify
-        // once. [S3] if that fails: verify each, leave the wrong ones out, and go on with the good ones.
+        // [S2] optimistically: combine the first `threshold` candidates, the verified ones before the others, and
+        // verify once. [S3] if that fails: verify each, leave the wrong ones out, and go on with the good ones.
         while self.candidates.len() >= threshold {
             if let Some(signature) = self.combine(&key, threshold).ok_or_else(Fault::internal)? {
                 let culprits = self.culprits.into_iter().collect();

@@ -120,8 +120,8 @@ fn constant_unproven<S: Scheme>(ctx: &SessionContext, accused: PartyId, opening:
         && parse::<Opening<S>>(ctx, opening).is_ok_and(|opening| !opening.proves_constant(ctx, accused))
 }
 
-/// Whether a confirmation is wrong in the light of the view that its own echo digest says its sender had. An honest sender
-/// has checked that, so only what it signed on top of it can be held against it.
+/// Whether a confirmation is wrong in the light of the view that its own echo digest says its sender had. An honest
+/// sender has checked that, so only what it signed on top of it can be held against it.
 fn share_unproven<S: Scheme>(
     ctx: &SessionContext,
     accused: PartyId,

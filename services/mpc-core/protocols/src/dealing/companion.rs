@@ -20,8 +20,8 @@ pub struct Setting<'a> {
     pub openings: &'a [u8; 32],
 }
 
-/// An exchange between each two receivers. Its first message travels with the share, each further one in a round of its own,
-/// before the confirmations.
+/// An exchange between each two receivers. Its first message travels with the share, each further one in a round of its
+/// own, before the confirmations.
 pub trait Companion: Sized {
     /// One party's message to one peer.
     type Message;
@@ -36,8 +36,8 @@ pub trait Companion: Sized {
     /// Begins the exchange, with a message for each peer.
     fn begin(setting: &Setting<'_>, rng: &mut dyn CryptoRng) -> (Self, BTreeMap<PartyId, Self::Message>);
 
-    /// Takes the messages of one step, 0 beside the shares, and makes those of the next one. The error names the peer whose
-    /// message failed a check that convinces this party only.
+    /// Takes the messages of one step, 0 beside the shares, and makes those of the next one. The error names the peer
+    /// whose message failed a check that convinces this party only.
     fn advance(
         &mut self,
         step: u8,

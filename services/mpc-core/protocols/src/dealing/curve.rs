@@ -81,8 +81,8 @@ pub(crate) fn lagrange<C: Curve>(holders: &PartySet, party: PartyId) -> Option<C
     C::invert_public(&denominator).map(|inverse| C::mul(&numerator, &inverse))
 }
 
-/// Points of a polynomial, constant term first, at a party's number: Horner's rule with doublings and additions. For public
-/// values only.
+/// Points of a polynomial, constant term first, at a party's number: Horner's rule with doublings and additions. For
+/// public values only.
 pub(crate) fn evaluate_public<C: Curve>(points: &[C::Point], party: PartyId) -> C::Point {
     let times_party = |point: C::Point| {
         (0..u16::BITS - party.get().leading_zeros()).rev().fold(C::identity(), |sum, bit| {

@@ -19,8 +19,8 @@ use super::terms::{Operation, roles_of};
 
 /// Bytes of a commitment, and of a contribution to the joint randomness.
 pub(super) const DIGEST_BYTES: usize = 32;
-/// Most points that an opening can have and still be looked at: twice as many as any honest one has, so that a vector that is
-/// too long is blamed and not only dropped.
+/// Most points that an opening can have and still be looked at: twice as many as any honest one has, so that a vector
+/// that is too long is blamed and not only dropped.
 const MAX_POINTS: usize = 2 * MAX_PARTIES;
 
 type MessageOf<S> = <<S as Scheme>::Companion as Companion>::Message;
@@ -48,8 +48,8 @@ pub struct Commitment {
 
 /// Round 2: what was committed to.
 pub struct Opening<S: Scheme> {
-    /// The sender's polynomial in the exponent, constant term first; `threshold` of them. In a refresh the first one is the
-    /// identity and does not travel. Empty of a party that does not deal.
+    /// The sender's polynomial in the exponent, constant term first; `threshold` of them. In a refresh the first one is
+    /// the identity and does not travel. Empty of a party that does not deal.
     pub(super) points: Vec<PointOf<S>>,
     /// All of them, one after another, as they are hashed; zeros for the identity.
     pub(super) encoded: Vec<u8>,
@@ -59,8 +59,8 @@ pub struct Opening<S: Scheme> {
     pub(super) contribution: [u8; DIGEST_BYTES],
 }
 
-/// Round 3: from a dealer to a receiver, the sender's polynomial at the recipient's number; between receivers, what begins the
-/// exchange of the pair.
+/// Round 3: from a dealer to a receiver, the sender's polynomial at the recipient's number; between receivers, what
+/// begins the exchange of the pair.
 pub struct Share<S: Scheme> {
     pub(super) value: Option<Secret<ScalarOf<S>>>,
     pub(super) companion: MessageOf<S>,
@@ -69,8 +69,8 @@ pub struct Share<S: Scheme> {
 /// A round of the pairs' exchange: the `STEP`th after the shares.
 pub struct Exchange<S: Scheme, const STEP: u8>(pub(super) MessageOf<S>);
 
-/// The last round: the sender knows the signing share that the commitments say it has. Parties without a share send no proof;
-/// the echo digest still shows that they saw the same broadcasts.
+/// The last round: the sender knows the signing share that the commitments say it has. Parties without a share send no
+/// proof; the echo digest still shows that they saw the same broadcasts.
 pub struct Confirmation<S: Scheme> {
     pub(super) proof: Option<Proof<S::Curve>>,
 }

@@ -1,9 +1,9 @@
-//! Dealing shares: key generation, refresh and reshare of every scheme, generic over the curve and over what pairs of parties
-//! set up beside their shares.
+//! Dealing shares: key generation, refresh and reshare of every scheme, generic over the curve and over what pairs of
+//! parties set up beside their shares.
 //!
-//! Key generation is Pedersen's with Feldman commitments, committed before opened. Refresh is the same with polynomials that
-//! are zero at zero, added to the shares there are. Reshare is the same with polynomials whose constant terms are the dealers'
-//! parts of the key, for whoever is to have a share.
+//! Key generation is Pedersen's with Feldman commitments, committed before opened. Refresh is the same with polynomials
+//! that are zero at zero, added to the shares there are. Reshare is the same with polynomials whose constant terms are
+//! the dealers' parts of the key, for whoever is to have a share.
 //!
 //! Specification: `docs/protocols/frost.md` and `docs/protocols/ecdsa.md`; steps are cited as [K1.2].
 

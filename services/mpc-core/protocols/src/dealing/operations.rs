@@ -19,12 +19,12 @@ use super::terms::{ReshareTerms, base_of};
 /// Makes a key.
 pub struct Keygen<S: Generated>(Dealing<S>);
 
-/// Makes new shares of a key for the same parties and threshold. The old shares, of the epoch before, fit them no more. The
-/// payload of the session is the encoding of the key's public data as it was.
+/// Makes new shares of a key for the same parties and threshold. The old shares, of the epoch before, fit them no more.
+/// The payload of the session is the encoding of the key's public data as it was.
 pub struct Refresh<S: Scheme>(Dealing<S>);
 
-/// Makes new shares of a key for other parties, or with another threshold. Also repairs a share that was lost: its party only
-/// receives. The payload of the session is the encoding of [`ReshareTerms`].
+/// Makes new shares of a key for other parties, or with another threshold. Also repairs a share that was lost: its
+/// party only receives. The payload of the session is the encoding of [`ReshareTerms`].
 pub struct Reshare<S: Scheme>(Dealing<S>);
 
 impl<S: Scheme> Turn<S> {

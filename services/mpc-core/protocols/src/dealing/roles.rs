@@ -1,5 +1,5 @@
-//! Who deals and who receives: everybody in key generation and refresh; in a reshare, parties of the old shares and parties of the
-//! new ones.
+//! Who deals and who receives: everybody in key generation and refresh; in a reshare, parties of the old shares and
+//! parties of the new ones.
 
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{MAX_PARTIES, PartyId, PartySet, SessionContext, SetupError, Threshold};

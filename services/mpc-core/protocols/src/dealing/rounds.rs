@@ -249,8 +249,8 @@ impl<S: Scheme> Dealt<S> {
             }
             messages.insert(envelope.sender(), companion);
         }
-        // [K4.1] the sum is on the sum of the committed polynomials: errors that cancel change nothing. Only if it is not is
-        // each share looked at, to name whose is wrong.
+        // [K4.1] the sum is on the sum of the committed polynomials: errors that cancel change nothing. Only if it is
+        // not is each share looked at, to name whose is wrong.
         if settled.roles.receives(settled.me) && !settled.is_shared() {
             for (envelope, value) in shares {
                 let sender = envelope.sender();

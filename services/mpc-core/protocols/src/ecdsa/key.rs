@@ -137,8 +137,8 @@ impl KeyShare {
         self.pairs.keys().copied().collect()
     }
 
-    /// Destroys what is shared with `peer`, for ever: what must follow an abort that excludes it, because each further failed
-    /// check would tell it more about this party's secrets.
+    /// Destroys what is shared with `peer`, for ever: what must follow an abort that excludes it, because each further
+    /// failed check would tell it more about this party's secrets.
     pub fn exclude(&mut self, peer: PartyId) {
         self.pairs.remove(&peer);
     }

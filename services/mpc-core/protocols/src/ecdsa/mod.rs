@@ -1,4 +1,5 @@
-//! Threshold ECDSA over secp256k1, any t of n, without an honest majority: DKLs23 (Doerner, Kondi, Lee, shelat 2024, eprint 2023/765).
+//! Threshold ECDSA over secp256k1, any t of n, without an honest majority: DKLs23 (Doerner, Kondi, Lee, shelat 2024,
+//! eprint 2023/765).
 //!
 //! Specification with numbered steps: `docs/protocols/ecdsa.md`.
 

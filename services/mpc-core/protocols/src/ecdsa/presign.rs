@@ -1,7 +1,7 @@
 //! The two pairwise rounds of signing, which need no message: nonce, mask, and the multiplications of all pairs.
 //!
-//! Specification: `docs/protocols/ecdsa.md`; steps are cited as [P1.2]. Symbols of the paper (Doerner, Kondi, Lee, shelat 2023,
-//! protocol 3.6):
+//! Specification: `docs/protocols/ecdsa.md`; steps are cited as [P1.2]. Symbols of the paper (Doerner, Kondi, Lee,
+//! shelat 2023, protocol 3.6):
 //!
 //! | paper | here |
 //! |---|---|
@@ -39,7 +39,8 @@ use super::tags;
 use crate::bip32::DerivationPath;
 use crate::dealing::Public;
 
-/// Most presignatures that one session makes. Their round 2 is 165 KB to each peer; services carry envelopes of up to 256 KB.
+/// Most presignatures that one session makes. Their round 2 is 165 KB to each peer; services carry envelopes of up to
+/// 256 KB.
 pub const MAX_BATCH: u8 = 4;
 
 const DIGEST_BYTES: usize = 32;

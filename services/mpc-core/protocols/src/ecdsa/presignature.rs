@@ -1,5 +1,5 @@
-//! A presignature: everything of a signature but the message. It is used once, and it is worth the key share to whoever can use it
-//! twice.
+//! A presignature: everything of a signature but the message. It is used once, and it is worth the key share to whoever
+//! can use it twice.
 
 use engine::seal::{DataKey, SealKind, UnsealFailed};
 use engine::wire::{Malformed, Reader, Writer};
@@ -153,9 +153,10 @@ impl Presignature {
     }
 }
 
-/// [O1.1] a shift that depends on session and digest. Without it, whoever knows the nonce points of unused presignatures and may choose
-/// digests forges (Groth, Shoup 2021, eprint 2021/1330). Who chooses order and digest can compute it beforehand, and is left with
-/// finding digests and shifts that fit a linear relation: an argument about a random oracle, not their theorem.
+/// [O1.1] a shift that depends on session and digest. Without it, whoever knows the nonce points of unused
+/// presignatures and may choose digests forges (Groth, Shoup 2021, eprint 2021/1330). Who chooses order and digest can
+/// compute it beforehand, and is left with finding digests and shifts that fit a linear relation: an argument about a
+/// random oracle, not their theorem.
 pub(super) fn nonce_shift(
     ctx: &SessionContext,
     child_key: &Point,

@@ -1,4 +1,5 @@
-//! Signing: three rounds from a key share, or one from a presignature. Whoever gets the last round, an observer too, has the signature.
+//! Signing: three rounds from a key share, or one from a presignature. Whoever gets the last round, an observer too,
+//! has the signature.
 //!
 //! Specification: `docs/protocols/ecdsa.md`; steps are cited as [O1].
 
@@ -138,7 +139,8 @@ impl Combining {
         let nonce_point = own_point
             .or_else(|| partials.first().map(|(_, body)| body.nonce_point))
             .ok_or_else(Fault::internal)?;
-        // All signers have agreed on the nonce point by now: who shows another one deviates. An observer has none to compare with.
+        // All signers have agreed on the nonce point by now: who shows another one deviates. An observer has none to
+        // compare with.
         let other: Vec<PartyId> = partials
             .iter()
             .filter(|(_, body)| body.nonce_point != nonce_point)

@@ -1,5 +1,5 @@
-//! What each two parties of a key set up beside their shares: the oblivious transfers with which they multiply, and a seed
-//! for shares of zero.
+//! What each two parties of a key set up beside their shares: the oblivious transfers with which they multiply, and a
+//! seed for shares of zero.
 
 use std::collections::BTreeMap;
 

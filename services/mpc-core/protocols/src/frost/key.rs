@@ -33,8 +33,8 @@ pub struct KeyPublic<S: Suite> {
     pub public_key: Vec<u8>,
     /// Its BIP-32 chain code; zeros in suites without derivation.
     pub chain_code: [u8; CHAIN_CODE_BYTES],
-    /// The public point of each party's signing share, compressed, ascending by party. Decoded only where a wrong partial
-    /// signature has to be found.
+    /// The public point of each party's signing share, compressed, ascending by party. Decoded only where a wrong
+    /// partial signature has to be found.
     pub verification_shares: Vec<(PartyId, Vec<u8>)>,
     /// The suite, which is all that tells one type from the other.
     pub suite: core::marker::PhantomData<fn() -> S>,
@@ -79,8 +79,9 @@ impl<S: Suite> KeyPublic<S> {
         self.verification_shares.iter().map(|(party, _)| *party).collect()
     }
 
-    /// The key that signatures for `target` verify under, as outside verifiers take it: 32 bytes of RFC 8032, or the x coordinate
-    /// of BIP-340; with Taproot's tweak the output key of BIP-341. `None` if the suite, or BIP-32, has no such key.
+    /// The key that signatures for `target` verify under, as outside verifiers take it: 32 bytes of RFC 8032, or the x
+    /// coordinate of BIP-340; with Taproot's tweak the output key of BIP-341. `None` if the suite, or BIP-32, has no
+    /// such key.
     pub fn verifier_key(&self, target: &Target) -> Option<[u8; VERIFIER_KEY_BYTES]> {
         let key = self.target_key(target, decode_point_of::<S>)?;
         let public = frost_core::keys::PublicKeyPackage::new(
@@ -95,8 +96,8 @@ impl<S: Suite> KeyPublic<S> {
         S::verifier_key(public.verifying_key())
     }
 
-    /// `decode` is how far the public data have to be checked: [`Suite::decode_own`] if they are out of this party's own sealed
-    /// share, else [`decode_point_of`].
+    /// `decode` is how far the public data have to be checked: [`Suite::decode_own`] if they are out of this party's
+    /// own sealed share, else [`decode_point_of`].
     pub(super) fn target_key(
         &self,
         target: &Target,
@@ -159,8 +160,8 @@ impl<S: Suite> KeyPublic<S> {
         if public.well_formed() { Ok(public) } else { Err(Malformed) }
     }
 
-    /// Whether counts, lengths and order are right: 2 <= threshold <= parties <= [`MAX_PARTIES`], parties strictly ascending.
-    /// Says nothing about the points.
+    /// Whether counts, lengths and order are right: 2 <= threshold <= parties <= [`MAX_PARTIES`], parties strictly
+    /// ascending. Says nothing about the points.
     pub fn well_formed(&self) -> bool {
         let shares = &self.verification_shares;
         (2..=shares.len()).contains(&self.threshold.get())

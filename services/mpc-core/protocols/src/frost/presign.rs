@@ -1,4 +1,5 @@
-//! Presignatures: nonce commitments exchanged before there is a message. Whoever can use one twice has the key share of its party.
+//! Presignatures: nonce commitments exchanged before there is a message. Whoever can use one twice has the key share of
+//! its party.
 //!
 //! Specification: `docs/protocols/frost.md`; steps are cited as [P1].
 
@@ -27,8 +28,9 @@ use crate::dealing::Public;
 /// Bytes of the number that names a presignature, the same at all its parties.
 pub const PRESIGNATURE_ID_BYTES: usize = DIGEST_BYTES;
 
-/// Most presignatures that one session makes. What a session costs beside its presignatures, orders, reports and envelopes, is then
-/// small for each, and the work at the one message that ends it, points of all peers to decode, is still a matter of milliseconds.
+/// Most presignatures that one session makes. What a session costs beside its presignatures, orders, reports and
+/// envelopes, is then small for each, and the work at the one message that ends it, points of all peers to decode, is
+/// still a matter of milliseconds.
 pub const MAX_BATCH: u8 = 16;
 
 const SEAL_LABEL: &[u8] = b"frost presignature 1";

@@ -1,4 +1,5 @@
-//! Signing: two rounds from a key share, or one from a presignature. Whoever gets the last round, an observer too, has the signature.
+//! Signing: two rounds from a key share, or one from a presignature. Whoever gets the last round, an observer too, has
+//! the signature.
 //!
 //! Specification: `docs/protocols/frost.md`; steps are cited as [S1].
 

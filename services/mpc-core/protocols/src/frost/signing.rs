@@ -1,4 +1,5 @@
-//! What both ways of signing have in common: nonces and their commitments, partial signatures, and the combination of these.
+//! What both ways of signing have in common: nonces and their commitments, partial signatures, and the combination of
+//! these.
 //!
 //! Specification: `docs/protocols/frost.md`; steps are cited as [S3].
 
@@ -93,8 +94,8 @@ pub(super) struct Nonces<S: Suite>(pub(super) Box<SigningNonces<S::Cipher>>);
 /// Everyone's commitments, by party.
 pub(super) type AllCommitments<S> = BTreeMap<PartyId, Commitments<S>>;
 
-/// [P3] a name for a set of commitments and for what they may be used for: key, epoch, signers, target. The same at all parties that saw
-/// the same.
+/// [P3] a name for a set of commitments and for what they may be used for: key, epoch, signers, target. The same at all
+/// parties that saw the same.
 pub(super) fn commitments_id<S: Suite>(
     ctx: &SessionContext,
     target: &Target,
@@ -114,8 +115,8 @@ pub(super) fn commitments_id<S: Suite>(
     transcript.digest()
 }
 
-/// [P1] `count` pairs of nonces from fresh randomness mixed with the share, the session and their place, and then, by the crate, with
-/// the share again.
+/// [P1] `count` pairs of nonces from fresh randomness mixed with the share, the session and their place, and then, by
+/// the crate, with the share again.
 pub(super) fn draw_nonces<S: Suite>(
     ctx: &SessionContext,
     share: &KeyShare<S>,
@@ -211,8 +212,8 @@ impl<S: Suite> Terms<S> {
         partial
     }
 
-    /// The share of the child key, after Taproot's tweak. The crate signs without looking at the verification share in it, which is
-    /// therefore not computed.
+    /// The share of the child key, after Taproot's tweak. The crate signs without looking at the verification share in
+    /// it, which is therefore not computed.
     fn key_package(&self, share: &KeyShare<S>) -> Option<KeyPackage<S::Cipher>> {
         let scalar = share.signing_share.expose().to_scalar() + self.key.tweak;
         let package = KeyPackage::new(
@@ -268,8 +269,8 @@ impl<S: Suite> Terms<S> {
         }
     }
 
-    /// The sum of the partial signatures, if it is a signature: the crate's aggregation, but verified in variable time, because
-    /// everything about it is public.
+    /// The sum of the partial signatures, if it is a signature: the crate's aggregation, but verified in variable time,
+    /// because everything about it is public.
     fn sum_up(
         &self,
         ctx: &SessionContext,
@@ -296,8 +297,8 @@ impl<S: Suite> Terms<S> {
         (expected == *checked.R()).then_some(signature)
     }
 
-    /// The key that the signature has to verify under; with the signers' verification shares only if they are `wanted`, because
-    /// each costs a decoding.
+    /// The key that the signature has to verify under; with the signers' verification shares only if they are `wanted`,
+    /// because each costs a decoding.
     fn public_package(&self, ctx: &SessionContext, wanted: bool) -> Option<PublicKeyPackage<S::Cipher>> {
         let share_of = |party: PartyId| {
             let point = self.public.verification_point(party)? + self.key.tweak_point;

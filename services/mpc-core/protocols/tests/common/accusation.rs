@@ -29,13 +29,14 @@ fn round_of(packet: &Packet) -> u8 {
     Forged::open(&packet.bytes).unwrap().round
 }
 
-/// Gives party 1 an accusation or a disclosure by the attacker after the round that the first byte says; the next two are cause and
-/// accused. Each piece of evidence is a genuine envelope of the session, or one that the attacker made out of its own: with another body,
-/// or moved to another round or recipient.
+/// Gives party 1 an accusation or a disclosure by the attacker after the round that the first byte says; the next two
+/// are cause and accused. Each piece of evidence is a genuine envelope of the session, or one that the attacker made
+/// out of its own: with another body, or moved to another round or recipient.
 pub fn accuse<P: Protocol>(mut session: Session<P>, packets: &[Packet], data: &[u8]) {
     let Some(([choice, cause, accused], mut rest)) = data.split_first_chunk::<3>() else { return };
     let last = usize::from(choice & 0x7f) % (P::ROUNDS.len() + 1);
-    // What the others have sent, and what this run of party 1 sends: its later rounds draw other randomness than the recorded ones.
+    // What the others have sent, and what this run of party 1 sends: its later rounds draw other randomness than the
+    // recorded ones.
     let of_others = packets.iter().filter(|packet| packet.from != party(1));
     let mut genuine: Vec<Vec<u8>> = of_others.map(|packet| packet.bytes.clone()).collect();
     for packet in packets.iter().filter(|packet| packet.to == Some(party(1))) {

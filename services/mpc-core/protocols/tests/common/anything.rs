@@ -1,4 +1,5 @@
-//! The moves of a corrupt party in a session with signed envelopes, chosen by a generator: of a property test, or of a fuzzer.
+//! The moves of a corrupt party in a session with signed envelopes, chosen by a generator: of a property test, or of a
+//! fuzzer.
 
 #![allow(dead_code, reason = "every target uses its own part")]
 
@@ -14,8 +15,8 @@ use crate::common::{Started, start_keygen};
 use crate::table::{ALL, CORRUPT, Mail, Table, pick, resigned, round_of};
 use crate::{ecdsa_common, harness};
 
-/// Runs the session to its end: honest messages in any order, the corrupt party's dropped, doubled, altered and signed again,
-/// and notices and disclosures made of whatever it has seen.
+/// Runs the session to its end: honest messages in any order, the corrupt party's dropped, doubled, altered and signed
+/// again, and notices and disclosures made of whatever it has seen.
 pub fn play<P: Protocol>(table: &mut Table<P>, rng: &mut impl Rng) {
     let mut known: Vec<Vec<u8>> = Vec::new();
     while !table.queue.is_empty() {

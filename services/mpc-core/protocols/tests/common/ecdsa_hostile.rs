@@ -1,5 +1,5 @@
-//! What is done with hostile bytes in threshold ECDSA, once for the property tests and for the fuzz targets: nothing may panic, nobody
-//! but the sender is blamed, and what is signed is a signature.
+//! What is done with hostile bytes in threshold ECDSA, once for the property tests and for the fuzz targets: nothing
+//! may panic, nobody but the sender is blamed, and what is signed is a signature.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! What is done with hostile bytes in FROST, once for the property tests and for the fuzz targets: nothing may panic, nobody but the
-//! sender is blamed, what is signed is a signature, and what decodes encodes to the same.
+//! What is done with hostile bytes in FROST, once for the property tests and for the fuzz targets: nothing may panic,
+//! nobody but the sender is blamed, what is signed is a signature, and what decodes encodes to the same.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

@@ -49,8 +49,8 @@ pub fn envelope(data: &[u8]) {
     }
 }
 
-/// Any bytes as a body of key generation, a notice or a disclosure, properly signed by a party of the session. The first
-/// byte chooses which. Tells whether the run goes on.
+/// Any bytes as a body of key generation, a notice or a disclosure, properly signed by a party of the session. The
+/// first byte chooses which. Tells whether the run goes on.
 pub fn keygen_body(data: &[u8]) -> bool {
     let Some((choice, body)) = data.split_first() else { return false };
     let round = 1 + choice % 4;

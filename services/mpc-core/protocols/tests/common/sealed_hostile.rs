@@ -1,5 +1,5 @@
-//! Hostile bytes in the place of sealed private envelopes: what does not open changes nothing, and what opens can be held
-//! against its sender only.
+//! Hostile bytes in the place of sealed private envelopes: what does not open changes nothing, and what opens can be
+//! held against its sender only.
 
 #![allow(dead_code, reason = "every test binary uses its own part")]
 
@@ -38,9 +38,9 @@ impl Recorded {
     }
 }
 
-/// The first byte chooses the scheme and what is done with the rest: bytes as they are, a genuine sealed envelope that they
-/// change, or a body, signed and sealed as it should be. ECDSA has two further private rounds, which the second byte chooses
-/// from.
+/// The first byte chooses the scheme and what is done with the rest: bytes as they are, a genuine sealed envelope that
+/// they change, or a body, signed and sealed as it should be. ECDSA has two further private rounds, which the second
+/// byte chooses from.
 pub fn sealed_envelope(data: &[u8]) {
     static BLS: OnceLock<Recorded> = OnceLock::new();
     static ECDSA: OnceLock<Recorded> = OnceLock::new();
@@ -56,7 +56,8 @@ pub fn sealed_envelope(data: &[u8]) {
             Recorded::of(|faults| drop(ecdsa_common::keygen_with(&PARTIES, T, SEED, faults)))
         });
         let start = |me: u32| ecdsa_common::start_keygen(me, &PARTIES, T, 1, SEED);
-        // Party 1 draws other values than the recorded one in later rounds, so that only round 3 is reached with messages that fit.
+        // Party 1 draws other values than the recorded one in later rounds, so that only round 3 is reached with
+        // messages that fit.
         private_round(start, recorded, 3 + round % 3, how, data);
     }
 }

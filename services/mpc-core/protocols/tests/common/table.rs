@@ -1,5 +1,5 @@
-//! Three parties at a table, of which the third may do anything: every scheme's protocols with signed envelopes, started,
-//! delivered and recorded.
+//! Three parties at a table, of which the third may do anything: every scheme's protocols with signed envelopes,
+//! started, delivered and recorded.
 
 #![allow(dead_code, reason = "every test binary uses its own part")]
 

@@ -1,5 +1,5 @@
-//! A corrupt party deviates in a refresh or reshare of a BLS key and is named by all honest ones. FROST and ECDSA have these
-//! tables beside their own tests.
+//! A corrupt party deviates in a refresh or reshare of a BLS key and is named by all honest ones. FROST and ECDSA have
+//! these tables beside their own tests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::harness::{
 /// Party 2 deals and receives, 1 only deals, 3 and 4 only receive.
 const CASE: Change<'static> = Change { dealers: &[1, 2], receivers: &[2, 3, 4], t: 2 };
 
-/// Lets `attacker` change the bodies it sends and stand by them: its echo digests are those of what it sent, and it neither
-/// complains nor discloses.
+/// Lets `attacker` change the bodies it sends and stand by them: its echo digests are those of what it sent, and it
+/// neither complains nor discloses.
 fn forging<'a, P: Protocol>(
     attacker: u32,
     settings: SessionSettings,
@@ -191,8 +191,8 @@ fn deviations_in_a_reshare_name_the_party() {
     }
 }
 
-/// A proof over other bytes than those committed to would be a forged opening; with a commitment that fits, the proof itself
-/// is what is wrong.
+/// A proof over other bytes than those committed to would be a forged opening; with a commitment that fits, the proof
+/// itself is what is wrong.
 #[test]
 fn a_constant_term_without_proof_is_named() {
     let shares = Bls::keys(&[1, 2, 3], 2, 8);
@@ -218,8 +218,8 @@ fn a_constant_term_without_proof_is_named() {
     named("proof", &reshare_with::<Bls>(&shares, &CASE, 1, faults), 1, AbortCause::WrongProof);
 }
 
-/// A dealer with another secret than its verification share says deals a good polynomial of another key, and proves that it
-/// knows its constant term.
+/// A dealer with another secret than its verification share says deals a good polynomial of another key, and proves
+/// that it knows its constant term.
 #[test]
 fn a_dealer_cannot_change_the_key() {
     let old = Bls::keys(&[1, 2, 3], 2, 8);

@@ -29,8 +29,8 @@ macro_rules! opening_of {
     }};
 }
 
-/// With one generator state in two sessions, no point and no nonce point is the same in both, so that two responses of a proof
-/// never share a nonce.
+/// With one generator state in two sessions, no point and no nonce point is the same in both, so that two responses of
+/// a proof never share a nonce.
 fn a_generator_that_repeats_repeats_no_coefficient_and_no_nonce<S: Tested + Generated>() {
     let opening = |session: u8| {
         let start = |me| start_keygen::<S>(me, &[1, 2], 2, (session, 5));
@@ -46,7 +46,8 @@ fn a_generator_that_repeats_repeats_no_coefficient_and_no_nonce<S: Tested + Gene
     assert_ne!(one[one.len() - 32..], other[other.len() - 32..], "contribution");
 }
 
-/// In a refresh the share hedges too: with the same generator state and the same session, another share draws other points.
+/// In a refresh the share hedges too: with the same generator state and the same session, another share draws other
+/// points.
 fn a_refresh_draws_from_the_share_too<S: Tested>() {
     let shares = S::keys(&[1, 2], 2, 3);
     let opening = |shift: bool| {

@@ -126,7 +126,8 @@ fn shares_of_two_epochs_do_not_sign_together() {
     assert!(sign(&new, &[1, 2]).is_some());
     new.insert(2, old.remove(&2).unwrap());
     assert!(sign(&new, &[1, 2]).is_none());
-    // Nor when one of them lies about its epoch, which only its own messages would show: the combination is no signature.
+    // Nor when one of them lies about its epoch, which only its own messages would show: the combination is no
+    // signature.
     assert!(start_sign(&old[&1], &[1, 3], 1, b"message").is_ok());
 }
 

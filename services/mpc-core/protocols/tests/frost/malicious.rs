@@ -39,8 +39,8 @@ fn cheating(change: Change<'_>) -> Faults<'_> {
     Faults { tamper: Some(Box::new(tamper)), ..Faults::default() }
 }
 
-/// As [`cheating`], in key generation, by a party that stands by what it sent: its echo digests are those of the altered broadcasts,
-/// and it neither complains nor discloses.
+/// As [`cheating`], in key generation, by a party that stands by what it sent: its echo digests are those of the
+/// altered broadcasts, and it neither complains nor discloses.
 fn cheating_keygen<S: Suite>(change: Change<'_>) -> Faults<'_> {
     let ctx = SessionContext::for_test::<Keygen<S>>(settings(None, &PARTIES, 2, 1, &[])).unwrap();
     let mut seen: BTreeMap<(u8, PartyId), Arc<Envelope>> = BTreeMap::new();
@@ -403,7 +403,8 @@ fn colluders_whose_shares_make_up_for_each_other_change_nothing<S: Tested>() {
     }
 }
 
-/// Different commitments to different parties: each honest party's part is right for what it saw, and nobody honest is named.
+/// Different commitments to different parties: each honest party's part is right for what it saw, and nobody honest is
+/// named.
 fn equivocation_in_signing_names_nobody_honest<S: Tested>() {
     let shares = keygen::<S>(&PARTIES, 2, 5);
     let request = payload(message(1), &Target::default());
@@ -467,7 +468,8 @@ fn replayed_envelopes_are_dropped<S: Tested>() {
     }
 }
 
-/// Headers that do not say what the channel, the session and the round say: nobody is blamed for them, and nothing comes of them.
+/// Headers that do not say what the channel, the session and the round say: nobody is blamed for them, and nothing
+/// comes of them.
 fn wrong_headers_are_dropped<S: Tested>() {
     let shares = keygen::<S>(&PARTIES, 2, 8);
     let request = payload(message(1), &Target::default());
@@ -599,7 +601,8 @@ fn a_number_that_no_session_makes_is_refused<S: Tested>() {
     }
 }
 
-/// What one session made is as apart as what several made: other names, other nonces, and nothing of one signs under another.
+/// What one session made is as apart as what several made: other names, other nonces, and nothing of one signs under
+/// another.
 fn presignatures_of_one_session_are_apart<S: Tested>() {
     let shares = keygen::<S>(&PARTIES, 2, 5);
     let public = shares[&1].public();

@@ -1,4 +1,5 @@
-//! Every (t, n) up to five parties and samples up to twenty: keys agree, quorums sign in both ways, outside libraries accept.
+//! Every (t, n) up to five parties and samples up to twenty: keys agree, quorums sign in both ways, outside libraries
+//! accept.
 
 use protocols::frost::Target;
 use sim::Faults;

@@ -1,5 +1,5 @@
-//! Seeded schedules: messages late, twice, lost, and parties that stop. A signature or none, never two, never a wrong one,
-//! nobody blamed.
+//! Seeded schedules: messages late, twice, lost, and parties that stop. A signature or none, never two, never a wrong
+//! one, nobody blamed.
 
 use protocols::frost::Target;
 use sim::Faults;

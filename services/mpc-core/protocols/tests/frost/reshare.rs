@@ -176,8 +176,8 @@ fn reshare_refuses_what_cannot_be<S: Tested>() {
 /// The case that the attacks below are tried on. Party 2 deals and receives, 1 only deals, 3 and 4 only receive.
 const CASE: Change<'static> = Change { dealers: &[1, 2], receivers: &[2, 3, 4], t: 2 };
 
-/// Lets `attacker` change the bodies it sends and stand by them: its echo digests are those of what it sent, and it neither complains
-/// nor discloses.
+/// Lets `attacker` change the bodies it sends and stand by them: its echo digests are those of what it sent, and it
+/// neither complains nor discloses.
 fn forging<'a, S: Suite>(
     attacker: u32,
     base: &KeyPublic<S>,
@@ -240,7 +240,8 @@ fn deviations_name_the_party_and_leave_the_old_shares_as_they_were<S: Tested>() 
             |_, body, _| body[..S::POINT_BYTES].fill(0xff),
             AbortCause::WrongProof,
         ),
-        // Forget and forgive: a bad share for one receiver only, so that some would go on to the new epoch and some not.
+        // Forget and forgive: a bad share for one receiver only, so that some would go on to the new epoch and some
+        // not.
         (
             "share for one",
             2,
@@ -314,8 +315,8 @@ fn deviations_name_the_party_and_leave_the_old_shares_as_they_were<S: Tested>() 
     signs(base, &reshare(&old, &CASE), &[3, 4]);
 }
 
-/// A dealer with another secret than its verification share says deals a good polynomial of another key, and proves that it knows
-/// its constant term.
+/// A dealer with another secret than its verification share says deals a good polynomial of another key, and proves
+/// that it knows its constant term.
 fn a_dealer_cannot_change_the_key<S: Tested>() {
     let old = keygen::<S>(&[1, 2, 3], 2, 8);
     let base = old[&1].public();

@@ -1,6 +1,7 @@
 //! Bytes do not drift: what travels and what is stored today is what it was when the files were written.
 //!
-//! `GOLDEN=write cargo test -p protocols --test frost stored` writes them anew, which is right only together with a new format version.
+//! `GOLDEN=write cargo test -p protocols --test frost stored` writes them anew, which is right only together with a new
+//! format version.
 
 use std::fs;
 use std::path::PathBuf;

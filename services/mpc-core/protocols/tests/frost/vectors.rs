@@ -1,5 +1,5 @@
-//! Published vectors, and what libraries that are not ours make of the same input. Those of RFC 9591 are checked beside the code, in
-//! `frost/signing.rs`.
+//! Published vectors, and what libraries that are not ours make of the same input. Those of RFC 9591 are checked beside
+//! the code, in `frost/signing.rs`.
 
 use frost_core::{Signature, VerifyingKey};
 use frost_secp256k1_tr::Secp256K1Sha256TR;

@@ -1,9 +1,10 @@
-//! Signing and presigning from seeds among parties of whom up to t - 1 are corrupt, under a coordinator that is corrupt too.
+//! Signing and presigning from seeds among parties of whom up to t - 1 are corrupt, under a coordinator that is corrupt
+//! too.
 //!
-//! The adversary gives orders at will: new ones, old ones again, to some parties only, one session id for two payloads, one
-//! presignature for two digests. It orders the messages, and it kills honest parties, starts them again from an older store, or
-//! starts a copy of their store beside them, so that an honest party runs one session several times. Corrupt parties tell every
-//! lie of [`sim::lies`] that fits, and use their presignatures as often as they like.
+//! The adversary gives orders at will: new ones, old ones again, to some parties only, one session id for two payloads,
+//! one presignature for two digests. It orders the messages, and it kills honest parties, starts them again from an
+//! older store, or starts a copy of their store beside them, so that an honest party runs one session several times.
+//! Corrupt parties tell every lie of [`sim::lies`] that fits, and use their presignatures as often as they like.
 //!
 //! The checks read the wire and the outcomes alone. Each has a control: a [`Mutant`] of the world in which it must find
 //! something.
@@ -244,7 +245,8 @@ impl<S: Scheme> World<S> {
     fn order_something(&mut self) {
         let again = !self.orders.is_empty() && (self.orders.len() >= MAX_ORDERS || self.pick(3) == 0);
         if again {
-            // An order that was given already, to one party or all; perhaps with another payload under the same session id.
+            // An order that was given already, to one party or all; perhaps with another payload under the same session
+            // id.
             self.counts.repeated += 1;
             let at = self.pick(self.orders.len());
             let mut order = self.orders[at].clone();
@@ -496,7 +498,8 @@ impl<S: Scheme> World<S> {
         self.processes.push(started);
     }
 
-    /// Whatever else happened, an honest party's run names somebody if it fails, and nobody that follows the rules as the culprit.
+    /// Whatever else happened, an honest party's run names somebody if it fails, and nobody that follows the rules as
+    /// the culprit.
     fn check_runs(&mut self, process: &Process<S>, alive: bool) {
         let me = process.party;
         let mut found = Vec::new();

@@ -1,9 +1,10 @@
-//! Coordinators, signers and their stores over a network that fails, from seeds: orders for signing, presigning and signing with
-//! presignatures, messages that are late, lost or come twice, crashes and restarts at any moment, stores put back to an older copy, a
-//! coordinator that orders one presignature for two requests.
+//! Coordinators, signers and their stores over a network that fails, from seeds: orders for signing, presigning and
+//! signing with presignatures, messages that are late, lost or come twice, crashes and restarts at any moment, stores
+//! put back to an older copy, a coordinator that orders one presignature for two requests.
 //!
-//! What must hold, seen from the wire and from the answers alone ([`Checker`]): nothing that may be used once is used twice, one answer a
-//! request, and nothing signed that was not asked for. And when the faults end, every request gets its answer.
+//! What must hold, seen from the wire and from the answers alone ([`Checker`]): nothing that may be used once is used
+//! twice, one answer a request, and nothing signed that was not asked for. And when the faults end, every request gets
+//! its answer.
 //!
 //! `make sim SEED=<number>` repeats one seed, `make sim RUNS=<count>` runs that many; see [`sim::seeds`].
 
@@ -461,7 +462,8 @@ impl<S: Scheme> World<S> {
         }
     }
 
-    /// A client asks, and asks again until it has its answer. A request id belongs to the digest that came with it first.
+    /// A client asks, and asks again until it has its answer. A request id belongs to the digest that came with it
+    /// first.
     fn request(&mut self, request: u8, digest: Digest) {
         self.checker.requested.insert((request, digest));
         if let Some(signature) = self.coordinator.answers.get(&request).cloned() {
