@@ -193,7 +193,7 @@ fn members_are_counted_once_and_the_wrong_approval_is_named() {
 /// verifier accepts where its hash function is programmed, and refuses where it is not.
 #[test]
 fn approvals_can_be_simulated_without_a_member() {
-    for seed in sim::seeds::wanted(1_000) {
+    for seed in sim::seeds::wanted("simulated approvals", 1_000) {
         let mut world = world(seed, 1);
         let real = world.members[0].approve(&world.group, &request(1), &mut world.rng).unwrap();
         let simulated = simulate(&world.group, &request(1), &mut world.rng);
@@ -219,7 +219,7 @@ fn shares(world: &mut World, approval: &Approval, openers: &[u32]) -> Vec<(Party
 
 #[test]
 fn opening_names_the_member_and_nobody_else() {
-    for seed in sim::seeds::wanted(10_000) {
+    for seed in sim::seeds::wanted("openings", 10_000) {
         let mut world = world(seed, 3);
         let who = usize::try_from(world.rng.next_u64() % 3).unwrap();
         let approval = world.members[who].approve(&world.group, &request(1), &mut world.rng).unwrap();

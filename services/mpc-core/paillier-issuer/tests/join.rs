@@ -486,7 +486,7 @@ fn hex(text: &str) -> Vec<u8> {
 /// Messages that arrive twice or never: the member joins or waits, and neither side blames the other.
 #[test]
 fn lost_and_repeated_messages_blame_nobody() {
-    for seed in sim::seeds::wanted(400) {
+    for seed in sim::seeds::wanted("join", 400) {
         let (secret, _) = register(seed ^ 0xabcd);
         let session = u8::try_from(seed % 200).unwrap() + 50;
         let faults = Faults { duplicated_percent: 40, dropped_percent: 20, ..Faults::default() };

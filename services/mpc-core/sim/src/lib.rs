@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod lies;
+pub mod schedule;
 pub mod seeds;
 
 use std::collections::BTreeMap;

@@ -11,6 +11,8 @@ use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use engine::{AbortCause, EvidenceKey, PartyId};
 use rand_core::Rng;
 
+use crate::schedule::pick;
+
 /// One way to deviate. The names say what the corrupt party does with the envelope that is due.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Lie {
@@ -104,6 +106,12 @@ pub struct Told {
 /// How often each lie was told.
 pub type Coverage = BTreeMap<Lie, usize>;
 
+/// The lies that fit and were never told: those that need signed envelopes only where envelopes are `signed`.
+pub fn untold(coverage: &Coverage, signed: bool) -> Vec<Lie> {
+    let special: &[Lie] = if signed { &Lie::OF_SIGNED } else { &[] };
+    Lie::OF_ALL.iter().chain(special).copied().filter(|lie| !coverage.contains_key(lie)).collect()
+}
+
 /// Speaks for the corrupt parties of one schedule.
 pub struct Liar {
     /// Of every 100 envelopes this many are lied about.
@@ -112,11 +120,6 @@ pub struct Liar {
     /// Plain envelopes, oldest first.
     known: Vec<Vec<u8>>,
     told: Coverage,
-}
-
-fn pick(rng: &mut impl Rng, count: usize) -> usize {
-    let count = u64::try_from(count).unwrap_or(u64::MAX).max(1);
-    usize::try_from(rng.next_u64() % count).unwrap_or(0)
 }
 
 fn any<'a, T>(rng: &mut impl Rng, of: &'a [T]) -> Option<&'a T> {

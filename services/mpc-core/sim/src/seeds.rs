@@ -24,19 +24,33 @@ pub fn cases(full: u32) -> u32 {
     u32::try_from(runs(full.into())).unwrap_or(u32::MAX)
 }
 
-/// The seeds to run: always the same from zero, and one that is drawn now and printed. `SEED` and `RUNS` choose others.
-pub fn wanted(full: u64) -> Vec<u64> {
+/// The seeds to run of a test: always the same for this name, and one that is drawn now and printed. `SEED` and `RUNS`
+/// choose others. The name is mixed into each, so that no two tests run the same schedules; a seed that a failure prints
+/// is given to `SEED` as it is.
+pub fn wanted(test: &str, full: u64) -> Vec<u64> {
+    let mixed = |count: u64| (0..count).map(|number| mix(test, number));
     let seeds: Vec<u64> = match (number("SEED"), number("RUNS")) {
         (Some(first), count) => (first..first.saturating_add(count.unwrap_or(1))).collect(),
-        (None, Some(count)) => (0..count).collect(),
+        (None, Some(count)) => mixed(count).collect(),
         (None, None) => {
             let fresh = RandomState::new().build_hasher().finish();
             println!("fresh seed {fresh}");
-            (0..runs(full)).chain([fresh]).collect()
+            mixed(runs(full)).chain([fresh]).collect()
         }
     };
     println!("{} seeds", seeds.len());
     seeds
+}
+
+/// FNV-1a over both, stirred by the last step of SplitMix64.
+fn mix(test: &str, number: u64) -> u64 {
+    let bytes = test.bytes().chain(number.to_be_bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let stirred = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let stirred = (stirred ^ (stirred >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    stirred ^ (stirred >> 31)
 }
 
 /// Runs each seed, on every processor. `look` gets what a run came to and says what is wrong with it. The first seed
@@ -70,4 +84,20 @@ pub fn run_all<C, T>(
             });
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::mix;
+
+    #[test]
+    fn tests_have_seeds_of_their_own() {
+        let of = |test: &str| (0..10_000).map(|number| mix(test, number)).collect::<BTreeSet<_>>();
+        let (one, other) = (of("one"), of("other"));
+        assert_eq!((one.len(), other.len()), (10_000, 10_000));
+        assert!(one.is_disjoint(&other));
+        assert_eq!(one, of("one"));
+    }
 }

@@ -25,6 +25,7 @@ use engine::session::NOTICE_ROUND;
 use protocols::bls::KeyShare;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+use sim::schedule::pick;
 use sim::{Address, Faults, Outcome, Packet, seeds};
 
 struct Plan {
@@ -33,10 +34,6 @@ struct Plan {
     corrupt: BTreeSet<PartyId>,
     faults: (u32, u32),
     crash: Option<(PartyId, usize)>,
-}
-
-fn pick(rng: &mut ChaCha20Rng, count: usize) -> usize {
-    (rng.next_u64() % count as u64) as usize
 }
 
 fn plan(rng: &mut ChaCha20Rng) -> Plan {
@@ -137,7 +134,7 @@ fn nobody_honest_is_blamed<T>(plan: &Plan, outcomes: &BTreeMap<Address, Outcome<
 #[test]
 fn key_generation_holds_its_promises() {
     let (mut finished, mut blamed) = (0, 0);
-    let seeds = seeds::wanted(10_000);
+    let seeds = seeds::wanted("key generation of BLS", 10_000);
     for &seed in &seeds {
         println!("seed {seed}");
         let plan = plan(&mut ChaCha20Rng::seed_from_u64(seed));
@@ -189,7 +186,7 @@ fn signing_holds_its_promises() {
             sign_with(shares, p, b"m", 0, Faults::default())[&None].done.as_ref().unwrap().signature
         })
         .collect();
-    for seed in seeds::wanted(10_000) {
+    for seed in seeds::wanted("signing of BLS", 10_000) {
         println!("seed {seed}");
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let which = pick(&mut rng, keys.len());

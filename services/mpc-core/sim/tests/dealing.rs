@@ -21,6 +21,7 @@ mod common;
 #[path = "../../protocols/tests/dealing/harness.rs"]
 mod harness;
 
+use core::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{evidence_key, party, settings};
@@ -33,7 +34,8 @@ use harness::{Bip340, Bls, Change, Ecdsa, Ed25519, Shares, Tested, refresh_setti
 use protocols::dealing::{Keygen, Public, Refresh, Reshare, Reshared, Scheme};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
-use sim::lies::{Cover, Coverage, Liar};
+use sim::lies::{self, Cover, Coverage, Liar};
+use sim::schedule::{Corrupt, pick, sum};
 use sim::seeds;
 
 /// Sessions of one schedule in which parties lie.
@@ -169,10 +171,6 @@ impl Counts {
     }
 }
 
-fn sum<K: Ord + Copy>(total: &mut BTreeMap<K, usize>, other: &BTreeMap<K, usize>) {
-    other.iter().for_each(|(key, count)| *total.entry(*key).or_default() += count);
-}
-
 /// One session of a schedule.
 struct World<'a, P: Protocol> {
     case: &'a Case<'a, P>,
@@ -182,7 +180,7 @@ struct World<'a, P: Protocol> {
     liar: &'a mut Liar,
     checker: &'a mut Checker,
     counts: &'a mut Counts,
-    corrupt: BTreeSet<u32>,
+    corrupt: Corrupt,
     processes: Vec<Process<P>>,
     queue: Vec<Packet>,
     /// Everything that honest parties signed and did not send to each other alone.
@@ -197,19 +195,7 @@ struct World<'a, P: Protocol> {
     lossy: bool,
 }
 
-fn pick(rng: &mut ChaCha20Rng, count: usize) -> usize {
-    (rng.next_u64() % count.max(1) as u64) as usize
-}
-
 impl<'a, P: Protocol> World<'a, P> {
-    fn is_corrupt(&self, number: u32) -> bool {
-        self.corrupt.contains(&number)
-    }
-
-    fn is_corrupt_party(&self, id: PartyId) -> bool {
-        self.is_corrupt(id.get().into())
-    }
-
     fn start(&mut self, number: u32) {
         let seed = match self.mutant {
             Mutant::GeneratorRepeats => 1000 * u64::from(self.session) + u64::from(number),
@@ -249,7 +235,7 @@ impl<'a, P: Protocol> World<'a, P> {
                 Some(recipient) => vec![recipient],
                 None => self.case.parties.iter().filter(|to| **to != number).map(|to| party(*to)).collect(),
             };
-            if self.is_corrupt(number) {
+            if self.corrupt.has(number) {
                 self.lie(at, &envelope.encode(), &recipients);
             } else {
                 self.send(at, envelope, &recipients);
@@ -270,7 +256,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         let forged = Forged::open(&bytes).unwrap();
         self.checker.sees(process.number, &forged, P::ROUNDS.len() as u8);
-        if recipients.iter().any(|to| self.is_corrupt_party(*to)) {
+        if recipients.iter().any(|to| self.corrupt.has_party(*to)) {
             self.liar.hears(&bytes);
             self.wire.push(bytes.clone());
         }
@@ -287,7 +273,7 @@ impl<'a, P: Protocol> World<'a, P> {
         for to in recipients {
             let to = u32::from(to.get());
             if self.rng.next_u64() % 100 < self.dropped_percent {
-                self.lossy |= !self.is_corrupt(to);
+                self.lossy |= !self.corrupt.has(to);
                 continue;
             }
             if self.rng.next_u64().is_multiple_of(10) {
@@ -322,7 +308,7 @@ impl<'a, P: Protocol> World<'a, P> {
         let of_recipient = |process: &Process<P>| process.alive && process.party == packet.to;
         let mut hearers: Vec<usize> =
             (0..self.processes.len()).filter(|at| of_recipient(&self.processes[*at])).collect();
-        if !self.is_corrupt(packet.to) && hearers.len() > 1 {
+        if !self.corrupt.has(packet.to) && hearers.len() > 1 {
             hearers = vec![hearers[pick(self.rng, hearers.len())]];
         }
         for at in hearers {
@@ -336,7 +322,7 @@ impl<'a, P: Protocol> World<'a, P> {
     /// of that store beside it.
     fn disturb(&mut self) {
         let honest: Vec<u32> =
-            self.case.parties.iter().copied().filter(|number| !self.is_corrupt(*number)).collect();
+            self.case.parties.iter().copied().filter(|number| !self.corrupt.has(*number)).collect();
         let number = honest[pick(self.rng, honest.len())];
         self.disturbed.insert(number);
         let kind = pick(self.rng, 3);
@@ -361,7 +347,7 @@ impl<'a, P: Protocol> World<'a, P> {
             let at = pick(self.rng, order.len());
             let number = order.swap_remove(at);
             self.start(number);
-            if self.is_corrupt(number) && pick(self.rng, 6) == 0 {
+            if self.corrupt.has(number) && pick(self.rng, 6) == 0 {
                 self.counts.runs_doubled += 1;
                 self.start(number);
             }
@@ -380,7 +366,7 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 
     fn honest(&self) -> impl Iterator<Item = &Process<P>> {
-        self.processes.iter().filter(|process| !self.is_corrupt(process.party))
+        self.processes.iter().filter(|process| !self.corrupt.has(process.party))
     }
 
     fn check(&mut self) {
@@ -439,7 +425,7 @@ impl<'a, P: Protocol> World<'a, P> {
     /// The faults of an honest party's abort.
     fn faults_of(&self, me: PartyId, abort: &Abort) -> Vec<&'static str> {
         let mut faults = Vec::new();
-        if !abort.culprits.iter().all(|culprit| self.is_corrupt_party(*culprit)) {
+        if !abort.culprits.iter().all(|culprit| self.corrupt.has_party(*culprit)) {
             faults.push("convicts an honest party");
         }
         if abort.reporter.is_none() || abort.culprits.is_empty() && abort.suspects.is_empty() {
@@ -475,14 +461,14 @@ impl<'a, P: Protocol> World<'a, P> {
             process.aborts.iter().flat_map(of_abort).chain(waited_for).collect::<Vec<_>>()
         });
         let names_corrupt = |abort: &&Abort| {
-            abort.culprits.iter().chain(&abort.suspects).any(|id| self.is_corrupt_party(*id))
+            abort.culprits.iter().chain(&abort.suspects).any(|id| self.corrupt.has_party(*id))
         };
         if let Some(abort) =
             failed.iter().flat_map(|process| &process.aborts).find(|abort| !names_corrupt(abort))
         {
             return Some(format!("an abort names honest parties only: {abort}"));
         }
-        let corrupt_named = named.into_iter().any(|id| self.is_corrupt_party(id));
+        let corrupt_named = named.into_iter().any(|id| self.corrupt.has_party(id));
         (!failed.is_empty() && !corrupt_named).then(|| {
             let aborts: Vec<_> = failed.iter().map(|process| (process.party, &process.aborts)).collect();
             format!("no corrupt party is named: {aborts:?}")
@@ -493,7 +479,7 @@ impl<'a, P: Protocol> World<'a, P> {
     fn prosecute(&mut self) -> Vec<String> {
         let mut found = Vec::new();
         let honest: Vec<u32> =
-            self.case.parties.iter().copied().filter(|number| !self.is_corrupt(*number)).collect();
+            self.case.parties.iter().copied().filter(|number| !self.corrupt.has(*number)).collect();
         for _ in 0..ACCUSATIONS {
             let accused = party(honest[pick(self.rng, honest.len())]);
             let by_accused: Vec<&Vec<u8>> =
@@ -534,12 +520,9 @@ impl<'a, P: Protocol> World<'a, P> {
 /// One schedule: sessions in which parties lie, and one in which all follow the rules.
 fn schedule<P: Protocol>(case: &Case<'_, P>, rng: &mut ChaCha20Rng, mutant: Mutant) -> (Vec<String>, Counts) {
     let (mut checker, mut counts) = (Checker::default(), Counts::default());
-    let mut corrupt = BTreeSet::new();
-    for _ in 0..case.most_corrupt {
-        corrupt.insert(case.parties[pick(rng, case.parties.len())]);
-    }
+    let mut corrupt = Corrupt::draw(rng, &case.parties, case.most_corrupt);
     if pick(rng, 8) == 0 {
-        corrupt.clear();
+        corrupt = Corrupt::default();
     }
     let percent = [4, 10, 20, 40][pick(rng, 4)];
     let mut liar = Liar::new(percent, evidence_key);
@@ -556,7 +539,7 @@ fn schedule<P: Protocol>(case: &Case<'_, P>, rng: &mut ChaCha20Rng, mutant: Muta
             liar: &mut liar,
             checker: &mut checker,
             counts: &mut counts,
-            corrupt: if calm { BTreeSet::new() } else { corrupt.clone() },
+            corrupt: if calm { Corrupt::default() } else { corrupt.clone() },
             processes: Vec::new(),
             queue: Vec::new(),
             wire: Vec::new(),
@@ -681,7 +664,7 @@ where
     Keys<S>: Sync,
 {
     let keys = Keys::<S>::new();
-    let seeds = seeds::wanted(10_000);
+    let seeds = seeds::wanted(&format!("dealing {}", type_name::<S>()), 10_000);
     let mut total = Counts::default();
     seeds::run_all(
         &seeds,
@@ -692,7 +675,8 @@ where
         },
     );
     let runs = seeds.len();
-    println!("{runs} schedules: {total:?}");
+    let untold = lies::untold(&total.lies, true);
+    println!("{runs} schedules: {total:?}; never told: {untold:?}");
     if runs >= 100 {
         assert!(total.finished > runs && total.restarts > runs / 10 && total.stragglers > 0, "{total:?}");
         assert!(total.convictions.values().sum::<usize>() > runs / 10, "{total:?}");

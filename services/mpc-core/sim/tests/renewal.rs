@@ -27,6 +27,7 @@ mod ecdsa_common;
 #[path = "../../protocols/tests/frost/harness.rs"]
 mod harness;
 
+use core::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::LazyLock;
@@ -708,7 +709,7 @@ impl<S: Scheme> World<S> {
 }
 
 fn exactly_one_epoch_is_usable<S: Scheme>(full: u64) {
-    let seeds = seeds::wanted(full);
+    let seeds = seeds::wanted(&format!("renewal {}", type_name::<S>()), full);
     let mut total = Counts::default();
     seeds::run_all(
         &seeds,

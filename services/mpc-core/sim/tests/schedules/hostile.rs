@@ -9,6 +9,7 @@
 //! The checks read the wire and the outcomes alone. Each has a control: a [`Mutant`] of the world in which it must find
 //! something.
 
+use core::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::forge::Forged;
@@ -16,7 +17,8 @@ use engine::session::Session;
 use engine::{Abort, AbortCause, PartyId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
-use sim::lies::{Coverage, Liar};
+use sim::lies::{self, Coverage, Liar};
+use sim::schedule::{Corrupt, pick, sum};
 use sim::seeds;
 
 use super::{BATCH, Checker, Digest, Made, Name, Order, Running, Scheme, Turn, Work, settings_of, turn};
@@ -105,10 +107,6 @@ struct Counts {
     lies: Coverage,
 }
 
-fn sum<K: Ord + Copy>(total: &mut BTreeMap<K, usize>, other: &BTreeMap<K, usize>) {
-    other.iter().for_each(|(key, count)| *total.entry(*key).or_default() += count);
-}
-
 impl Counts {
     fn add(&mut self, other: &Counts) {
         self.orders += other.orders;
@@ -132,7 +130,7 @@ struct World<S: Scheme> {
     shares: &'static BTreeMap<u32, S::Share>,
     parties: Vec<u32>,
     t: u32,
-    corrupt: BTreeSet<u32>,
+    corrupt: Corrupt,
     liar: Liar,
     processes: Vec<Process<S>>,
     /// How many processes there have been.
@@ -154,21 +152,17 @@ struct World<S: Scheme> {
 impl<S: Scheme> World<S> {
     fn new(seed: u64, mutant: Mutant) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let pick = |rng: &mut ChaCha20Rng, count: u64| (rng.next_u64() % count) as usize;
         let large = pick(&mut rng, 6) == 0;
         let (shares, t) = if large { (S::large_committee(), 3) } else { (S::shares(), super::T) };
         let parties: Vec<u32> = shares.keys().copied().collect();
-        let mut corrupt = BTreeSet::new();
-        for _ in 1..t {
-            corrupt.insert(parties[pick(&mut rng, parties.len() as u64)]);
-        }
+        let corrupt = Corrupt::draw(&mut rng, &parties, t as usize - 1);
         let percent = [3, 10, 25][pick(&mut rng, 3)];
         let dropped_percent = [0, 0, 0, 4][pick(&mut rng, 4)];
         // A corrupt party may run every order twice.
         let doubled = corrupt.iter().filter(|_| pick(&mut rng, 3) == 0);
-        let of_parties = parties.iter().chain(doubled).zip(0..);
+        let of_parties = parties.iter().copied().chain(doubled).zip(0..);
         let processes: Vec<Process<S>> =
-            of_parties.map(|(party, number)| Process::new(*party, number, Store::default())).collect();
+            of_parties.map(|(party, number)| Process::new(party, number, Store::default())).collect();
         Self {
             mutant,
             rng,
@@ -193,23 +187,15 @@ impl<S: Scheme> World<S> {
     }
 
     fn pick(&mut self, count: usize) -> usize {
-        (self.rng.next_u64() % count.max(1) as u64) as usize
+        pick(&mut self.rng, count)
     }
 
     fn say(&mut self, violation: String) {
         self.checker.violations.push(violation);
     }
 
-    fn is_corrupt(&self, number: u32) -> bool {
-        self.corrupt.contains(&number)
-    }
-
-    fn is_corrupt_party(&self, id: PartyId) -> bool {
-        self.is_corrupt(id.get().into())
-    }
-
     fn honest(&self) -> Vec<u32> {
-        self.parties.iter().copied().filter(|number| !self.is_corrupt(*number)).collect()
+        self.parties.iter().copied().filter(|number| !self.corrupt.has(*number)).collect()
     }
 
     fn process(&mut self, party: u32, store: Store) -> Process<S> {
@@ -296,7 +282,7 @@ impl<S: Scheme> World<S> {
     /// A process claims an order and runs it, unless it refuses.
     fn begin(&mut self, at: usize, order: &Order) {
         let number = self.processes[at].party;
-        let corrupt = self.is_corrupt(number);
+        let corrupt = self.corrupt.has(number);
         let keeps = corrupt || self.mutant == Mutant::PresignaturesStay;
         let mut rng = match self.mutant {
             // Of the session and the party, so that it repeats with them.
@@ -372,7 +358,7 @@ impl<S: Scheme> World<S> {
         for (recipient, bytes) in outgoing {
             let peers = order.signers.iter().copied().filter(|to| *to != number);
             let to: Vec<u32> = if recipient == 0 { peers.collect() } else { vec![recipient] };
-            if self.is_corrupt(number) {
+            if self.corrupt.has(number) {
                 let recipients: Vec<PartyId> = to.iter().map(|to| party(*to)).collect();
                 for told in self.liar.says(&mut self.rng, &bytes, &recipients) {
                     let to = told.to.get().into();
@@ -407,7 +393,7 @@ impl<S: Scheme> World<S> {
 
     fn keep(&mut self, at: usize, order: &Order, made: Vec<S::Presignature>) {
         assert_eq!(made.len(), usize::from(BATCH));
-        let keeps = self.is_corrupt(self.processes[at].party) || self.mutant == Mutant::PresignaturesStay;
+        let keeps = self.corrupt.has(self.processes[at].party) || self.mutant == Mutant::PresignaturesStay;
         for presignature in made {
             let name = S::id(&presignature);
             self.counts.presignatures += 1;
@@ -426,7 +412,7 @@ impl<S: Scheme> World<S> {
     /// An honest party's message.
     fn send(&mut self, from: u32, order: &Order, to: &[u32], mut bytes: Vec<u8>) {
         S::seen(&Forged::open(&bytes).unwrap(), &mut self.remembered, &mut self.checker);
-        if to.iter().any(|to| self.is_corrupt(*to)) {
+        if to.iter().any(|to| self.corrupt.has(*to)) {
             self.liar.hears(&bytes);
         }
         if self.mutant == Mutant::ChannelAlters && self.pick(5) == 0 {
@@ -450,7 +436,7 @@ impl<S: Scheme> World<S> {
         let Packet { from, to, session, bytes } = self.queue.swap_remove(at);
         let mut hearers: Vec<usize> =
             (0..self.processes.len()).filter(|at| self.processes[*at].party == to).collect();
-        if !self.is_corrupt(to) && hearers.len() > 1 {
+        if !self.corrupt.has(to) && hearers.len() > 1 {
             self.disturbed.insert(session);
             hearers = vec![hearers[self.pick(hearers.len())]];
         }
@@ -512,7 +498,7 @@ impl<S: Scheme> World<S> {
                 *of.entry(abort.cause.number()).or_default() += 1;
                 let forgotten = self.mutant == Mutant::NamesForgotten;
                 let named = !abort.culprits.is_empty() || !abort.suspects.is_empty() && !forgotten;
-                if !abort.culprits.iter().all(|culprit| self.is_corrupt_party(*culprit)) {
+                if !abort.culprits.iter().all(|culprit| self.corrupt.has_party(*culprit)) {
                     found.push(format!("party {me} convicts an honest party: {abort}"));
                 }
                 if abort.reporter.is_none() || !named {
@@ -538,13 +524,13 @@ impl<S: Scheme> World<S> {
         let mut found = Vec::new();
         for order in self.orders.iter().filter(|order| !self.disturbed.contains(&order.session)) {
             let (mut failed, mut named) = (Vec::new(), false);
-            for process in self.processes.iter().filter(|process| !self.is_corrupt(process.party)) {
+            for process in self.processes.iter().filter(|process| !self.corrupt.has(process.party)) {
                 let Some(run) = process.runs.get(&order.session).filter(|run| !run.done) else { continue };
                 failed.push((process.party, &run.aborts, &run.missing));
                 let of_abort =
                     run.aborts.iter().flat_map(|abort| abort.culprits.iter().chain(&abort.suspects));
                 let waited_for = run.missing.iter().filter(|_| run.aborts.is_empty());
-                named |= of_abort.chain(waited_for).any(|id| self.is_corrupt_party(*id));
+                named |= of_abort.chain(waited_for).any(|id| self.corrupt.has_party(*id));
             }
             if !failed.is_empty() && !named {
                 found.push(format!(
@@ -560,7 +546,7 @@ impl<S: Scheme> World<S> {
     fn heal(&mut self) {
         let honest = self.honest();
         for at in (0..self.processes.len()).rev() {
-            if !self.is_corrupt(self.processes[at].party) {
+            if !self.corrupt.has(self.processes[at].party) {
                 let ended = self.processes.swap_remove(at);
                 self.check_runs(&ended, true);
                 self.older.insert(ended.party, ended.store);
@@ -621,7 +607,7 @@ impl<S: Scheme> World<S> {
 
 /// The test of a scheme.
 pub fn nothing_is_used_twice_whatever_corrupt_parties_and_storage_do<S: Scheme>() {
-    let seeds = seeds::wanted(10_000);
+    let seeds = seeds::wanted(&format!("hostile {}", type_name::<S>()), 10_000);
     let mut total = Counts::default();
     seeds::run_all(
         &seeds,
@@ -632,7 +618,8 @@ pub fn nothing_is_used_twice_whatever_corrupt_parties_and_storage_do<S: Scheme>(
         },
     );
     let runs = seeds.len();
-    println!("{runs} schedules: {total:?}");
+    let untold = lies::untold(&total.lies, false);
+    println!("{runs} schedules: {total:?}; never told: {untold:?}");
     if runs >= 100 {
         assert!(total.signatures > runs && total.from_presignatures > runs / 4, "{total:?}");
         assert!(

@@ -8,6 +8,7 @@
 //!
 //! `make sim SEED=<number>` repeats one seed, `make sim RUNS=<count>` runs that many; see [`sim::seeds`].
 
+use core::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::forge::Forged;
@@ -699,7 +700,7 @@ impl Counts {
 
 /// The test of a scheme.
 pub fn nothing_is_used_twice_and_every_request_has_one_answer<S: Scheme>() {
-    let seeds = seeds::wanted(10_000);
+    let seeds = seeds::wanted(&format!("requests {}", type_name::<S>()), 10_000);
     let mut counts = Counts::default();
     seeds::run_all(
         &seeds,
