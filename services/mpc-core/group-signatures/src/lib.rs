@@ -20,20 +20,22 @@ pub use member::{CredentialError, MemberKey, complete};
 pub use opener::{AttestedKey, MAX_OPENERS, OpenerError, OpenerKey, Openers};
 pub use opening::{OPENING_SHARE_BYTES, OpeningError, OpeningShare, open};
 pub use registration::{
-    Applicant, Application, MAX_ATTEMPTS, RegistrationError, TICKET_BYTES, Ticket, join_terms,
+    Acceptance, Answer, Applicant, Application, Attempt, Candidate, Invitation, MAX_ATTEMPTS, MAX_MEMBERS,
+    Register, RegistrarKey, RegistrationError, TICKET_BYTES, Ticket,
 };
 
 /// For tests: members that nobody has admitted, and openers in one hand.
 #[cfg(feature = "forge")]
 pub mod forge {
-    use engine::{EvidenceKey, PartyId, Secret};
+    use engine::{EvidenceKey, EvidencePublicKey, PartyId, Secret};
     use primitives::bls12_381::{G1, Scalar};
     use primitives::shamir::Polynomial;
     use rand_core::CryptoRng;
 
     pub use crate::approval::forge::{Simulated, accepts, simulate};
     use crate::{
-        AttestedKey, GroupError, GroupId, GroupPublic, IssuingKey, MemberKey, OpenerKey, Openers, complete,
+        Attempt, AttestedKey, GroupError, GroupId, GroupPublic, IssuingKey, MemberKey, OpenerKey, Openers,
+        Register, TICKET_BYTES, Ticket, complete,
     };
 
     /// The key of another group, said to be one of this.
@@ -47,6 +49,46 @@ pub mod forge {
         let sum = Secret::new(key.scalar().expose().add(secret.expose()));
         let credential = G1::mul_generator(&Secret::new(sum.expose().inverse()));
         complete(group, Secret::new(secret.expose().copy()), credential).ok()
+    }
+
+    /// A run of the join that nobody has counted.
+    pub fn attempt(group: &GroupPublic, ticket: [u8; TICKET_BYTES], number: u8, member: G1) -> Attempt {
+        Attempt { group: *group.digest(), ticket, number, member }
+    }
+
+    /// Ticket records in memory.
+    #[derive(Clone, Default)]
+    pub struct Records {
+        /// The records that are kept.
+        pub tickets: Vec<Ticket>,
+        /// Members besides.
+        pub others: usize,
+    }
+
+    impl Records {
+        /// Stores a record in the place of the one with its ticket.
+        pub fn store(&mut self, ticket: &Ticket) {
+            self.tickets.retain(|other| other.name() != ticket.name());
+            self.tickets.push(ticket.clone());
+        }
+    }
+
+    impl Register for Records {
+        fn members(&self) -> usize {
+            self.tickets.len() + self.others
+        }
+
+        fn ticket(&self, name: &[u8; TICKET_BYTES]) -> Option<Ticket> {
+            self.tickets.iter().find(|ticket| ticket.name() == name).cloned()
+        }
+
+        fn has_point(&self, point: &G1) -> bool {
+            self.tickets.iter().any(|ticket| ticket.member().as_ref() == Ok(point))
+        }
+
+        fn has_identity(&self, identity: &EvidencePublicKey) -> bool {
+            self.tickets.iter().any(|ticket| ticket.identity() == identity.as_bytes())
+        }
     }
 
     /// All openers' secrets.

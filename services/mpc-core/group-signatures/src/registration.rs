@@ -1,17 +1,19 @@
 //! Registration: applicant and issuer choose a member's secret together, once for each ticket.
 //!
 //! Weak Boneh-Boyen signatures are unforgeable for messages chosen before the key is seen; a secret to which the
-//! issuer has added its own random part is chosen by nobody. Steps are cited as [R1].
+//! issuer has added its own random part is chosen by nobody. A ticket is used by the one identity that it was made for,
+//! which signs its point twice: before the issuer answers, and the member's point after that. Steps are cited as [R1].
 
 use core::fmt;
 
 use engine::wire::{Malformed, Reader, Writer};
-use engine::{Secret, Transcript};
+use engine::{EVIDENCE_KEY_BYTES, EvidenceKey, EvidencePublicKey, SIGNATURE_BYTES, Secret, Tag, Transcript};
 use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, SCALAR_BYTES, Scalar};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::group::GroupPublic;
+use crate::opener::signed_statement;
 use crate::sigma::{KnowledgeProof, hedged, read_point, read_scalar};
 use crate::tags;
 
@@ -19,21 +21,33 @@ use crate::tags;
 pub const TICKET_BYTES: usize = 32;
 /// Runs of the join that a ticket pays for: each failed one may tell a bit.
 pub const MAX_ATTEMPTS: u8 = 8;
+/// Members for one issuing key: an attack on it gains half the bits of their number (Cheon 2006).
+pub const MAX_MEMBERS: usize = 1 << 14;
 
 /// Why a registration or a join ends before it begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RegistrationError {
     /// The encoding is wrong, or a point is the identity or outside the subgroup.
     Malformed,
+    /// It is not signed by the identity that the ticket is for.
+    Identity,
     /// The applicant does not show that it knows its half.
     Proof,
     /// The ticket was used with another point.
     TicketBound,
+    /// The identity is a member by another ticket.
+    IdentityTaken,
     /// The member's point is the identity, or registered already.
     PointTaken,
-    /// The answer is not one to this application.
+    /// There are as many members as one issuing key may have.
+    GroupFull,
+    /// The answer is not one to this application, or the acceptance not one of this answer.
     WrongAnswer,
-    /// The ticket has paid for as many joins as it can.
+    /// The member has not accepted its point.
+    NotAccepted,
+    /// The stored record is not what this registrar has made for the group.
+    WrongRecord,
+    /// The ticket has paid for as many joins as it can, or for the one with this number.
     AttemptsSpent,
 }
 
@@ -47,10 +61,15 @@ impl fmt::Display for RegistrationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             RegistrationError::Malformed => "the application or its answer is malformed",
+            RegistrationError::Identity => "the signature is not by the identity that the ticket is for",
             RegistrationError::Proof => "the proof of the applicant's point does not verify",
             RegistrationError::TicketBound => "the ticket is bound to another point",
+            RegistrationError::IdentityTaken => "the identity is a member by another ticket",
             RegistrationError::PointTaken => "the member's point is the identity or registered already",
+            RegistrationError::GroupFull => "the group has as many members as an issuing key may have",
             RegistrationError::WrongAnswer => "the answer does not belong to this application",
+            RegistrationError::NotAccepted => "the member has not accepted its point",
+            RegistrationError::WrongRecord => "the record is not one of this registrar and group",
             RegistrationError::AttemptsSpent => "the ticket has paid for as many joins as it can",
         })
     }
@@ -58,123 +77,414 @@ impl fmt::Display for RegistrationError {
 
 impl std::error::Error for RegistrationError {}
 
-/// The applicant's half, a.
+/// A ticket, for one identity. The name alone is worth nothing, so it may be seen.
+#[derive(Clone)]
+pub struct Invitation {
+    /// The ticket's name.
+    pub ticket: [u8; TICKET_BYTES],
+    /// The key that the applicant signs with.
+    pub identity: EvidencePublicKey,
+}
+
+/// The issuer's secret from which its part of each member's secret follows, so that a store that has lost a record gives
+/// the same member again.
+pub struct RegistrarKey(Secret<[u8; 32]>);
+
+impl RegistrarKey {
+    /// A fresh one.
+    pub fn generate(rng: &mut dyn CryptoRng) -> Self {
+        let mut key = Secret::new([0u8; 32]);
+        rng.fill_bytes(key.expose_mut());
+        Self(key)
+    }
+
+    /// From a store that encrypts it.
+    pub fn from_bytes(bytes: Secret<[u8; 32]>) -> Self {
+        Self(bytes)
+    }
+
+    /// For a store that encrypts it.
+    pub fn bytes(&self) -> &Secret<[u8; 32]> {
+        &self.0
+    }
+
+    /// b.
+    fn part(
+        &self,
+        group: &[u8; 32],
+        ticket: &[u8; TICKET_BYTES],
+        identity: &[u8; EVIDENCE_KEY_BYTES],
+        application: &[u8; G1_COMPRESSED_BYTES],
+    ) -> Scalar {
+        let mut transcript = Transcript::new(tags::ISSUER_PART);
+        transcript.append("key", self.0.expose());
+        transcript.append("group", group);
+        transcript.append("ticket", ticket);
+        transcript.append("identity", identity);
+        transcript.append("application", application);
+        Scalar::from_wide(&Zeroizing::new(transcript.wide()))
+    }
+}
+
+/// What the issuer has registered in one epoch of a group. Looking up and storing what [`Ticket::bind`] returns are one
+/// transaction.
+pub trait Register {
+    /// How many members are registered.
+    fn members(&self) -> usize;
+    /// The record of a ticket.
+    fn ticket(&self, ticket: &[u8; TICKET_BYTES]) -> Option<Ticket>;
+    /// Whether a point is some member's.
+    fn has_point(&self, point: &G1) -> bool;
+    /// Whether an identity is some member's.
+    fn has_identity(&self, identity: &EvidencePublicKey) -> bool;
+}
+
+/// The applicant's half, a, until it has become a [`Candidate`]. To be stored before the application is sent.
 #[must_use]
 pub struct Applicant {
+    group: [u8; 32],
+    ticket: [u8; TICKET_BYTES],
     half: Secret<Scalar>,
     point: G1,
 }
 
-/// The applicant's message: g1^a with a proof of knowledge, bound to group and ticket.
+/// The applicant's message: g1^a with a proof of knowledge and the identity's signature, both for group and ticket.
 pub struct Application {
     point: G1,
     proof: KnowledgeProof,
+    signature: [u8; SIGNATURE_BYTES],
+}
+
+/// The issuer's answer, b. It is not secret: it only makes that the applicant has not chosen the sum.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer([u8; SCALAR_BYTES]);
+
+/// The identity's signature of the member's point. With it the registry shows whose point it is, to the member's cost
+/// or to the issuer's who would enter another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Acceptance([u8; SIGNATURE_BYTES]);
+
+/// A registered member before it has its credential: sk_i = a + b. It stays until a join has gone well, so that one that
+/// fails does not cost the ticket.
+pub struct Candidate {
+    group: [u8; 32],
+    ticket: [u8; TICKET_BYTES],
+    secret: Secret<Scalar>,
+    attempts: u8,
+}
+
+/// One run of the join, counted at the side that has it. Nothing else makes one.
+#[must_use]
+#[derive(Debug)]
+pub struct Attempt {
+    pub(crate) group: [u8; 32],
+    pub(crate) ticket: [u8; TICKET_BYTES],
+    pub(crate) number: u8,
+    pub(crate) member: G1,
 }
 
 /// The issuer's record of a ticket, to be stored durably before anything is answered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ticket {
+    ticket: [u8; TICKET_BYTES],
+    identity: [u8; EVIDENCE_KEY_BYTES],
     application: [u8; G1_COMPRESSED_BYTES],
-    /// The issuer's part, b. Not secret: it only makes that the applicant has not chosen the sum.
     part: [u8; SCALAR_BYTES],
     member: [u8; G1_COMPRESSED_BYTES],
+    acceptance: Option<[u8; SIGNATURE_BYTES]>,
     attempts: u8,
 }
 
-fn proof_transcript(group: &GroupPublic, ticket: &[u8; TICKET_BYTES]) -> Transcript {
+fn proof_transcript(group: &[u8; 32], ticket: &[u8; TICKET_BYTES]) -> Transcript {
     let mut transcript = Transcript::new(tags::APPLICATION_PROOF);
-    transcript.append("group", group.digest());
+    transcript.append("group", group);
     transcript.append("ticket", ticket);
     transcript
 }
 
+/// What an identity signs about a point.
+fn statement(tag: Tag, group: &[u8; 32], ticket: &[u8; TICKET_BYTES], point: &G1) -> Vec<u8> {
+    let mut transcript = Transcript::new(tag);
+    transcript.append("group", group);
+    transcript.append("ticket", ticket);
+    transcript.append("point", &point.to_compressed());
+    signed_statement(tag, &transcript.digest())
+}
+
 impl Applicant {
-    /// [R1] draws a, and proves that it is known.
-    pub fn apply(
-        group: &GroupPublic,
-        ticket: &[u8; TICKET_BYTES],
-        rng: &mut dyn CryptoRng,
-    ) -> (Self, Application) {
+    /// [R1.1] draws a.
+    pub fn new(group: &GroupPublic, ticket: &[u8; TICKET_BYTES], rng: &mut dyn CryptoRng) -> Self {
         let parts: [&[u8]; 2] = [group.digest(), ticket];
         let half = Secret::new(Scalar::random(&mut hedged(tags::APPLICANT_HALF, &parts, rng)));
         let point = G1::mul_generator(&half);
-        let proof = KnowledgeProof::prove(proof_transcript(group, ticket), &point, &half, rng);
-        (Self { half, point }, Application { point, proof })
+        Self { group: *group.digest(), ticket: *ticket, half, point }
     }
 
-    /// [R3] the member's secret sk_i = a + b, with its public point.
-    pub fn accept(self, ticket: &Ticket) -> Result<(Secret<Scalar>, G1), RegistrationError> {
-        if ticket.application != self.point.to_compressed() {
-            return Err(RegistrationError::WrongAnswer);
-        }
-        let part = Scalar::from_bytes(&ticket.part).ok_or(RegistrationError::Malformed)?;
+    /// [R1.2] proves that a is known, and signs its point.
+    pub fn apply(&self, identity: &EvidenceKey, rng: &mut dyn CryptoRng) -> Application {
+        let transcript = proof_transcript(&self.group, &self.ticket);
+        let proof = KnowledgeProof::prove(transcript, &self.point, &self.half, rng);
+        let said = statement(tags::APPLICATION_SIGNATURE, &self.group, &self.ticket, &self.point);
+        Application { point: self.point, proof, signature: identity.sign_statement(&said) }
+    }
+
+    /// [R3] the member's secret sk_i = a + b, and the identity's signature of its point. An answer that was altered on
+    /// the way gives an acceptance that the issuer refuses; the applicant is still there for the right one.
+    pub fn accept(
+        &self,
+        answer: &Answer,
+        identity: &EvidenceKey,
+    ) -> Result<(Candidate, Acceptance), RegistrationError> {
+        let part = Scalar::from_bytes(&answer.0).ok_or(RegistrationError::Malformed)?;
         let secret = Secret::new(self.half.expose().add(&part));
         let point = G1::mul_generator(&secret);
-        if point.to_compressed() != ticket.member || point.is_identity() {
+        if point.is_identity() {
             return Err(RegistrationError::WrongAnswer);
         }
-        Ok((secret, point))
+        let said = statement(tags::ACCEPTANCE_SIGNATURE, &self.group, &self.ticket, &point);
+        let candidate = Candidate { group: self.group, ticket: self.ticket, secret, attempts: 0 };
+        Ok((candidate, Acceptance(identity.sign_statement(&said))))
+    }
+
+    /// Group, ticket and half, for a store that encrypts them.
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let mut writer = Writer::default();
+        writer.bytes(&self.group);
+        writer.bytes(&self.ticket);
+        writer.bytes(secret_bytes(&self.half).as_slice());
+        Zeroizing::new(writer.finish())
+    }
+
+    /// Takes what [`Applicant::encode`] made.
+    pub fn decode(bytes: &[u8]) -> Result<Self, RegistrationError> {
+        let mut reader = Reader::new(bytes);
+        let (group, ticket) = (*reader.array()?, *reader.array()?);
+        let half = Secret::new(read_scalar(&mut reader)?);
+        reader.finish()?;
+        let point = G1::mul_generator(&half);
+        if point.is_identity() {
+            return Err(RegistrationError::Malformed);
+        }
+        Ok(Self { group, ticket, half, point })
     }
 }
 
 impl Application {
-    /// Point and proof.
+    /// Point, proof, signature.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.bytes(&self.point.to_compressed());
         self.proof.encode(&mut writer);
+        writer.bytes(&self.signature);
         writer.finish()
     }
 
-    /// The point is in the subgroup; the proof is checked by [`Ticket::bind`].
+    /// The point is in the subgroup; proof and signature are checked by [`Ticket::bind`].
     pub fn decode(bytes: &[u8]) -> Result<Self, RegistrationError> {
         let mut reader = Reader::new(bytes);
-        let application =
-            Self { point: read_point(&mut reader)?, proof: KnowledgeProof::decode(&mut reader)? };
+        let application = Self {
+            point: read_point(&mut reader)?,
+            proof: KnowledgeProof::decode(&mut reader)?,
+            signature: *reader.array()?,
+        };
         reader.finish()?;
         Ok(application)
     }
 }
 
+impl Answer {
+    /// 32 bytes.
+    pub fn encode(&self) -> [u8; SCALAR_BYTES] {
+        self.0
+    }
+
+    /// Checked by [`Applicant::accept`].
+    pub fn decode(bytes: [u8; SCALAR_BYTES]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl Acceptance {
+    /// 64 bytes.
+    pub fn encode(&self) -> [u8; SIGNATURE_BYTES] {
+        self.0
+    }
+
+    /// Checked by [`Ticket::accept`].
+    pub fn decode(bytes: [u8; SIGNATURE_BYTES]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl Candidate {
+    /// Y_i.
+    pub fn point(&self) -> G1 {
+        G1::mul_generator(&self.secret)
+    }
+
+    /// [R6] counts the run that the issuer says is the one with this number, and returns it with sk_i. The record is
+    /// stored again before the run begins: an issuer that asks for more runs than a ticket pays for gets no answer.
+    pub fn begin_attempt(&mut self, number: u8) -> Result<(Attempt, Secret<Scalar>), RegistrationError> {
+        if number <= self.attempts || number > MAX_ATTEMPTS {
+            return Err(RegistrationError::AttemptsSpent);
+        }
+        self.attempts = number;
+        let attempt = Attempt { group: self.group, ticket: self.ticket, number, member: self.point() };
+        Ok((attempt, Secret::new(self.secret.expose().copy())))
+    }
+
+    /// Group, ticket, secret and count of attempts, for a store that encrypts them.
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let mut writer = Writer::default();
+        writer.bytes(&self.group);
+        writer.bytes(&self.ticket);
+        writer.bytes(secret_bytes(&self.secret).as_slice());
+        writer.u8(self.attempts);
+        Zeroizing::new(writer.finish())
+    }
+
+    /// Takes what [`Candidate::encode`] made.
+    pub fn decode(bytes: &[u8]) -> Result<Self, RegistrationError> {
+        let mut reader = Reader::new(bytes);
+        let (group, ticket) = (*reader.array()?, *reader.array()?);
+        let secret = Secret::new(read_scalar(&mut reader)?);
+        let attempts = reader.u8()?;
+        reader.finish()?;
+        if attempts > MAX_ATTEMPTS {
+            return Err(RegistrationError::Malformed);
+        }
+        Ok(Self { group, ticket, secret, attempts })
+    }
+}
+
+impl Attempt {
+    /// The digest of the group.
+    pub fn group(&self) -> &[u8; 32] {
+        &self.group
+    }
+
+    /// Which run it is for its ticket, from 1. The issuer tells the member.
+    pub fn number(&self) -> u8 {
+        self.number
+    }
+
+    /// Y_i.
+    pub fn member(&self) -> &G1 {
+        &self.member
+    }
+
+    /// The payload of the join: hash of group, ticket, number, member's point and the digests of what else both sides
+    /// use.
+    pub fn terms(&self, parameters: &[&[u8; 32]]) -> [u8; 32] {
+        let mut transcript = Transcript::new(tags::JOIN_TERMS);
+        transcript.append("group", &self.group);
+        transcript.append("ticket", &self.ticket);
+        transcript.append_u64("attempt", u64::from(self.number));
+        transcript.append("member", &self.member.to_compressed());
+        transcript.append_list("parameters", parameters.iter());
+        transcript.digest()
+    }
+}
+
 impl Ticket {
-    /// [R2] binds a ticket to its first application. `bound` is the record if there is one: then the same
-    /// application gets the same answer, and another one none. `is_registered` says whether a point is some
-    /// member's.
+    /// [R2] binds a ticket to its first application: the same application gets the same answer ever after, and another
+    /// one none.
     pub fn bind(
         group: &GroupPublic,
-        ticket: &[u8; TICKET_BYTES],
-        bound: Option<&Ticket>,
+        invitation: &Invitation,
+        register: &dyn Register,
         application: &Application,
-        is_registered: impl Fn(&G1) -> bool,
-        rng: &mut dyn CryptoRng,
+        registrar: &RegistrarKey,
     ) -> Result<Ticket, RegistrationError> {
-        if !application.proof.verify(proof_transcript(group, ticket), &application.point) {
+        let Invitation { ticket, identity } = invitation;
+        let said = statement(tags::APPLICATION_SIGNATURE, group.digest(), ticket, &application.point);
+        if !identity.verify_statement(&said, &application.signature) {
+            return Err(RegistrationError::Identity);
+        }
+        if !application.proof.verify(proof_transcript(group.digest(), ticket), &application.point) {
             return Err(RegistrationError::Proof);
         }
         let point = application.point.to_compressed();
-        if let Some(bound) = bound {
-            return if bound.application == point {
-                Ok(bound.clone())
-            } else {
-                Err(RegistrationError::TicketBound)
-            };
+        if let Some(bound) = register.ticket(ticket) {
+            if bound.application != point || bound.identity != *identity.as_bytes() {
+                return Err(RegistrationError::TicketBound);
+            }
+            bound.check(group, registrar)?;
+            return Ok(bound);
         }
-        let part = Scalar::random(rng);
+        if register.has_identity(identity) {
+            return Err(RegistrationError::IdentityTaken);
+        }
+        if register.members() >= MAX_MEMBERS {
+            return Err(RegistrationError::GroupFull);
+        }
+        let part = registrar.part(group.digest(), ticket, identity.as_bytes(), &point);
         let member = application.point.plus(&G1::generator().times_public(&part));
         // The second: a secret that is the negative of the issuing key has no signature.
-        if member.is_identity() || member.plus(group.issuer()).is_identity() || is_registered(&member) {
+        if member.is_identity() || member.plus(group.issuer()).is_identity() || register.has_point(&member) {
             return Err(RegistrationError::PointTaken);
         }
-        Ok(Ticket { application: point, part: part.to_bytes(), member: member.to_compressed(), attempts: 0 })
+        Ok(Ticket {
+            ticket: *ticket,
+            identity: *identity.as_bytes(),
+            application: point,
+            part: part.to_bytes(),
+            member: member.to_compressed(),
+            acceptance: None,
+            attempts: 0,
+        })
     }
 
-    /// Counts one more run of the join. The record is stored again before the run begins.
-    pub fn begin_attempt(&mut self) -> Result<u8, RegistrationError> {
+    /// The answer to the applicant, after the record is stored.
+    pub fn answer(&self) -> Answer {
+        Answer(self.part)
+    }
+
+    /// [R4] takes the identity's signature of the member's point. The record is stored again.
+    pub fn accept(&mut self, group: &GroupPublic, acceptance: &Acceptance) -> Result<(), RegistrationError> {
+        if !self.is_accepted_by(group, &acceptance.0)? {
+            return Err(RegistrationError::WrongAnswer);
+        }
+        self.acceptance = Some(acceptance.0);
+        Ok(())
+    }
+
+    /// [R5] counts one more run of the join. The record is stored again before the run begins. What the store returns is
+    /// checked: the issuer's part against its secret, the point against the identity's signature.
+    pub fn begin_attempt(
+        &mut self,
+        group: &GroupPublic,
+        registrar: &RegistrarKey,
+    ) -> Result<Attempt, RegistrationError> {
+        self.check(group, registrar)?;
+        let acceptance = self.acceptance.ok_or(RegistrationError::NotAccepted)?;
+        if !self.is_accepted_by(group, &acceptance)? {
+            return Err(RegistrationError::NotAccepted);
+        }
         if self.attempts >= MAX_ATTEMPTS {
             return Err(RegistrationError::AttemptsSpent);
         }
         self.attempts += 1;
-        Ok(self.attempts)
+        let member = self.member()?;
+        Ok(Attempt { group: *group.digest(), ticket: self.ticket, number: self.attempts, member })
+    }
+
+    fn check(&self, group: &GroupPublic, registrar: &RegistrarKey) -> Result<(), RegistrationError> {
+        let part = registrar.part(group.digest(), &self.ticket, &self.identity, &self.application);
+        let application = G1::from_compressed(&self.application).ok_or(RegistrationError::WrongRecord)?;
+        let member = application.plus(&G1::generator().times_public(&part));
+        let same = part.to_bytes() == self.part && member.to_compressed() == self.member;
+        if same { Ok(()) } else { Err(RegistrationError::WrongRecord) }
+    }
+
+    fn is_accepted_by(
+        &self,
+        group: &GroupPublic,
+        signature: &[u8; SIGNATURE_BYTES],
+    ) -> Result<bool, RegistrationError> {
+        let identity = EvidencePublicKey::from_bytes(&self.identity).ok_or(RegistrationError::WrongRecord)?;
+        let said = statement(tags::ACCEPTANCE_SIGNATURE, group.digest(), &self.ticket, &self.member()?);
+        Ok(identity.verify_statement(&said, signature))
     }
 
     /// Y_i, the member's registered point.
@@ -182,51 +492,59 @@ impl Ticket {
         G1::from_compressed(&self.member).ok_or(RegistrationError::Malformed)
     }
 
-    /// The applicant's point, the issuer's part, the member's point, the count of attempts.
+    /// The ticket's name.
+    pub fn name(&self) -> &[u8; TICKET_BYTES] {
+        &self.ticket
+    }
+
+    /// The bytes of the identity that the ticket is for.
+    pub fn identity(&self) -> &[u8; EVIDENCE_KEY_BYTES] {
+        &self.identity
+    }
+
+    /// Ticket, identity, the applicant's point, the issuer's part, the member's point, whether it is accepted and by
+    /// which signature, the count of attempts.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
+        writer.bytes(&self.ticket);
+        writer.bytes(&self.identity);
         writer.bytes(&self.application);
         writer.bytes(&self.part);
         writer.bytes(&self.member);
+        writer.u8(u8::from(self.acceptance.is_some()));
+        writer.bytes(&self.acceptance.unwrap_or([0; SIGNATURE_BYTES]));
         writer.u8(self.attempts);
         writer.finish()
     }
 
-    /// The points belong together.
+    /// The points belong together. [`Ticket::begin_attempt`] checks the rest.
     pub fn decode(bytes: &[u8]) -> Result<Self, RegistrationError> {
         let mut reader = Reader::new(bytes);
+        let (ticket, identity) = (*reader.array()?, *reader.array()?);
         let application = read_point(&mut reader)?;
         let part = read_scalar(&mut reader)?;
         let member = read_point(&mut reader)?;
+        let (accepted, signature) = (reader.u8()?, *reader.array()?);
         let attempts = reader.u8()?;
         reader.finish()?;
+        let acceptance = match accepted {
+            0 if signature == [0; SIGNATURE_BYTES] => None,
+            1 => Some(signature),
+            _ => return Err(RegistrationError::Malformed),
+        };
         if application.plus(&G1::generator().times_public(&part)) != member || attempts > MAX_ATTEMPTS {
             return Err(RegistrationError::Malformed);
         }
         Ok(Self {
+            ticket,
+            identity,
             application: application.to_compressed(),
             part: part.to_bytes(),
             member: member.to_compressed(),
+            acceptance,
             attempts,
         })
     }
-}
-
-/// The payload of a join: hash of group, ticket, attempt, member's point and the digests of what else both sides use.
-pub fn join_terms(
-    group: &GroupPublic,
-    ticket: &[u8; TICKET_BYTES],
-    attempt: u8,
-    member: &G1,
-    parameters: &[&[u8; 32]],
-) -> [u8; 32] {
-    let mut transcript = Transcript::new(tags::JOIN_TERMS);
-    transcript.append("group", group.digest());
-    transcript.append("ticket", ticket);
-    transcript.append_u64("attempt", u64::from(attempt));
-    transcript.append("member", &member.to_compressed());
-    transcript.append_list("parameters", parameters.iter());
-    transcript.digest()
 }
 
 /// For stores: a member's secret as bytes that wipe themselves.

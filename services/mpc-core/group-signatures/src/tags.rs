@@ -12,6 +12,12 @@ pub const ISSUING_KEY: Tag = Tag::new("coterie/wbb/issuing-key/1");
 pub const ISSUING_KEY_PROOF: Tag = Tag::new("coterie/wbb/issuing-key-proof/1");
 /// Proof of knowledge of the applicant's half of a member's secret.
 pub const APPLICATION_PROOF: Tag = Tag::new("coterie/wbb/application-proof/1");
+/// An identity's signature of an applicant's point.
+pub const APPLICATION_SIGNATURE: Tag = Tag::new("coterie/wbb/application-signature/1");
+/// An identity's signature of its point as a member.
+pub const ACCEPTANCE_SIGNATURE: Tag = Tag::new("coterie/wbb/acceptance-signature/1");
+/// The issuer's part of a member's secret.
+pub const ISSUER_PART: Tag = Tag::new("coterie/wbb/issuer-part/1");
 /// The agreed terms of a join.
 pub const JOIN_TERMS: Tag = Tag::new("coterie/wbb/join-terms/1");
 /// Challenge of an approval.
@@ -31,12 +37,15 @@ pub const OPENING_NONCE: Tag = Tag::new("coterie/wbb/opening-nonce/1");
 pub const BATCH: Tag = Tag::new("coterie/wbb/batch/1");
 
 /// All of the above.
-pub const ALL: [Tag; 13] = [
+pub const ALL: [Tag; 16] = [
     GROUP,
     OPENER_ATTESTATION,
     ISSUING_KEY,
     ISSUING_KEY_PROOF,
     APPLICATION_PROOF,
+    APPLICATION_SIGNATURE,
+    ACCEPTANCE_SIGNATURE,
+    ISSUER_PART,
     JOIN_TERMS,
     APPROVAL,
     APPROVAL_RANDOMNESS,

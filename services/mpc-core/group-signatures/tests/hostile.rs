@@ -1,4 +1,4 @@
-//! Generators that repeat themselves, openers' keys that are not the openers', stolen tickets, stores that went back.
+//! Generators that repeat themselves, opening keys that are not the openers', issuing keys of two epochs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -63,9 +63,12 @@ fn extracted(first: &[u8], second: &[u8], place: usize) -> G1 {
 #[test]
 fn repeated_generator_does_not_show_an_applicants_half() {
     let world = world();
-    let (_, first) = Applicant::apply(&world.group, &TICKET, &mut rng(3));
-    let (_, second) = Applicant::apply(&world.group, &[2; 32], &mut rng(3));
-    let (first, second) = (first.encode(), second.encode());
+    let identity = EvidenceKey::generate(&mut rng(3));
+    let apply = |ticket: [u8; 32]| {
+        let applicant = Applicant::new(&world.group, &ticket, &mut rng(3));
+        applicant.apply(&identity, &mut rng(4)).encode()
+    };
+    let (first, second) = (apply(TICKET), apply([2; 32]));
     assert_ne!(first[..48], second[..48]);
     assert_ne!(extracted(&first, &second, 48).to_compressed()[..], first[..48]);
 }

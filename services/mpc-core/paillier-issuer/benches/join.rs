@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use engine::session::{Progress, Session, Step};
 use engine::{PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
-use group_signatures::forge::{Custody, admit};
+use group_signatures::forge::{Custody, admit, attempt};
 use group_signatures::{
     Approval, Decision, GroupPublic, IssuingKey, MemberKey, OpeningShare, Request, complete, count,
 };
@@ -212,7 +212,7 @@ impl Pair<'_> {
         let secret = Secret::new(Scalar::random(rng));
         let point = G1::mul_generator(&secret);
         let terms =
-            || JoinTerms { group: Arc::clone(self.group), ticket: [1; 32], attempt: 1, member: point };
+            || JoinTerms { group: Arc::clone(self.group), attempt: attempt(self.group, [1; 32], 1, point) };
         let payload = terms().payload(&self.manager_public, &self.member_public);
         let mut id = [0u8; 32];
         rng.fill_bytes(&mut id);

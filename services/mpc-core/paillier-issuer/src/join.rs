@@ -18,7 +18,7 @@ use engine::{
     PrivateBody, Protocol, ProtocolId, RoundRule, Route, Secret, SessionContext, SetupError, Transcript,
     parse,
 };
-use group_signatures::{GroupPublic, IssuingKey, MemberKey, TICKET_BYTES, complete, join_terms};
+use group_signatures::{Attempt, GroupPublic, IssuingKey, MemberKey, complete};
 use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, Scalar};
 use protocols::HedgedRng;
 use rand_core::CryptoRng;
@@ -43,12 +43,8 @@ const MAX_COMBINED_BODY: usize = SIZE_BYTES + CIPHERTEXT_BYTES + CombinationProo
 pub struct JoinTerms {
     /// The group.
     pub group: Arc<GroupPublic>,
-    /// The ticket that pays for the join.
-    pub ticket: [u8; TICKET_BYTES],
-    /// Which run it is for this ticket, from 1.
-    pub attempt: u8,
-    /// Y_i, under which the member is registered.
-    pub member: G1,
+    /// The run, as this side has counted it.
+    pub attempt: Attempt,
 }
 
 /// The manager's side.
@@ -94,8 +90,7 @@ pub enum JoinOutput {
 impl JoinTerms {
     /// The session's payload.
     pub fn payload(&self, manager: &Parameters, member: &Parameters) -> [u8; 32] {
-        let parameters = [manager.digest(), member.digest()];
-        join_terms(&self.group, &self.ticket, self.attempt, &self.member, &parameters)
+        self.attempt.terms(&[manager.digest(), member.digest()])
     }
 
     fn check(
@@ -107,7 +102,8 @@ impl JoinTerms {
         ctx.me().ok_or(SetupError::ObserverNotAllowed)?;
         let mut peers = ctx.peers().iter().collect::<Vec<_>>().into_iter();
         let (Some(peer), None) = (peers.next(), peers.next()) else { return Err(SetupError::PartyCount) };
-        if ctx.key_id() != self.group.name() || ctx.epoch() != self.group.epoch() {
+        let same = ctx.key_id() == self.group.name() && ctx.epoch() == self.group.epoch();
+        if !same || self.attempt.group() != self.group.digest() {
             return Err(SetupError::ShareMismatch);
         }
         if ctx.payload() != self.payload(manager, member) {
@@ -229,8 +225,8 @@ impl Protocol for Join {
             }
             JoinInput::Member(input) => {
                 let manager = input.terms.check(ctx, &input.issuer.parameters, input.own.public())?;
-                if G1::mul_generator(&input.secret) != input.terms.member || input.terms.member.is_identity()
-                {
+                let member = input.terms.attempt.member();
+                if G1::mul_generator(&input.secret) != *member || member.is_identity() {
                     return Err(SetupError::ShareInvalid);
                 }
                 Ok((Join::Applied(Box::new(Applied { input, manager })), Outbox::new()))
@@ -361,7 +357,7 @@ fn blind(
         verifier: theirs,
         received: encrypted_key,
         combined: &combined,
-        point: &input.terms.member,
+        point: input.terms.attempt.member(),
     };
     let witness = CombinationWitness { factor: &x, summand: &summand, randomness: &randomness };
     let proof = CombinationProof::prove(combination_transcript(ctx), &statement, &witness, rng)?;
@@ -395,7 +391,7 @@ impl Offered {
             verifier: own,
             received: &self.encrypted_key,
             combined: &combined,
-            point: &self.input.terms.member,
+            point: self.input.terms.attempt.member(),
         };
         // [J3.2] made of the encrypted key, in range, for the registered secret.
         if !proof.verify(combination_transcript(ctx), &statement, &self.input.own)? {

@@ -16,9 +16,10 @@ use engine::session::Session;
 use engine::{
     AbortCause, EvidenceKey, PartyId, RosterEntry, Secret, SessionId, SessionSettings, SetupError, Threshold,
 };
-use group_signatures::forge::Custody;
+use group_signatures::forge::{Custody, Records, attempt};
 use group_signatures::{
-    Applicant, Application, GroupPublic, IssuingKey, MAX_ATTEMPTS, MemberKey, RegistrationError, Ticket,
+    Applicant, Application, Attempt, Candidate, GroupPublic, Invitation, IssuingKey, MemberKey, RegistrarKey,
+    Ticket,
 };
 use paillier_issuer::setup::forge::{SHORT, from_factors};
 use paillier_issuer::{
@@ -80,19 +81,45 @@ fn pair() -> &'static Pair {
     })
 }
 
-/// A registered member's secret with its ticket.
-fn register(seed: u64) -> (Secret<Scalar>, Ticket) {
-    let pair = pair();
-    let mut rng = rng(seed);
-    let (applicant, application) = Applicant::apply(&pair.group, &TICKET, &mut rng);
-    let application = Application::decode(&application.encode()).unwrap();
-    let ticket = Ticket::bind(&pair.group, &TICKET, None, &application, |_| false, &mut rng).unwrap();
-    let ticket = Ticket::decode(&ticket.encode()).unwrap();
-    (applicant.accept(&ticket).unwrap().0, ticket)
+/// Issuer and member of one ticket, registered and accepted.
+struct Registered {
+    ticket: Ticket,
+    candidate: Candidate,
+    registrar: RegistrarKey,
 }
 
-fn terms(member: G1, attempt: u8) -> JoinTerms {
-    JoinTerms { group: Arc::clone(&pair().group), ticket: TICKET, attempt, member }
+impl Registered {
+    fn new(seed: u64) -> Self {
+        let (group, mut rng) = (&pair().group, rng(seed));
+        let (registrar, identity) = (RegistrarKey::generate(&mut rng), EvidenceKey::generate(&mut rng));
+        let invitation = Invitation { ticket: TICKET, identity: identity.public() };
+        let applicant = Applicant::new(group, &TICKET, &mut rng);
+        let application = Application::decode(&applicant.apply(&identity, &mut rng).encode()).unwrap();
+        let records = Records::default();
+        let mut ticket = Ticket::bind(group, &invitation, &records, &application, &registrar).unwrap();
+        let (candidate, acceptance) = applicant.accept(&ticket.answer(), &identity).unwrap();
+        ticket.accept(group, &acceptance).unwrap();
+        Self { ticket: Ticket::decode(&ticket.encode()).unwrap(), candidate, registrar }
+    }
+
+    /// Counts a run at both sides, and does it.
+    fn join(&mut self, session: u8, faults: Faults<'_>) -> BTreeMap<Address, Outcome<JoinOutput>> {
+        let pair = pair();
+        let attempt = self.ticket.begin_attempt(&pair.group, &self.registrar).unwrap();
+        let (own, secret) = self.candidate.begin_attempt(attempt.number()).unwrap();
+        run(attempt, own, secret, session, faults)
+    }
+}
+
+/// A registered member's secret with its ticket.
+fn register(seed: u64) -> (Secret<Scalar>, Ticket) {
+    let Registered { ticket, mut candidate, .. } = Registered::new(seed);
+    (candidate.begin_attempt(1).unwrap().1, ticket)
+}
+
+fn terms(member: G1, number: u8) -> JoinTerms {
+    let group = Arc::clone(&pair().group);
+    JoinTerms { attempt: attempt(&group, TICKET, number, member), group }
 }
 
 fn settings(me: u32, session: u8, payload: &[u8]) -> SessionSettings {
@@ -132,18 +159,31 @@ fn copy(secret: &Secret<Scalar>) -> Secret<Scalar> {
 
 /// A join of this secret in which `faults` happen.
 fn join(secret: &Secret<Scalar>, session: u8, faults: Faults<'_>) -> BTreeMap<Address, Outcome<JoinOutput>> {
+    let attempt = || attempt(&pair().group, TICKET, 1, G1::mul_generator(secret));
+    run(attempt(), attempt(), copy(secret), session, faults)
+}
+
+fn run(
+    manager: Attempt,
+    member: Attempt,
+    secret: Secret<Scalar>,
+    session: u8,
+    faults: Faults<'_>,
+) -> BTreeMap<Address, Outcome<JoinOutput>> {
     let pair = pair();
-    let point = G1::mul_generator(secret);
-    let payload = terms(point, 1).payload(&pair.manager_public, &pair.member_public);
-    let started = [
-        (MANAGER, JoinInput::Manager(manager_input(point, 1))),
-        (MEMBER, JoinInput::Member(member_input(copy(secret), 1))),
-    ]
-    .map(|(me, input)| {
-        let mut rng = rng(u64::from(me) << 32 | u64::from(session));
-        let session = Session::<Join>::start(settings(me, session, &payload), None, input, &mut rng).unwrap();
-        (Some(party(me)), session)
-    });
+    let [manager, member] =
+        [manager, member].map(|attempt| JoinTerms { group: Arc::clone(&pair.group), attempt });
+    let payload = manager.payload(&pair.manager_public, &pair.member_public);
+    let point = *manager.attempt.member();
+    let manager = ManagerInput { terms: manager, ..manager_input(point, 1) };
+    let member = MemberInput { terms: member, ..member_input(secret, 1) };
+    let started =
+        [(MANAGER, JoinInput::Manager(manager)), (MEMBER, JoinInput::Member(member))].map(|(me, input)| {
+            let mut rng = rng(u64::from(me) << 32 | u64::from(session));
+            let session =
+                Session::<Join>::start(settings(me, session, &payload), None, input, &mut rng).unwrap();
+            (Some(party(me)), session)
+        });
     World::new(u64::from(session), faults, started).run()
 }
 
@@ -385,33 +425,50 @@ fn a_member_cannot_enter_another_secret() {
     assert_eq!(refused.err(), Some(SetupError::PayloadInvalid));
 }
 
+/// A join that ends without a signature costs one of the ticket's runs, and neither the ticket nor the secret.
 #[test]
-fn ticket_is_bound_to_its_first_point() {
-    let group = &pair().group;
-    let mut rng = rng(7);
-    let (applicant, first) = Applicant::apply(group, &TICKET, &mut rng);
-    let nobody = |_: &G1| false;
-    let ticket = Ticket::bind(group, &TICKET, None, &first, nobody, &mut rng).unwrap();
-    let again = Ticket::bind(group, &TICKET, Some(&ticket), &first, nobody, &mut rng).unwrap();
-    assert_eq!(again, ticket);
-    let (stranger, second) = Applicant::apply(group, &TICKET, &mut rng);
-    let refused = Ticket::bind(group, &TICKET, Some(&ticket), &second, nobody, &mut rng);
-    assert_eq!(refused, Err(RegistrationError::TicketBound));
-    let refused = Ticket::bind(group, &TICKET, None, &second, |_| true, &mut rng);
-    assert_eq!(refused, Err(RegistrationError::PointTaken));
-    let refused = Ticket::bind(group, &[6; 32], None, &second, nobody, &mut rng);
-    assert_eq!(refused, Err(RegistrationError::Proof));
-    assert_eq!(stranger.accept(&ticket).err(), Some(RegistrationError::WrongAnswer));
-    let mut counted = ticket.clone();
-    for attempt in 1..=MAX_ATTEMPTS {
-        assert_eq!(counted.begin_attempt(), Ok(attempt));
-    }
-    assert_eq!(counted.begin_attempt(), Err(RegistrationError::AttemptsSpent));
-    assert_eq!(Ticket::decode(&counted.encode()), Ok(counted));
-    let mut bytes = ticket.encode();
-    bytes[60] ^= 1;
-    assert_eq!(Ticket::decode(&bytes), Err(RegistrationError::Malformed));
-    assert_eq!(applicant.accept(&ticket).unwrap().1, ticket.member().unwrap());
+fn aborted_join_keeps_ticket_and_secret() {
+    let mut registered = Registered::new(70);
+    let spoil = |mut packet: sim::Packet| {
+        let mut forged = Forged::open(&packet.bytes).unwrap();
+        if forged.round == 3 {
+            forged.body.copy_from_slice(&G1::generator().to_compressed());
+            packet.bytes = forged.encode(&EvidenceKey::from_seed(&Secret::new([1; 32])));
+        }
+        vec![packet]
+    };
+    let faults = Faults { tamper: Some(Box::new(spoil)), ..Faults::default() };
+    let mut outcomes = registered.join(60, faults);
+    assert!(key_of(&mut outcomes).is_none());
+    assert!(outcomes[&Some(party(MEMBER))].abort().is_some());
+    // Both sides stop, and go on from what they have stored.
+    registered.ticket = Ticket::decode(&registered.ticket.encode()).unwrap();
+    registered.candidate = Candidate::decode(&registered.candidate.encode()).unwrap();
+    let key = key_of(&mut registered.join(61, Faults::default())).unwrap();
+    assert_eq!(key.point(), registered.ticket.member().unwrap());
+}
+
+/// A run that was counted for another group, or is not the same one at both sides.
+#[test]
+fn runs_of_another_group_or_number_do_not_start() {
+    let pair = pair();
+    let mut registered = Registered::new(71);
+    let (_, other) = pair.custody.group("approvers", 2, &mut rng(72)).unwrap();
+    let start = |attempt: Attempt, payload: &[u8]| {
+        let point = *attempt.member();
+        let terms = JoinTerms { group: Arc::clone(&pair.group), attempt };
+        let input = ManagerInput { terms, ..manager_input(point, 1) };
+        Session::<Join>::start(settings(MANAGER, 80, payload), None, JoinInput::Manager(input), &mut rng(1))
+            .err()
+    };
+    let counted = registered.ticket.begin_attempt(&pair.group, &registered.registrar).unwrap();
+    let point = *counted.member();
+    let payload = terms(point, 2).payload(&pair.manager_public, &pair.member_public);
+    assert_eq!(start(counted, &payload), Some(SetupError::PayloadInvalid));
+    let foreign = attempt(&other, TICKET, 2, point);
+    assert_eq!(start(foreign, &payload), Some(SetupError::ShareMismatch));
+    let counted = registered.ticket.begin_attempt(&pair.group, &registered.registrar).unwrap();
+    assert_eq!(start(counted, &payload), None);
 }
 
 #[test]
