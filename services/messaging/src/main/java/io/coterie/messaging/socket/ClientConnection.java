@@ -682,8 +682,13 @@ final class ClientConnection implements Presence.Subscriber {
     while (true) {
       if (written++ == MAX_WRITES) {
         // The thread belongs to whoever sent the first of them, and has calls of its own to answer.
-        services.blockingCalls().execute(this::resume);
-        return;
+        try {
+          services.blockingCalls().execute(this::resume);
+          return;
+        } catch (RejectedExecutionException e) {
+          // The service is stopping. Nobody else would write the answers that clients wait for.
+          written = 0;
+        }
       }
       ByteBuffer next;
       RemoteEndpoint.Async remote;

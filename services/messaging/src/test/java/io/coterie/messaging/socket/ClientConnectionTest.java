@@ -1,0 +1,105 @@
+package io.coterie.messaging.socket;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.messaging.config.MessagingProperties;
+import io.coterie.proto.signal.WebSocketMessage;
+import io.coterie.proto.signal.WebSocketRequestMessage;
+import jakarta.websocket.RemoteEndpoint;
+import jakarta.websocket.SendHandler;
+import jakarta.websocket.SendResult;
+import jakarta.websocket.Session;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
+
+/** The frames of one connection while the service stops. */
+class ClientConnectionTest {
+  /** More than one thread writes in a row. */
+  private static final int REQUESTS = 200;
+
+  /** A socket that takes a frame when the test says so. */
+  private static final class FakeSession {
+    final List<ByteBuffer> frames = new ArrayList<>();
+    final Deque<SendHandler> waiting = new ArrayDeque<>();
+    boolean holds;
+
+    Session session() {
+      RemoteEndpoint.Async remote =
+          fake(
+              RemoteEndpoint.Async.class,
+              (method, arguments) -> {
+                if (method.equals("sendBinary")) {
+                  frames.add((ByteBuffer) arguments[0]);
+                  if (holds) {
+                    waiting.add((SendHandler) arguments[1]);
+                  } else {
+                    ((SendHandler) arguments[1]).onResult(new SendResult());
+                  }
+                }
+                return null;
+              });
+      return fake(
+          Session.class, (method, arguments) -> method.equals("getAsyncRemote") ? remote : null);
+    }
+
+    private interface Calls {
+      Object on(String method, Object[] arguments);
+    }
+
+    private static <T> T fake(Class<T> type, Calls calls) {
+      return type.cast(
+          Proxy.newProxyInstance(
+              type.getClassLoader(),
+              new Class<?>[] {type},
+              (proxy, method, arguments) -> calls.on(method.getName(), arguments)));
+    }
+  }
+
+  private static ByteBuffer request(long id) {
+    // The path is malformed, so that the answer needs nothing but the connection.
+    return ByteBuffer.wrap(
+        WebSocketMessage.newBuilder()
+            .setType(WebSocketMessage.Type.REQUEST)
+            .setRequest(
+                WebSocketRequestMessage.newBuilder().setId(id).setVerb("GET").setPath("/?%"))
+            .build()
+            .toByteArray());
+  }
+
+  @Test
+  void writes_on_when_no_thread_can_take_over() {
+    ExecutorService stopped = Executors.newSingleThreadExecutor();
+    stopped.shutdown();
+    MessagingProperties.Limits limits =
+        new Binder(new MapConfigurationPropertySource(Map.of()))
+            .bindOrCreate("none", MessagingProperties.Limits.class);
+    ClientConnection connection =
+        new ClientConnection(
+            null,
+            new ClientConnection.Services(
+                null, null, null, null, null, stopped, new AtomicLong(), limits, closed -> {}));
+    FakeSession socket = new FakeSession();
+    connection.opened(socket.session());
+    socket.holds = true;
+    for (int id = 1; id <= REQUESTS; id++) {
+      connection.received(request(id), true);
+    }
+    assertThat(socket.frames).hasSize(1);
+    socket.holds = false;
+    socket.waiting.remove().onResult(new SendResult());
+    assertThat(socket.frames).hasSize(REQUESTS);
+    connection.received(request(REQUESTS + 1), true);
+    assertThat(socket.frames).hasSize(REQUESTS + 1);
+  }
+}
