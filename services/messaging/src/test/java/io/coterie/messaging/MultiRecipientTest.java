@@ -134,6 +134,21 @@ class MultiRecipientTest {
         .isEqualTo(401);
   }
 
+  /** Both identities of an account have one access key: combined, it is all zeros. */
+  @ParameterizedTest
+  @EnumSource
+  void refuses_an_account_that_is_named_by_both_its_identities(Via via) {
+    byte[] body =
+        TestClient.multiRecipient(CONTENT, toA, new Recipient(a.pni, 1, a.registrationId));
+    int secondKind = 2 + 17 + 1 + 2 + 32 + 16;
+    body[secondKind] = 1;
+    assertThat(
+            via.open(client, (String) null)
+                .call("PUT", ONLINE, body, TestClient.multiRecipientHeaders())
+                .status())
+        .isEqualTo(401);
+  }
+
   @ParameterizedTest
   @EnumSource
   void refuses_a_sender_that_names_itself(Via via) {

@@ -328,6 +328,10 @@ public final class MessageCalls {
     for (Map.Entry<ServiceId, SealedSenderMultiRecipientMessage.Recipient> entry :
         message.getRecipients().entrySet()) {
       ServiceIdentifier id = ServiceIdentifier.of(entry.getKey());
+      if (id.kind() == IdentityType.PNI) {
+        // Both identities of an account have one access key, so the two would cancel each other.
+        throw ApiException.unauthorized();
+      }
       Map<Integer, Integer> registrationIds = new TreeMap<>();
       entry
           .getValue()
