@@ -9,7 +9,9 @@ import io.coterie.messaging.certificate.SenderCertificates.CertificateFiles;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Base64;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
@@ -148,6 +150,42 @@ class AccountTest {
     attributes.put("registrationId", 0);
     assertThat(via.open(client, party).json("PUT", "/v1/accounts/attributes", attributes).status())
         .isEqualTo(422);
+  }
+
+  /** The typed client of libsignal writes the key as numbers, and the path with a slash behind. */
+  @ParameterizedTest
+  @EnumSource
+  void takes_attributes_as_libsignal_writes_them(Via via) {
+    Map<String, Object> attributes = attributes();
+    List<Integer> numbers = new ArrayList<>();
+    byte[] newKey = new byte[16];
+    for (int i = 0; i < newKey.length; i++) {
+      newKey[i] = (byte) (i * 17);
+      numbers.add(i * 17);
+    }
+    attributes.put("unidentifiedAccessKey", numbers);
+    Transport own = via.open(client, party);
+    assertThat(own.json("PUT", "/v1/accounts/attributes/", attributes).status()).isEqualTo(204);
+    assertThat(
+            client
+                .rest(null)
+                .call(
+                    "GET",
+                    "/v2/keys/" + party.aci + "/*",
+                    new byte[0],
+                    Map.of("Unidentified-Access-Key", TestClient.base64(newKey)))
+                .status())
+        .isEqualTo(200);
+    for (Object wrong :
+        List.of(
+            List.of(256), List.of(-1), List.of(1.5), List.of("1"), List.of(List.of(1)), true, 5)) {
+      attributes.put("unidentifiedAccessKey", wrong);
+      assertThat(own.json("PUT", "/v1/accounts/attributes", attributes).status())
+          .as("%s", wrong)
+          .isEqualTo(400);
+    }
+    attributes.put("unidentifiedAccessKey", numbers.subList(0, 15));
+    assertThat(own.json("PUT", "/v1/accounts/attributes", attributes).status()).isEqualTo(422);
   }
 
   @ParameterizedTest

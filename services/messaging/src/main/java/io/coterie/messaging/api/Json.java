@@ -1,9 +1,11 @@
 package io.coterie.messaging.api;
 
+import java.io.ByteArrayOutputStream;
 import java.util.Base64;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonGenerator;
 import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
 import tools.jackson.core.StreamReadConstraints;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.core.json.JsonFactory;
@@ -18,8 +20,8 @@ import tools.jackson.databind.module.SimpleModule;
 
 /**
  * JSON as clients write and read it. Unknown fields are ignored, because clients send fields for
- * functions this service does not have; everything else is strict. Byte arrays are base64, with or
- * without padding, as clients differ in that.
+ * functions this service does not have; everything else is strict. Byte arrays are read as base64,
+ * with or without padding, or as arrays of numbers, as clients differ in that.
  */
 final class Json {
   private static final int MAX_DEPTH = 16;
@@ -72,12 +74,32 @@ final class Json {
   private static final class Base64Deserializer extends ValueDeserializer<byte[]> {
     @Override
     public byte[] deserialize(JsonParser parser, DeserializationContext context) {
-      String text = parser.getString();
+      if (parser.currentToken() == JsonToken.START_ARRAY) {
+        return numbers(parser, context);
+      }
+      if (parser.currentToken() != JsonToken.VALUE_STRING) {
+        return context.reportInputMismatch(byte[].class, "neither base64 nor numbers");
+      }
       try {
-        return Base64.getDecoder().decode(text);
+        return Base64.getDecoder().decode(parser.getString());
       } catch (IllegalArgumentException e) {
         return context.reportInputMismatch(byte[].class, "not base64");
       }
+    }
+
+    private static byte[] numbers(JsonParser parser, DeserializationContext context) {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+      while (parser.nextToken() != JsonToken.END_ARRAY) {
+        if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT) {
+          return context.reportInputMismatch(byte[].class, "not a number");
+        }
+        long value = parser.getLongValue();
+        if (value < 0 || value > 255) {
+          return context.reportInputMismatch(byte[].class, "not a byte");
+        }
+        bytes.write((int) value);
+      }
+      return bytes.toByteArray();
     }
   }
 
