@@ -314,6 +314,14 @@ impl Acceptance {
     pub fn decode(bytes: [u8; SIGNATURE_BYTES]) -> Self {
         Self(bytes)
     }
+
+    /// [R7] whether the identity that the ticket was for has said that this point is its own. Openers ask this of the
+    /// registry's entry before they say that an approval was somebody's.
+    pub fn shows(&self, group: &GroupPublic, invitation: &Invitation, member: &G1) -> bool {
+        let Invitation { ticket, identity } = invitation;
+        let said = statement(tags::ACCEPTANCE_SIGNATURE, group.digest(), ticket, member);
+        identity.verify_statement(&said, &self.0)
+    }
 }
 
 impl Candidate {
@@ -442,7 +450,7 @@ impl Ticket {
 
     /// [R4] takes the identity's signature of the member's point. The record is stored again.
     pub fn accept(&mut self, group: &GroupPublic, acceptance: &Acceptance) -> Result<(), RegistrationError> {
-        if !self.is_accepted_by(group, &acceptance.0)? {
+        if !self.is_accepted_by(group, acceptance)? {
             return Err(RegistrationError::WrongAnswer);
         }
         self.acceptance = Some(acceptance.0);
@@ -457,7 +465,7 @@ impl Ticket {
         registrar: &RegistrarKey,
     ) -> Result<Attempt, RegistrationError> {
         self.check(group, registrar)?;
-        let acceptance = self.acceptance.ok_or(RegistrationError::NotAccepted)?;
+        let acceptance = self.acceptance().ok_or(RegistrationError::NotAccepted)?;
         if !self.is_accepted_by(group, &acceptance)? {
             return Err(RegistrationError::NotAccepted);
         }
@@ -480,11 +488,16 @@ impl Ticket {
     fn is_accepted_by(
         &self,
         group: &GroupPublic,
-        signature: &[u8; SIGNATURE_BYTES],
+        acceptance: &Acceptance,
     ) -> Result<bool, RegistrationError> {
         let identity = EvidencePublicKey::from_bytes(&self.identity).ok_or(RegistrationError::WrongRecord)?;
-        let said = statement(tags::ACCEPTANCE_SIGNATURE, group.digest(), &self.ticket, &self.member()?);
-        Ok(identity.verify_statement(&said, signature))
+        let invitation = Invitation { ticket: self.ticket, identity };
+        Ok(acceptance.shows(group, &invitation, &self.member()?))
+    }
+
+    /// The identity's signature of the member's point, for the registry.
+    pub fn acceptance(&self) -> Option<Acceptance> {
+        self.acceptance.map(Acceptance)
     }
 
     /// Y_i, the member's registered point.

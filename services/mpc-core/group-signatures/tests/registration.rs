@@ -140,6 +140,25 @@ fn join_begins_after_the_member_has_signed_its_point() {
     assert_eq!(candidate.point(), ticket.member().unwrap());
 }
 
+/// The registry cannot say that a point is somebody else's.
+#[test]
+fn registry_shows_whose_point_it_is() {
+    let issuer = Issuer::new();
+    let (ticket, candidate) = issuer.registered();
+    let acceptance = ticket.acceptance().unwrap();
+    let invitation = Invitation { ticket: TICKET, identity: issuer.identity.public() };
+    assert!(acceptance.shows(&issuer.group, &invitation, &candidate.point()));
+    assert!(!acceptance.shows(&issuer.group, &invitation, &G1::generator()));
+    let other = Invitation { ticket: [6; 32], ..invitation.clone() };
+    assert!(!acceptance.shows(&issuer.group, &other, &candidate.point()));
+    let victim = EvidenceKey::generate(&mut rng(9)).public();
+    let framed = Invitation { identity: victim, ..invitation.clone() };
+    assert!(!acceptance.shows(&issuer.group, &framed, &candidate.point()));
+    let mut rng = rng(10);
+    let (_, next) = Custody::new(1, 1, &mut rng).unwrap().group("approvers", 2, &mut rng).unwrap();
+    assert!(!acceptance.shows(&next, &invitation, &candidate.point()));
+}
+
 /// b follows from the application: a store that has forgotten the ticket gives no second member for it.
 #[test]
 fn store_that_went_back_gives_the_same_member() {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use engine::Transcript;
 use engine::wire::{Reader, Writer};
+use primitives::hedge::HedgedRng;
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use crate::number::{Calc, Failure, Number};
 use crate::proofs::{
@@ -63,6 +65,11 @@ impl FactorProof {
         let lengths = Lengths::new(own.public(), member);
         let blinding = blinding_bits(member.bits().get());
         let (p, q) = (&own.factors.p.value, &own.factors.q.value);
+        // Two proofs with one mask show p, so no two members' masks are alike even if the generator's are.
+        let known = Zeroizing::new(p.to_bytes(own.public().modulus.bytes)?);
+        let parts: [&[u8]; 4] =
+            [tags::FACTOR_RANDOMNESS.as_bytes(), &known, own.public().digest(), member.digest()];
+        let rng = &mut HedgedRng::new("paillier-issuer", &parts, rng);
         let alpha = Number::random_bits(lengths.factor + SLACK_BITS, rng)?;
         let beta = Number::random_bits(lengths.factor + SLACK_BITS, rng)?;
         let (mu, nu) = (Number::random_bits(blinding, rng)?, Number::random_bits(blinding, rng)?);

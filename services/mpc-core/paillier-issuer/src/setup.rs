@@ -8,6 +8,7 @@ use core::fmt;
 
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{Tag, Transcript};
+use primitives::hedge::HedgedRng;
 use rand_core::CryptoRng;
 
 use crate::modulus::{Factors, Modulus};
@@ -113,7 +114,9 @@ struct Root {
 impl SecretParameters {
     /// [P1] fresh parameters with their proofs. `label` says whose they are and in which group and epoch.
     pub fn generate(bits: ModulusBits, label: &[u8], rng: &mut dyn CryptoRng) -> Result<Self, Failure> {
-        Self::from_factors(Factors::generate(bits.0, rng)?, label, rng)
+        let parts = [tags::SETUP_RANDOMNESS.as_bytes(), label];
+        let mut rng = HedgedRng::new("paillier-issuer", &parts, rng);
+        Self::from_factors(Factors::generate(bits.0, &mut rng)?, label, &mut rng)
     }
 
     fn from_factors(factors: Factors, label: &[u8], rng: &mut dyn CryptoRng) -> Result<Self, Failure> {

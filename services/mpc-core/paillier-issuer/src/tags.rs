@@ -17,13 +17,17 @@ pub const KEY_PROOF: Tag = Tag::new("coterie/paillier/join/key-proof/1");
 /// Join round 2: challenge of the proof about the combined ciphertext.
 pub const COMBINATION_PROOF: Tag = Tag::new("coterie/paillier/join/combination-proof/1");
 
+/// Set-up: primes, bases and masks.
+pub const SETUP_RANDOMNESS: Tag = Tag::new("coterie/paillier/setup-randomness/1");
+/// Pair: masks of the proof about the factors.
+pub const FACTOR_RANDOMNESS: Tag = Tag::new("coterie/paillier/factor-randomness/1");
 /// Join: everything that the manager draws.
 pub const MANAGER_RANDOMNESS: Tag = Tag::new("coterie/paillier/join/manager-randomness/1");
 /// Join: everything that the member draws.
 pub const MEMBER_RANDOMNESS: Tag = Tag::new("coterie/paillier/join/member-randomness/1");
 
 /// All of the above.
-pub const ALL: [Tag; 9] = [
+pub const ALL: [Tag; 11] = [
     MODULUS_PROOF,
     BASES_PROOF,
     PARAMETERS,
@@ -31,6 +35,8 @@ pub const ALL: [Tag; 9] = [
     FACTOR_PROOF,
     KEY_PROOF,
     COMBINATION_PROOF,
+    SETUP_RANDOMNESS,
+    FACTOR_RANDOMNESS,
     MANAGER_RANDOMNESS,
     MEMBER_RANDOMNESS,
 ];
