@@ -34,7 +34,7 @@ public record KeyTrouble(String key, int party, Kind kind, int lives) {
   public String text() {
     return switch (kind) {
       case FROZEN ->
-          key + " is frozen: an exclusion could not be written, or the core asked for it";
+          key + " is frozen: whom to leave out could not be written; mend the disk, then lift it";
       case EXCLUDED ->
           key
               + ": party "

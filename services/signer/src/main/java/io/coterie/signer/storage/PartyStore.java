@@ -138,6 +138,7 @@ public final class PartyStore
   private PartyStore(
       FileChannel lock,
       OperatorRequests requests,
+      UnwrittenExclusions notes,
       Database database,
       String party,
       Clock clock,
@@ -163,7 +164,12 @@ public final class PartyStore
             });
     this.exclusions =
         new SqliteExclusions(
-            writer, ledger, clock, this::append, key -> read(db -> SqliteExclusions.of(db, key)));
+            writer,
+            notes,
+            ledger,
+            clock,
+            this::append,
+            key -> read(db -> SqliteExclusions.of(db, key)));
   }
 
   /**
@@ -188,7 +194,13 @@ public final class PartyStore
         }
         PartyStore store =
             new PartyStore(
-                lock, new OperatorRequests(folder), Database.writer(file), party, clock, committed);
+                lock,
+                new OperatorRequests(folder),
+                new UnwrittenExclusions(folder),
+                Database.writer(file),
+                party,
+                clock,
+                committed);
         try {
           store.openReaders(file);
         } catch (SQLException | RuntimeException e) {
@@ -777,7 +789,9 @@ public final class PartyStore
    */
   public static List<KeyTrouble> troubles(Path folder) {
     try (Database database = Database.reader(folder.resolve(FILE))) {
-      return SqliteExclusions.Memory.read(database).troubles();
+      SqliteExclusions.Memory memory = SqliteExclusions.Memory.read(database);
+      memory.rememberAll(new UnwrittenExclusions(folder).read());
+      return memory.troubles();
     } catch (SQLException e) {
       throw new StoreException("cannot read " + folder.resolve(FILE), e);
     }

@@ -45,8 +45,11 @@ final class SqliteExclusions {
   /** Exclusions on their way to the disk: a reading of the disk does not show them yet. */
   private final List<Exclusion> queued = new ArrayList<>();
 
-  /** Exclusions that are not on disk although they were to be, by key. */
+  /** Exclusions that are not in the party's file although they were to be, by key. */
   private final Map<String, Set<Integer>> unwritten = new ConcurrentHashMap<>();
+
+  /** The same beside the party's file, as far as the disk takes it. */
+  private final UnwrittenExclusions notes;
 
   /**
    * Parties whose stores went back, of which the disk does not know yet: until then no key that may
@@ -70,11 +73,13 @@ final class SqliteExclusions {
    */
   SqliteExclusions(
       GroupCommit writer,
+      UnwrittenExclusions notes,
       SqliteLedger ledger,
       Clock clock,
       Audit audit,
       Function<String, Set<Integer>> onDisk) {
     this.writer = writer;
+    this.notes = notes;
     this.ledger = ledger;
     this.clock = clock;
     this.audit = audit;
@@ -107,6 +112,8 @@ final class SqliteExclusions {
                 })
             .toCompletableFuture()
             .join();
+    started.memory().rememberAll(notes.read());
+    unwritten.putAll(notes.read());
     memory = started.memory();
     ledger.committed(started.position());
   }
@@ -137,6 +144,10 @@ final class SqliteExclusions {
 
     void remember(String key, Set<Integer> parties) {
       excluded.merge(key, Set.copyOf(parties), SqliteExclusions::union);
+    }
+
+    void rememberAll(Map<String, Set<Integer>> notes) {
+      notes.forEach(this::remember);
     }
 
     /** See {@link KeyShareStore#troubles}. */
@@ -192,7 +203,7 @@ final class SqliteExclusions {
         : union(memory.of(key), wentBack.keySet());
   }
 
-  private static Set<Integer> union(Set<Integer> some, Set<Integer> more) {
+  static Set<Integer> union(Set<Integer> some, Set<Integer> more) {
     Set<Integer> all = new HashSet<>(some);
     all.addAll(more);
     return Set.copyOf(all);
@@ -274,6 +285,13 @@ final class SqliteExclusions {
     Set<Integer> all = union(exclusion.parties(), Set.of(FROZEN));
     memory.remember(exclusion.key(), all);
     unwritten.merge(exclusion.key(), all, SqliteExclusions::union);
+    note(exclusion.key());
+  }
+
+  private void note(String key) {
+    synchronized (changing) {
+      notes.set(key, unwritten.getOrDefault(key, Set.of()));
+    }
   }
 
   /** Tries again to write what could not be written. */
@@ -308,6 +326,7 @@ final class SqliteExclusions {
             (parties, failure) -> {
               if (failure == null) {
                 unwritten.remove(key, parties);
+                note(key);
               }
             });
   }
@@ -333,6 +352,7 @@ final class SqliteExclusions {
             (_, failure) -> {
               if (failure == null) {
                 readAgain(key);
+                note(key);
               } else if (before.contains(FROZEN)) {
                 unwritten.merge(key, before, SqliteExclusions::union);
               }

@@ -73,8 +73,10 @@ class LivesTest {
   private void killAndStart() throws IOException {
     Path next = root.resolve(Integer.toString(++lives));
     PartyStore.createFolder(next);
-    for (String file : List.of(PartyStore.FILE, PartyStore.FILE + "-wal")) {
-      Files.copy(folder.resolve(file), next.resolve(file));
+    try (var files = Files.list(folder)) {
+      for (Path file : files.filter(f -> !f.toString().matches(".*-shm|.*[.]lock")).toList()) {
+        Files.copy(file, next.resolve(file.getFileName()));
+      }
     }
     store.close();
     folder = next;
@@ -373,6 +375,40 @@ class LivesTest {
     killAndStart();
     assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
     assertThat(store.excluded("keys/other")).isEmpty();
+  }
+
+  @Test
+  void a_freeze_that_the_file_does_not_take_is_listed_and_survives_a_kill() throws Exception {
+    fillDisk();
+    assertThatThrownBy(
+            () ->
+                get(
+                    store.exclude(
+                        new KeyShareStore.Exclusion(
+                            KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
+        .hasRootCauseInstanceOf(java.sql.SQLException.class);
+    List<KeyTrouble> troubles =
+        List.of(
+            new KeyTrouble(KEY, KeyShareStore.EVERY_PARTY, Kind.FROZEN, 0),
+            new KeyTrouble(KEY, 2, Kind.EXCLUDED, 0));
+    assertThat(PartyStore.troubles(folder)).isEqualTo(troubles);
+    killAndStart();
+    assertThat(store.troubles()).isEqualTo(troubles);
+    assertThat(PartyStore.troubles(folder)).isEqualTo(troubles);
+
+    assertThat(get(store.unfreeze(KEY))).isTrue();
+    killAndStart();
+    assertThat(store.excluded(KEY)).as("the culprit stays excluded").containsExactly(2);
+    makeRoom();
+    store.housekeep();
+    get(store.claimSession(id(), null));
+    try (var files = Files.list(folder)) {
+      assertThat(files.map(f -> f.getFileName().toString()))
+          .noneMatch(f -> f.contains("unwritten"));
+    }
+    killAndStart();
+    assertThat(store.excluded(KEY)).containsExactly(2);
+    assertThat(store.audit(0, 100).stream().map(r -> r.event().action())).contains("key.unfreeze");
   }
 
   @Test
