@@ -9,20 +9,25 @@ import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Verdict;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.context.ApplicationContextInitializer;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /**
  * What signers of randomised signatures show of their nonces, as an observer sees it: every point
- * belongs to one session, and in FROST to one party of it, for ever. Thread-safe.
+ * belongs to one session, and in FROST to one party of it, for ever; a party that runs the session
+ * again has another one. Also everything that one signer's core lets out. Thread-safe.
  */
 final class WireLog {
-  /** Set for the coordinator whose observer is listened to. */
+  /** Set for the coordinator whose observer is listened to, and for signers that are overheard. */
   static final String PROPERTY = "acceptance.wire-log";
 
   // Of an envelope's header, as engine/src/envelope.rs draws it.
@@ -31,6 +36,7 @@ final class WireLog {
   private static final int ROUND_AT = 35;
   private static final int SENDER_AT = 37;
   private static final int RECIPIENT_AT = 39;
+  private static final int RUN_AT = 46;
   private static final int BODY_AT = 62;
 
   /**
@@ -53,6 +59,8 @@ final class WireLog {
           ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1_VALUE, new Nonces(1, 1, 33, true));
 
   private static final Map<ByteString, ByteString> shownBy = new HashMap<>();
+  private static final Map<ByteString, ByteString> shownIn = new HashMap<>();
+  private static final List<ByteString> overheard = new ArrayList<>();
   private static final Set<ByteString> shownTwice = new HashSet<>();
   private static int signatures;
 
@@ -61,6 +69,8 @@ final class WireLog {
   /** Forgets everything. */
   static synchronized void clear() {
     shownBy.clear();
+    shownIn.clear();
+    overheard.clear();
     shownTwice.clear();
     signatures = 0;
   }
@@ -70,7 +80,7 @@ final class WireLog {
     return shownBy.size();
   }
 
-  /** Those that two sessions, or two parties of FROST, have shown. */
+  /** Those that two sessions, two runs of one session, or two parties of FROST have shown. */
   static synchronized Set<ByteString> shownTwice() {
     return Set.copyOf(shownTwice);
   }
@@ -97,7 +107,29 @@ final class WireLog {
       if (before != null && !before.equals(owner.concat(byteOf(at)))) {
         shownTwice.add(point);
       }
+      ByteString run = envelope.substring(RUN_AT, BODY_AT);
+      before = shownIn.putIfAbsent(point.concat(envelope.substring(SENDER_AT, RECIPIENT_AT)), run);
+      if (before != null && !before.equals(run)) {
+        shownTwice.add(point);
+      }
     }
+  }
+
+  /** What overheard signers have let out in a round: of each session, the body of each run. */
+  static synchronized Collection<Map<ByteString, ByteString>> runs(int round) {
+    Map<ByteString, Map<ByteString, ByteString>> sessions = new HashMap<>();
+    for (ByteString envelope : overheard) {
+      if (envelope.byteAt(ROUND_AT) == round) {
+        sessions
+            .computeIfAbsent(envelope.substring(SESSION_AT, ROUND_AT), _ -> new HashMap<>())
+            .put(envelope.substring(RUN_AT, BODY_AT), envelope.substring(BODY_AT));
+      }
+    }
+    return sessions.values();
+  }
+
+  private static synchronized void overhear(Step step) {
+    step.getOutgoingList().forEach(outgoing -> overheard.add(outgoing.getEnvelope()));
   }
 
   private static ByteString byteOf(int value) {
@@ -120,6 +152,9 @@ final class WireLog {
                 new BeanPostProcessor() {
                   @Override
                   public Object postProcessAfterInitialization(Object bean, String name) {
+                    if (bean instanceof Supplier<?> core && name.equals("nativeCore")) {
+                      return (Supplier<MpcCore>) () -> new Listening((MpcCore) core.get());
+                    }
                     return bean instanceof MpcCore core ? new Listening(core) : bean;
                   }
                 });
@@ -130,7 +165,7 @@ final class WireLog {
   private record Listening(MpcCore core) implements MpcCore {
     @Override
     public Vault openVault(byte[] dataKey) {
-      return core.openVault(dataKey);
+      return new ListeningVault(core.openVault(dataKey));
     }
 
     @Override
@@ -163,6 +198,64 @@ final class WireLog {
           session.close();
         }
       };
+    }
+  }
+
+  private record ListeningVault(Vault vault) implements Vault {
+    @Override
+    public byte[] seal(String label, byte[] plaintext) {
+      return vault.seal(label, plaintext);
+    }
+
+    @Override
+    public byte[] unseal(String label, byte[] sealed) {
+      return vault.unseal(label, sealed);
+    }
+
+    @Override
+    public SealedIdentity createIdentity(String partyName) {
+      return vault.createIdentity(partyName);
+    }
+
+    @Override
+    public byte[] signStatement(byte[] sealedIdentity, byte[] statement) {
+      return vault.signStatement(sealedIdentity, statement);
+    }
+
+    @Override
+    public void dropPresignature(byte[] id) {
+      vault.dropPresignature(id);
+    }
+
+    @Override
+    public MpcSession start(SessionConfig config, byte[] sealedIdentity, byte[] sealedShare) {
+      MpcSession session = vault.start(config, sealedIdentity, sealedShare);
+      return new MpcSession() {
+        @Override
+        public Step firstStep() {
+          return heard(session.firstStep());
+        }
+
+        @Override
+        public Step handle(int authenticatedSender, byte[] envelope) {
+          return heard(session.handle(authenticatedSender, envelope));
+        }
+
+        private Step heard(Step step) {
+          overhear(step);
+          return step;
+        }
+
+        @Override
+        public void close() {
+          session.close();
+        }
+      };
+    }
+
+    @Override
+    public void close() {
+      vault.close();
     }
   }
 }
