@@ -26,10 +26,7 @@ import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
-import io.coterie.proto.party.v1.Refused;
-import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
-import io.coterie.proto.party.v1.TimedOut;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
 import java.time.Duration;
@@ -120,6 +117,7 @@ public final class SessionDriver implements AutoCloseable {
   private final QueuedBytes queued = new QueuedBytes();
   private final PresignaturePool presignatures;
   private final RequestBindings bindings = new RequestBindings();
+  private final SessionReports reports;
   private final AtomicInteger active = new AtomicInteger();
   private final AtomicInteger combining = new AtomicInteger();
 
@@ -192,6 +190,7 @@ public final class SessionDriver implements AutoCloseable {
                     share.key(), sameEpoch ? PresignaturePool.NO_EPOCH : share.epoch()));
     this.witnesses =
         new ClaimWitnesses(network, claims, shownClaims, core, pool.lane(), this::leaveExcluded);
+    this.reports = new SessionReports(network, bindings);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionDriver::signingSet);
     this.ticking = pool.every(TICK, this::tick);
     telemetry.live(sessions::size);
@@ -235,7 +234,7 @@ public final class SessionDriver implements AutoCloseable {
    * this is all.
    */
   private void orderedAgain(Session known, Session session) {
-    sendAgain(known.id, session.coordinator, session.traceparent);
+    reports.sendAgain(known.id, session);
     if (!known.coordinator.equals(session.coordinator)) {
       refuseUnseen(
           session,
@@ -945,7 +944,7 @@ public final class SessionDriver implements AutoCloseable {
           abort.getCause(),
           abort.getCulpritsList());
       audit.record(Audit.aborted(plan, session.coordinator, causeLabel(abort.getCause()), abort));
-      report(session, SessionReport.newBuilder().setAborted(abort.toBuilder().clearSealedShare()));
+      reports.aborted(session, abort.toBuilder().clearSealedShare().build());
       if (session.state.isFinal()) {
         stopListening(session);
       }
@@ -1048,7 +1047,7 @@ public final class SessionDriver implements AutoCloseable {
       telemetry.dropped("too_late");
       return;
     }
-    PartyMessage message = envelope(session.id, outgoing.getEnvelope());
+    PartyMessage message = SessionReports.envelope(session.id, outgoing.getEnvelope());
     if (outgoing.getRecipient() != 0) {
       network
           .roster()
@@ -1072,13 +1071,6 @@ public final class SessionDriver implements AutoCloseable {
     // The others rely on it that no part comes later, however much waits here.
     return !(part && clock.instant().isAfter(OrderCheck.instant(order.getDeadline())))
         && bindings.sent(session.id, broadcast.getEnvelope(), part);
-  }
-
-  private static PartyMessage envelope(SessionId session, ByteString envelope) {
-    return PartyMessage.newBuilder()
-        .setEnvelope(
-            SessionEnvelope.newBuilder().setSessionId(session.bytes()).setEnvelope(envelope))
-        .build();
   }
 
   private void lastSent(Session session) {
@@ -1166,12 +1158,7 @@ public final class SessionDriver implements AutoCloseable {
       refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "a presignature is there already");
       return;
     }
-    report(
-        session,
-        SessionReport.newBuilder()
-            .setCompleted(
-                Completed.newBuilder()
-                    .addAllPresignatureIds(made.stream().map(Presignature::id).toList())));
+    reports.presigned(session, made.stream().map(Presignature::id).toList());
     end(session, Event.PRESIGNED, NO_CAUSE, NO_RESULT);
   }
 
@@ -1326,7 +1313,7 @@ public final class SessionDriver implements AutoCloseable {
       bindings.failed(session.id);
     }
     Abort shown = abort.toBuilder().clearSealedShare().build();
-    report(session, SessionReport.newBuilder().setAborted(shown));
+    reports.aborted(session, shown);
     session.abort = shown;
     end(session, Event.ABORT, causeLabel(abort.getCause()), NO_RESULT);
   }
@@ -1391,11 +1378,7 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   private void reportMissing(Session session) {
-    report(
-        session,
-        SessionReport.newBuilder()
-            .setTimedOut(
-                TimedOut.newBuilder().setRound(session.round).addAllMissing(missing(session))));
+    reports.timedOut(session, missing(session));
   }
 
   /**
@@ -1419,7 +1402,7 @@ public final class SessionDriver implements AutoCloseable {
   private void refuse(Session session, RefusalReason reason, String detail) {
     Order order = session.order;
     if (order == null) {
-      tellRefusal(session, reason, detail);
+      reports.refused(session, reason, detail);
     } else {
       // Not of a run that is refused now, in the middle.
       boolean past =
@@ -1436,39 +1419,21 @@ public final class SessionDriver implements AutoCloseable {
                           log.error("a session could not be forsaken", failure);
                         } else if (Boolean.TRUE.equals(forsaken)
                             || bindings.answer(session.id).forsaken()) {
-                          tellForsaken(session.id, order, session.traceparent);
+                          reports.forsaken(session, order);
                         } else if (past) {
-                          sendAgain(session.id, session.coordinator, session.traceparent);
+                          reports.sendAgain(session.id, session);
                         }
-                        tellRefusal(session, reason, detail);
+                        reports.refused(session, reason, detail);
                       }));
     }
     end(session, Event.REFUSE, label(reason), NO_RESULT);
-  }
-
-  /** Tells the other parties of a session that there will be no part of this one. */
-  private void tellForsaken(SessionId id, Order order, @Nullable String traceparent) {
-    List<Member> others =
-        order.getSigningSetList().stream()
-            .filter(party -> party != network.self().partyId())
-            .flatMap(party -> network.roster().byPartyId(party).stream())
-            .toList();
-    network.broadcast(others, KeyActivation.forsaken(id), traceparent);
-  }
-
-  /** Sends whoever asks what this party has sent in a session of the past. */
-  private void sendAgain(SessionId id, Member to, @Nullable String traceparent) {
-    bindings
-        .answer(id)
-        .sent()
-        .forEach(envelope -> network.send(to, envelope(id, envelope), traceparent));
   }
 
   /** Whoever waits for the part of a session that has ended without it learns that none comes. */
   private void leaveBinding(Session session) {
     Order order = session.order;
     if (order != null && bindings.ended(session.id)) {
-      tellForsaken(session.id, order, session.traceparent);
+      reports.forsaken(session, order);
     }
   }
 
@@ -1482,32 +1447,13 @@ public final class SessionDriver implements AutoCloseable {
 
   /** Refuses an order that does not become a session. */
   private void refuseUnseen(Session session, RefusalReason reason, String detail) {
-    tellRefusal(session, reason, detail);
+    reports.refused(session, reason, detail);
     telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, label(reason));
     recordRefusal(Audit.refused(session.id, session.coordinator, label(reason)));
   }
 
-  private void tellRefusal(Session session, RefusalReason reason, String detail) {
-    RequestBindings.Answer past = bindings.answer(session.id);
-    Refused.Builder refused =
-        Refused.newBuilder()
-            .setReason(reason)
-            .setDetail(detail)
-            .setBoundOrder(session.boundOrder)
-            .setSignature(past.signature());
-    past.recoveryId().ifPresent(refused::setRecoveryId);
-    report(session, SessionReport.newBuilder().setRefused(refused));
-  }
-
   private static String label(RefusalReason reason) {
     return reason.name().substring("REFUSAL_REASON_".length()).toLowerCase(Locale.ROOT);
-  }
-
-  private void report(Session session, SessionReport.Builder report) {
-    network.send(
-        session.coordinator,
-        PartyMessage.newBuilder().setReport(report.setSessionId(session.id.bytes())).build(),
-        session.traceparent);
   }
 
   private void endIfAllowed(Session session, Event event, String cause) {
@@ -1650,14 +1596,13 @@ public final class SessionDriver implements AutoCloseable {
   private void fail(Session session) {
     session.failed = true;
     if (SessionLifecycle.allows(session.state, Event.ABORT)) {
-      report(
+      reports.aborted(
           session,
-          SessionReport.newBuilder()
-              .setAborted(
-                  Abort.newBuilder()
-                      .setRound(session.round)
-                      .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
-                      .setAdvice(Advice.ADVICE_RETRY)));
+          Abort.newBuilder()
+              .setRound(session.round)
+              .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
+              .setAdvice(Advice.ADVICE_RETRY)
+              .build());
       end(session, Event.ABORT, causeLabel(AbortCause.ABORT_CAUSE_INTERNAL), NO_RESULT);
     } else {
       refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "this party failed");

@@ -1,0 +1,106 @@
+package io.coterie.signer.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.party.v1.Completed;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.Refused;
+import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.proto.party.v1.TimedOut;
+import java.util.List;
+
+/**
+ * Tells how a session ended here: its coordinator, and the parties that wait for a part of this
+ * one. It decides nothing and changes no session.
+ */
+final class SessionReports {
+  private final PartyNetwork network;
+  private final RequestBindings bindings;
+
+  /**
+   * @param bindings asked for what this party has sent and seen in sessions of the past
+   */
+  SessionReports(PartyNetwork network, RequestBindings bindings) {
+    this.network = network;
+    this.bindings = bindings;
+  }
+
+  /** The message that carries an envelope of the core. */
+  static PartyMessage envelope(SessionId session, ByteString envelope) {
+    return PartyMessage.newBuilder()
+        .setEnvelope(
+            SessionEnvelope.newBuilder().setSessionId(session.bytes()).setEnvelope(envelope))
+        .build();
+  }
+
+  /** The core ended the run, or this party failed. */
+  void aborted(Session session, Abort abort) {
+    report(session, SessionReport.newBuilder().setAborted(abort));
+  }
+
+  /** Presignatures are in the pool. */
+  void presigned(Session session, List<ByteString> ids) {
+    report(
+        session,
+        SessionReport.newBuilder().setCompleted(Completed.newBuilder().addAllPresignatureIds(ids)));
+  }
+
+  /**
+   * Nobody waits any more, or not for long.
+   *
+   * @param missing ids of the parties that were waited for
+   */
+  void timedOut(Session session, List<Integer> missing) {
+    report(
+        session,
+        SessionReport.newBuilder()
+            .setTimedOut(TimedOut.newBuilder().setRound(session.round).addAllMissing(missing)));
+  }
+
+  /** An order is refused; with the signature of its request, if this party has seen it. */
+  void refused(Session session, RefusalReason reason, String detail) {
+    RequestBindings.Answer past = bindings.answer(session.id);
+    Refused.Builder refused =
+        Refused.newBuilder()
+            .setReason(reason)
+            .setDetail(detail)
+            .setBoundOrder(session.boundOrder)
+            .setSignature(past.signature());
+    past.recoveryId().ifPresent(refused::setRecoveryId);
+    report(session, SessionReport.newBuilder().setRefused(refused));
+  }
+
+  /** Tells the other parties of an order that there will be no part of this one. */
+  void forsaken(Session session, Order order) {
+    List<Member> others =
+        order.getSigningSetList().stream()
+            .filter(party -> party != network.self().partyId())
+            .flatMap(party -> network.roster().byPartyId(party).stream())
+            .toList();
+    network.broadcast(others, KeyActivation.forsaken(session.id), session.traceparent);
+  }
+
+  /**
+   * Sends what this party has sent in a session of the past.
+   *
+   * @param asking the session whose coordinator gets it
+   */
+  void sendAgain(SessionId past, Session asking) {
+    bindings
+        .answer(past)
+        .sent()
+        .forEach(
+            sent -> network.send(asking.coordinator, envelope(past, sent), asking.traceparent));
+  }
+
+  private void report(Session session, SessionReport.Builder report) {
+    network.send(
+        session.coordinator,
+        PartyMessage.newBuilder().setReport(report.setSessionId(session.id.bytes())).build(),
+        session.traceparent);
+  }
+}
