@@ -49,7 +49,7 @@ record Deviation(Kind kind, int round) {
     WRONG_SHARE
   }
 
-  /** Length of an unsigned envelope's header with its run nonce, as engine/src/envelope.rs draws it. */
+  /** Length of an unsigned header with its run nonce, as engine/src/envelope.rs draws it. */
   private static final int HEADER_BYTES = 62;
 
   /** What the party of this property does at the moment; the party is named at its start. */
