@@ -242,8 +242,16 @@ class LivesTest {
     assertThat(store.audit(0, 100).stream().map(r -> r.event().action()))
         .containsSubsequence("key.freeze", "key.unfreeze");
     assertThat(store.verifyAudit()).isInstanceOf(AuditTrail.Verification.Intact.class);
+    // A kill between the write and the removal of the request leaves it to the next start.
+    store.housekeep();
+    Installation.until("the request is removed", () -> !isAskedToUnfreeze());
+  }
+
+  private boolean isAskedToUnfreeze() {
     try (var files = Files.list(folder)) {
-      assertThat(files.map(f -> f.getFileName().toString())).noneMatch(f -> f.contains("unfreeze"));
+      return files.anyMatch(f -> f.getFileName().toString().contains("unfreeze"));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
