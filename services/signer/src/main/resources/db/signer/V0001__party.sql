@@ -106,12 +106,15 @@ CREATE TABLE start (
 
 CREATE INDEX start_by_number ON start (starts);
 
--- Whether the file comes out of a backup and nothing was made of that yet.
 CREATE TABLE ledger (
   id       INTEGER PRIMARY KEY CHECK (id = 1),
-  restored INTEGER NOT NULL
+  -- The file comes out of a backup, and nothing was made of that yet.
+  restored       INTEGER NOT NULL,
+  -- Number and base of the start before which all is settled: shares of a ledger forgotten before it are marked.
+  settled_starts INTEGER NOT NULL,
+  settled_base   INTEGER NOT NULL
 ) STRICT;
-INSERT INTO ledger (id, restored) VALUES (1, 0);
+INSERT INTO ledger (id, restored, settled_starts, settled_base) VALUES (1, 0, 0, 0);
 
 -- How far each peer's ledger has come, by its own word; never replaced by less.
 CREATE TABLE shown_claims (

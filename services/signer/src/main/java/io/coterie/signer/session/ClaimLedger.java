@@ -32,7 +32,10 @@ public interface ClaimLedger {
   /** How far this party's ledger has come: on disk, with every claim that has completed. */
   LedgerPosition position();
 
-  /** Whether the ledger was at a position, by its own memory. Reads the disk. */
+  /**
+   * The ledger was at a position by its own memory, or has marked every share of that time already:
+   * whoever tells of it says nothing new. Reads the disk.
+   */
   boolean remembers(LedgerPosition position);
 
   /**

@@ -16,11 +16,18 @@ import org.jspecify.annotations.Nullable;
  * @param starts how often the ledger was opened, from 1
  * @param head names this start: hash of the start before it, its number, and fresh randomness
  * @param base claims before this start
- * @param claims sessions that multiply and were claimed, over all starts
+ * @param claims sessions that multiply and were claimed, over all starts; a {@link #above} adds to
+ *     it
  */
 public record LedgerPosition(long starts, ByteString head, long base, long claims) {
   /** Length of a head, bytes. */
   public static final int HEAD_BYTES = 32;
+
+  /**
+   * Added to starts and claims when it is known that a part of the ledger was forgotten. No ledger
+   * is opened, or claims, so often, so all that was forgotten lies below.
+   */
+  public static final long JUMP = 1L << 32;
 
   /** Before the first start. */
   public static final LedgerPosition NONE = new LedgerPosition(0, ByteString.EMPTY, 0, 0);
@@ -50,6 +57,22 @@ public record LedgerPosition(long starts, ByteString head, long base, long claim
     sha256.update(head.isEmpty() ? new byte[HEAD_BYTES] : head.toByteArray());
     sha256.update(random);
     return new LedgerPosition(starts + 1, ByteString.copyFrom(sha256.digest()), claims, claims);
+  }
+
+  /**
+   * The position after one more start that lies above all that this ledger was at before it was put
+   * back. It follows on this position, and lies above another one that was told.
+   *
+   * @param random 32 fresh bytes
+   * @throws ArithmeticException beyond the largest number; some 2^31 of these
+   */
+  public LedgerPosition above(LedgerPosition told, byte[] random) {
+    return new LedgerPosition(
+            Math.addExact(Math.max(starts, told.starts), JUMP),
+            head,
+            base,
+            Math.addExact(Math.max(claims, told.claims), JUMP))
+        .next(random);
   }
 
   /** Judges this position by the one that is remembered, if there is one. */

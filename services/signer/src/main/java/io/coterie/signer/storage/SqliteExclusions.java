@@ -104,9 +104,12 @@ final class SqliteExclusions {
                                 "party", Integer.toString(pair.party()),
                                 "lives", Integer.toString(pair.lives()))));
                   }
-                  LedgerPosition position = ledger.begin(db);
+                  LedgerPosition position;
                   if (db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1) {
                     mark(db, KeyShareStore.ITSELF);
+                    position = ledger.beginAbove(db);
+                  } else {
+                    position = ledger.begin(db);
                   }
                   return new Started(Memory.read(db), position);
                 })
@@ -382,10 +385,13 @@ final class SqliteExclusions {
     return writer
         .submitVital(
             db -> {
-              List<String> keys = mark(db, party);
-              return new Marked(
-                  keys,
-                  party == KeyShareStore.ITSELF ? ledger.learn(db, told) : LedgerPosition.NONE);
+              if (party != KeyShareStore.ITSELF) {
+                return new Marked(mark(db, party), LedgerPosition.NONE);
+              }
+              if (SqliteLedger.knows(db, told)) {
+                return new Marked(List.of(), SqliteLedger.current(db));
+              }
+              return new Marked(mark(db, party), ledger.learn(db, told));
             })
         .whenComplete(
             (marked, failure) -> {

@@ -28,16 +28,16 @@ final class SqliteLedger {
 
   /** One more start; the position is known when it is on disk. */
   LedgerPosition begin(Database db) throws SQLException {
-    byte[] fresh = new byte[LedgerPosition.HEAD_BYTES];
-    random.nextBytes(fresh);
-    LedgerPosition next = current(db).next(fresh);
-    db.update(
-        "INSERT INTO start (starts, head, base, claims) VALUES (?, ?, ?, ?)",
-        next.starts(),
-        next.head().toByteArray(),
-        next.base(),
-        next.claims());
-    return next;
+    return put(db, current(db).next(fresh()));
+  }
+
+  /**
+   * One more start of a store that is known to have gone back. All that it has forgotten is settled
+   * by it, so the caller marks the shares that are here in the same transaction.
+   */
+  LedgerPosition beginAbove(Database db) throws SQLException {
+    LedgerPosition now = current(db);
+    return settle(db, put(db, now.above(now, fresh())));
   }
 
   /** One more session that multiplies. */
@@ -48,8 +48,9 @@ final class SqliteLedger {
   }
 
   /**
-   * Takes up a position that the ledger had and has forgotten, and goes on above it. So nobody who
-   * tells of it again has anything new to say.
+   * Takes up a position that the ledger had and has forgotten, and goes on above everything that
+   * was forgotten with it. So nobody who tells of that has anything new to say: the caller marks
+   * the shares that are here in the same transaction, and those made later are of no such time.
    */
   LedgerPosition learn(Database db, LedgerPosition told) throws SQLException {
     LedgerPosition now = current(db);
@@ -60,29 +61,42 @@ final class SqliteLedger {
         told.head().toByteArray(),
         told.base(),
         told.claims());
-    byte[] fresh = new byte[LedgerPosition.HEAD_BYTES];
-    random.nextBytes(fresh);
-    LedgerPosition above =
-        new LedgerPosition(
-                Math.max(now.starts(), told.starts()),
-                now.head(),
-                now.base(),
-                Math.max(now.claims(), told.claims()))
-            .next(fresh);
-    db.update(
-        "INSERT INTO start (starts, head, base, claims) VALUES (?, ?, ?, ?)",
-        above.starts(),
-        above.head().toByteArray(),
-        above.base(),
-        above.claims());
-    return above;
+    return settle(db, put(db, now.above(told, fresh())));
   }
 
-  /** Whether the ledger remembers that it was there. */
+  private static LedgerPosition settle(Database db, LedgerPosition now) throws SQLException {
+    db.update("UPDATE ledger SET settled_starts = ?, settled_base = ?", now.starts(), now.base());
+    return now;
+  }
+
+  private static LedgerPosition put(Database db, LedgerPosition next) throws SQLException {
+    db.update(
+        "INSERT INTO start (starts, head, base, claims) VALUES (?, ?, ?, ?)",
+        next.starts(),
+        next.head().toByteArray(),
+        next.base(),
+        next.claims());
+    return next;
+  }
+
+  private byte[] fresh() {
+    byte[] fresh = new byte[LedgerPosition.HEAD_BYTES];
+    random.nextBytes(fresh);
+    return fresh;
+  }
+
+  /**
+   * The ledger remembers that it was there, or the shares of that time are marked already. Of the
+   * latter are only positions that a peer takes the settled start for a later one of: with any
+   * other the two would contradict each other for ever.
+   */
   static boolean knows(Database db, LedgerPosition told) throws SQLException {
     try (ResultSet row =
         db.statement(
-                "SELECT 1 FROM start WHERE head = ? AND starts = ? AND claims >= ?",
+                "SELECT 1 FROM ledger WHERE settled_starts > ? AND settled_base >= ?"
+                    + " UNION ALL SELECT 1 FROM start WHERE head = ? AND starts = ? AND claims >= ?",
+                told.starts(),
+                told.claims(),
                 told.head().toByteArray(),
                 told.starts(),
                 told.claims())
@@ -91,7 +105,7 @@ final class SqliteLedger {
     }
   }
 
-  private static LedgerPosition current(Database db) throws SQLException {
+  static LedgerPosition current(Database db) throws SQLException {
     try (ResultSet row =
         db.statement("SELECT starts, head, base, claims FROM start ORDER BY starts DESC LIMIT 1")
             .executeQuery()) {

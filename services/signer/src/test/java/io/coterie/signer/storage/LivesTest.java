@@ -323,20 +323,99 @@ class LivesTest {
     LedgerPosition forked =
         new LedgerPosition(5, ByteString.copyFrom(new byte[32]), forgotten.claims(), 40);
     assertThat(store.remembers(forgotten)).isFalse();
+    assertThat(store.remembers(forked)).isFalse();
     assertThat(get(store.wentBack(forgotten))).containsExactly(KEY);
-    assertThat(get(store.wentBack(forked))).containsExactly(KEY);
+    assertThat(get(store.wentBack(forked))).as("settled with the first one").isEmpty();
     assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
     for (int start = 0; start < 2; start++) {
       assertThat(store.remembers(forgotten)).isTrue();
       assertThat(store.remembers(forked)).isTrue();
-      assertThat(store.position().starts()).isEqualTo(6 + start);
-      assertThat(store.position().base()).isEqualTo(40);
       assertThat(store.position().against(forked)).isEqualTo(LedgerPosition.Judgement.LATER);
       killAndStart();
     }
     activate(share(2));
     assertThat(store.excluded(KEY)).isEmpty();
     assertThat(store.remembers(forked)).as("nobody has anything new to say").isTrue();
+  }
+
+  /** A corrupt peer kept many statements of the ledger that was put back, and shows them singly. */
+  @Test
+  void statements_that_one_rollback_made_the_party_forget_mark_no_new_shares() throws Exception {
+    List<LedgerPosition> kept = new ArrayList<>();
+    for (int start = 40; start < 50; start++) {
+      LedgerPosition told = new LedgerPosition(start, ByteString.EMPTY, 10, start);
+      kept.add(new LedgerPosition(start, headOf(told), told.base(), told.claims()));
+    }
+    assertThat(get(store.wentBack(kept.getFirst()))).containsExactly(KEY);
+    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+    int epoch = 1;
+    for (LedgerPosition told : kept) {
+      activate(share(++epoch));
+      LedgerPosition before = store.position();
+      assertThat(store.remembers(told)).as("%s is of no new shares", told).isTrue();
+      assertThat(get(store.wentBack(told))).isEmpty();
+      assertThat(store.excluded(KEY)).as("marked by %s", told).isEmpty();
+      assertThat(store.position()).as("a start hears everybody anew").isEqualTo(before);
+      assertThat(before.against(told)).isEqualTo(LedgerPosition.Judgement.LATER);
+      killAndStart();
+    }
+    // The same store is put back once more.
+    LedgerPosition now = store.position();
+    LedgerPosition next =
+        new LedgerPosition(now.starts() + 1, headOf(now), now.claims(), now.claims() + 1);
+    assertThat(store.remembers(next)).isFalse();
+    assertThat(get(store.wentBack(next))).containsExactly(KEY);
+    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+  }
+
+  /**
+   * Put back twice to one copy, so that a jump was forgotten too. A peer that remembers a position
+   * either takes this party's own for a later one, or what it tells is news; else the two would
+   * contradict each other for ever.
+   */
+  @Test
+  void every_forgotten_position_is_news_or_lies_before_this_one() throws Exception {
+    LedgerPosition start = store.position();
+    LedgerPosition first = new LedgerPosition(2, headOf(start), 1, 1);
+    // In the life that is forgotten as well, the party had learnt of more claims than this time.
+    LedgerPosition jumped = first.above(new LedgerPosition(2, first.head(), 1, 9), new byte[32]);
+    for (int restart = 0; restart < 5; restart++) {
+      killAndStart();
+    }
+    assertThat(get(store.wentBack(first))).containsExactly(KEY);
+    assertThat(store.position().starts()).isGreaterThan(jumped.starts());
+    assertThat(store.position().against(jumped)).isEqualTo(LedgerPosition.Judgement.CONTRADICTS);
+    assertThat(store.remembers(jumped)).as("the peer that tells it is heard").isFalse();
+    assertThat(get(store.wentBack(jumped))).containsExactly(KEY);
+    for (LedgerPosition told : List.of(first, jumped)) {
+      assertThat(store.remembers(told)).isTrue();
+      assertThat(store.position().against(told)).isEqualTo(LedgerPosition.Judgement.LATER);
+    }
+  }
+
+  @Test
+  void statements_from_before_a_restore_mark_no_new_shares() throws Exception {
+    Files.write(folder.resolve(Backup.DATA_KEY), new byte[] {1});
+    var zip = new java.io.ByteArrayOutputStream();
+    Backup.write(folder, zip);
+    folder = root.resolve("restored");
+    Backup.restore(new java.io.ByteArrayInputStream(zip.toByteArray()), folder);
+    LedgerPosition now = store.position();
+    LedgerPosition forgotten = new LedgerPosition(now.starts() + 9, headOf(now), 3, 4);
+    store.close();
+    open();
+    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+    assertThat(store.position().against(forgotten)).isEqualTo(LedgerPosition.Judgement.LATER);
+    activate(share(2));
+    assertThat(store.remembers(forgotten)).isTrue();
+    assertThat(get(store.wentBack(forgotten))).isEmpty();
+    assertThat(store.excluded(KEY)).isEmpty();
+  }
+
+  /** Another head for each number of starts. */
+  private static ByteString headOf(LedgerPosition position) {
+    return ByteString.copyFrom(
+        ByteBuffer.allocate(LedgerPosition.HEAD_BYTES).putLong(position.starts()).rewind());
   }
 
   private void activate(KeyShare next) {
