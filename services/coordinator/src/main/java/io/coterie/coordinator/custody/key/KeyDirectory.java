@@ -8,9 +8,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -37,7 +39,25 @@ public final class KeyDirectory {
    * @param readAgain whether it is being read again
    */
   private record Remembered(
-      KeyRecord record, Set<Integer> excluded, long readNanos, AtomicBoolean readAgain) {}
+      KeyRecord record, Set<Integer> excluded, long readNanos, AtomicBoolean readAgain) {
+
+    static Remembered of(KeyRecord record, Set<Integer> excluded, long readNanos) {
+      return new Remembered(record, Set.copyOf(excluded), readNanos, new AtomicBoolean());
+    }
+
+    /** What two readings show: the later epoch, and within an epoch exclusions are only added. */
+    Remembered and(Remembered other) {
+      if (record.epoch() != other.record.epoch()) {
+        return record.epoch() > other.record.epoch() ? this : other;
+      }
+      Set<Integer> union = new TreeSet<>(excluded);
+      union.addAll(other.excluded);
+      return of(other.record, union, other.readNanos);
+    }
+  }
+
+  /** Counts the changes of keys that this replica made or was told of. */
+  private final AtomicLong changes = new AtomicLong();
 
   private final ConcurrentHashMap<String, Remembered> active = new ConcurrentHashMap<>();
   private final KeyStore store;
@@ -82,38 +102,53 @@ public final class KeyDirectory {
       read(name);
     } catch (StoreUnavailableException e) {
       log.warn("cannot read a key again: {}", e.getMessage());
+    } finally {
       remembered.readAgain().set(false);
     }
   }
 
   /** The running or successful attempt of that name, or else its last failed one, as it is. */
   public Optional<KeyRecord> read(String name) {
+    long before = changes.get();
     Optional<KeyRecord> stored = store.find(name);
-    stored.filter(record -> record.state() == Key.State.ACTIVE).ifPresent(this::remember);
+    stored
+        .filter(record -> record.state() == Key.State.ACTIVE)
+        .ifPresent(record -> remember(record, before));
     return stored;
   }
 
-  private void remember(KeyRecord record) {
+  /**
+   * Remembers a key and its exclusions.
+   *
+   * @param before {@link #changes} when the reading began: if it grew since then and the key was
+   *     forgotten, the reading may be outdated, and the next use reads again
+   */
+  private void remember(KeyRecord record, long before) {
     if (active.size() >= MAX_REMEMBERED) {
       active.clear();
     }
     String name = record.name();
     Set<Integer> excluded = store.excluded(name);
-    Remembered read = new Remembered(record, excluded, nanoTime.getAsLong(), new AtomicBoolean());
-    Remembered before = active.get(name);
-    if (before != null && before.record().epoch() > record.epoch()) {
-      return; // read before the switch, and late
+    boolean[] renewed = new boolean[1];
+    Set<Integer> added = new TreeSet<>();
+    active.compute(
+        name,
+        (key, known) -> {
+          Remembered read = Remembered.of(record, excluded, nanoTime.getAsLong());
+          if (known == null) {
+            return changes.get() == before ? read : null;
+          }
+          // Another replica has changed the key, or a reading that began earlier ends later.
+          Remembered latest = known.and(read);
+          renewed[0] = latest.record().epoch() > known.record().epoch();
+          added.addAll(latest.excluded());
+          added.removeAll(known.excluded());
+          return latest;
+        });
+    if (renewed[0]) {
+      observer.renewed(name);
     }
-    active.put(name, read);
-    if (before != null) {
-      // Another replica has changed the key.
-      if (record.epoch() > before.record().epoch()) {
-        observer.renewed(name);
-      }
-      excluded.stream()
-          .filter(party -> !before.excluded().contains(party))
-          .forEach(party -> observer.excluded(name, party));
-    }
+    added.forEach(party -> observer.excluded(name, party));
   }
 
   /** Keys in the order of their names: see {@link KeyStore#list}. */
@@ -146,7 +181,7 @@ public final class KeyDirectory {
    */
   public void exclude(String name, int partyId, String cause, SessionId session) {
     store.exclude(name, partyId, cause, session.bytes().toByteArray(), clock.instant());
-    active.remove(name);
+    forget(name);
     observer.excluded(name, partyId);
     log.error(
         "party {} is excluded from key {} for {} in session {}", partyId, name, cause, session);
@@ -154,7 +189,13 @@ public final class KeyDirectory {
 
   /** Forgets a key: its shares are of another epoch, here or elsewhere. */
   public void renewed(String name) {
-    active.remove(name);
+    forget(name);
     observer.renewed(name);
+  }
+
+  /** Counts before it removes: a reading that ends in between is removed, a later one not kept. */
+  private void forget(String name) {
+    changes.incrementAndGet();
+    active.remove(name);
   }
 }

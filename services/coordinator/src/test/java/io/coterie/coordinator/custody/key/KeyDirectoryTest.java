@@ -10,6 +10,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
+import java.lang.reflect.Proxy;
 import java.time.Clock;
 import java.time.Instant;
 import java.time.ZoneOffset;
@@ -30,9 +31,13 @@ class KeyDirectoryTest {
   private final Replica other = database.replica("other");
   private final AtomicLong nanos = new AtomicLong();
   private final List<String> told = new ArrayList<>();
+
+  /** Happens once, after the exclusions of a key were read and before their reader has them. */
+  private Runnable meanwhile = () -> {};
+
   private final KeyDirectory keys =
       new KeyDirectory(
-          here.keys(),
+          paused(here.keys()),
           new KeyObserver() {
             @Override
             public void renewed(String key) {
@@ -47,6 +52,22 @@ class KeyDirectoryTest {
           Runnable::run,
           Clock.fixed(NOW, ZoneOffset.UTC),
           nanos::get);
+
+  private KeyStore paused(KeyStore store) {
+    return (KeyStore)
+        Proxy.newProxyInstance(
+            KeyStore.class.getClassLoader(),
+            new Class<?>[] {KeyStore.class},
+            (proxy, method, arguments) -> {
+              Object read = method.invoke(store, arguments);
+              if (method.getName().equals("excluded")) {
+                Runnable next = meanwhile;
+                meanwhile = () -> {};
+                next.run();
+              }
+              return read;
+            });
+  }
 
   private static KeyPublic epoch(int epoch) {
     return KeyPublic.newBuilder().setEpoch(epoch).setThreshold(2).build();
@@ -134,6 +155,44 @@ class KeyDirectoryTest {
     assertThat(keys.excluded(KEY)).isEmpty();
     assertThat(epochFound()).isEqualTo(2);
     assertThat(told).containsExactly("excluded 1 from " + KEY, "renewed " + KEY);
+  }
+
+  @Test
+  void an_exclusion_while_a_key_is_read_is_not_forgotten() {
+    meanwhile =
+        () -> keys.exclude(KEY, 1, "CAUSE", new SessionId(ByteString.copyFrom(new byte[32])));
+    keys.find(KEY);
+    assertThat(keys.excluded(KEY)).containsExactly(1);
+  }
+
+  @Test
+  void a_switch_while_a_key_is_read_is_not_forgotten() {
+    meanwhile =
+        () -> {
+          renewElsewhere();
+          keys.renewed(KEY);
+        };
+    keys.find(KEY);
+    assertThat(epochFound()).isEqualTo(2);
+  }
+
+  @Test
+  void of_two_readings_the_one_that_ends_last_does_not_undo_the_other() {
+    meanwhile =
+        () -> {
+          other.keys().exclude(KEY, 2, "CAUSE", new byte[32], NOW);
+          keys.read(KEY);
+        };
+    keys.find(KEY);
+    assertThat(keys.excluded(KEY)).containsExactly(2);
+    meanwhile =
+        () -> {
+          renewElsewhere();
+          keys.read(KEY);
+        };
+    keys.read(KEY);
+    assertThat(epochFound()).isEqualTo(2);
+    assertThat(keys.excluded(KEY)).as("lifted by the new shares").isEmpty();
   }
 
   @Test
