@@ -48,7 +48,7 @@ final class Candidates {
   List<Member> among(KeyRecord key, Roster roster) {
     List<Member> candidates = new ArrayList<>();
     for (KeyRecord.Holder holder : key.parties()) {
-      if (!excluded.contains(holder.partyId()) && !refusals.containsKey(holder.partyId())) {
+      if (mayBeAsked(holder)) {
         roster.byPartyId(holder.partyId()).ifPresent(candidates::add);
       }
     }
@@ -57,7 +57,11 @@ final class Candidates {
 
   /** How many parties of the key may be asked, if all are in the roster. */
   int left(KeyRecord key) {
-    return key.parties().size() - excluded.size() - refusals.size();
+    return (int) key.parties().stream().filter(this::mayBeAsked).count();
+  }
+
+  private boolean mayBeAsked(KeyRecord.Holder holder) {
+    return !excluded.contains(holder.partyId()) && !refusals.containsKey(holder.partyId());
   }
 
   /** Rank by party id: how often the party failed the request; witnesses come first. */

@@ -74,6 +74,13 @@ class CandidatesTest {
   }
 
   @Test
+  void a_party_that_refused_and_is_excluded_is_missing_once() {
+    candidates.refused(1, RefusalReason.REFUSAL_REASON_FORBIDDEN);
+    candidates.exclude(Set.of(1, 9));
+    assertThat(candidates.left(KEY)).isEqualTo(3);
+  }
+
+  @Test
   void a_party_that_failed_more_often_ranks_behind() {
     candidates.failed(Set.of(2), candidates.among(KEY, ROSTER));
     candidates.failed(Set.of(), candidates.among(KEY, ROSTER));
