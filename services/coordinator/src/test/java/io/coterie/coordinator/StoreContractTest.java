@@ -29,11 +29,13 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.flywaydb.core.Flyway;
 import org.junit.jupiter.api.Named;
@@ -314,30 +316,76 @@ class StoreContractTest {
     assertThat(here.renewals().isRunning("keys/over")).isFalse();
   }
 
+  /** The result of a call that waits for a transaction with these statements, then committed. */
+  private static <T> T beside(PGSimpleDataSource postgres, Supplier<T> call, String... statements)
+      throws Exception {
+    CompletableFuture<T> result;
+    try (Connection transaction = postgres.getConnection();
+        Statement statement = transaction.createStatement();
+        Connection watching = postgres.getConnection();
+        Statement locks = watching.createStatement()) {
+      transaction.setAutoCommit(false);
+      for (String sql : statements) {
+        statement.execute(sql);
+      }
+      result = CompletableFuture.supplyAsync(call);
+      boolean waits = false;
+      while (!waits && !result.isDone()) {
+        try (ResultSet row = locks.executeQuery("select 1 from pg_locks where not granted")) {
+          waits = row.next();
+        }
+      }
+      transaction.commit();
+    }
+    return result.get();
+  }
+
+  @Test
+  void a_renewal_is_not_opened_again_beside_one_that_starts() throws Exception {
+    PGSimpleDataSource postgres = postgres();
+    Replica here = replica(postgres, "here");
+    active(here, "beside");
+    Renewal failed = started(here, renewal("beside", 1));
+    here.renewals().fail(failed.id(), WHY, 1);
+    Renewal starting = started(here, renewal("beside", 1));
+    here.renewals().fail(starting.id(), WHY, 2);
+    Optional<Renewal> opened =
+        beside(
+            postgres,
+            () -> here.renewals().reopen("keys/beside", 1),
+            "update key_renewals set state = 1, error = null where id = " + starting.id());
+    assertThat(opened).isEmpty();
+    assertThat(here.renewals().isRunning("keys/beside")).isTrue();
+  }
+
+  @Test
+  void a_renewal_that_starts_beside_one_that_is_opened_again_is_refused() throws Exception {
+    PGSimpleDataSource postgres = postgres();
+    Replica here = replica(postgres, "here");
+    active(here, "beside");
+    Renewal failed = started(here, renewal("beside", 1));
+    here.renewals().fail(failed.id(), WHY, 1);
+    Start start =
+        beside(
+            postgres,
+            () -> here.renewals().start(renewal("beside", 1)),
+            "update key_renewals set state = 1, error = null where id = " + failed.id());
+    assertThat(start).isInstanceOf(Start.Refused.class);
+  }
+
   @Test
   void a_renewal_that_starts_while_another_switches_the_epoch_is_refused() throws Exception {
     PGSimpleDataSource postgres = postgres();
     Replica here = replica(postgres, "here");
     active(here, "beside");
     started(here, renewal("beside", 1));
-    CompletableFuture<Start> start;
-    try (Connection switching = postgres.getConnection();
-        Statement switched = switching.createStatement();
-        Connection watching = postgres.getConnection();
-        Statement locks = watching.createStatement()) {
-      switching.setAutoCommit(false);
-      switched.execute("update keys set epoch = 2 where name = 'keys/beside'");
-      switched.execute("update key_renewals set state = 2 where key_name = 'keys/beside'");
-      start = CompletableFuture.supplyAsync(() -> here.renewals().start(renewal("beside", 1)));
-      boolean waits = false;
-      while (!waits && !start.isDone()) {
-        try (ResultSet row = locks.executeQuery("select 1 from pg_locks where not granted")) {
-          waits = row.next();
-        }
-      }
-      switching.commit();
-    }
-    assertThat(start.get()).isInstanceOf(Start.Refused.class);
+    Start start =
+        beside(
+            postgres,
+            () -> here.renewals().start(renewal("beside", 1)),
+            "update keys set epoch = 2 where name = 'keys/beside'",
+            "update key_renewals set state = 2 where key_name = 'keys/beside'");
+    assertThat(start).isInstanceOf(Start.Refused.class);
     assertThat(here.renewals().isRunning("keys/beside")).isFalse();
   }
 

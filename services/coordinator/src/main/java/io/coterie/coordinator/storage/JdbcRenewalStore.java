@@ -3,6 +3,7 @@ package io.coterie.coordinator.storage;
 import com.google.rpc.Status;
 import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.sql.ResultSet;
@@ -193,18 +194,25 @@ public final class JdbcRenewalStore implements RenewalStore {
 
   @Override
   public Optional<Renewal> reopen(String key, int fromEpoch) {
-    return sql
-        .query(
-            REOPEN,
-            s -> {
-              s.setString(1, self.name());
-              s.setString(2, key);
-              s.setInt(3, fromEpoch);
-              s.setString(4, key);
-            },
-            JdbcRenewalStore::read)
-        .stream()
-        .findFirst();
+    try {
+      return sql
+          .query(
+              REOPEN,
+              s -> {
+                s.setString(1, self.name());
+                s.setString(2, key);
+                s.setInt(3, fromEpoch);
+                s.setString(4, key);
+              },
+              JdbcRenewalStore::read)
+          .stream()
+          .findFirst();
+    } catch (StoreUnavailableException e) {
+      if (Sql.isDuplicate(e)) {
+        return Optional.empty(); // another one of the key started meanwhile
+      }
+      throw e;
+    }
   }
 
   @Override

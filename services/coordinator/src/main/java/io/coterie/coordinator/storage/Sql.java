@@ -23,6 +23,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class Sql {
 
+  /** SQLSTATE of PostgreSQL. */
+  private static final String UNIQUE_VIOLATION = "23505";
+
   /** Sets the parameters of a statement. */
   @FunctionalInterface
   interface Binder {
@@ -67,6 +70,12 @@ final class Sql {
     } catch (SQLException e) {
       throw failed(e);
     }
+  }
+
+  /** Whether a statement failed because a unique index already has the row that it would make. */
+  static boolean isDuplicate(StoreUnavailableException failure) {
+    return failure.getCause() instanceof SQLException cause
+        && UNIQUE_VIOLATION.equals(cause.getSQLState());
   }
 
   /** The database's text may quote values, so only its code is passed on. */
