@@ -30,6 +30,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -38,6 +39,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
@@ -61,7 +63,12 @@ class RequestsTest {
     final AtomicInteger works = new AtomicInteger();
     final AtomicInteger unavailable = new AtomicInteger();
     final Stopping stopping = new Stopping();
-    final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+    volatile Consumer<Throwable> uncaught = failure -> {};
+    final ExecutorService threads =
+        Executors.newThreadPerTaskExecutor(
+            Thread.ofVirtual()
+                .uncaughtExceptionHandler((thread, failure) -> uncaught.accept(failure))
+                .factory());
     final Replica stores;
     final Requests<SigningRecord, VerifiedIntent.Signing, SigningRecord> requests;
     volatile Supplier<RuntimeException> refusal = () -> null;
@@ -403,6 +410,25 @@ class RequestsTest {
     here.unavailable.set(3);
     assertThat(here.requests.await(intent, patient()).state()).isEqualTo(Signing.State.SIGNED);
     assertThat(here.unavailable).hasValue(0);
+  }
+
+  @Test
+  void work_that_an_error_of_the_machine_ends_is_told_and_not_taken_up_again() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    CompletableFuture<Throwable> thrown = new CompletableFuture<>();
+    here.uncaught = thrown::complete;
+    here.work =
+        (run, request, verified) -> {
+          throw new StackOverflowError("as told");
+        };
+    assertThatThrownBy(() -> here.requests.await(intent, patient()))
+        .isInstanceOf(IllegalStateException.class)
+        .hasRootCauseInstanceOf(StackOverflowError.class);
+    assertThat(thrown.get()).as("the machine hears of it too").isInstanceOf(Error.class);
+    here.threads.shutdown();
+    assertThat(here.threads.awaitTermination(50, TimeUnit.SECONDS)).isTrue();
+    assertThat(here.works).hasValue(1);
+    assertThat(here.requests.running()).isZero();
   }
 
   @Test
