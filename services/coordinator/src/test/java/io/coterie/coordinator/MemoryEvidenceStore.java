@@ -2,7 +2,6 @@ package io.coterie.coordinator;
 
 import io.coterie.coordinator.custody.evidence.EvidenceRecord;
 import io.coterie.coordinator.custody.evidence.EvidenceStore;
-import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -13,7 +12,7 @@ final class MemoryEvidenceStore implements EvidenceStore {
   @Override
   public synchronized void append(EvidenceRecord record) {
     if (record.accusation().getSerializedSize() > MAX_ACCUSATION) {
-      throw new StoreUnavailableException("too long", new IllegalArgumentException());
+      throw new IllegalArgumentException("too long");
     }
     newestFirst.removeIf(r -> !r.judgedAt().isAfter(record.judgedAt().minus(MAX_AGE)));
     newestFirst.addFirst(record);

@@ -176,8 +176,8 @@ class CoordinatorConfiguration {
 
   @Bean
   @DependsOnDatabaseInitialization
-  EvidenceArchive evidence(DataSource durable, Clock clock) {
-    return new EvidenceArchive(new JdbcEvidenceStore(durable), clock);
+  EvidenceArchive evidence(DataSource durable, CoordinatorMetrics metrics, Clock clock) {
+    return new EvidenceArchive(new JdbcEvidenceStore(durable), metrics, clock);
   }
 
   // Sessions

@@ -2,6 +2,7 @@ package io.coterie.coordinator.storage;
 
 import io.coterie.coordinator.custody.evidence.EvidenceRecord;
 import io.coterie.coordinator.custody.evidence.EvidenceStore;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Verdict;
@@ -31,6 +32,17 @@ public final class JdbcEvidenceStore implements EvidenceStore {
   public void append(EvidenceRecord record) {
     SessionConfig session = record.session();
     Accusation accusation = record.accusation();
+    try {
+      insert(record, session, accusation);
+    } catch (StoreUnavailableException e) {
+      if (Sql.isAboutValues(e)) {
+        throw new IllegalArgumentException("the database refuses the record for its values", e);
+      }
+      throw e;
+    }
+  }
+
+  private void insert(EvidenceRecord record, SessionConfig session, Accusation accusation) {
     sql.update(
         APPEND,
         s -> {

@@ -14,6 +14,7 @@ import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +26,9 @@ final class Sql {
 
   /** SQLSTATE of PostgreSQL. */
   private static final String UNIQUE_VIOLATION = "23505";
+
+  /** Classes of SQLSTATE: a value that a type or a constraint does not allow. */
+  private static final Set<String> ABOUT_VALUES = Set.of("22", "23");
 
   /** Sets the parameters of a statement. */
   @FunctionalInterface
@@ -76,6 +80,13 @@ final class Sql {
   static boolean isDuplicate(StoreUnavailableException failure) {
     return failure.getCause() instanceof SQLException cause
         && UNIQUE_VIOLATION.equals(cause.getSQLState());
+  }
+
+  /** Whether a statement failed for its values, so that it fails whenever it is tried again. */
+  static boolean isAboutValues(StoreUnavailableException failure) {
+    return failure.getCause() instanceof SQLException cause
+        && cause.getSQLState() != null
+        && ABOUT_VALUES.contains(cause.getSQLState().substring(0, 2));
   }
 
   /** The database's text may quote values, so only its code is passed on. */

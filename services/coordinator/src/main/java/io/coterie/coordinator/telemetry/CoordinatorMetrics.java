@@ -79,6 +79,9 @@ public final class CoordinatorMetrics {
   /** Counter: signings that could have used a presignature and found none. */
   public static final String PRESIGNATURES_MISSED = "coterie.coordinator.presignatures.missed";
 
+  /** Counter: records of evidence that could not be stored. */
+  public static final String EVIDENCE_LOST = "coterie.coordinator.evidence.lost";
+
   /** Party label of this service in the metrics of protocol rounds. */
   public static final String PARTY = "coordinator";
 
@@ -93,6 +96,7 @@ public final class CoordinatorMetrics {
     for (String work : List.of(SIGNING_WORK, KEY_CREATION_WORK, KEY_RENEWAL_WORK)) {
       takenOver(work, 0);
     }
+    registry.counter(EVIDENCE_LOST);
   }
 
   /** A signing ended with {@link #OK} or the name of an error reason. */
@@ -124,6 +128,11 @@ public final class CoordinatorMetrics {
   /** So many requests were taken over. */
   public void takenOver(String work, int count) {
     registry.counter(TAKEN_OVER, "work", work).increment(count);
+  }
+
+  /** A record of evidence could not be stored. */
+  public void evidenceLost() {
+    registry.counter(EVIDENCE_LOST).increment();
   }
 
   /** Watches {@link #REPLICAS}. */

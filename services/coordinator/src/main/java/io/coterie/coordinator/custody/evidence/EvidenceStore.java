@@ -23,7 +23,8 @@ public interface EvidenceStore {
    * first, and all that were judged {@link #MAX_AGE} before it or earlier.
    *
    * @param record with an accusation of at most {@link #MAX_ACCUSATION}
-   * @throws StoreUnavailableException if it was not added
+   * @throws StoreUnavailableException if it was perhaps not added; added twice, it is there twice
+   * @throws IllegalArgumentException if the record breaks a bound and can never be added
    */
   void append(EvidenceRecord record);
 
