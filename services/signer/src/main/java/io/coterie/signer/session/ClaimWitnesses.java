@@ -6,6 +6,7 @@ import io.coterie.channel.Member;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -15,7 +16,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,6 +38,28 @@ final class ClaimWitnesses {
   /** A statement is sent again, and its receiver not waited for any more, after this long. */
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
+  /** So long after its peers each session waits for those outside it, whatever they did before. */
+  private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+
+  /**
+   * One party outside the sessions holds them up for so long beyond that, and then is on probation.
+   */
+  private static final long CREDIT_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  /** In which of so many parts of the time it regains one. */
+  private static final int REGAIN = 100;
+
+  /**
+   * So many sessions that wait longer than {@link #GRACE_NANOS} use up the credit at once: the
+   * first messages of their peers lie in {@link QueuedBytes} meanwhile.
+   */
+  private static final int MAX_OVERDUE = 32;
+
+  /**
+   * After a contradiction of a peer has been written down, its others are only answered so long.
+   */
+  private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(10);
+
   /** Statements in one answer. */
   private static final int MAX_REMEMBERED = 2;
 
@@ -42,8 +67,9 @@ final class ClaimWitnesses {
   private final ClaimLedger claims;
   private final ShownClaims memory;
   private final ProtocolCore core;
-  private final WorkPool.Lane lane;
+  private final Executor lane;
   private final Runnable changed;
+  private final LongSupplier nanos;
 
   private final Map<Integer, ClaimCount> statements = new ConcurrentHashMap<>();
   private final Map<Integer, ClaimMemory> answers = new ConcurrentHashMap<>();
@@ -55,6 +81,13 @@ final class ClaimWitnesses {
   private final Set<Integer> writing = new HashSet<>();
   private final Map<Integer, Witness> witnesses = new HashMap<>();
   private final Map<SessionId, Waiting> waiting = new LinkedHashMap<>();
+
+  /** For each peer the last one that it told of and that this party's ledger was at. */
+  private final Map<Integer, LedgerPosition> known = new HashMap<>();
+
+  /** When the last contradiction of each peer was looked at. */
+  private final Map<Integer, Long> contradicted = new HashMap<>();
+
   private LedgerPosition signed = LedgerPosition.NONE;
   private ClaimCount statement = ClaimCount.getDefaultInstance();
 
@@ -72,6 +105,66 @@ final class ClaimWitnesses {
 
     /** Has let a statement wait too long; not waited for until it answers. */
     private boolean silent;
+
+    /** Has used up its credit; has answered since. */
+    private boolean probation;
+
+    private boolean answered;
+    private long credit = CREDIT_NANOS;
+    private long chargedNanos;
+
+    /** It holds up a session, and pays for it from a time on. */
+    private boolean holds;
+
+    private long holdsFromNanos;
+
+    Witness(long nowNanos) {
+      chargedNanos = nowNanos;
+    }
+
+    /** A session that has begun before waits for it. At a start its credit does not count. */
+    boolean waitedFor(boolean fresh) {
+      return !silent && (fresh || !probation);
+    }
+
+    /** Takes or gives credit for the time since the last call. */
+    void charge(long nowNanos) {
+      if (!holds) {
+        credit = Math.min(CREDIT_NANOS, credit + (nowNanos - chargedNanos) / REGAIN);
+      } else if (nowNanos - holdsFromNanos > 0) {
+        credit -= nowNanos - holdsFromNanos;
+        holdsFromNanos = nowNanos;
+      }
+      chargedNanos = nowNanos;
+      if (probation && answered && credit == CREDIT_NANOS) {
+        probation = false;
+      }
+    }
+
+    /**
+     * From now on it holds up these sessions.
+     *
+     * @param since when each has begun to wait for those outside it alone
+     * @return whether it is not waited for any more because of that
+     */
+    boolean hold(List<Long> since, long nowNanos) {
+      holds = !since.isEmpty();
+      int overdue = 0;
+      long longest = 0;
+      for (long from : since) {
+        overdue += nowNanos - from > GRACE_NANOS ? 1 : 0;
+        longest = Math.max(longest, nowNanos - from);
+      }
+      holdsFromNanos = nowNanos + Math.max(0, GRACE_NANOS - longest);
+      if (holds && (credit <= 0 || overdue > MAX_OVERDUE)) {
+        credit = Math.min(credit, 0);
+        probation = true;
+        answered = false;
+        holds = false;
+        return true;
+      }
+      return false;
+    }
 
     boolean covers(ByteString head, long claims) {
       return remembers.head().equals(head) && remembers.claims() >= claims;
@@ -101,34 +194,51 @@ final class ClaimWitnesses {
           && asked.claims() <= remembered.claims()) {
         asked = null;
         silent = false;
+        answered = true;
         remembers = remembered;
       }
     }
   }
 
-  /**
-   * @param claims that the others must remember
-   * @param peers the other parties of the session
-   */
-  private record Waiting(long claims, List<Integer> peers, Runnable then) {}
+  private static final class Waiting {
+    /** The others must remember so many. */
+    final long claims;
+
+    /** The other parties of the session. */
+    final List<Integer> peers;
+
+    final Runnable then;
+
+    /** Since when it waits for those outside it alone. */
+    @Nullable Long heldNanos;
+
+    Waiting(long claims, List<Integer> peers, Runnable then) {
+      this.claims = claims;
+      this.peers = peers;
+      this.then = then;
+    }
+  }
 
   /**
    * @param lane of this object alone
    * @param changed told that somebody may be excluded from any key now
+   * @param nanos a clock that only goes forward
    */
   ClaimWitnesses(
       PartyNetwork network,
       ClaimLedger claims,
       ShownClaims memory,
       ProtocolCore core,
-      WorkPool.Lane lane,
-      Runnable changed) {
+      Executor lane,
+      Runnable changed,
+      LongSupplier nanos) {
     this.network = network;
     this.claims = claims;
     this.memory = memory;
     this.core = core;
     this.lane = lane;
     this.changed = changed;
+    this.nanos = nanos;
     memory.shown().forEach(s -> shown.put(s.party(), s));
   }
 
@@ -144,7 +254,7 @@ final class ClaimWitnesses {
     lane.execute(
         () -> {
           waiting.put(session, new Waiting(now, peers, then));
-          state(System.nanoTime());
+          state(nanos.getAsLong());
           release();
         });
   }
@@ -153,8 +263,10 @@ final class ClaimWitnesses {
   void forget(SessionId session) {
     lane.execute(
         () -> {
-          waiting.remove(session);
           lacking.remove(session);
+          if (waiting.remove(session) != null) {
+            release();
+          }
         });
   }
 
@@ -164,9 +276,10 @@ final class ClaimWitnesses {
   }
 
   /** States what has not been answered, also to those who have come back. */
-  void tick(long nowNanos) {
+  void tick() {
     lane.execute(
         () -> {
+          long nowNanos = nanos.getAsLong();
           witnesses.values().forEach(w -> w.tick(nowNanos));
           state(nowNanos);
           release();
@@ -177,9 +290,9 @@ final class ClaimWitnesses {
   private void state(long nowNanos) {
     LedgerPosition now = claims.position();
     Set<Integer> others = reachable();
-    waiting.values().forEach(w -> others.addAll(w.peers()));
+    waiting.values().forEach(w -> others.addAll(w.peers));
     for (int other : others) {
-      Witness witness = witnesses.computeIfAbsent(other, _ -> new Witness());
+      Witness witness = witness(other);
       if (witness.asked == null && !witness.covers(now.head(), now.claims())) {
         witness.ask(now, nowNanos);
         PartyMessage message = PartyMessage.newBuilder().setClaimCount(sign(now)).build();
@@ -208,8 +321,20 @@ final class ClaimWitnesses {
     return reachable;
   }
 
+  private Witness witness(int party) {
+    return witnesses.computeIfAbsent(party, _ -> new Witness(nanos.getAsLong()));
+  }
+
   /** Lets go on whoever waits for no witness any more. */
   private void release() {
+    long now = nanos.getAsLong();
+    witnesses.values().forEach(w -> w.charge(now));
+    do {
+      letGo();
+    } while (hold(now));
+  }
+
+  private void letGo() {
     if (waiting.isEmpty()) {
       return;
     }
@@ -221,20 +346,55 @@ final class ClaimWitnesses {
         .removeIf(
             session -> {
               boolean fresh = !metAt.equals(head);
-              if (!enough(head, session.claims(), session.peers(), reachable, fresh, witnesses)) {
+              if (!enough(head, session.claims, session.peers, reachable, fresh, witnesses)) {
                 return false;
               }
               metAt = head;
-              session.then().run();
+              session.then.run();
               return true;
             });
   }
 
+  /**
+   * Notes which sessions wait for nobody but parties outside them, and at whose expense.
+   *
+   * @return whether one of these is not waited for any more
+   */
+  private boolean hold(long now) {
+    ByteString head = claims.position().head();
+    Map<Integer, List<Long>> held = new HashMap<>();
+    if (!waiting.isEmpty() && metAt.equals(head)) {
+      Set<Integer> reachable = reachable();
+      for (Waiting session : waiting.values()) {
+        if (!lacking(head, session).isEmpty()) {
+          session.heldNanos = null;
+          continue;
+        }
+        Long since = session.heldNanos;
+        if (since == null) {
+          since = now;
+          session.heldNanos = since;
+        }
+        for (int other : reachable) {
+          Witness witness = witnesses.get(other);
+          if (!session.peers.contains(other) && witness != null && witness.waitedFor(false)) {
+            held.computeIfAbsent(other, _ -> new ArrayList<>()).add(since);
+          }
+        }
+      }
+    }
+    boolean fewer = false;
+    for (Map.Entry<Integer, Witness> witness : witnesses.entrySet()) {
+      fewer |= witness.getValue().hold(held.getOrDefault(witness.getKey(), List.of()), now);
+    }
+    return fewer;
+  }
+
   private Set<Integer> lacking(ByteString head, Waiting session) {
     Set<Integer> lacking = new HashSet<>();
-    for (int peer : session.peers()) {
+    for (int peer : session.peers) {
       Witness witness = witnesses.get(peer);
-      if (witness == null || !witness.covers(head, session.claims())) {
+      if (witness == null || !witness.covers(head, session.claims)) {
         lacking.add(peer);
       }
     }
@@ -242,8 +402,8 @@ final class ClaimWitnesses {
   }
 
   /**
-   * Whether those who matter remember enough: every peer of the session; of the others who can be
-   * reached and are not silent all at a start, and one after that.
+   * Those who matter remember enough: every peer of the session; of the others who can be reached
+   * and are waited for all at a start, and one after that.
    */
   static boolean enough(
       ByteString head,
@@ -262,7 +422,7 @@ final class ClaimWitnesses {
     int covering = 0;
     for (int other : reachable) {
       Witness witness = witnesses.get(other);
-      if (!peers.contains(other) && (witness == null || !witness.silent)) {
+      if (!peers.contains(other) && (witness == null || witness.waitedFor(fresh))) {
         outside++;
         covering += witness != null && witness.covers(head, claims) ? 1 : 0;
       }
@@ -293,17 +453,21 @@ final class ClaimWitnesses {
       }
       latest = told;
       boolean current = told.head().equals(now.head()) && told.claims() <= now.claims();
-      if (!current && !claims.remembers(told)) {
-        if (verifies(network.self(), told, count)) {
-          wentBack(sender, told, now);
+      if (!current && !told.equals(known.get(sender.partyId()))) {
+        // The signature first: it costs less than the disk, and nobody else can make one.
+        if (!verifies(network.self(), told, count)) {
+          return;
         }
-        return;
+        if (!claims.remembers(told)) {
+          wentBack(sender, told, now);
+          return;
+        }
+        known.put(sender.partyId(), told);
       }
     }
-    Witness witness = witnesses.computeIfAbsent(sender.partyId(), _ -> new Witness());
-    witness.answers(latest);
+    witness(sender.partyId()).answers(latest);
     release();
-    state(System.nanoTime());
+    state(nanos.getAsLong());
   }
 
   private void wentBack(Member sender, LedgerPosition told, LedgerPosition now) {
@@ -315,7 +479,7 @@ final class ClaimWitnesses {
         told.claims(),
         now.starts(),
         now.claims());
-    witnesses.computeIfAbsent(sender.partyId(), _ -> new Witness()).contradicts();
+    witness(sender.partyId()).contradicts();
     excluding(memory.wentBack(told));
   }
 
@@ -328,7 +492,7 @@ final class ClaimWitnesses {
             log.error("that a store went back is not on disk yet; tried again", failure);
           }
           changed.run();
-          lane.execute(() -> state(System.nanoTime()));
+          lane.execute(() -> state(nanos.getAsLong()));
         });
   }
 
@@ -361,7 +525,12 @@ final class ClaimWitnesses {
         }
       }
       case CONTRADICTS -> {
-        if (verifies(sender, now, count)) {
+        Long last = contradicted.get(sender.partyId());
+        long nowNanos = nanos.getAsLong();
+        if (last != null && nowNanos - last < PAUSE_NANOS) {
+          answer(sender, before);
+        } else if (verifies(sender, now, count)) {
+          contradicted.put(sender.partyId(), nowNanos);
           log.error("the store of {} went back to an earlier state", sender.name());
           answer(sender, before);
           writing.add(sender.partyId());

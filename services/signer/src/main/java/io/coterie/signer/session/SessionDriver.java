@@ -189,7 +189,8 @@ public final class SessionDriver implements AutoCloseable {
                 presignatures.refreshed(
                     share.key(), sameEpoch ? PresignaturePool.NO_EPOCH : share.epoch()));
     this.witnesses =
-        new ClaimWitnesses(network, claims, shownClaims, core, pool.lane(), this::leaveExcluded);
+        new ClaimWitnesses(
+            network, claims, shownClaims, core, pool.lane(), this::leaveExcluded, System::nanoTime);
     this.reports = new SessionReports(network, bindings);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionDriver::signingSet);
     this.ticking = pool.every(TICK, this::tick);
@@ -1624,7 +1625,7 @@ public final class SessionDriver implements AutoCloseable {
       presignatures.expire(now);
       activation.tick(now);
       housekeeping.execute(shares::housekeep);
-      witnesses.tick(now);
+      witnesses.tick();
       if (now - forgotNanos >= FORGET.toNanos()) {
         forgotNanos = now;
         claims.forgetBindings(clock.instant().minus(KEEP));

@@ -165,7 +165,7 @@ class LedgerPositionTest {
     if (does == Does.WAS_NOT_ASKED) {
       return;
     }
-    Witness witness = new Witness();
+    Witness witness = new Witness(0);
     switch (does) {
       case COVERS -> {
         witness.ask(now, 0);
