@@ -57,6 +57,8 @@ create table key_renewals (
   party_names     text[]      not null,
   -- A client asked that the renewal fail, if it still can.
   cancelled       boolean     not null default false,
+  -- Its requester was told that it failed: the parties are only asked whether they hold its shares.
+  reopened        boolean     not null default false,
   state           smallint    not null check (state between 1 and 3), -- RUNNING, DONE, FAILED
   -- Sessions tried.
   sessions        integer     not null default 0,

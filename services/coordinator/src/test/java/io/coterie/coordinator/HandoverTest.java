@@ -12,6 +12,7 @@ import static io.coterie.coordinator.TestInstallation.signingIntent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.coordinator.ScriptedParties.Behaviour;
+import io.coterie.coordinator.custody.key.KeyRenewals;
 import io.coterie.coordinator.storage.JdbcAuditStore;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.audit.AuditTrail;
@@ -444,6 +445,37 @@ class HandoverTest {
     eventually(lost::isDone);
     one.parties.behave();
     assertThat(keys(atTwo).refreshKey(request).getEpoch()).isEqualTo(2);
+    signsEcdsa(atTwo, key, 1);
+  }
+
+  @Test
+  void a_refresh_that_was_called_failed_is_only_asked_about_by_the_other_too() {
+    Key key = ecdsaKey();
+    one.parties.behave("p2", new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_FORBIDDEN));
+    RefreshKeyRequest request =
+        RefreshKeyRequest.newBuilder()
+            .setSignedIntent(
+                one.wallet.sign(
+                    RefreshIntent.newBuilder()
+                        .setRequestId(UUID.randomUUID().toString())
+                        .setKey("keys/hot")
+                        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                        .setEpoch(1)
+                        .setNotAfter(inSeconds(120))
+                        .build()))
+            .build();
+    fails(ErrorReason.FORBIDDEN, () -> keys(atOne).refreshKey(request));
+    all(new Behaviour.Silent());
+    one.parties.orders.clear();
+    one.bean(KeyRenewals.class).learn("keys/hot", 1);
+    eventually(() -> one.parties.orders.size() >= 3);
+    one.kill();
+    // They would run a session now whose order leaves time for one.
+    one.parties.behave();
+    eventually(() -> takenOver(two, CoordinatorMetrics.KEY_RENEWAL_WORK) == 1);
+    eventually(() -> !one.query("select state from key_renewals").equals("1"));
+    GetKeyRequest get = GetKeyRequest.newBuilder().setName("keys/hot").build();
+    assertThat(keys(atTwo).getKey(get)).as("called failed, and so it is").isEqualTo(key);
     signsEcdsa(atTwo, key, 1);
   }
 

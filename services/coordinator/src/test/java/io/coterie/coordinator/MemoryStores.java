@@ -277,12 +277,17 @@ public final class MemoryStores {
       if (r.state() != Renewal.State.RUNNING) {
         return false;
       }
-      row.record = as(r, next, error, sessions, cancelled);
+      row.record = as(r, next, error, sessions, cancelled, r.reopened());
       return true;
     }
 
     private static Renewal as(
-        Renewal r, Renewal.State state, Status error, int sessions, boolean cancelled) {
+        Renewal r,
+        Renewal.State state,
+        Status error,
+        int sessions,
+        boolean cancelled,
+        boolean reopened) {
       return new Renewal(
           r.id(),
           r.key(),
@@ -294,6 +299,7 @@ public final class MemoryStores {
           r.threshold(),
           r.parties(),
           cancelled,
+          reopened,
           state,
           sessions,
           r.notAfter(),
@@ -387,7 +393,7 @@ public final class MemoryStores {
         least.ifPresent(
             row -> {
               Renewal r = row.record;
-              row.record = as(r, Renewal.State.RUNNING, null, r.sessions(), r.cancelled());
+              row.record = as(r, Renewal.State.RUNNING, null, r.sessions(), r.cancelled(), true);
               row.worker = replica;
             });
         return least.map(row -> row.record);

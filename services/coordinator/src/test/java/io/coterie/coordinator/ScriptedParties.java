@@ -433,7 +433,8 @@ final class ScriptedParties implements AutoCloseable {
       }
       return;
     }
-    if (Instant.ofEpochSecond(order.getDeadline().getSeconds() + 1).isBefore(Instant.now())) {
+    if (Instant.ofEpochSecond(order.getDeadline().getSeconds(), order.getDeadline().getNanos())
+        .isBefore(Instant.now())) {
       refuse(channel, coordinator, id, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED);
       return;
     }

@@ -137,6 +137,7 @@ class StoreContractTest {
         1,
         List.of(new Holder(2, "p2"), new Holder(3, "p3")),
         false,
+        false,
         Renewal.State.RUNNING,
         0,
         NOW.plusSeconds(60),
@@ -299,8 +300,10 @@ class StoreContractTest {
     assertThat(opened.id()).isEqualTo(seldom.id());
     assertThat(opened.state()).isEqualTo(Renewal.State.RUNNING);
     assertThat(opened.error()).isNull();
+    assertThat(opened.reopened()).isTrue();
     assertThat(opened.sessions()).as("sessions are never forgotten").isEqualTo(1);
     assertThat(here.renewals().take(opened.id())).as("now the other's work").isEmpty();
+    assertThat(other.renewals().take(opened.id())).contains(opened);
   }
 
   @ParameterizedTest

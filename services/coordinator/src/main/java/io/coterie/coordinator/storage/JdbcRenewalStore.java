@@ -17,8 +17,8 @@ import javax.sql.DataSource;
 public final class JdbcRenewalStore implements RenewalStore {
   private static final String COLUMNS =
       "id, key_name, requester, request_id, intent_digest, signed_intent, from_epoch,"
-          + " threshold, party_ids, party_names, cancelled, state, sessions, not_after, created_at,"
-          + " error";
+          + " threshold, party_ids, party_names, cancelled, reopened, state, sessions, not_after,"
+          + " created_at, error";
 
   /**
    * Both lock the row of the key: a switch that commits meanwhile changes its epoch, and a renewal
@@ -65,7 +65,7 @@ public final class JdbcRenewalStore implements RenewalStore {
           + " and state = 1";
 
   private static final String REOPEN =
-      "update key_renewals set state = 1, error = null, worker = ? where id ="
+      "update key_renewals set state = 1, error = null, reopened = true, worker = ? where id ="
           + " (select r.id from key_renewals r join keys k on k.name = r.key_name and k.state = 2"
           + "   and k.epoch = r.from_epoch where r.key_name = ? and r.from_epoch = ? and r.state = 3"
           + "   and not exists (select 1 from key_renewals where key_name = ? and state = 1)"
@@ -242,6 +242,7 @@ public final class JdbcRenewalStore implements RenewalStore {
         row.getInt("threshold"),
         Holders.read(row),
         row.getBoolean("cancelled"),
+        row.getBoolean("reopened"),
         Renewal.State.of(row.getInt("state")),
         row.getInt("sessions"),
         Sql.time(row, "not_after"),

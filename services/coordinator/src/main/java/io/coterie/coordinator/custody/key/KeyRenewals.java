@@ -140,8 +140,7 @@ public final class KeyRenewals implements Handover.Work {
           .ifPresent(
               renewal -> {
                 log.warn("key {} may have the next epoch at its parties: asking them", key);
-                requests.resume(
-                    renewal, (run, request, intent) -> kind.work(run, request, intent, true));
+                requests.resume(renewal, true);
               });
     }
     return stored;
@@ -238,6 +237,7 @@ public final class KeyRenewals implements Handover.Work {
               ? shares.holders(reshare.key(), reshare.parties())
               : key.parties(),
           false,
+          false,
           Renewal.State.RUNNING,
           0,
           intent.notAfter(),
@@ -313,17 +313,6 @@ public final class KeyRenewals implements Handover.Work {
     @Override
     public boolean work(Run<KeyRecord> run, Renewal request, VerifiedIntent.NextEpoch intent)
         throws InterruptedException {
-      return work(run, request, intent, false);
-    }
-
-    /**
-     * Works until the end.
-     *
-     * @param onlyAsks see {@link ShareSessions.Request#onlyAsks}
-     */
-    boolean work(
-        Run<KeyRecord> run, Renewal request, VerifiedIntent.NextEpoch intent, boolean onlyAsks)
-        throws InterruptedException {
       if (request.cancelled()) {
         requests.cancel(request);
       }
@@ -346,7 +335,7 @@ public final class KeyRenewals implements Handover.Work {
               request.parties(),
               intent.envelope(),
               intent.notAfter());
-      switch (shares.make(task, new Asked(request, onlyAsks), run, request.sessions())) {
+      switch (shares.make(task, new Asked(request), run, request.sessions())) {
         case End.Lost _ -> {
           return false;
         }
@@ -404,11 +393,9 @@ public final class KeyRenewals implements Handover.Work {
   /** A renewal as its sessions see it. */
   private final class Asked implements ShareSessions.Request {
     private final Renewal renewal;
-    private final boolean onlyAsks;
 
-    Asked(Renewal renewal, boolean onlyAsks) {
+    Asked(Renewal renewal) {
       this.renewal = renewal;
-      this.onlyAsks = onlyAsks;
     }
 
     @Override
@@ -423,7 +410,7 @@ public final class KeyRenewals implements Handover.Work {
 
     @Override
     public boolean onlyAsks() {
-      return onlyAsks;
+      return renewal.reopened();
     }
   }
 }

@@ -17,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param threshold of the key afterwards
  * @param parties that hold its shares afterwards, in ascending order of party id
  * @param cancelled whether a client asked that it fail, if it still can
+ * @param reopened whether it failed before, as its requester was told: its parties are only asked
+ *     which shares they hold, by whichever replica works on it
  * @param error set when FAILED
  */
 public record Renewal(
@@ -30,6 +32,7 @@ public record Renewal(
     int threshold,
     List<KeyRecord.Holder> parties,
     boolean cancelled,
+    boolean reopened,
     State state,
     int sessions,
     Instant notAfter,
@@ -92,6 +95,7 @@ public record Renewal(
         threshold,
         parties,
         cancelled,
+        reopened,
         state,
         sessions,
         notAfter,

@@ -63,9 +63,9 @@ public interface RenewalStore {
   boolean fail(long id, Status error, int sessions);
 
   /**
-   * Makes a FAILED one from that epoch RUNNING again, as this replica's work, if none is and the
-   * key is still stored with that epoch: parties say that it has another one. Of several, the one
-   * asked about least often.
+   * Makes a FAILED one from that epoch RUNNING and reopened, as this replica's work, if none runs
+   * and the key is still stored with that epoch: parties say that it has another one. Of several,
+   * the one asked about least often.
    */
   Optional<Renewal> reopen(String key, int fromEpoch);
 

@@ -50,12 +50,6 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       Clock clock,
       SecureRandom random) {}
 
-  /** Works on a request; the contract is that of {@link RequestKind#work}. */
-  @FunctionalInterface
-  public interface Work<Q, V, R> {
-    boolean on(Run<R> run, Q request, V intent) throws InterruptedException;
-  }
-
   private final ConcurrentHashMap<Run.Key, Run<R>> runs = new ConcurrentHashMap<>();
   private final RequestKind<Q, V, R> kind;
   private final Services services;
@@ -84,7 +78,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
           if (kind.giveEnd(claim.request(), fresh)) {
             return false;
           }
-          begin(fresh, claim.request(), () -> intent, claim.isNew(), kind::work);
+          begin(fresh, claim.request(), () -> intent, claim.isNew());
           return true;
         });
   }
@@ -100,7 +94,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         request.resource(),
         caller,
         fresh -> {
-          begin(fresh, request, () -> recheck(request), false, kind::work);
+          begin(fresh, request, () -> recheck(request), false);
           return true;
         });
   }
@@ -186,20 +180,11 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    * @param mine whether it is this replica's work; else only the waiting begins
    */
   public void resume(Q request, boolean mine) {
-    resume(request, mine, kind::work);
-  }
-
-  /** Begins other work than the usual on a request of this replica, unless it is in progress. */
-  public void resume(Q request, Work<Q, V, R> work) {
-    resume(request, true, work);
-  }
-
-  private void resume(Q request, boolean mine, Work<Q, V, R> work) {
     Run.Key key = Run.Key.of(request);
     Caller nobody = new Caller(System.nanoTime(), TraceContext.create(services.random()));
     Run<R> run = run(key, request.resource(), nobody);
     if (runs.putIfAbsent(key, run) == null) {
-      begin(run, request, () -> recheck(request), mine, work);
+      begin(run, request, () -> recheck(request), mine);
     }
   }
 
@@ -212,13 +197,13 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         "the stored intent of a " + kind.name() + " is of another kind");
   }
 
-  private void begin(Run<R> run, Q request, Supplier<V> intent, boolean mine, Work<Q, V, R> work) {
+  private void begin(Run<R> run, Q request, Supplier<V> intent, boolean mine) {
     services
         .threads()
         .execute(
             () -> {
               try (LogScope scope = LogScope.open().trace(run.trace).request(request.requestId())) {
-                workInTurn(run, request, intent, mine, work);
+                workInTurn(run, request, intent, mine);
               } catch (StoreUnavailableException e) {
                 log.warn("work on a {} stopped: {}", kind.name(), e.getMessage());
                 run.fail(e);
@@ -242,8 +227,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   }
 
   /** Works whenever the request is this replica's, and else waits. */
-  private void workInTurn(
-      Run<R> run, Q claimed, Supplier<V> intent, boolean mine, Work<Q, V, R> work)
+  private void workInTurn(Run<R> run, Q claimed, Supplier<V> intent, boolean mine)
       throws InterruptedException {
     Q request = claimed;
     boolean working = mine;
@@ -263,7 +247,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         kind.refuse(run, request, Failure.of(e));
         return;
       }
-      working = work.on(run, request, verified);
+      working = kind.work(run, request, verified);
     } while (!working);
   }
 

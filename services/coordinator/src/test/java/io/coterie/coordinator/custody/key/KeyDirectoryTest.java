@@ -109,6 +109,7 @@ class KeyDirectoryTest {
             2,
             List.of(new KeyRecord.Holder(1, "p1"), new KeyRecord.Holder(2, "p2")),
             false,
+            false,
             Renewal.State.RUNNING,
             0,
             NOW,

@@ -30,6 +30,7 @@ class KeyRenewalsTest {
         2,
         List.of(),
         false,
+        false,
         Renewal.State.RUNNING,
         0,
         Instant.EPOCH,

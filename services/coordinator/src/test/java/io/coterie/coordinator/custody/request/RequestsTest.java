@@ -50,6 +50,13 @@ import org.junit.jupiter.api.Timeout;
 /** The life cycle of requests, with stores in memory and work that the test scripts. */
 @Timeout(60)
 class RequestsTest {
+
+  /** Works on a request; the contract is that of {@link RequestKind#work}. */
+  @FunctionalInterface
+  private interface Work<Q, V, R> {
+    boolean on(Run<R> run, Q request, V intent) throws InterruptedException;
+  }
+
   private static final Instant NOW = Instant.parse("2030-01-01T00:00:00Z");
 
   private final MemoryStores database = new MemoryStores();
@@ -72,7 +79,7 @@ class RequestsTest {
     final Replica stores;
     final Requests<SigningRecord, VerifiedIntent.Signing, SigningRecord> requests;
     volatile Supplier<RuntimeException> refusal = () -> null;
-    volatile Requests.Work<SigningRecord, VerifiedIntent.Signing, SigningRecord> work =
+    volatile Work<SigningRecord, VerifiedIntent.Signing, SigningRecord> work =
         (run, request, intent) -> sign(run, request);
 
     Coordinator(String name) {
