@@ -759,7 +759,7 @@ class SessionDriverTest {
   void deadline_while_the_claim_is_written() {
     key(KeyShare.State.ACTIVE);
     ledger.held = true;
-    SessionId session = give(signing(1, 2).setDeadline(Installation.in(Duration.ofMillis(100))));
+    SessionId session = give(signing(1, 2).setDeadline(Installation.in(Duration.ofSeconds(1))));
     assertThat(awaitReport(session).hasTimedOut()).isTrue();
     awaitEnded("bls_sign_1 timed_out none");
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
