@@ -25,10 +25,11 @@ final class Session {
   ProtocolCore.@Nullable Run run;
   @Nullable ScheduledFuture<?> deadline;
 
-  /** Whether this session counts for the limits of sessions that still have something to send. */
-  boolean counted = true;
+  /** Its places among the sessions that still have something to send. */
+  final Leases.Held untilLastSent = new Leases.Held();
 
-  boolean countedForRequester;
+  /** All other places that it has. */
+  final Leases.Held untilEnd = new Leases.Held();
 
   /** The round this party is in; 0 before the first. */
   int round;
@@ -84,9 +85,6 @@ final class Session {
 
   /** How the core ended it, if it did. */
   @Nullable Abort abort;
-
-  /** Whether this session has room in the pool for what it will make. */
-  boolean reserved;
 
   Session(SessionId id, Member coordinator, @Nullable String traceparent, WorkPool.Lane lane) {
     this.id = id;

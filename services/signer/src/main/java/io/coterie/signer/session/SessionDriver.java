@@ -45,7 +45,6 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -111,15 +110,12 @@ public final class SessionDriver implements AutoCloseable {
   private final ListeningRuns listening = new ListeningRuns();
   private final EarlyEnvelopes early = new EarlyEnvelopes();
   private final Ended ended = new Ended();
-  private final Map<String, AtomicInteger> perRequester = new ConcurrentHashMap<>();
-  private final Map<String, Session> sharings = new ConcurrentHashMap<>();
+  private final Leases leases;
   private final RefusalRate refusals = new RefusalRate(System.nanoTime());
   private final QueuedBytes queued = new QueuedBytes();
   private final PresignaturePool presignatures;
   private final RequestBindings bindings = new RequestBindings();
   private final SessionReports reports;
-  private final AtomicInteger active = new AtomicInteger();
-  private final AtomicInteger combining = new AtomicInteger();
 
   private final ReentrantLock endings = new ReentrantLock();
   private final Condition sessionEnded = endings.newCondition();
@@ -172,6 +168,7 @@ public final class SessionDriver implements AutoCloseable {
     this.audit = audit;
     this.telemetry = telemetry;
     this.limits = limits;
+    this.leases = new Leases(limits);
     this.clock = clock;
     this.pool = pool;
     this.housekeeping = pool.lane();
@@ -214,14 +211,13 @@ public final class SessionDriver implements AutoCloseable {
       refuseUnseen(session, RefusalReason.REFUSAL_REASON_NOT_READY, "this party is shutting down");
       return;
     }
-    if (active.incrementAndGet() > limits.maxSessions()) {
-      active.decrementAndGet();
+    if (!leases.admit(session)) {
       refuseUnseen(session, RefusalReason.REFUSAL_REASON_OVERLOADED, "too many sessions at once");
       return;
     }
     Session known = sessions.putIfAbsent(id, session);
     if (known != null) {
-      active.decrementAndGet();
+      session.untilLastSent.close();
       // It is already being followed; whoever orders it again may have missed what was sent in it.
       run(known, () -> orderedAgain(known, session));
       return;
@@ -536,10 +532,11 @@ public final class SessionDriver implements AutoCloseable {
       case FULL ->
           throw new RefusedException(
               RefusalReason.REFUSAL_REASON_POOL_FULL, "no more presignatures are kept");
-      case NONE -> session.reserved = true;
+      case NONE ->
+          session.untilEnd.add(() -> presignatures.release(plan.key(), plan.presignatureCount()));
     }
     // Counted by the pool from now on; never in the way of a signature that somebody waits for.
-    uncount(session);
+    session.untilLastSent.close();
     session.lane.priority(WorkPool.Priority.BACKGROUND);
     session.share = share.session();
     claim(session, share.sealed(), null);
@@ -625,26 +622,11 @@ public final class SessionDriver implements AutoCloseable {
     return sameRequest;
   }
 
-  /**
-   * One run that makes a share of a key at a time: the newer order counts, also when the check of
-   * the older one took longer. A run whose share is being stored goes on.
-   */
+  /** A run whose share is being stored goes on; any older one ends. */
   private void supersede(Session session) throws RefusedException {
-    String key = session.plan().key();
-    while (true) {
-      Session other = sharings.putIfAbsent(key, session);
-      if (other == null) {
-        return;
-      }
-      if (other.orderedNanos - session.orderedNanos > 0) {
-        throw new RefusedException(
-            RefusalReason.REFUSAL_REASON_NOT_READY, "a newer order for the same key has come");
-      }
-      if (sharings.replace(key, other, session)) {
-        run(other, () -> endIfAllowed(other, Event.CANCEL, "superseded"));
-        return;
-      }
-    }
+    leases
+        .makeShare(session, session.plan().key())
+        .ifPresent(other -> run(other, () -> endIfAllowed(other, Event.CANCEL, "superseded")));
   }
 
   private void claim(Session session, ByteString sealedShare, @Nullable DecodedPayload payload)
@@ -1075,11 +1057,8 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   private void lastSent(Session session) {
-    uncount(session);
-    // Where a second signature would be another one, whether there is a first must be known.
-    int most = session.order == null ? limits.maxCombining() : limits.maxSessions();
-    if (combining.incrementAndGet() > most) {
-      combining.decrementAndGet();
+    session.untilLastSent.close();
+    if (!leases.combine(session)) {
       end(session, Event.LAST_SENT_UNOBSERVED, NO_CAUSE, NO_RESULT);
       return;
     }
@@ -1484,7 +1463,6 @@ public final class SessionDriver implements AutoCloseable {
     leaveBinding(session);
     if (plan != null) {
       if (plan.protocol().operation().makesShare()) {
-        sharings.remove(plan.key(), session);
         if (event != Event.SHARE_STORED) {
           activation.forget(plan.id());
         }
@@ -1517,14 +1495,8 @@ public final class SessionDriver implements AutoCloseable {
       presignatures.burn(session.presignature);
       session.presignature = null;
     }
-    if (session.reserved) {
-      session.reserved = false;
-      presignatures.release(session.plan().key(), session.plan().presignatureCount());
-    }
-    if (before == State.COMBINING) {
-      combining.decrementAndGet();
-    }
-    uncount(session);
+    session.untilEnd.close();
+    session.untilLastSent.close();
     ended.add(session.id);
     sessions.remove(session.id);
     endings.lock();
@@ -1549,26 +1521,9 @@ public final class SessionDriver implements AutoCloseable {
     if (request == null) {
       return;
     }
-    AtomicInteger count =
-        perRequester.computeIfAbsent(request.requester(), _ -> new AtomicInteger());
-    session.countedForRequester = true;
-    if (count.incrementAndGet() > limits.maxSessionsPerRequester()) {
+    if (!leases.admit(session, request.requester())) {
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_OVERLOADED, "too many sessions of this requester at once");
-    }
-  }
-
-  private void uncount(Session session) {
-    if (session.counted) {
-      session.counted = false;
-      active.decrementAndGet();
-    }
-    if (session.countedForRequester) {
-      session.countedForRequester = false;
-      AtomicInteger count = perRequester.get(session.plan().asked().requester());
-      if (count != null) {
-        count.decrementAndGet();
-      }
     }
   }
 

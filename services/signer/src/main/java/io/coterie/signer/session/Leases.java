@@ -1,0 +1,116 @@
+package io.coterie.signer.session;
+
+import io.coterie.proto.party.v1.RefusalReason;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Places that sessions take and give back: among all sessions, among those of one requester, among
+ * those that only wait for a result, and the place of the one session that makes a share of a key.
+ * Thread-safe. A session keeps its places in a {@link Held} and cannot give one back twice.
+ */
+final class Leases {
+  private final SessionLimits limits;
+  private final AtomicInteger active = new AtomicInteger();
+  private final AtomicInteger combining = new AtomicInteger();
+  private final Map<String, Integer> perRequester = new ConcurrentHashMap<>();
+
+  /** By key: the session that makes a share of it. */
+  private final Map<String, Session> sharings = new ConcurrentHashMap<>();
+
+  /** Places of one session, in the order in which it took them. Touched by its lane alone. */
+  static final class Held implements AutoCloseable {
+    private final List<Runnable> returns = new ArrayList<>();
+
+    /**
+     * Keeps a place until {@link #close}.
+     *
+     * @param giveBack frees the place; run once
+     */
+    void add(Runnable giveBack) {
+      returns.add(giveBack);
+    }
+
+    /** Gives back all places that are held now. Further calls give back nothing. */
+    @Override
+    public void close() {
+      List<Runnable> all = List.copyOf(returns);
+      returns.clear();
+      all.forEach(Runnable::run);
+    }
+  }
+
+  Leases(SessionLimits limits) {
+    this.limits = limits;
+  }
+
+  /** Takes a place among all sessions that still have something to send; false without one. */
+  boolean admit(Session session) {
+    return takeOf(active, limits.maxSessions(), session.untilLastSent);
+  }
+
+  /** The same among the sessions of a requester. */
+  boolean admit(Session session, String requester) {
+    int most = limits.maxSessionsPerRequester();
+    boolean[] taken = new boolean[1];
+    perRequester.compute(
+        requester,
+        (_, before) -> {
+          int now = before == null ? 0 : before;
+          taken[0] = now < most;
+          return taken[0] ? Integer.valueOf(now + 1) : before;
+        });
+    if (taken[0]) {
+      session.untilLastSent.add(() -> giveBack(requester));
+    }
+    return taken[0];
+  }
+
+  /**
+   * Takes a place among the sessions that only wait to see their result; false without one. A
+   * signature that would be another one if it were made again has more places, because this party
+   * must know whether there is a first.
+   */
+  boolean combine(Session session) {
+    int most = session.order == null ? limits.maxCombining() : limits.maxSessions();
+    return takeOf(combining, most, session.untilEnd);
+  }
+
+  /**
+   * Takes the place of the one session that makes a share of a key. The newer order counts, also
+   * when the check of the older one took longer.
+   *
+   * @return the session that had the place, if there was one
+   * @throws RefusedException if a session of a newer order has it
+   */
+  Optional<Session> makeShare(Session session, String key) throws RefusedException {
+    while (true) {
+      Session other = sharings.putIfAbsent(key, session);
+      if (other != null && other.orderedNanos - session.orderedNanos > 0) {
+        throw new RefusedException(
+            RefusalReason.REFUSAL_REASON_NOT_READY, "a newer order for the same key has come");
+      }
+      if (other == null || sharings.replace(key, other, session)) {
+        session.untilEnd.add(() -> sharings.remove(key, session));
+        return Optional.ofNullable(other);
+      }
+    }
+  }
+
+  private static boolean takeOf(AtomicInteger places, int most, Held held) {
+    if (places.incrementAndGet() > most) {
+      places.decrementAndGet();
+      return false;
+    }
+    held.add(places::decrementAndGet);
+    return true;
+  }
+
+  private void giveBack(String requester) {
+    perRequester.computeIfPresent(requester, (_, now) -> now == 1 ? null : now - 1);
+  }
+}
