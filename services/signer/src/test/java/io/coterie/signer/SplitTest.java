@@ -13,6 +13,7 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.Forsaken;
+import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
@@ -125,21 +126,23 @@ class SplitTest {
 
   /** All parties run a refresh and store its share; its session. */
   private SessionId refresh() {
-    SessionId session =
-        i.coordinator.give(
-            i.coordinator
-                .order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, KEY, 2, 1, 2, 3)
-                .setSignedIntent(
-                    i.signed(
-                        RefreshIntent.newBuilder()
-                            .setRequestId(Installation.requestId())
-                            .setKey(KEY)
-                            .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                            .setEpoch(1)
-                            .setNotAfter(Installation.in(Duration.ofMinutes(5)))))
-                .build());
+    SessionId session = i.coordinator.give(refreshOrder());
     awaitStored(session, FIRST);
     return session;
+  }
+
+  private Order refreshOrder() {
+    return i.coordinator
+        .order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, KEY, 2, 1, 2, 3)
+        .setSignedIntent(
+            i.signed(
+                RefreshIntent.newBuilder()
+                    .setRequestId(Installation.requestId())
+                    .setKey(KEY)
+                    .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                    .setEpoch(1)
+                    .setNotAfter(Installation.in(Duration.ofMinutes(5)))))
+        .build();
   }
 
   private SessionId reshare(List<Integer> dealers, List<Integer> receivers) {
@@ -481,6 +484,29 @@ class SplitTest {
     giveUp(2, 1, session);
     // Nor is a share activated by what charlie says, until bravo signs it.
     party(1).driver.onReport(member(2), session, good);
+    awaitUsed(1, session);
+  }
+
+  /**
+   * A coordinator gives the order once more: what its session has left is not forgotten by that.
+   */
+  @Test
+  void order_of_a_given_up_share_is_given_again() {
+    loseAll();
+    Order order = refreshOrder();
+    SessionId session = i.coordinator.give(order);
+    awaitStored(session, FIRST);
+    giveUp(3, 1, session);
+    i.coordinator.give(order);
+    i.coordinator.await(
+        "alpha refuses to run it again",
+        r ->
+            r.sender().name().equals("alpha")
+                && r.report().getSessionId().equals(session.bytes())
+                && r.report().getRefused().getReason()
+                    == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED);
+    KeyPublic keyPublic = party(1).store.ofSession(session).orElseThrow().keyPublic();
+    party(1).driver.onReport(member(3), session, shown(session, keyPublic));
     awaitUsed(1, session);
   }
 

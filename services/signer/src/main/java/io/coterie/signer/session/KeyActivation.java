@@ -178,7 +178,9 @@ final class KeyActivation {
   void expect(SessionPlan plan) {
     lane.execute(
         () -> {
-          candidates.put(plan.id(), new Candidate(plan.key(), Set.copyOf(plan.partyIds())));
+          // Its order may be given again: a share of it that was given up must not be forgotten.
+          candidates.computeIfAbsent(
+              plan.id(), _ -> new Candidate(plan.key(), Set.copyOf(plan.partyIds())));
         });
   }
 
