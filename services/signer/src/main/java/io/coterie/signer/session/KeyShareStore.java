@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.proto.party.v1.RefusalReason;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -20,6 +21,20 @@ public interface KeyShareStore {
 
   /** The active share of a key, or else its provisional one. */
   Optional<KeyShare> find(String key);
+
+  /**
+   * The share that {@link #find} finds.
+   *
+   * @throws RefusedException if this party holds none
+   */
+  default KeyShare held(String key) throws RefusedException {
+    return find(key)
+        .orElseThrow(
+            () ->
+                new RefusedException(
+                    RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
+                    "this party holds no share of the key"));
+  }
 
   /** The provisional share of a key, beside an active one or alone. */
   Optional<KeyShare> pending(String key);

@@ -4,11 +4,8 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
-import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.DecodedPayload;
-import io.coterie.platform.payload.Payloads;
-import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.Abort;
@@ -16,7 +13,6 @@ import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Outgoing;
-import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -116,6 +112,10 @@ public final class SessionDriver implements AutoCloseable {
   private final PresignaturePool presignatures;
   private final RequestBindings bindings = new RequestBindings();
   private final SessionReports reports;
+  private final SessionOperation signing;
+  private final SessionOperation presigning;
+  private final SessionOperation keyGeneration;
+  private final SessionOperation nextEpoch;
 
   private final ReentrantLock endings = new ReentrantLock();
   private final Condition sessionEnded = endings.newCondition();
@@ -189,6 +189,10 @@ public final class SessionDriver implements AutoCloseable {
         new ClaimWitnesses(
             network, claims, shownClaims, core, pool.lane(), this::leaveExcluded, System::nanoTime);
     this.reports = new SessionReports(network, bindings);
+    this.signing = new Signing(shares, presignatures, bindings);
+    this.presigning = new Presigning(shares, presignatures, core::discardPresignature);
+    this.keyGeneration = new KeyGeneration(shares, network.self().partyId());
+    this.nextEpoch = new NextEpoch(shares, network.self().partyId());
     bindings.load(claims.bindings(RequestBindings.MAX), SessionDriver::signingSet);
     this.ticking = pool.every(TICK, this::tick);
     telemetry.live(sessions::size);
@@ -364,12 +368,7 @@ public final class SessionDriver implements AutoCloseable {
       Duration left = Duration.between(clock.instant(), plan.deadline());
       session.deadline = pool.after(left, () -> run(session, () -> deadline(session)));
       OrderCheck.notExcluded(shares.excluded(plan.key()), plan);
-      switch (plan.protocol().operation()) {
-        case SIGN, SIGN_PRESIGNED -> beginSigning(session);
-        case PRESIGN -> beginPresigning(session);
-        case KEYGEN -> beginKeygen(session);
-        case REFRESH, RESHARE -> beginNextEpoch(session);
-      }
+      goOn(session);
     } catch (RefusedException e) {
       refuse(session, e);
     } catch (RuntimeException e) {
@@ -378,76 +377,57 @@ public final class SessionDriver implements AutoCloseable {
     }
   }
 
-  private void beginSigning(Session session) throws RefusedException {
+  /** Carries out the judgement of an order against its key. */
+  private void goOn(Session session) throws RefusedException {
     SessionPlan plan = session.plan();
-    KeyShare share = orderedShare(plan);
-    OrderCheck.against(share, plan);
-    switch (share.state()) {
-      case ACTIVE -> {
-        // Before anything is used up: whoever may not sign this costs no presignature.
-        DecodedPayload payload = understood(plan, share);
-        if (plan.protocol().signsAtRandom() && !mayServe(session)) {
-          return;
+    switch (operation(plan).begin(session)) {
+      case SessionOperation.Beginning.Claim(ByteString sealed, DecodedPayload payload) -> {
+        if (plan.protocol().operation().makesShare()) {
+          supersede(session);
+          activation.expect(plan);
         }
-        boolean presigned = plan.protocol().operation() == Protocol.Operation.SIGN_PRESIGNED;
-        if (presigned) {
-          session.presignature = takePresignature(session);
-        }
-        if (plan.protocol().signsAtRandom() && bindings.isForsaken(plan.id(), plan.partyIds())) {
-          throw new RefusedException(
-              RefusalReason.REFUSAL_REASON_NOT_READY, "another party takes no part");
-        }
-        session.share = share.session();
-        // What a presignature is used with was fixed when it was made: no share is opened for it.
-        claim(session, presigned ? ByteString.EMPTY : share.sealed(), payload);
+        claim(session, sealed, payload);
       }
-      case PROVISIONAL -> {
+      case SessionOperation.Beginning.AwaitKey _ -> {
         move(session, Event.KEY_PROVISIONAL);
         activation.awaitActive(
             plan.key(), plan.epoch(), session, () -> run(session, () -> keyActive(session)));
       }
-      case GIVEN_UP ->
-          throw new IllegalStateException("a share that was given up is not looked up");
+      case SessionOperation.Beginning.Await(SessionId older) -> await(session, older);
+      case SessionOperation.Beginning.Undecided(KeyShare earlier) -> {
+        activation.askAbout(earlier);
+        throw new RefusedException(
+            RefusalReason.REFUSAL_REASON_NOT_READY,
+            "an earlier refresh or reshare of the key is not decided");
+      }
     }
   }
 
-  /**
-   * Whether this session may make the one signature of its request; otherwise it is refused, or
-   * goes on when an older session of the request has ended.
-   */
-  private boolean mayServe(Session session) throws RefusedException {
-    SessionPlan plan = session.plan();
-    switch (bindings.judge(plan)) {
-      case RequestBindings.Verdict.Free free -> {
-        session.instead = free.instead();
-        return true;
-      }
-      case RequestBindings.Verdict.Held held -> {
-        Session older = sessions.get(held.session());
-        if (older != null && !session.gaveWay) {
-          session.gaveWay = true;
-          run(
-              older,
-              () -> {
-                // The newer order counts, unless the older session has given its part by now.
-                if (older.state == State.CLAIMING || older.state == State.RUNNING) {
-                  endIfAllowed(older, Event.CANCEL, "superseded");
-                }
-                run(session, () -> beginAgain(session));
-              });
-          return false;
-        }
-        throw bound(session, ByteString.EMPTY);
-      }
-      case RequestBindings.Verdict.Bound bound -> throw bound(session, bound.order());
-    }
+  private SessionOperation operation(SessionPlan plan) {
+    return switch (plan.protocol().operation()) {
+      case SIGN, SIGN_PRESIGNED -> signing;
+      case PRESIGN -> presigning;
+      case KEYGEN -> keyGeneration;
+      case REFRESH, RESHARE -> nextEpoch;
+    };
   }
 
-  private static RefusedException bound(Session session, ByteString order) {
-    session.boundOrder = order;
-    return new RefusedException(
-        RefusalReason.REFUSAL_REASON_REQUEST_BOUND,
-        "another session may still become the signature of the request");
+  /** Ends an older session of the same request if that still may end, and goes on after it. */
+  private void await(Session session, SessionId id) throws RefusedException {
+    Session older = sessions.get(id);
+    if (older == null) {
+      throw Signing.bound(session, ByteString.EMPTY);
+    }
+    session.gaveWay = true;
+    run(
+        older,
+        () -> {
+          // The newer order counts, unless the older session has given its contribution by now.
+          if (older.state == State.CLAIMING || older.state == State.RUNNING) {
+            endIfAllowed(older, Event.CANCEL, "superseded");
+          }
+          run(session, () -> beginAgain(session));
+        });
   }
 
   private void beginAgain(Session session) {
@@ -455,91 +435,10 @@ public final class SessionDriver implements AutoCloseable {
       return;
     }
     try {
-      beginSigning(session);
+      goOn(session);
     } catch (RefusedException e) {
       refuse(session, e);
     }
-  }
-
-  /** The share of the epoch that is ordered, if it is known to be coming, or else the held one. */
-  private KeyShare orderedShare(SessionPlan plan) throws RefusedException {
-    KeyShare held = heldShare(plan);
-    return plan.epoch() == held.epoch() + 1
-        ? shares.pending(plan.key()).filter(s -> s.epoch() == plan.epoch()).orElse(held)
-        : held;
-  }
-
-  private KeyShare heldShare(SessionPlan plan) throws RefusedException {
-    return shares
-        .find(plan.key())
-        .orElseThrow(
-            () ->
-                new RefusedException(
-                    RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
-                    "this party holds no share of the key"));
-  }
-
-  /** What the session would sign, decoded by this party itself. */
-  private static DecodedPayload understood(SessionPlan plan, KeyShare share)
-      throws RefusedException {
-    SigningIntent intent = plan.asked().toSign();
-    if (intent == null) {
-      throw new IllegalStateException("session " + plan.id() + " has nothing to sign");
-    }
-    try {
-      return Payloads.decode(intent, verifyingKey(share, plan));
-    } catch (IntentException e) {
-      throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_BAD_PAYLOAD, "payload: " + e.problem().text());
-    }
-  }
-
-  /** The public key that signatures will verify under. */
-  private static ByteString verifyingKey(KeyShare share, SessionPlan plan) throws RefusedException {
-    try {
-      return SchemeKeys.of(share.scheme()).verifyingKey(share.keyPublic(), plan.target());
-    } catch (IllegalArgumentException e) {
-      throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
-          "the key has no such descendant or output key: " + plan.target().pathText());
-    }
-  }
-
-  private Presignature takePresignature(Session session) throws RefusedException {
-    return presignatures
-        .take(session.plan(), session.coordinator.name())
-        .orElseThrow(
-            () ->
-                new RefusedException(
-                    RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN,
-                    "this party has no such presignature for this key and signing set"));
-  }
-
-  private void beginPresigning(Session session) throws RefusedException {
-    SessionPlan plan = session.plan();
-    KeyShare share = heldShare(plan);
-    OrderCheck.against(share, plan);
-    if (share.state() != KeyShare.State.ACTIVE) {
-      throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
-    }
-    verifyingKey(share, plan);
-    presignatures.working(session.coordinator.name(), plan.coordinatorLife());
-    switch (presignatures.reserve(plan.key(), plan.presignatureCount())) {
-      case BUSY ->
-          throw new RefusedException(
-              RefusalReason.REFUSAL_REASON_OVERLOADED, "too many presignatures are being made");
-      case FULL ->
-          throw new RefusedException(
-              RefusalReason.REFUSAL_REASON_POOL_FULL, "no more presignatures are kept");
-      case NONE ->
-          session.untilEnd.add(() -> presignatures.release(plan.key(), plan.presignatureCount()));
-    }
-    // Counted by the pool from now on; never in the way of a signature that somebody waits for.
-    session.untilLastSent.close();
-    session.lane.priority(WorkPool.Priority.BACKGROUND);
-    session.share = share.session();
-    claim(session, share.sealed(), null);
   }
 
   private void keyActive(Session session) {
@@ -548,51 +447,6 @@ public final class SessionDriver implements AutoCloseable {
     }
     move(session, Event.KEY_ACTIVE);
     beginAgain(session);
-  }
-
-  private void beginKeygen(Session session) throws RefusedException {
-    SessionPlan plan = session.plan();
-    if (shares.find(plan.key()).filter(s -> s.state() == KeyShare.State.ACTIVE).isPresent()) {
-      throw new RefusedException(RefusalReason.REFUSAL_REASON_KEY_EXISTS, "the key exists already");
-    }
-    supersede(session);
-    activation.expect(plan);
-    claim(session, ByteString.EMPTY, null);
-  }
-
-  /**
-   * From the shares of one epoch to those of the next. A party that deals needs its own; one that
-   * only receives has none, or has lost it, or has missed what became of it.
-   */
-  private void beginNextEpoch(Session session) throws RefusedException {
-    SessionPlan plan = session.plan();
-    ByteString dealt = ByteString.EMPTY;
-    if (plan.usesShare(network.self().partyId())) {
-      KeyShare share = heldShare(plan);
-      OrderCheck.against(share, plan);
-      if (share.state() != KeyShare.State.ACTIVE) {
-        throw new RefusedException(
-            RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
-      }
-      dealt = share.sealed();
-      session.share = share.session();
-    } else {
-      KeyShare held = shares.find(plan.key()).orElse(null);
-      if (held != null && held.state() == KeyShare.State.ACTIVE && held.epoch() > plan.epoch()) {
-        OrderCheck.against(held, plan);
-      }
-    }
-    KeyShare undecided = shares.pending(plan.key()).orElse(null);
-    if (undecided != null && undecided.epoch() > plan.epoch()) {
-      activation.askAbout(undecided);
-      throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_NOT_READY,
-          "an earlier refresh or reshare of the key is not decided");
-    }
-    OrderCheck.notDeserted(shares.deserters(plan.key()), plan);
-    supersede(session);
-    activation.expect(plan);
-    claim(session, dealt, null);
   }
 
   /** Reports a share that this very request has made, whatever the time is; false without one. */
@@ -763,8 +617,8 @@ public final class SessionDriver implements AutoCloseable {
           refuse(
               session,
               bindings.judge(session.plan()) instanceof RequestBindings.Verdict.Bound bound
-                  ? bound(session, bound.order())
-                  : bound(session, ByteString.EMPTY));
+                  ? Signing.bound(session, bound.order())
+                  : Signing.bound(session, ByteString.EMPTY));
       case CLAIMED -> start(session, sealedShare, toSign);
     }
   }
@@ -803,30 +657,7 @@ public final class SessionDriver implements AutoCloseable {
   private void open(Session session, ByteString sealedShare, ByteString toSign)
       throws RefusedException {
     SessionPlan plan = session.plan();
-    SessionConfig.Builder config =
-        SessionConfig.newBuilder()
-            .setProtocol(plan.protocol().id())
-            .setSessionId(plan.id().bytes())
-            .setSelf(network.self().partyId())
-            .setThreshold(plan.threshold())
-            .setKeyId(plan.key())
-            .setEpoch(plan.epoch())
-            .setPresignatureCount(plan.presignatureCount())
-            .setPayload(toSign);
-    plan.target().into(config);
-    for (Member party : plan.parties()) {
-      config.addParties(
-          Party.newBuilder()
-              .setId(party.partyId())
-              .setEvidenceKey(ByteString.copyFrom(party.evidenceKey())));
-    }
-    SessionPlan.Terms terms = plan.terms();
-    if (terms != null) {
-      config
-          .addAllDealers(terms.dealers())
-          .addAllReceivers(terms.receivers())
-          .setKeyPublic(terms.current());
-    }
+    SessionConfig.Builder config = plan.config(network.self().partyId()).setPayload(toSign);
     Presignature presignature = session.presignature;
     if (presignature != null) {
       config.setPresignatureId(presignature.id()).setSealedPresignature(presignature.sealed());
@@ -1091,87 +922,26 @@ public final class SessionDriver implements AutoCloseable {
             culprit ->
                 log.warn(
                     "party {} was left out: {}", culprit.getParty(), culprit.getCause().name()));
-    switch (plan.protocol().operation()) {
-      case SIGN, SIGN_PRESIGNED -> {
-        bindings.signed(session.id, done);
-        end(session, Event.SIGNED, NO_CAUSE, done.getSignature());
+    switch (operation(plan).complete(session, done)) {
+      case SessionOperation.Ending.Signed(ByteString signature) ->
+          end(session, Event.SIGNED, NO_CAUSE, signature);
+      case SessionOperation.Ending.Presigned(List<ByteString> ids) -> {
+        reports.presigned(session, ids);
+        end(session, Event.PRESIGNED, NO_CAUSE, NO_RESULT);
       }
-      case PRESIGN -> presigned(session, done);
-      case KEYGEN, REFRESH, RESHARE -> store(session, done);
+      case SessionOperation.Ending.Refused(RefusedException reason) -> refuse(session, reason);
+      case SessionOperation.Ending.Store(KeyShare share, boolean replaces) ->
+          store(session, share, replaces);
     }
   }
 
-  private void presigned(Session session, Done done) {
+  private void store(Session session, KeyShare share, boolean replaces) {
     SessionPlan plan = session.plan();
-    List<Presignature> made = new ArrayList<>();
-    long now = System.nanoTime();
-    for (var each : done.getPresignaturesList()) {
-      if (each.getId().size() != OrderCheck.PRESIGNATURE_ID_BYTES) {
-        throw new IllegalStateException("the core made a presignature without an id");
-      }
-      made.add(
-          new Presignature(
-              each.getId(),
-              plan.id(),
-              plan.key(),
-              plan.epoch(),
-              plan.partyIds(),
-              plan.target(),
-              session.coordinator.name(),
-              plan.coordinatorLife(),
-              each.getSealed(),
-              now));
-    }
-    if (made.size() != plan.presignatureCount()) {
-      throw new IllegalStateException("the core made another number of presignatures than ordered");
-    }
-    try {
-      // What changed while they were made: an exclusion, new shares.
-      OrderCheck.notExcluded(shares.excluded(plan.key()), plan);
-      OrderCheck.against(heldShare(plan), plan);
-    } catch (RefusedException e) {
-      made.forEach(p -> core.discardPresignature(p.id()));
-      refuse(session, e);
-      return;
-    }
-    if (!presignatures.put(made)) {
-      refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "a presignature is there already");
-      return;
-    }
-    reports.presigned(session, made.stream().map(Presignature::id).toList());
-    end(session, Event.PRESIGNED, NO_CAUSE, NO_RESULT);
-  }
-
-  private void store(Session session, Done done) {
-    SessionPlan plan = session.plan();
-    boolean next = plan.protocol().operation().makesNextEpoch();
-    if (done.getKeyPublic().getEpoch() != plan.epoch() + (next ? 1 : 0)) {
-      throw new IllegalStateException("the core made a share of another epoch than ordered");
-    }
-    if (done.getSealedShare().isEmpty() == plan.holders().contains(network.self().partyId())) {
-      throw new IllegalStateException("the core made a share for another party than ordered");
-    }
     move(session, Event.SHARE_MADE);
-    KeyShare share =
-        new KeyShare(
-            plan.key(),
-            done.getKeyPublic().getEpoch(),
-            plan.protocol().scheme(),
-            KeyShare.State.PROVISIONAL,
-            plan.holders(),
-            plan.partyIds(),
-            done.getKeyPublic(),
-            done.getSealedShare(),
-            plan.id(),
-            session.coordinator.name(),
-            plan.asked().requester(),
-            plan.asked().requestId(),
-            plan.asked().intentDigest(),
-            null);
     AuditEvent completed =
         Audit.ended(
-            plan, session.coordinator, "stored", NO_CAUSE, done.getKeyPublic().getPublicKey());
-    (next
+            plan, session.coordinator, "stored", NO_CAUSE, share.keyPublic().getPublicKey());
+    (replaces
             ? shares.storeNext(share, plan.usesShare(network.self().partyId()), completed)
             : shares.storeProvisional(share, completed))
         .whenComplete(
@@ -1216,7 +986,7 @@ public final class SessionDriver implements AutoCloseable {
         abort.getCause(),
         abort.getCulpritsList(),
         abort.getAdvice());
-    Set<Integer> excluded = exclusions(plan.protocol().operation(), abort);
+    Set<Integer> excluded = operation(plan).exclusions(abort);
     if (excluded.isEmpty()) {
       endAborted(session, abort);
       return;
@@ -1296,23 +1066,6 @@ public final class SessionDriver implements AutoCloseable {
     reports.aborted(session, shown);
     session.abort = shown;
     end(session, Event.ABORT, causeLabel(abort.getCause()), NO_RESULT);
-  }
-
-  /**
-   * Whom this party will not use the active key with any more. A key generation that was aborted
-   * has made no key; what a party did in making new shares says nothing of its active one.
-   */
-  private static Set<Integer> exclusions(Protocol.Operation operation, Abort abort) {
-    if (operation == Protocol.Operation.KEYGEN) {
-      return Set.of();
-    }
-    if (abort.getAdvice() == Advice.ADVICE_FREEZE_KEY) {
-      return Set.of(KeyShareStore.EVERY_PARTY);
-    }
-    boolean uses = operation.signs() || operation == Protocol.Operation.PRESIGN;
-    return uses && abort.getAdvice() == Advice.ADVICE_EXCLUDE_PARTY
-        ? Set.copyOf(abort.getCulpritsList())
-        : Set.of();
   }
 
   private static String causeLabel(AbortCause cause) {

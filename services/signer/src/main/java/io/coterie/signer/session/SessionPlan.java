@@ -5,6 +5,8 @@ import io.coterie.channel.Member;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.time.Instant;
 import java.util.List;
@@ -97,6 +99,37 @@ public record SessionPlan(
   /** Whether a party needs its share of the key for this. */
   boolean usesShare(int party) {
     return terms == null || terms.dealers().contains(party);
+  }
+
+  /**
+   * The plan as the core reads it, without payload and presignature.
+   *
+   * @param self id of this party
+   */
+  SessionConfig.Builder config(int self) {
+    SessionConfig.Builder config =
+        SessionConfig.newBuilder()
+            .setProtocol(protocol.id())
+            .setSessionId(id.bytes())
+            .setSelf(self)
+            .setThreshold(threshold)
+            .setKeyId(key)
+            .setEpoch(epoch)
+            .setPresignatureCount(presignatureCount);
+    target.into(config);
+    for (Member party : parties) {
+      config.addParties(
+          Party.newBuilder()
+              .setId(party.partyId())
+              .setEvidenceKey(ByteString.copyFrom(party.evidenceKey())));
+    }
+    if (terms != null) {
+      config
+          .addAllDealers(terms.dealers())
+          .addAllReceivers(terms.receivers())
+          .setKeyPublic(terms.current());
+    }
+    return config;
   }
 
   /** The same plan, once what is to be signed is with the core: many sessions only wait then. */
