@@ -747,21 +747,32 @@ public final class SessionDriver implements AutoCloseable {
     }
     Step step = run.handle(arrived.sender(), arrived.envelope());
     Arrays.fill(arrived.envelope(), (byte) 0);
-    step.getOutgoingList().forEach(outgoing -> emit(session, outgoing));
-    if (step.hasDropped()) {
-      telemetry.dropped(step.getDropped().getReason().name().toLowerCase(Locale.ROOT));
-    } else if (step.hasAbort()) {
-      Abort abort = step.getAbort();
-      log.warn(
-          "{} was found broken after its end: {}, culprits {}",
-          plan.protocol().label(),
-          abort.getCause(),
-          abort.getCulpritsList());
-      audit.record(Audit.aborted(plan, session.coordinator, causeLabel(abort.getCause()), abort));
-      reports.aborted(session, abort.toBuilder().clearSealedShare().build());
-      if (session.state.isFinal()) {
-        stopListening(session);
+    for (StepEffect effect : StepEffect.afterEnd(step)) {
+      switch (effect) {
+        case StepEffect.Send(Outgoing message) -> emit(session, message);
+        case StepEffect.Ignore(String reason) -> telemetry.dropped(reason);
+        case StepEffect.Fail(Abort abort) -> brokenAfterEnd(session, abort);
+        case StepEffect.LeaveRound _,
+            StepEffect.EnterRound _,
+            StepEffect.Miss _,
+            StepEffect.RestUntilResult _,
+            StepEffect.Complete _ ->
+            throw new IllegalStateException("a run that has ended goes on");
       }
+    }
+  }
+
+  private void brokenAfterEnd(Session session, Abort abort) {
+    SessionPlan plan = session.plan();
+    log.warn(
+        "{} was found broken after its end: {}, culprits {}",
+        plan.protocol().label(),
+        abort.getCause(),
+        abort.getCulpritsList());
+    audit.record(Audit.aborted(plan, session.coordinator, causeLabel(abort.getCause()), abort));
+    reports.aborted(session, abort.toBuilder().clearSealedShare().build());
+    if (session.state.isFinal()) {
+      stopListening(session);
     }
   }
 
@@ -806,33 +817,27 @@ public final class SessionDriver implements AutoCloseable {
    */
   private void apply(
       Session session, Step step, EarlyEnvelopes.@Nullable Arrived cause, long nowNanos) {
-    SessionPlan plan = session.plan();
-    for (Outgoing outgoing : step.getOutgoingList()) {
-      emit(session, outgoing);
-    }
-    boolean over = step.hasDone() || step.hasAbort();
-    if (session.round != 0 && cause != null && (over || step.getRound() != session.round)) {
-      leaveRound(session, cause, nowNanos);
-    }
-    if (!over && step.getRound() != session.round) {
-      session.round = step.getRound();
-      session.roundEnteredNanos = nowNanos;
-      session.sentNanos = nowNanos;
-    }
-    switch (step.getProgressCase()) {
-      case WAITING -> {
-        session.missing = step.getWaiting().getMissingList();
-        if (plan.protocol().operation().signs()
-            && session.state == State.RUNNING
-            && session.round == plan.protocol().lastRound()) {
-          lastSent(session);
+    List<StepEffect> effects =
+        StepEffect.of(step, session.plan().protocol(), session.state, session.round, cause != null);
+    for (StepEffect effect : effects) {
+      switch (effect) {
+        case StepEffect.Send(Outgoing message) -> emit(session, message);
+        case StepEffect.LeaveRound _ -> {
+          if (cause != null) {
+            leaveRound(session, cause, nowNanos);
+          }
         }
+        case StepEffect.EnterRound(int round) -> {
+          session.round = round;
+          session.roundEnteredNanos = nowNanos;
+          session.sentNanos = nowNanos;
+        }
+        case StepEffect.Miss(List<Integer> missing) -> session.missing = missing;
+        case StepEffect.RestUntilResult _ -> lastSent(session);
+        case StepEffect.Ignore(String reason) -> telemetry.dropped(reason);
+        case StepEffect.Complete(Done done) -> done(session, done);
+        case StepEffect.Fail(Abort abort) -> aborted(session, abort);
       }
-      case DROPPED ->
-          telemetry.dropped(step.getDropped().getReason().name().toLowerCase(Locale.ROOT));
-      case DONE -> done(session, step.getDone());
-      case ABORT -> aborted(session, step.getAbort());
-      case PROGRESS_NOT_SET -> {}
     }
   }
 
