@@ -86,8 +86,13 @@ final class Accusations {
     return config.build();
   }
 
-  /** Judges a report and keeps its evidence. Computes for milliseconds; thread-safe. */
-  Judged judge(Member reporter, Abort abort) {
+  /**
+   * Judges a report and keeps its evidence. Computes for milliseconds; thread-safe.
+   *
+   * @param late whether the session had ended: the report is kept only if it shows a deviation or a
+   *     second run then, because nothing else of it matters any more
+   */
+  Judged judge(Member reporter, Abort abort, boolean late) {
     int accused = accused(abort);
     Verdict verdict = Verdict.VERDICT_REFUTED;
     if (accused != 0) {
@@ -113,7 +118,7 @@ final class Accusations {
       // Once shown is enough: every honest party reports the same, and would displace other
       // records.
       boolean shows = verdict == Verdict.VERDICT_PROVEN || verdict == Verdict.VERDICT_RESTARTED;
-      if (!shows || shown.add(Map.entry(verdict, accused))) {
+      if (shows ? shown.add(Map.entry(verdict, accused)) : !late) {
         keeper.keep(config, accusation, reporter.partyId(), verdict);
       }
     }

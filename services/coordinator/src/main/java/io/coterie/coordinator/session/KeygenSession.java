@@ -140,11 +140,12 @@ public final class KeygenSession extends Session {
     if (judging.merge(reporter.partyId(), 1, Integer::sum) > 2) {
       return;
     }
+    boolean late = hasEnded();
     sessions
         .pool()
         .execute(
             () -> {
-              Accusations.Judged judged = accusations.judge(reporter, report.getAborted());
+              Accusations.Judged judged = accusations.judge(reporter, report.getAborted(), late);
               synchronized (this) {
                 if (!hasEnded()) {
                   if (accusations.add(judged)) {

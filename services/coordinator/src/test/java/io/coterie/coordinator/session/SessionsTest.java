@@ -523,6 +523,23 @@ class SessionsTest {
   }
 
   @Test
+  void a_flood_of_reports_after_the_end_of_a_session_is_not_kept() throws Exception {
+    Session session = keygen();
+    for (Member m : List.of(p1, p2, p3)) {
+      say(m, aborted(session));
+    }
+    session.await(LONG);
+    PartyMessage.Builder unproven = aborted(session, 2).toBuilder();
+    unproven.getReportBuilder().getAbortedBuilder().addEvidence(proof(1));
+    for (int i = 0; i < 100; i++) {
+      say(p1, unproven.build());
+      say(p3, told(session, 2, 2));
+    }
+    say(p2, proven(session, 3));
+    assertThat(kept).containsExactly("2 3 VERDICT_PROVEN");
+  }
+
+  @Test
   void evidence_convicts_who_signed_it_and_not_who_is_named_with_it() throws Exception {
     Session session = keygen();
     PartyMessage.Builder framing = aborted(session, 2).toBuilder();
