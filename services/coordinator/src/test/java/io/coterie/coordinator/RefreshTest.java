@@ -386,6 +386,22 @@ class RefreshTest {
   }
 
   @Test
+  void a_refresh_of_an_epoch_that_is_over_ends_when_it_is_taken_up() {
+    SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
+    assertThat(refresh(intent).getEpoch()).isEqualTo(2);
+    installation.kill();
+    // As if the replica had been suspended while another one made that epoch.
+    installation.query("update key_renewals set state = 1 returning id");
+    installation.parties.orders.clear();
+    installation.start();
+    fails(ErrorReason.EPOCH_MISMATCH, () -> refresh(intent));
+    assertThat(installation.query("select state from key_renewals")).isEqualTo("3");
+    assertThat(refreshOrders()).isZero();
+    assertThat(get().getEpoch()).isEqualTo(2);
+    signs(1);
+  }
+
+  @Test
   void a_refresh_that_was_given_up_is_found_again_when_the_parties_have_switched() {
     installation.parties.behave(
         "p2", new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_FORBIDDEN));

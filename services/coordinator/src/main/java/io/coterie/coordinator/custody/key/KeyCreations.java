@@ -191,18 +191,16 @@ public final class KeyCreations implements Handover.Work {
 
     private void end(Run<KeyRecord> run, KeyRecord finished, String outcome)
         throws InterruptedException {
-      KeyRecord stored =
-          requests.persistently(
-              () ->
-                  store.finish(
-                          finished.id(),
-                          finished.keyPublic(),
-                          finished.error(),
-                          finished.sessions())
-                      ? finished
-                      : find(finished.requester(), finished.requestId()).orElseThrow());
-      metrics.keyCreationEnded(finished.scheme(), outcome);
-      run.finish(stored);
+      requests.end(
+          run,
+          finished,
+          () ->
+              store.finish(
+                  finished.id(), finished.keyPublic(), finished.error(), finished.sessions()),
+          () -> {
+            metrics.keyCreationEnded(finished.scheme(), outcome);
+            run.finish(finished);
+          });
     }
   }
 }

@@ -373,20 +373,15 @@ public final class KeyRenewals implements Handover.Work {
     /** Ends it so, or as another replica has ended it: callers everywhere learn the same end. */
     private void fail(Run<KeyRecord> run, Renewal request, Failure why, int sessions)
         throws InterruptedException {
-      if (requests.persistently(() -> store.fail(request.id(), why.toStatus(), sessions))) {
-        KeyRecord key = requests.persistently(() -> current(request.key()));
-        metrics.keyRenewalEnded(key.scheme(), label(request), why.reason().name());
-        run.fail(why.toException());
-        return;
-      }
-      Optional<Renewal> stored =
-          requests.persistently(() -> find(request.requester(), request.requestId()));
-      if (stored.isEmpty()) {
-        // A crash of the database has lost the request.
-        run.fail(why.toException());
-      } else if (!requests.persistently(() -> giveEnd(stored.get(), run))) {
-        throw new IllegalStateException("a renewal that had ended runs");
-      }
+      KeyRecord key = requests.persistently(() -> current(request.key()));
+      requests.end(
+          run,
+          request,
+          () -> store.fail(request.id(), why.toStatus(), sessions),
+          () -> {
+            metrics.keyRenewalEnded(key.scheme(), label(request), why.reason().name());
+            run.fail(why.toException());
+          });
     }
   }
 

@@ -341,6 +341,27 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     }
   }
 
+  /**
+   * Ends a request as this replica would, or as another one has ended it: callers everywhere learn
+   * the same end. If a crash of the database has lost the request, the run gets no end: callers who
+   * still wait store it again.
+   *
+   * @param store stores this replica's end; false if the request had ended before, or is lost
+   * @param ended gives the run this replica's end; not called if there was another one
+   * @throws StoreUnavailableException as {@link #persistently}
+   */
+  public void end(Run<R> run, Q request, Supplier<Boolean> store, Runnable ended)
+      throws InterruptedException {
+    if (persistently(store)) {
+      ended.run();
+      return;
+    }
+    Optional<Q> stored = persistently(() -> kind.find(request.requester(), request.requestId()));
+    if (stored.isPresent() && !persistently(() -> kind.giveEnd(stored.get(), run))) {
+      throw new IllegalStateException("a " + kind.name() + " that had ended runs");
+    }
+  }
+
   /** Tells the work in progress on a request, if there is some, that nobody wants its result. */
   public void cancel(Q request) {
     Run<R> run = runs.get(Run.Key.of(request));

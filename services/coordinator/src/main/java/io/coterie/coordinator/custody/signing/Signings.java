@@ -311,11 +311,16 @@ public final class Signings implements Handover.Work {
     }
 
     private void end(SigningRecord finished, String outcome) throws InterruptedException {
-      SigningRecord stored = requests.persistently(() -> store.finish(finished));
-      metrics.signingEnded(
-          finished.scheme(), outcome, Duration.ofNanos(System.nanoTime() - run.startedNanos));
-      run.finish(stored);
-      watchers.publish(stored);
+      requests.end(
+          run,
+          finished,
+          () -> store.finish(finished).equals(finished),
+          () -> {
+            metrics.signingEnded(
+                finished.scheme(), outcome, Duration.ofNanos(System.nanoTime() - run.startedNanos));
+            run.finish(finished);
+            watchers.publish(finished);
+          });
     }
   }
 }

@@ -70,6 +70,10 @@ class RequestsTest {
     final AtomicInteger works = new AtomicInteger();
     final AtomicInteger unavailable = new AtomicInteger();
     final Stopping stopping = new Stopping();
+
+    /** Whether a crash of the database has lost all requests. */
+    volatile boolean lost;
+
     volatile Consumer<Throwable> uncaught = failure -> {};
     final ExecutorService threads =
         Executors.newThreadPerTaskExecutor(
@@ -174,7 +178,9 @@ class RequestsTest {
 
     @Override
     public Optional<SigningRecord> find(String requester, String requestId) {
-      return stores.signings().find(SigningRecord.idOf(requester, requestId));
+      return lost
+          ? Optional.empty()
+          : stores.signings().find(SigningRecord.idOf(requester, requestId));
     }
 
     @Override
@@ -417,6 +423,47 @@ class RequestsTest {
     here.unavailable.set(3);
     assertThat(here.requests.await(intent, patient()).state()).isEqualTo(Signing.State.SIGNED);
     assertThat(here.unavailable).hasValue(0);
+  }
+
+  @Test
+  void an_end_that_the_database_refuses_gives_way_to_the_one_that_is_stored() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    here.work =
+        (run, request, verified) -> {
+          // Suspended before it could store its end: the other replica has ended the request.
+          here.stores.presence().leave();
+          other.requests.resume(other.take(request).orElseThrow(), true);
+          SigningRecord theirs = other.requests.await(request, patient());
+          here.requests.end(
+              run,
+              request,
+              () ->
+                  !here.find(request.requester(), request.requestId()).equals(Optional.of(theirs)),
+              () -> run.fail(new IllegalStateException("an end that was not stored")));
+          return true;
+        };
+    SigningRecord end = here.requests.await(intent, patient());
+    assertThat(end.state()).isEqualTo(Signing.State.SIGNED);
+    assertThat(other.requests.await(intent, patient())).isEqualTo(end);
+  }
+
+  @Test
+  void a_request_that_the_database_has_lost_before_its_end_is_stored_again() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    AtomicInteger ended = new AtomicInteger();
+    here.work =
+        (run, request, verified) -> {
+          if (here.works.get() > 1) {
+            return here.sign(run, request);
+          }
+          here.lost = true;
+          here.requests.end(run, request, () -> false, ended::incrementAndGet);
+          here.lost = false;
+          return true;
+        };
+    assertThat(here.requests.await(intent, patient()).state()).isEqualTo(Signing.State.SIGNED);
+    assertThat(ended).hasValue(0);
+    assertThat(here.works).hasValue(2);
   }
 
   @Test
