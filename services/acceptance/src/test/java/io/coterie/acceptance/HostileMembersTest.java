@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Test;
 /** A coordinator that everybody pins and that lies, and an account that nobody pins. */
 class HostileMembersTest {
   private static final String KEY = "coveted";
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private static Cluster cluster;
 

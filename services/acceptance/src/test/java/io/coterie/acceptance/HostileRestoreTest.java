@@ -63,7 +63,7 @@ class HostileRestoreTest {
   private static final List<Integer> BOTH = List.of(1, 2);
   private static final List<Integer> HONEST = List.of(2, 3);
   private static final ByteString DIGEST = ByteString.fromHex("5a".repeat(32));
-  private static final long PATIENCE_SECONDS = 30;
+  private static final long PATIENCE_SECONDS = 60;
 
   /** Before an order that was not answered is sent again: its receiver may have been away. */
   private static final long AGAIN_SECONDS = 3;

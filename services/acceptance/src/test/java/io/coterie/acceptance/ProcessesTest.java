@@ -125,7 +125,7 @@ class ProcessesTest {
     signing.getSigningSetList().forEach(party -> part.add(cluster.signer(party)));
     for (Service service : part) {
       // A signer's line comes when its session has ended, which is after the answer.
-      long end = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+      long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
       while (!Files.readString(service.log()).contains(trace) && System.nanoTime() < end) {
         LockSupport.parkNanos(Duration.ofMillis(20).toNanos());
       }

@@ -14,7 +14,7 @@ import java.util.stream.IntStream;
 
 /** Members of one roster, each with a channel, at one test server. */
 final class TestGroup implements AutoCloseable {
-  static final long PATIENCE_SECONDS = 30;
+  static final long PATIENCE_SECONDS = 60;
 
   final TestServer server;
   final List<ChannelAccount> accounts = new ArrayList<>();

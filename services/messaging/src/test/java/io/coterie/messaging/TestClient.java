@@ -48,7 +48,7 @@ import tools.jackson.databind.json.JsonMapper;
 public final class TestClient {
   private static final JsonMapper JSON = new JsonMapper();
   private static final AtomicLong NUMBERS = new AtomicLong(15550000000L);
-  public static final Duration PATIENCE = Duration.ofSeconds(20);
+  public static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final TestService service;
   private final IntSupplier port;

@@ -71,7 +71,7 @@ public final class Installation implements AutoCloseable {
   /** Of all parties in the roster, ids 1 to 5. */
   public static final List<String> NAMES = List.of("alpha", "bravo", "charlie", "delta", "echo");
 
-  public static final Duration PATIENCE = Duration.ofSeconds(20);
+  public static final Duration PATIENCE = Duration.ofSeconds(60);
   public static final PresignatureLimits POOL =
       new PresignatureLimits(64, 100, 16, Duration.ofHours(1));
   public static final SessionLimits LIMITS =

@@ -63,7 +63,7 @@ class SessionsTest {
   private static final String KEY = "keys/test";
   private static final Duration SHORT = Duration.ofMillis(50);
   private static final Duration LONG = Duration.ofSeconds(5);
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final Member coordinator = member("coordinator", 0);
   private final Member p1 = member("p1", 1);
