@@ -1,9 +1,9 @@
-//! Refresh and reshare among signers that store, switch and give up by the rules of `docs/protocols/session.md`, from
-//! seeds, over a network that fails: orders, messages that are late, lost or come twice, deadlines, crashes and restarts
+//! Refresh and reshare among signers that store, switch and give up by the rules of `docs/protocols/session.md`, over a
+//! network that fails, from seeds: orders, messages that are late, lost or come twice, deadlines, crashes and restarts
 //! between any two transactions, and a coordinator that gives false orders.
 //!
-//! In most schedules one party is corrupt: it tells the lies of [`sim::lies`] in the core, and in the agreement those of
-//! [`corrupt::Deceit`]. In some the store of one honest party is put back, or two copies of it go on in turns.
+//! In most schedules one party is corrupt: it tells the lies of [`sim::lies`] in the core, and in the agreement those
+//! of [`corrupt::Deceit`]. In some the store of one honest party is put back, or two copies of it go on in turns.
 //!
 //! The checks ([`checker::Checker`], [`world::World`]): the key stays the key; no party switches to shares that an
 //! honest party of the session does not hold; at every moment enough parties hold shares of one session; nobody honest

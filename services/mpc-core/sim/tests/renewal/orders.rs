@@ -30,9 +30,9 @@ impl Misorder {
 }
 
 impl<S: Scheme> World<S> {
-    /// How many of the old parties a reshare may leave out. An honest party of both of two reshares of one epoch settles
-    /// which of them counts. With a bad party the signers' own rule does not see to it that there is one, so here the
-    /// owner's requests do.
+    /// How many of the old parties a reshare may leave out. An honest party of both of two reshares of one epoch
+    /// settles which of them counts. With a bad party the signers' own rule does not see to it that there is one, so
+    /// here the owner's requests do.
     fn may_leave_out(&self, base: &Facts) -> usize {
         let (n, t) = (base.parties.len(), base.threshold as usize);
         if self.any_bad() { (n - t) / 2 } else { t - 1 }
