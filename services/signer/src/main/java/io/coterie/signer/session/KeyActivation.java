@@ -112,14 +112,11 @@ final class KeyActivation {
     }
   }
 
-  /** What a peer has signed. */
-  private record Report(KeyPublic keyPublic, ByteString signature) {}
-
   /** A share that is not decided, or whose session runs. */
   private static final class Candidate {
     final String key;
     final Set<Integer> parties;
-    final Map<Integer, Report> reports = new HashMap<>();
+    final Map<Integer, ShareAgreement.Report> reports = new HashMap<>();
     final Set<Integer> reachable = new HashSet<>();
     final Map<Integer, Long> toldNanos = new HashMap<>();
     @Nullable KeyShare own;
@@ -140,7 +137,7 @@ final class KeyActivation {
 
     /** Whether a peer has signed that it has stored what belongs to the own share. */
     boolean hasFrom(int party) {
-      Report report = reports.get(party);
+      ShareAgreement.Report report = reports.get(party);
       return own != null && report != null && report.keyPublic().equals(own.keyPublic());
     }
   }
@@ -192,9 +189,9 @@ final class KeyActivation {
           if (gone != null && gone.own == null) {
             candidates.remove(session);
             // An older share of the name may have been held back by this run.
-            List.copyOf(candidates.entrySet()).stream()
-                .filter(e -> e.getValue().key.equals(gone.key))
-                .forEach(e -> activateIfAgreed(e.getKey(), e.getValue()));
+            List.copyOf(candidates.values()).stream()
+                .filter(each -> each.key.equals(gone.key))
+                .forEach(this::activateIfAgreed);
           }
         });
   }
@@ -325,7 +322,7 @@ final class KeyActivation {
             share.session(), _ -> new Candidate(share.key(), Set.copyOf(share.members())));
     candidate.own = share;
     candidate.sinceNanos = System.nanoTime();
-    activateIfAgreed(share.session(), candidate);
+    activateIfAgreed(candidate);
   }
 
   /**
@@ -372,12 +369,12 @@ final class KeyActivation {
             : Optional.ofNullable(candidate.own);
     if (candidate != null && candidate.parties.contains(sender.partyId())) {
       if (!candidate.hasFrom(sender.partyId())) {
-        candidate.reports.put(sender.partyId(), new Report(keyPublic, signature));
+        candidate.reports.put(sender.partyId(), new ShareAgreement.Report(keyPublic, signature));
       }
       if (completed.getCertificateCount() > 0) {
         takeCertificate(sender, candidate, new Certificate(completed.getCertificateList()), now);
       }
-      activateIfAgreed(session, candidate);
+      activateIfAgreed(candidate);
     }
     // It may be asking, because it has missed the own report.
     own.filter(s -> s.members().contains(sender.partyId()))
@@ -401,7 +398,8 @@ final class KeyActivation {
     }
     for (int i = 0; i < own.members().size(); i++) {
       candidate.reports.put(
-          own.members().get(i), new Report(own.keyPublic(), certificate.signatures().get(i)));
+          own.members().get(i),
+          new ShareAgreement.Report(own.keyPublic(), certificate.signatures().get(i)));
     }
   }
 
@@ -506,7 +504,7 @@ final class KeyActivation {
       // If that was a lie, somebody may know better.
       announce(candidate.own, Optional.empty());
     }
-    activateIfAgreed(own.session(), candidate);
+    activateIfAgreed(candidate);
   }
 
   private boolean toldLongAgo(SessionId session, int party, long nowNanos, long nanos) {
@@ -547,44 +545,35 @@ final class KeyActivation {
         .ifPresent(m -> network.send(m, report(share.session(), completed), null));
   }
 
-  private void activateIfAgreed(SessionId session, Candidate candidate) {
+  private void activateIfAgreed(Candidate candidate) {
     KeyShare own = candidate.own;
     if (own == null || candidate.changing) {
       return;
     }
-    List<ByteString> proof = new ArrayList<>();
-    for (int party : own.members()) {
-      if (party == network.self().partyId()) {
-        proof.add(signature(own));
-        continue;
-      }
-      Report reported = candidate.reports.get(party);
-      if (reported == null) {
-        return;
-      }
-      if (!reported.keyPublic().equals(own.keyPublic())) {
-        log.warn("party {} reports another public key for {}: not activated", party, own.key());
-        return;
-      }
-      proof.add(reported.signature());
-    }
-    // A newer run for the same name is under way: if it succeeds everywhere, this share is the
-    // one to be given up; its end decides.
     boolean newerRuns =
-        own.epoch() == 1
-            && candidates.values().stream().anyMatch(c -> c.own == null && c.key.equals(own.key()));
-    if (newerRuns) {
-      return;
+        candidates.values().stream().anyMatch(c -> c.own == null && c.key.equals(own.key()));
+    ShareAgreement agreement =
+        new ShareAgreement(
+            own, network.self().partyId(), signature(own), candidate.reports, newerRuns);
+    switch (agreement.verdict()) {
+      case ShareAgreement.Verdict.Open _ -> {}
+      case ShareAgreement.Verdict.Contradicted(int party) ->
+          log.warn("party {} reports another public key for {}: not activated", party, own.key());
+      case ShareAgreement.Verdict.Agreed(Certificate certificate) ->
+          activate(candidate, own, certificate);
     }
+  }
+
+  private void activate(Candidate candidate, KeyShare own, Certificate certificate) {
     boolean sameEpoch =
         shares
             .find(own.key())
             .filter(s -> s.state() == KeyShare.State.ACTIVE && s.epoch() == own.epoch())
             .isPresent();
-    KeyShare used = own.activated(new Certificate(proof));
+    KeyShare used = own.activated(certificate);
     candidate.changing = true;
     shares
-        .activate(own, new Certificate(proof), Audit.keyActivated(own))
+        .activate(own, certificate, Audit.keyActivated(own))
         .whenComplete(
             (done, failure) ->
                 lane.execute(() -> activated(candidate, used, sameEpoch, done, failure)));
