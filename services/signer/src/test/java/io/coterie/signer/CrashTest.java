@@ -54,7 +54,7 @@ class CrashTest {
         i.coordinator.give(i.coordinator.keygenOrder(intent, KEY, 2, 1, 2, 3).build());
     for (String party : new String[] {"alpha", "bravo", "charlie"}) {
       assertThat(i.coordinator.awaitFrom(party, session).report().hasCompleted()).isTrue();
-      assertThat(i.party(party).store.find(KEY).orElseThrow().state())
+      assertThat(i.party(party).store.shares().find(KEY).orElseThrow().state())
           .isEqualTo(KeyShare.State.PROVISIONAL);
     }
     return session;
@@ -69,14 +69,14 @@ class CrashTest {
   }
 
   private SessionId session(String party) {
-    return i.party(party).store.find(KEY).orElseThrow().session();
+    return i.party(party).store.shares().find(KEY).orElseThrow().session();
   }
 
   @Test
   void killed_between_provisional_and_active() {
     SessionId session = provisionalEverywhere(create());
     i.restart("bravo");
-    assertThat(i.party("bravo").store.find(KEY).orElseThrow().state())
+    assertThat(i.party("bravo").store.shares().find(KEY).orElseThrow().state())
         .isEqualTo(KeyShare.State.PROVISIONAL);
     i.network.tap((_, _, body) -> body);
     Installation.until("active everywhere", this::activeEverywhere);
@@ -124,7 +124,7 @@ class CrashTest {
           }
           return body;
         });
-    KeyShare share = i.party("alpha").store.find(KEY).orElseThrow();
+    KeyShare share = i.party("alpha").store.shares().find(KEY).orElseThrow();
     // bravo does not remember whom it told. alpha's report once more, as if it had asked: bravo
     // answers, and alpha may answer that.
     i.restart("bravo");
@@ -194,7 +194,7 @@ class CrashTest {
       assertThat(i.coordinator.awaitFrom(party, second).report().hasCompleted()).isTrue();
       assertThat(session(party)).isEqualTo(second);
     }
-    KeyShare old = i.party("alpha").store.find(KEY).orElseThrow();
+    KeyShare old = i.party("alpha").store.shares().find(KEY).orElseThrow();
     for (int from : new int[] {2, 3}) {
       i.party("alpha")
           .driver
@@ -281,7 +281,7 @@ class CrashTest {
         "it is on disk",
         () -> {
           i.restart("alpha");
-          return i.party("alpha").store.excluded(KEY).equals(Set.of(2));
+          return i.party("alpha").store.shares().excluded(KEY).equals(Set.of(2));
         });
     SessionId later = i.coordinator.give(i.coordinator.signOrder(sign, KEY, 2, 1, 2).build());
     assertThat(i.coordinator.awaitFrom("alpha", later).report().getRefused().getReason())

@@ -98,7 +98,7 @@ class EcdsaTest {
   }
 
   private KeyPublic keyPublic() {
-    return i.party("alpha").store.find(KEY).orElseThrow().keyPublic();
+    return i.party("alpha").store.shares().find(KEY).orElseThrow().keyPublic();
   }
 
   private static ByteString digest() {
@@ -255,7 +255,8 @@ class EcdsaTest {
         "the next epoch everywhere",
         () ->
             i.parties.stream()
-                .allMatch(p -> p.store.find(KEY).filter(s -> s.epoch() == next).isPresent()));
+                .allMatch(
+                    p -> p.store.shares().find(KEY).filter(s -> s.epoch() == next).isPresent()));
   }
 
   @Test
@@ -278,7 +279,7 @@ class EcdsaTest {
   /** bravo cheats in the multiplication: alpha never computes with that pair's state again. */
   @Test
   void pair_whose_transfer_check_failed_is_excluded_until_there_are_new_shares() {
-    ByteString before = i.party("alpha").store.find(KEY).orElseThrow().sealed();
+    ByteString before = i.party("alpha").store.shares().find(KEY).orElseThrow().sealed();
     ByteString ready = presign(path(), 1, 2);
     i.network.tap(
         (from, to, body) -> {
@@ -300,7 +301,8 @@ class EcdsaTest {
     assertThat(refusalOf(ready, "alpha", 1, 2))
         .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
     i.restart("alpha");
-    assertThat(i.party("alpha").store.find(KEY).orElseThrow().sealed()).isNotEqualTo(before);
+    assertThat(i.party("alpha").store.shares().find(KEY).orElseThrow().sealed())
+        .isNotEqualTo(before);
     sign(ByteString.EMPTY, path(), 1, 3);
     assertThat(refusalOf(ready, "alpha", 1, 2))
         .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
@@ -317,12 +319,12 @@ class EcdsaTest {
     Path copy = i.copy("alpha");
     sign(ByteString.EMPTY, path(), 1, 2);
     sign(ByteString.EMPTY, path(), 1, 2);
-    long claimed = i.party("alpha").store.position().claims();
+    long claimed = i.party("alpha").store.claims().position().claims();
     for (String peer : List.of("bravo", "charlie")) {
       Installation.until(
           peer + " knows how many sessions alpha has claimed",
           () ->
-              i.party(peer).store.shown().stream()
+              i.party(peer).store.shownClaims().shown().stream()
                   .anyMatch(s -> s.party() == 1 && s.position().claims() == claimed));
     }
     i.putBack("alpha", copy);
@@ -358,7 +360,7 @@ class EcdsaTest {
       sign(ByteString.EMPTY, path(), 1, 3);
       NativeParties.NAMES.forEach(i::restart);
     }
-    assertThat(i.parties).allMatch(p -> p.store.troubles().isEmpty());
+    assertThat(i.parties).allMatch(p -> p.store.shares().troubles().isEmpty());
   }
 
   /**
@@ -373,7 +375,7 @@ class EcdsaTest {
     i.putBack("alpha", copy);
     Installation.until(
         "charlie has told alpha",
-        () -> i.party("alpha").store.excluded(KEY).contains(KeyShareStore.ITSELF));
+        () -> i.party("alpha").store.shares().excluded(KEY).contains(KeyShareStore.ITSELF));
   }
 
   /**
@@ -413,9 +415,9 @@ class EcdsaTest {
     Installation.until(
         "everybody knows that alpha went back",
         () ->
-            i.party("alpha").store.excluded(KEY).contains(KeyShareStore.ITSELF)
-                && i.party("bravo").store.excluded(KEY).contains(1)
-                && i.party("charlie").store.excluded(KEY).contains(1));
+            i.party("alpha").store.shares().excluded(KEY).contains(KeyShareStore.ITSELF)
+                && i.party("bravo").store.shares().excluded(KEY).contains(1)
+                && i.party("charlie").store.shares().excluded(KEY).contains(1));
   }
 
   @Test
@@ -471,7 +473,7 @@ class EcdsaTest {
     Installation.until(
         "bravo's part is on disk",
         () ->
-            i.party("bravo").store.bindings(10).stream()
+            i.party("bravo").store.claims().bindings(10).stream()
                 .anyMatch(b -> b.session().equals(session)));
     i.restart("bravo");
     i.network.tap((_, _, body) -> body);

@@ -124,7 +124,7 @@ class FrostReshareTest {
   }
 
   private KeyShare share(int party) {
-    return i.party(Installation.NAMES.get(party - 1)).store.find(KEY).orElseThrow();
+    return i.party(Installation.NAMES.get(party - 1)).store.shares().find(KEY).orElseThrow();
   }
 
   private void awaitAt(int epoch, List<Integer> holders) {
@@ -136,6 +136,7 @@ class FrostReshareTest {
                 .allMatch(
                     store ->
                         store
+                            .shares()
                             .find(KEY)
                             .filter(s -> s.state() == KeyShare.State.ACTIVE && s.epoch() == epoch)
                             .isPresent()));
@@ -275,8 +276,8 @@ class FrostReshareTest {
       assertThat(abort.getCulpritsList()).as(honest).containsExactly(2);
     }
     i.network.tap((_, _, body) -> body);
-    assertThat(i.parties).allSatisfy(p -> assertThat(p.store.undecided()).isEmpty());
-    assertThat(i.party("delta").store.find(KEY)).isEmpty();
+    assertThat(i.parties).allSatisfy(p -> assertThat(p.store.shares().undecided()).isEmpty());
+    assertThat(i.party("delta").store.shares().find(KEY)).isEmpty();
 
     // Evidence of a renewal excludes nobody from the key that is in use.
     signs(ByteString.EMPTY, 2, 1, 3);

@@ -167,7 +167,7 @@ class FrostTest {
   }
 
   private KeyPublic keyPublic() {
-    return i.party("alpha").store.find(KEY).orElseThrow().keyPublic();
+    return i.party("alpha").store.shares().find(KEY).orElseThrow().keyPublic();
   }
 
   private Order.Builder order(ProtocolId protocol, int... set) {
@@ -271,7 +271,7 @@ class FrostTest {
   }
 
   private boolean isAt(int epoch, Installation.Party party) {
-    return party.store.find(KEY).filter(s -> s.epoch() == epoch).isPresent();
+    return party.store.shares().find(KEY).filter(s -> s.epoch() == epoch).isPresent();
   }
 
   private void awaitEverywhere(int epoch) {
@@ -311,6 +311,7 @@ class FrostTest {
         () ->
             i.party("bravo")
                 .store
+                .shares()
                 .ofSession(session)
                 .filter(s -> s.state() == KeyShare.State.GIVEN_UP)
                 .isPresent());
@@ -422,7 +423,8 @@ class FrostTest {
       Installation.until(
           "it has ended at " + party,
           () ->
-              i.party(party).store.bindings(1).stream().anyMatch(b -> b.session().equals(session))
+              i.party(party).store.claims().bindings(1).stream()
+                      .anyMatch(b -> b.session().equals(session))
                   && i.party(party).live() == 0);
     }
     i.network.tap((_, _, body) -> body);

@@ -312,11 +312,11 @@ public final class Installation implements AutoCloseable {
                 judging.accept(name, intent);
                 return policy.admit(intent);
               },
-              store,
-              store,
-              store,
+              store.claims(),
+              store.shares(),
+              store.shownClaims(),
               core,
-              store,
+              store.audit(),
               metrics,
               limits,
               clock,
@@ -335,7 +335,7 @@ public final class Installation implements AutoCloseable {
     }
 
     public boolean hasActive(String key) {
-      return store.find(key).filter(s -> s.state() == KeyShare.State.ACTIVE).isPresent();
+      return store.shares().find(key).filter(s -> s.state() == KeyShare.State.ACTIVE).isPresent();
     }
 
     /** Ends abruptly; what is on disk is all that remains. */

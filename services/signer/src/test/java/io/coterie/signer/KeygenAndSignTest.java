@@ -35,7 +35,7 @@ class KeygenAndSignTest {
         Installation.until(
             party + " saw the result", () -> completed(i, party, "bls_sign_1") == 1.0);
       }
-      assertThat(i.party("bravo").store.audit(1, 100))
+      assertThat(i.party("bravo").store.audit().read(1, 100))
           .noneMatch(r -> r.event().fields().containsValue("bls_sign_1"));
     }
   }

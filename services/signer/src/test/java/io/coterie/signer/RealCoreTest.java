@@ -56,7 +56,7 @@ class RealCoreTest {
   }
 
   private KeyPublic keyPublic() {
-    return i.party("alpha").store.find(KEY).orElseThrow().keyPublic();
+    return i.party("alpha").store.shares().find(KEY).orElseThrow().keyPublic();
   }
 
   private SessionId sign(String message, int... set) {
@@ -85,7 +85,7 @@ class RealCoreTest {
     Installation.until(
         party + " has " + outcome,
         () ->
-            i.party(party).store.audit(1, 1000).stream()
+            i.party(party).store.audit().read(1, 1000).stream()
                 .anyMatch(
                     r ->
                         r.event().outcome().equals(outcome)
@@ -98,10 +98,10 @@ class RealCoreTest {
   void key_and_signatures_verify_outside() throws Exception {
     i.createKey(KEY, 2);
     assertThat(i.parties)
-        .extracting(p -> p.store.find(KEY).orElseThrow().keyPublic())
+        .extracting(p -> p.store.shares().find(KEY).orElseThrow().keyPublic())
         .containsOnly(keyPublic());
     assertThat(i.parties)
-        .extracting(p -> p.store.find(KEY).orElseThrow().sealed())
+        .extracting(p -> p.store.shares().find(KEY).orElseThrow().sealed())
         .doesNotHaveDuplicates();
     ByteString first = null;
     for (int[] set : new int[][] {{1, 2}, {1, 3}, {2, 3}, {1, 2, 3}}) {
@@ -165,7 +165,7 @@ class RealCoreTest {
       assertThat(report.getTimedOut().getRound()).isEqualTo(from);
       assertThat(report.getTimedOut().getMissingList()).containsExactly(2);
     }
-    assertThat(i.party("alpha").store.find(KEY)).isEmpty();
+    assertThat(i.party("alpha").store.shares().find(KEY)).isEmpty();
     // The name is free for another attempt.
     i.network.tap((_, _, body) -> body);
     i.createKey(KEY, 2);
@@ -209,7 +209,7 @@ class RealCoreTest {
   @Test
   void share_of_another_party_is_refused() {
     i.createKey(KEY, 2);
-    KeyShare share = i.party("alpha").store.find(KEY).orElseThrow();
+    KeyShare share = i.party("alpha").store.shares().find(KEY).orElseThrow();
     SessionConfig config =
         SessionConfig.newBuilder()
             .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)

@@ -98,12 +98,12 @@ class RefreshTest {
   }
 
   private int epoch(String party) {
-    return i.party(party).store.find(KEY).map(KeyShare::epoch).orElse(0);
+    return i.party(party).store.shares().find(KEY).map(KeyShare::epoch).orElse(0);
   }
 
   private boolean everywhere(int epoch) {
     return PARTIES.stream()
-        .allMatch(p -> epoch(p) == epoch && i.party(p).store.pending(KEY).isEmpty());
+        .allMatch(p -> epoch(p) == epoch && i.party(p).store.shares().pending(KEY).isEmpty());
   }
 
   private void awaitEverywhere(int epoch) {
@@ -113,7 +113,8 @@ class RefreshTest {
   private void awaitPending(String... parties) {
     for (String party : parties) {
       Installation.until(
-          party + " has stored its share", () -> i.party(party).store.pending(KEY).isPresent());
+          party + " has stored its share",
+          () -> i.party(party).store.shares().pending(KEY).isPresent());
     }
   }
 
@@ -168,7 +169,7 @@ class RefreshTest {
       assertThat(i.parties)
           .allSatisfy(
               p ->
-                  assertThat(p.store.verifyAudit())
+                  assertThat(p.store.audit().verify())
                       .isInstanceOf(AuditTrail.Verification.Intact.class));
     }
   }
@@ -186,7 +187,7 @@ class RefreshTest {
     Installation.until("bravo runs", () -> i.party("bravo").live() == 1);
     i.restart("bravo");
     assertThat(i.coordinator.awaitFrom("alpha", session).report().hasTimedOut()).isTrue();
-    assertThat(i.party("alpha").store.pending(KEY)).isEmpty();
+    assertThat(i.party("alpha").store.shares().pending(KEY)).isEmpty();
     signs(1, 1, 3);
     heal();
     order(intent, 1);
@@ -244,7 +245,7 @@ class RefreshTest {
   void share_that_one_party_never_got_is_given_up_by_all() {
     SignedIntent intent = intent(1);
     SessionId session = halfStored(intent);
-    assertThat(i.party("charlie").store.pending(KEY)).isEmpty();
+    assertThat(i.party("charlie").store.shares().pending(KEY)).isEmpty();
     signs(1, 1, 2);
     i.restart("alpha");
     // Asked again for the same request, those that have a share run nothing.
@@ -255,13 +256,13 @@ class RefreshTest {
     Installation.until(
         "the others have given it up",
         () ->
-            i.party("alpha").store.pending(KEY).isEmpty()
-                && i.party("bravo").store.pending(KEY).isEmpty());
+            i.party("alpha").store.shares().pending(KEY).isEmpty()
+                && i.party("bravo").store.shares().pending(KEY).isEmpty());
     assertThat(PARTIES).allSatisfy(p -> assertThat(epoch(p)).isEqualTo(1));
     order(intent, 1);
     awaitEverywhere(2);
     assertThat(i.parties)
-        .extracting(p -> p.store.find(KEY).orElseThrow().session())
+        .extracting(p -> p.store.shares().find(KEY).orElseThrow().session())
         .doesNotContain(session);
   }
 
@@ -278,8 +279,8 @@ class RefreshTest {
     Installation.until(
         "the first is given up",
         () ->
-            i.party("alpha").store.pending(KEY).isEmpty()
-                && i.party("bravo").store.pending(KEY).isEmpty()
+            i.party("alpha").store.shares().pending(KEY).isEmpty()
+                && i.party("bravo").store.shares().pending(KEY).isEmpty()
                 && i.party("charlie").live() == 0);
     order(other, 1);
     awaitEverywhere(2);
@@ -322,11 +323,12 @@ class RefreshTest {
     assertThat(i.coordinator.awaitFrom("alpha", cheated).report().getAborted().getCulpritsList())
         .containsExactly(2);
     heal();
-    KeyShare share = i.party("alpha").store.find(KEY).orElseThrow();
+    KeyShare share = i.party("alpha").store.shares().find(KEY).orElseThrow();
     assertThat(share.sealed().toStringUtf8()).endsWith(" without 2");
     i.restart("alpha");
-    assertThat(i.party("alpha").store.find(KEY).orElseThrow().sealed()).isEqualTo(share.sealed());
-    assertThat(i.party("alpha").store.excluded(KEY)).isEqualTo(Set.of(2));
+    assertThat(i.party("alpha").store.shares().find(KEY).orElseThrow().sealed())
+        .isEqualTo(share.sealed());
+    assertThat(i.party("alpha").store.shares().excluded(KEY)).isEqualTo(Set.of(2));
     SessionId refused = sign(1, 1, 2);
     assertThat(i.coordinator.awaitFrom("alpha", refused).report().getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);

@@ -217,11 +217,11 @@ class RefusalTest {
     assertThat(report.getRefused().getDetail()).isNotEmpty().doesNotContain("\n");
     assertThat(core.started.get()).isEqualTo(started);
     assertThat(claims()).isEqualTo(claims);
-    assertThat(i.party("alpha").store.undecided()).isEmpty();
+    assertThat(i.party("alpha").store.shares().undecided()).isEmpty();
     Installation.until(
         "the refusal is in the audit trail",
         () ->
-            i.party("alpha").store.audit(1, 10_000).stream()
+            i.party("alpha").store.audit().read(1, 10_000).stream()
                 .anyMatch(
                     r ->
                         r.event().outcome().equals("refused")
@@ -273,7 +273,7 @@ class RefusalTest {
     Installation.until(
         "it is recorded",
         () ->
-            i.party("alpha").store.audit(1, 10_000).stream()
+            i.party("alpha").store.audit().read(1, 10_000).stream()
                 .anyMatch(r -> "not_a_coordinator".equals(r.event().fields().get("cause"))));
     assertThat(core.started.get()).isEqualTo(started);
     // The session id was not burnt: the coordinator's own order still runs.
@@ -392,7 +392,7 @@ class RefusalTest {
     Installation.until(
         session + " is completed at alpha",
         () ->
-            i.party("alpha").store.audit(1, 10_000).stream()
+            i.party("alpha").store.audit().read(1, 10_000).stream()
                 .anyMatch(
                     r ->
                         r.event().outcome().equals("completed")

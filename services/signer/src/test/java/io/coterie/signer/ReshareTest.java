@@ -79,7 +79,7 @@ class ReshareTest {
   }
 
   private KeyShare share(int party) {
-    return i.party(Installation.NAMES.get(party - 1)).store.find(KEY).orElseThrow();
+    return i.party(Installation.NAMES.get(party - 1)).store.shares().find(KEY).orElseThrow();
   }
 
   private Order.Builder order(
@@ -111,8 +111,8 @@ class ReshareTest {
 
   private boolean isAt(int party, int epoch) {
     var store = i.party(Installation.NAMES.get(party - 1)).store;
-    return store.pending(KEY).isEmpty()
-        && store.find(KEY).filter(s -> s.epoch() == epoch).isPresent();
+    return store.shares().pending(KEY).isEmpty()
+        && store.shares().find(KEY).filter(s -> s.epoch() == epoch).isPresent();
   }
 
   private void awaitAt(int epoch, List<Integer> holders, List<Integer> left) {
@@ -177,7 +177,7 @@ class ReshareTest {
     assertThat(i.parties)
         .allSatisfy(
             p ->
-                assertThat(p.store.verifyAudit())
+                assertThat(p.store.audit().verify())
                     .isInstanceOf(AuditTrail.Verification.Intact.class));
   }
 
@@ -189,7 +189,7 @@ class ReshareTest {
     reshare(2, FIRST, List.of(3, 4, 5));
     Installation.until(
         "all have stored",
-        () -> i.parties.stream().allMatch(p -> p.store.pending(KEY).isPresent()));
+        () -> i.parties.stream().allMatch(p -> p.store.shares().pending(KEY).isPresent()));
     signs(1, 2, 1, 2);
     Installation.NAMES.forEach(i::restart);
     signs(1, 2, 1, 2);
@@ -234,8 +234,8 @@ class ReshareTest {
     heal();
     Installation.until(
         "nobody waits for it",
-        () -> i.parties.stream().allMatch(p -> p.store.pending(KEY).isEmpty()));
-    assertThat(i.party("echo").store.find(KEY)).isEmpty();
+        () -> i.parties.stream().allMatch(p -> p.store.shares().pending(KEY).isEmpty()));
+    assertThat(i.party("echo").store.shares().find(KEY)).isEmpty();
     assertThat(share(1).left()).isFalse();
     signs(1, 2, 1, 2);
     // The same request again.
@@ -267,7 +267,7 @@ class ReshareTest {
             .build(),
         i.parties.stream().map(p -> i.network.roster().byName(p.name).orElseThrow()).toList());
     Installation.until("nobody runs", () -> i.parties.stream().allMatch(p -> p.live() == 0));
-    assertThat(i.parties).allSatisfy(p -> assertThat(p.store.pending(KEY)).isEmpty());
+    assertThat(i.parties).allSatisfy(p -> assertThat(p.store.shares().pending(KEY)).isEmpty());
     heal();
     signs(1, 2, 1, 2);
   }
@@ -392,7 +392,7 @@ class ReshareTest {
                 .addDealers(1)
                 .build());
     assertThat(refusal("alpha", signing)).isEqualTo(malformed);
-    assertThat(i.parties).allSatisfy(p -> assertThat(p.store.pending(KEY)).isEmpty());
+    assertThat(i.parties).allSatisfy(p -> assertThat(p.store.shares().pending(KEY)).isEmpty());
     signs(1, 2, 1, 2);
   }
 }

@@ -115,7 +115,7 @@ class SplitTest {
   }
 
   private KeyShare share(int party) {
-    return party(party).store.find(KEY).orElseThrow();
+    return party(party).store.shares().find(KEY).orElseThrow();
   }
 
   private void restart(int... parties) {
@@ -180,13 +180,14 @@ class SplitTest {
                     p ->
                         party(p)
                             .store
+                            .shares()
                             .pending(KEY)
                             .filter(s -> s.session().equals(session))
                             .isPresent()));
   }
 
   private KeyShare.State state(int party, SessionId session) {
-    return party(party).store.ofSession(session).map(KeyShare::state).orElse(null);
+    return party(party).store.shares().ofSession(session).map(KeyShare::state).orElse(null);
   }
 
   private void awaitUsed(int party, SessionId session) {
@@ -195,6 +196,7 @@ class SplitTest {
         () ->
             party(party)
                 .store
+                .shares()
                 .find(KEY)
                 .filter(s -> s.state() == KeyShare.State.ACTIVE && s.session().equals(session))
                 .isPresent());
@@ -203,7 +205,7 @@ class SplitTest {
   private void awaitUsed(SessionId session, List<Integer> parties) {
     for (int party : parties) {
       awaitUsed(party, session);
-      assertThat(party(party).store.verifyAudit())
+      assertThat(party(party).store.audit().verify())
           .isInstanceOf(AuditTrail.Verification.Intact.class);
     }
   }
@@ -322,7 +324,7 @@ class SplitTest {
     loseAll();
     SessionId session = refresh();
     loseOnly("1>2", "1>3", "2>1", "2>3", "3>1");
-    KeyPublic keyPublic = party(2).store.ofSession(session).orElseThrow().keyPublic();
+    KeyPublic keyPublic = party(2).store.shares().ofSession(session).orElseThrow().keyPublic();
     party(2).driver.onReport(member(3), session, TestEvidence.completed(3, session, keyPublic));
     saysForsaken(3, 2, session);
     giveUp(3, 1, session);
@@ -350,7 +352,7 @@ class SplitTest {
     party(1).driver.onReport(member(3), session, shown(session, share(1).keyPublic()));
     signs(2, 1, 2);
     assertThat(FIRST).allSatisfy(p -> assertThat(share(p).session()).isEqualTo(next));
-    assertThat(FIRST).allSatisfy(p -> assertThat(party(p).store.undecided()).isEmpty());
+    assertThat(FIRST).allSatisfy(p -> assertThat(party(p).store.shares().undecided()).isEmpty());
   }
 
   /**
@@ -410,7 +412,7 @@ class SplitTest {
     SessionId session = refresh();
     giveUp(3, 1, session);
     SessionId other = new SessionId(ByteString.copyFrom(new byte[32]));
-    KeyPublic keyPublic = party(1).store.ofSession(session).orElseThrow().keyPublic();
+    KeyPublic keyPublic = party(1).store.shares().ofSession(session).orElseThrow().keyPublic();
     List<ByteString> good = TestEvidence.certificate(session, keyPublic, FIRST).signatures();
     ByteString flipped =
         ByteString.copyFrom(new byte[] {(byte) (good.get(1).byteAt(0) ^ 1)})
@@ -456,7 +458,7 @@ class SplitTest {
   void report_without_its_senders_signature_counts_for_nothing() {
     loseAll();
     SessionId session = refresh();
-    KeyPublic keyPublic = party(1).store.ofSession(session).orElseThrow().keyPublic();
+    KeyPublic keyPublic = party(1).store.shares().ofSession(session).orElseThrow().keyPublic();
     SessionReport good = TestEvidence.completed(2, session, keyPublic);
     int count = 0;
     for (ByteString signature :
@@ -505,7 +507,7 @@ class SplitTest {
                 && r.report().getSessionId().equals(session.bytes())
                 && r.report().getRefused().getReason()
                     == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED);
-    KeyPublic keyPublic = party(1).store.ofSession(session).orElseThrow().keyPublic();
+    KeyPublic keyPublic = party(1).store.shares().ofSession(session).orElseThrow().keyPublic();
     party(1).driver.onReport(member(3), session, shown(session, keyPublic));
     awaitUsed(1, session);
   }
@@ -521,7 +523,7 @@ class SplitTest {
   void two_certified_sessions_of_one_epoch(boolean laterFirst) {
     loseAll();
     SessionId older = refresh();
-    KeyPublic keyPublic = party(1).store.ofSession(older).orElseThrow().keyPublic();
+    KeyPublic keyPublic = party(1).store.shares().ofSession(older).orElseThrow().keyPublic();
     giveUp(3, 1, older);
     giveUp(3, 2, older);
     giveUp(1, 3, older);
@@ -555,14 +557,14 @@ class SplitTest {
     i.join("delta");
     loseAll();
     int rounds = 0;
-    while (party(1).store.deserters(KEY).isEmpty()) {
+    while (party(1).store.shares().deserters(KEY).isEmpty()) {
       SessionId session = refresh();
       giveUp(3, 1, session);
       giveUp(3, 2, session);
       giveUp(1, 3, session);
       assertThat(++rounds).isLessThan(100);
     }
-    assertThat(party(1).store.undecided()).hasSize(rounds);
+    assertThat(party(1).store.shares().undecided()).hasSize(rounds);
     SessionId refused = reshare(FIRST, List.of(1, 2, 3));
     assertThat(i.coordinator.awaitFrom("alpha", refused).report().getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
@@ -570,8 +572,8 @@ class SplitTest {
     loseOnly("3>1", "3>2", "3>4");
     SessionId without = reshare(List.of(1, 2), List.of(1, 2, 4));
     awaitUsed(without, List.of(1, 2, 4));
-    assertThat(party(1).store.undecided()).isEmpty();
-    assertThat(party(1).store.deserters(KEY)).isEmpty();
+    assertThat(party(1).store.shares().undecided()).isEmpty();
+    assertThat(party(1).store.shares().deserters(KEY)).isEmpty();
     signs(2, 1, 4);
   }
 }

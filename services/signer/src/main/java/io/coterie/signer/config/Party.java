@@ -13,6 +13,7 @@ import io.coterie.signer.session.KeyTrouble;
 import io.coterie.signer.session.PolicyGate;
 import io.coterie.signer.session.SessionDriver;
 import io.coterie.signer.session.WorkPool;
+import io.coterie.signer.storage.PartySecrets;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
 import java.io.IOException;
@@ -183,11 +184,11 @@ final class Party implements SmartLifecycle, HealthIndicator {
     if (store == null) {
       store = PartyStore.open(properties.data(), properties.name(), clock, metrics::committed);
     }
-    PartyStore.PartySecret identity = store.secret(IDENTITY).orElse(null);
+    PartySecrets.Secret identity = store.secrets().find(IDENTITY).orElse(null);
     if (identity == null) {
       Vault.SealedIdentity fresh = vault.createIdentity(properties.name());
-      identity = new PartyStore.PartySecret(fresh.sealed(), fresh.evidenceKey());
-      store.saveSecret(IDENTITY, identity);
+      identity = new PartySecrets.Secret(fresh.sealed(), fresh.evidenceKey());
+      store.secrets().save(IDENTITY, identity);
     }
     sealedIdentity = identity.sealed();
     evidenceKey = identity.publicPart();
@@ -196,14 +197,17 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private void enrol() throws IOException {
     PartyStore openStore = present(store);
     Vault openVault = present(vault);
-    PartyStore.PartySecret stored = openStore.secret(ACCOUNT).orElse(null);
+    PartySecrets.Secret stored = openStore.secrets().find(ACCOUNT).orElse(null);
     ChannelAccount found;
     if (stored == null) {
       found = access.enrol();
       byte[] plain = AccountCodec.encode(found);
       try {
-        openStore.saveSecret(
-            ACCOUNT, new PartyStore.PartySecret(openVault.seal(ACCOUNT_LABEL, plain), new byte[0]));
+        openStore
+            .secrets()
+            .save(
+                ACCOUNT,
+                new PartySecrets.Secret(openVault.seal(ACCOUNT_LABEL, plain), new byte[0]));
       } finally {
         Arrays.fill(plain, (byte) 0);
       }
@@ -253,11 +257,11 @@ final class Party implements SmartLifecycle, HealthIndicator {
         new SessionDriver(
             network,
             policy,
-            openStore,
-            openStore,
-            openStore,
+            openStore.claims(),
+            openStore.shares(),
+            openStore.shownClaims(),
             new VaultCore(present(vault), sealedIdentity),
-            openStore,
+            openStore.audit(),
             metrics,
             properties.sessions().limits(properties.presignatures()),
             clock,
@@ -326,7 +330,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   /** What keeps keys from being used here as they might be. */
   private List<KeyTrouble> troubles() {
     PartyStore open = store;
-    return open == null ? List.of() : open.troubles();
+    return open == null ? List.of() : open.shares().troubles();
   }
 
   @Override

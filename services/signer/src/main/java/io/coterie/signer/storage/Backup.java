@@ -51,7 +51,7 @@ public final class Backup {
       }
     }
     Path copy = part(folder, PartyStore.FILE);
-    try (FileChannel lock = PartyStore.lock(folder.resolve(LOCK))) {
+    try (FileChannel lock = PartyFile.lock(folder.resolve(LOCK))) {
       // One that a killed backup has left.
       Files.deleteIfExists(copy);
       try {
@@ -87,9 +87,9 @@ public final class Backup {
    * @throws StoreException if the folder has a party already, or the zip is no whole backup
    */
   public static void restore(InputStream in, Path folder) throws IOException {
-    PartyStore.createFolder(folder);
+    PartyFile.createFolder(folder);
     // Nobody else opens the party's file while it holds this.
-    try (FileChannel lock = PartyStore.lock(PartyStore.lockFile(folder))) {
+    try (FileChannel lock = PartyFile.lock(PartyFile.lockFile(folder))) {
       for (String name : CONTENT) {
         if (Files.exists(folder.resolve(name))) {
           throw new StoreException(

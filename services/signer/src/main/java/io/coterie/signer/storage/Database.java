@@ -135,6 +135,13 @@ final class Database implements AutoCloseable {
     return statement(sql, parameters).executeUpdate();
   }
 
+  /** The number that a query for one has. */
+  long count(String sql, Object... parameters) throws SQLException {
+    try (ResultSet row = statement(sql, parameters).executeQuery()) {
+      return row.getLong(1);
+    }
+  }
+
   /**
    * Brings everything from the journal into the file and empties the journal, so that what was
    * deleted is in neither. Outside a transaction. Readers that are busy can prevent it.

@@ -33,15 +33,15 @@ final class GroupCommit implements AutoCloseable {
   private static final Duration CLOSE_TIME = Duration.ofSeconds(10);
 
   /**
-   * Some statements of a transaction. May be run a second time if the transaction it was in was
-   * rolled back; has no other effect than on the database.
+   * Some statements of a transaction. They run a second time if the transaction was rolled back, so
+   * they change nothing but the database: memory follows from the result, after the commit.
    */
   @FunctionalInterface
   interface Write<T> {
     T run(Database database) throws SQLException;
   }
 
-  /** Who wants to know of transactions. Called on the writer's thread. */
+  /** Told of transactions, on the writer's thread. */
   interface Listener {
     /** A transaction is on disk. */
     void committed(int writes, long nanos);

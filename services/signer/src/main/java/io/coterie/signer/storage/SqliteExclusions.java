@@ -19,7 +19,6 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,11 +30,11 @@ final class SqliteExclusions {
   private static final Logger log = LoggerFactory.getLogger(SqliteExclusions.class);
   private static final int FROZEN = KeyShareStore.EVERY_PARTY;
 
+  private final PartyFile file;
   private final GroupCommit writer;
   private final SqliteLedger ledger;
+  private final SqliteAudit.Chain audit;
   private final Clock clock;
-  private final Audit audit;
-  private final Function<String, Set<Integer>> onDisk;
 
   /** Guards every change of the memory and of {@link #queued}; readers take no lock. */
   private final Object changing = new Object();
@@ -63,27 +62,18 @@ final class SqliteExclusions {
   /** How many writes each party of {@link #wentBack} has on their way; a retry joins none. */
   private final Map<Integer, Integer> marking = new ConcurrentHashMap<>();
 
-  /** Appends to the audit trail in a transaction. */
-  interface Audit {
-    void append(Database db, AuditEvent event);
-  }
-
-  /**
-   * @param onDisk reads who is excluded from a key by what is committed
-   */
   SqliteExclusions(
-      GroupCommit writer,
+      PartyFile file,
       UnwrittenExclusions notes,
       SqliteLedger ledger,
-      Clock clock,
-      Audit audit,
-      Function<String, Set<Integer>> onDisk) {
-    this.writer = writer;
+      SqliteAudit.Chain audit,
+      Clock clock) {
+    this.file = file;
+    this.writer = file.writer();
     this.notes = notes;
     this.ledger = ledger;
-    this.clock = clock;
     this.audit = audit;
-    this.onDisk = onDisk;
+    this.clock = clock;
   }
 
   /** Counts the life before this one, distrusts what a backup has brought, and fills the memory. */
@@ -422,7 +412,7 @@ final class SqliteExclusions {
                 Scheme.SCHEME_ECDSA_SECP256K1.getNumber())
             .executeQuery()) {
       while (rows.next()) {
-        if (party != KeyShareStore.ITSELF && !PartyStore.ids(rows.getString(2)).contains(party)) {
+        if (party != KeyShareStore.ITSELF && !PartyIds.of(rows.getString(2)).contains(party)) {
           continue;
         }
         if (KeyShare.State.ACTIVE.name().equals(rows.getString(3))) {
@@ -486,7 +476,7 @@ final class SqliteExclusions {
   /** Makes the memory of a key what is on disk, on its way there, or could not be written. */
   private void readAgain(String key) {
     synchronized (changing) {
-      Set<Integer> all = union(onDisk.apply(key), unwritten.getOrDefault(key, Set.of()));
+      Set<Integer> all = union(file.read(db -> of(db, key)), unwritten.getOrDefault(key, Set.of()));
       for (Exclusion exclusion : queued) {
         if (exclusion.key().equals(key)) {
           all = union(all, exclusion.parties());

@@ -32,7 +32,7 @@ final class SqliteLives {
         session.bytes().toByteArray(),
         multiplication.key(),
         multiplication.epoch(),
-        PartyStore.text(multiplication.peers()));
+        PartyIds.text(multiplication.peers()));
   }
 
   /** The session multiplies no more. */
@@ -55,7 +55,7 @@ final class SqliteLives {
                     + " ON s.key = o.key AND s.epoch = o.epoch AND s.state = 'ACTIVE'")
             .executeQuery()) {
       while (rows.next()) {
-        for (int party : PartyStore.ids(rows.getString(3))) {
+        for (int party : PartyIds.of(rows.getString(3))) {
           open.add(new Pair(rows.getString(1), rows.getInt(2), party, 1));
         }
       }

@@ -1,18 +1,51 @@
 package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
+import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.LedgerPosition;
-import io.coterie.signer.session.ShownClaims.Shown;
+import io.coterie.signer.session.ShownClaims;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletionStage;
 
 /** How far each peer has shown that its ledger has come. */
-final class SqliteShownClaims {
-  private SqliteShownClaims() {}
+final class SqliteShownClaims implements ShownClaims {
+  private final PartyFile file;
+  private final SqliteExclusions exclusions;
 
-  static List<Shown> all(Database db) throws SQLException {
+  SqliteShownClaims(PartyFile file, SqliteExclusions exclusions) {
+    this.file = file;
+    this.exclusions = exclusions;
+  }
+
+  @Override
+  public List<Shown> shown() {
+    return file.read(SqliteShownClaims::all);
+  }
+
+  @Override
+  public CompletionStage<Boolean> show(Shown shown) {
+    return file.writer()
+        .submit(
+            db -> {
+              put(db, shown);
+              return true;
+            });
+  }
+
+  @Override
+  public CompletionStage<List<String>> wentBack(int party) {
+    return exclusions.wentBack(party, LedgerPosition.NONE);
+  }
+
+  @Override
+  public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
+    return exclusions.wentBack(KeyShareStore.ITSELF, forgotten);
+  }
+
+  private static List<Shown> all(Database db) throws SQLException {
     List<Shown> all = new ArrayList<>();
     try (ResultSet rows =
         db.statement(
@@ -34,7 +67,7 @@ final class SqliteShownClaims {
     return all;
   }
 
-  static void put(Database db, Shown shown) throws SQLException {
+  private static void put(Database db, Shown shown) throws SQLException {
     db.update(
         "INSERT OR REPLACE INTO shown_claims (party, starts, head, base, claims, statement, before)"
             + " VALUES (?, ?, ?, ?, ?, ?, ?)",

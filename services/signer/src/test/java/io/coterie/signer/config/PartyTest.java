@@ -266,7 +266,7 @@ class PartyTest {
     try (var other =
         io.coterie.signer.storage.PartyStore.open(
             folder, "alpha", Clock.systemUTC(), (_, _) -> {})) {
-      assertThat(other.secret("x")).isEmpty();
+      assertThat(other.secrets().find("x")).isEmpty();
       start();
       Installation.until(
           "it says why",

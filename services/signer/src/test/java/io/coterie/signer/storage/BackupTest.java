@@ -50,16 +50,18 @@ class BackupTest {
     byte[] session = new byte[32];
     session[0] = (byte) number;
     session[1] = (byte) (number >> 8);
-    return store.claimOnce(
-        new Claim(
-            new SessionId(ByteString.copyFrom(session)),
-            "wallet",
-            "request " + number,
-            ByteString.copyFrom(new byte[32]),
-            null,
-            null,
-            null),
-        AuditEvent.of("wallet", "order.accept", "ok", Map.of()));
+    return store
+        .claims()
+        .claimOnce(
+            new Claim(
+                new SessionId(ByteString.copyFrom(session)),
+                "wallet",
+                "request " + number,
+                ByteString.copyFrom(new byte[32]),
+                null,
+                null,
+                null),
+            AuditEvent.of("wallet", "order.accept", "ok", Map.of()));
   }
 
   private static Outcome claimed(PartyStore store, int number) {

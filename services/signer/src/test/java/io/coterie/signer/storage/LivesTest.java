@@ -56,8 +56,8 @@ class LivesTest {
     folder = root.resolve("0");
     open();
     KeyShare share = share(1);
-    get(store.storeProvisional(share, event("stored")));
-    get(store.activate(share, PROOF, event("active")));
+    get(store.shares().storeProvisional(share, event("stored")));
+    get(store.shares().activate(share, PROOF, event("active")));
   }
 
   @AfterEach
@@ -119,7 +119,7 @@ class LivesTest {
 
   private SessionId multiplyWith(Integer... peers) {
     SessionId session = id();
-    get(store.claimSession(session, new Multiplication(KEY, 1, List.of(peers))));
+    get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(peers))));
     return session;
   }
 
@@ -139,12 +139,13 @@ class LivesTest {
       killAndStart();
       List<KeyTrouble> expected =
           life < KeyTrouble.WARN_AT ? List.of() : List.of(new KeyTrouble(KEY, 2, kind(life), life));
-      assertThat(store.troubles()).as("after %d lives", life).isEqualTo(expected);
-      assertThat(store.excluded(KEY))
+      assertThat(store.shares().troubles()).as("after %d lives", life).isEqualTo(expected);
+      assertThat(store.shares().excluded(KEY))
           .isEqualTo(life < KeyTrouble.EXCLUDE_AT ? Set.of() : Set.of(2));
     }
-    assertThat(store.audit(0, 100)).anyMatch(r -> r.event().action().equals("party.exclude"));
-    assertThat(store.verifyAudit()).isInstanceOf(AuditTrail.Verification.Intact.class);
+    assertThat(store.audit().read(0, 100))
+        .anyMatch(r -> r.event().action().equals("party.exclude"));
+    assertThat(store.audit().verify()).isInstanceOf(AuditTrail.Verification.Intact.class);
   }
 
   private static Kind kind(int lives) {
@@ -157,28 +158,29 @@ class LivesTest {
   @Test
   void a_clean_stop_and_a_session_that_has_ended_count_for_nothing() throws Exception {
     for (int i = 0; i < 10; i++) {
-      store.multiplied(multiplyWith(2));
+      store.claims().multiplied(multiplyWith(2));
       store.close();
       open();
     }
     for (int i = 0; i < 4; i++) {
-      store.multiplied(multiplyWith(2));
+      store.claims().multiplied(multiplyWith(2));
       multiplyWith(3); // what waited is on disk with it
       killAndStart();
     }
-    assertThat(store.troubles()).containsExactly(new KeyTrouble(KEY, 3, Kind.REFRESH_ADVISED, 4));
+    assertThat(store.shares().troubles())
+        .containsExactly(new KeyTrouble(KEY, 3, Kind.REFRESH_ADVISED, 4));
   }
 
   @Test
   void each_peer_of_a_session_is_counted_by_itself() throws Exception {
     live(3, 2, 3);
     live(2, 3);
-    assertThat(store.troubles())
+    assertThat(store.shares().troubles())
         .containsExactly(
             new KeyTrouble(KEY, 2, Kind.ENDED_UNCLEANLY, 3),
             new KeyTrouble(KEY, 3, Kind.REFRESH_ADVISED, 5));
     live(1, 2);
-    assertThat(store.troubles())
+    assertThat(store.shares().troubles())
         .containsExactly(
             new KeyTrouble(KEY, 2, Kind.REFRESH_ADVISED, 4),
             new KeyTrouble(KEY, 3, Kind.REFRESH_ADVISED, 5));
@@ -187,17 +189,17 @@ class LivesTest {
   @Test
   void new_shares_begin_with_no_life() throws Exception {
     live(KeyTrouble.EXCLUDE_AT, 2);
-    assertThat(store.excluded(KEY)).containsExactly(2);
+    assertThat(store.shares().excluded(KEY)).containsExactly(2);
     multiplyWith(2);
     KeyShare next = share(2);
-    assertThat(get(store.storeNext(next, true, event("stored")))).isTrue();
-    assertThat(get(store.activate(next, PROOF, event("active")))).isTrue();
-    assertThat(store.troubles()).isEmpty();
-    assertThat(store.excluded(KEY)).isEmpty();
+    assertThat(get(store.shares().storeNext(next, true, event("stored")))).isTrue();
+    assertThat(get(store.shares().activate(next, PROOF, event("active")))).isTrue();
+    assertThat(store.shares().troubles()).isEmpty();
+    assertThat(store.shares().excluded(KEY)).isEmpty();
     multiplyWith(2); // a session of the old epoch that was claimed a moment too late
     killAndStart();
-    assertThat(store.troubles()).isEmpty();
-    assertThat(store.excluded(KEY)).isEmpty();
+    assertThat(store.shares().troubles()).isEmpty();
+    assertThat(store.shares().excluded(KEY)).isEmpty();
   }
 
   @Test
@@ -212,38 +214,40 @@ class LivesTest {
     assertThatThrownBy(
             () ->
                 get(
-                    store.exclude(
-                        new KeyShareStore.Exclusion(
-                            KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
+                    store
+                        .shares()
+                        .exclude(
+                            new KeyShareStore.Exclusion(
+                                KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
         .hasRootCauseInstanceOf(java.sql.SQLException.class);
     KeyTrouble frozen = new KeyTrouble(KEY, KeyShareStore.EVERY_PARTY, Kind.FROZEN, 0);
-    assertThat(store.troubles()).contains(frozen);
-    store.housekeep();
-    get(store.claimSession(id(), null)); // what was submitted before has been tried
-    assertThat(store.excluded(KEY)).as("the disk is still full").contains(0, 2);
+    assertThat(store.shares().troubles()).contains(frozen);
+    store.shares().housekeep();
+    get(store.claims().claimSession(id(), null)); // what was submitted before has been tried
+    assertThat(store.shares().excluded(KEY)).as("the disk is still full").contains(0, 2);
 
-    get(store.claimSession(id(), null));
-    store.housekeep();
-    get(store.claimSession(id(), null));
+    get(store.claims().claimSession(id(), null));
+    store.shares().housekeep();
+    get(store.claims().claimSession(id(), null));
     killAndStart();
-    assertThat(store.troubles()).contains(frozen);
-    assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(0, 2);
+    assertThat(store.shares().troubles()).contains(frozen);
+    assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(0, 2);
 
     KeyShare next = share(2);
-    get(store.storeNext(next, true, event("stored")));
-    get(store.activate(next, PROOF, event("active")));
-    assertThat(store.troubles()).as("new shares do not lift it").containsExactly(frozen);
+    get(store.shares().storeNext(next, true, event("stored")));
+    get(store.shares().activate(next, PROOF, event("active")));
+    assertThat(store.shares().troubles()).as("new shares do not lift it").containsExactly(frozen);
 
     new OperatorRequests(folder).unfreeze(KEY);
-    store.housekeep();
-    Installation.until("it is lifted", () -> store.troubles().isEmpty());
+    store.shares().housekeep();
+    Installation.until("it is lifted", () -> store.shares().troubles().isEmpty());
     killAndStart();
-    assertThat(store.excluded(KEY)).isEmpty();
-    assertThat(store.audit(0, 100).stream().map(r -> r.event().action()))
+    assertThat(store.shares().excluded(KEY)).isEmpty();
+    assertThat(store.audit().read(0, 100).stream().map(r -> r.event().action()))
         .containsSubsequence("key.freeze", "key.unfreeze");
-    assertThat(store.verifyAudit()).isInstanceOf(AuditTrail.Verification.Intact.class);
+    assertThat(store.audit().verify()).isInstanceOf(AuditTrail.Verification.Intact.class);
     // A kill between the write and the removal of the request leaves it to the next start.
-    store.housekeep();
+    store.shares().housekeep();
     Installation.until("the request is removed", () -> !isAskedToUnfreeze());
   }
 
@@ -258,19 +262,20 @@ class LivesTest {
   @Test
   void a_request_to_lift_what_is_not_frozen_changes_nothing() throws Exception {
     get(
-        store.exclude(
-            new KeyShareStore.Exclusion(KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY)));
+        store
+            .shares()
+            .exclude(new KeyShareStore.Exclusion(KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY)));
     new OperatorRequests(folder).unfreeze(KEY);
     new OperatorRequests(folder).unfreeze("keys/../../b");
-    store.housekeep();
-    get(store.claimSession(id(), null));
-    assertThat(store.excluded(KEY)).containsExactly(2);
+    store.shares().housekeep();
+    get(store.claims().claimSession(id(), null));
+    assertThat(store.shares().excluded(KEY)).containsExactly(2);
   }
 
   @Test
   void nothing_multiplies_with_a_share_out_of_a_backup() throws Exception {
     KeyShare pending = share(2);
-    assertThat(get(store.storeNext(pending, true, event("stored")))).isTrue();
+    assertThat(get(store.shares().storeNext(pending, true, event("stored")))).isTrue();
     Files.write(folder.resolve(Backup.DATA_KEY), new byte[] {1});
     var zip = new java.io.ByteArrayOutputStream();
     Backup.write(folder, zip);
@@ -279,63 +284,67 @@ class LivesTest {
     store.close();
     open();
     KeyTrouble wentBack = new KeyTrouble(KEY, KeyShareStore.ITSELF, Kind.WENT_BACK, 0);
-    assertThat(store.troubles()).containsExactly(wentBack);
+    assertThat(store.shares().troubles()).containsExactly(wentBack);
     killAndStart();
-    assertThat(store.troubles()).containsExactly(wentBack);
+    assertThat(store.shares().troubles()).containsExactly(wentBack);
 
     // What became of the share that is not active yet is forgotten, too.
-    assertThat(get(store.activate(pending, PROOF, event("active")))).isTrue();
-    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+    assertThat(get(store.shares().activate(pending, PROOF, event("active")))).isTrue();
+    assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
     killAndStart();
-    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+    assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
 
     KeyShare next = share(3);
-    assertThat(get(store.storeNext(next, true, event("stored")))).isTrue();
-    assertThat(get(store.activate(next, PROOF, event("active")))).isTrue();
-    assertThat(store.troubles()).isEmpty();
+    assertThat(get(store.shares().storeNext(next, true, event("stored")))).isTrue();
+    assertThat(get(store.shares().activate(next, PROOF, event("active")))).isTrue();
+    assertThat(store.shares().troubles()).isEmpty();
     killAndStart();
-    assertThat(store.troubles()).isEmpty();
+    assertThat(store.shares().troubles()).isEmpty();
   }
 
   @Test
   void claims_that_multiply_are_counted_for_ever_and_nothing_else_is() throws Exception {
-    LedgerPosition first = store.position();
+    LedgerPosition first = store.claims().position();
     SessionId session = id();
-    get(store.claimSession(session, new Multiplication(KEY, 1, List.of(2))));
-    get(store.claimSession(session, new Multiplication(KEY, 1, List.of(2))));
-    get(store.claimSession(id(), null));
-    get(store.forsake(id()));
-    LedgerPosition claimed = store.position();
+    get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(2))));
+    get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(2))));
+    get(store.claims().claimSession(id(), null));
+    get(store.claims().forsake(id()));
+    LedgerPosition claimed = store.claims().position();
     assertThat(claimed).isEqualTo(new LedgerPosition(1, first.head(), 0, 1));
     killAndStart();
-    LedgerPosition second = store.position();
+    LedgerPosition second = store.claims().position();
     assertThat(second).isEqualTo(new LedgerPosition(2, second.head(), 1, 1));
     assertThat(second.head()).isNotEqualTo(first.head());
-    assertThat(store.remembers(claimed)).isTrue();
-    assertThat(store.remembers(new LedgerPosition(1, first.head(), 0, 2))).isFalse();
+    assertThat(store.claims().remembers(claimed)).isTrue();
+    assertThat(store.claims().remembers(new LedgerPosition(1, first.head(), 0, 2))).isFalse();
   }
 
   /** Somebody tells the party of claims that it has forgotten. */
   @Test
   void what_was_forgotten_is_taken_up_once_and_means_nothing_for_new_shares() throws Exception {
     LedgerPosition forgotten =
-        new LedgerPosition(1, store.position().head(), 0, store.position().claims() + 7);
+        new LedgerPosition(
+            1, store.claims().position().head(), 0, store.claims().position().claims() + 7);
     LedgerPosition forked =
         new LedgerPosition(5, ByteString.copyFrom(new byte[32]), forgotten.claims(), 40);
-    assertThat(store.remembers(forgotten)).isFalse();
-    assertThat(store.remembers(forked)).isFalse();
-    assertThat(get(store.wentBack(forgotten))).containsExactly(KEY);
-    assertThat(get(store.wentBack(forked))).as("settled with the first one").isEmpty();
-    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+    assertThat(store.claims().remembers(forgotten)).isFalse();
+    assertThat(store.claims().remembers(forked)).isFalse();
+    assertThat(get(store.shownClaims().wentBack(forgotten))).containsExactly(KEY);
+    assertThat(get(store.shownClaims().wentBack(forked)))
+        .as("settled with the first one")
+        .isEmpty();
+    assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
     for (int start = 0; start < 2; start++) {
-      assertThat(store.remembers(forgotten)).isTrue();
-      assertThat(store.remembers(forked)).isTrue();
-      assertThat(store.position().against(forked)).isEqualTo(LedgerPosition.Judgement.LATER);
+      assertThat(store.claims().remembers(forgotten)).isTrue();
+      assertThat(store.claims().remembers(forked)).isTrue();
+      assertThat(store.claims().position().against(forked))
+          .isEqualTo(LedgerPosition.Judgement.LATER);
       killAndStart();
     }
     activate(share(2));
-    assertThat(store.excluded(KEY)).isEmpty();
-    assertThat(store.remembers(forked)).as("nobody has anything new to say").isTrue();
+    assertThat(store.shares().excluded(KEY)).isEmpty();
+    assertThat(store.claims().remembers(forked)).as("nobody has anything new to say").isTrue();
   }
 
   /** A corrupt peer kept many statements of the ledger that was put back, and shows them singly. */
@@ -346,26 +355,26 @@ class LivesTest {
       LedgerPosition told = new LedgerPosition(start, ByteString.EMPTY, 10, start);
       kept.add(new LedgerPosition(start, headOf(told), told.base(), told.claims()));
     }
-    assertThat(get(store.wentBack(kept.getFirst()))).containsExactly(KEY);
-    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+    assertThat(get(store.shownClaims().wentBack(kept.getFirst()))).containsExactly(KEY);
+    assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
     int epoch = 1;
     for (LedgerPosition told : kept) {
       activate(share(++epoch));
-      LedgerPosition before = store.position();
-      assertThat(store.remembers(told)).as("%s is of no new shares", told).isTrue();
-      assertThat(get(store.wentBack(told))).isEmpty();
-      assertThat(store.excluded(KEY)).as("marked by %s", told).isEmpty();
-      assertThat(store.position()).as("a start hears everybody anew").isEqualTo(before);
+      LedgerPosition before = store.claims().position();
+      assertThat(store.claims().remembers(told)).as("%s is of no new shares", told).isTrue();
+      assertThat(get(store.shownClaims().wentBack(told))).isEmpty();
+      assertThat(store.shares().excluded(KEY)).as("marked by %s", told).isEmpty();
+      assertThat(store.claims().position()).as("a start hears everybody anew").isEqualTo(before);
       assertThat(before.against(told)).isEqualTo(LedgerPosition.Judgement.LATER);
       killAndStart();
     }
     // The same store is put back once more.
-    LedgerPosition now = store.position();
+    LedgerPosition now = store.claims().position();
     LedgerPosition next =
         new LedgerPosition(now.starts() + 1, headOf(now), now.claims(), now.claims() + 1);
-    assertThat(store.remembers(next)).isFalse();
-    assertThat(get(store.wentBack(next))).containsExactly(KEY);
-    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+    assertThat(store.claims().remembers(next)).isFalse();
+    assertThat(get(store.shownClaims().wentBack(next))).containsExactly(KEY);
+    assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
   }
 
   /**
@@ -375,21 +384,22 @@ class LivesTest {
    */
   @Test
   void every_forgotten_position_is_news_or_lies_before_this_one() throws Exception {
-    LedgerPosition start = store.position();
+    LedgerPosition start = store.claims().position();
     LedgerPosition first = new LedgerPosition(2, headOf(start), 1, 1);
     // In the life that is forgotten as well, the party had learnt of more claims than this time.
     LedgerPosition jumped = first.above(new LedgerPosition(2, first.head(), 1, 9), new byte[32]);
     for (int restart = 0; restart < 5; restart++) {
       killAndStart();
     }
-    assertThat(get(store.wentBack(first))).containsExactly(KEY);
-    assertThat(store.position().starts()).isGreaterThan(jumped.starts());
-    assertThat(store.position().against(jumped)).isEqualTo(LedgerPosition.Judgement.CONTRADICTS);
-    assertThat(store.remembers(jumped)).as("the peer that tells it is heard").isFalse();
-    assertThat(get(store.wentBack(jumped))).containsExactly(KEY);
+    assertThat(get(store.shownClaims().wentBack(first))).containsExactly(KEY);
+    assertThat(store.claims().position().starts()).isGreaterThan(jumped.starts());
+    assertThat(store.claims().position().against(jumped))
+        .isEqualTo(LedgerPosition.Judgement.CONTRADICTS);
+    assertThat(store.claims().remembers(jumped)).as("the peer that tells it is heard").isFalse();
+    assertThat(get(store.shownClaims().wentBack(jumped))).containsExactly(KEY);
     for (LedgerPosition told : List.of(first, jumped)) {
-      assertThat(store.remembers(told)).isTrue();
-      assertThat(store.position().against(told)).isEqualTo(LedgerPosition.Judgement.LATER);
+      assertThat(store.claims().remembers(told)).isTrue();
+      assertThat(store.claims().position().against(told)).isEqualTo(LedgerPosition.Judgement.LATER);
     }
   }
 
@@ -400,16 +410,17 @@ class LivesTest {
     Backup.write(folder, zip);
     folder = root.resolve("restored");
     Backup.restore(new java.io.ByteArrayInputStream(zip.toByteArray()), folder);
-    LedgerPosition now = store.position();
+    LedgerPosition now = store.claims().position();
     LedgerPosition forgotten = new LedgerPosition(now.starts() + 9, headOf(now), 3, 4);
     store.close();
     open();
-    assertThat(store.excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
-    assertThat(store.position().against(forgotten)).isEqualTo(LedgerPosition.Judgement.LATER);
+    assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
+    assertThat(store.claims().position().against(forgotten))
+        .isEqualTo(LedgerPosition.Judgement.LATER);
     activate(share(2));
-    assertThat(store.remembers(forgotten)).isTrue();
-    assertThat(get(store.wentBack(forgotten))).isEmpty();
-    assertThat(store.excluded(KEY)).isEmpty();
+    assertThat(store.claims().remembers(forgotten)).isTrue();
+    assertThat(get(store.shownClaims().wentBack(forgotten))).isEmpty();
+    assertThat(store.shares().excluded(KEY)).isEmpty();
   }
 
   /** Another head for each number of starts. */
@@ -419,8 +430,8 @@ class LivesTest {
   }
 
   private void activate(KeyShare next) {
-    assertThat(get(store.storeNext(next, true, event("stored")))).isTrue();
-    assertThat(get(store.activate(next, PROOF, event("active")))).isTrue();
+    assertThat(get(store.shares().storeNext(next, true, event("stored")))).isTrue();
+    assertThat(get(store.shares().activate(next, PROOF, event("active")))).isTrue();
   }
 
   /** Until two sessions have been claimed, the disk has no room for exclusions. */
@@ -433,35 +444,37 @@ class LivesTest {
   }
 
   private void makeRoom() {
-    get(store.claimSession(id(), null));
-    get(store.claimSession(id(), null));
+    get(store.claims().claimSession(id(), null));
+    get(store.claims().claimSession(id(), null));
   }
 
   @Test
   void that_a_store_went_back_counts_at_once_and_is_written_as_soon_as_it_can_be()
       throws Exception {
     KeyShare ed25519 = share("keys/ed25519", 1, Scheme.SCHEME_ED25519);
-    get(store.storeProvisional(ed25519, event("stored")));
-    get(store.activate(ed25519, PROOF, event("active")));
+    get(store.shares().storeProvisional(ed25519, event("stored")));
+    get(store.shares().activate(ed25519, PROOF, event("active")));
     fillDisk();
     LedgerPosition forgotten = new LedgerPosition(9, ByteString.copyFrom(new byte[32]), 0, 9);
     for (CompletionStage<List<String>> write :
-        List.of(store.wentBack(2), store.wentBack(forgotten))) {
+        List.of(store.shownClaims().wentBack(2), store.shownClaims().wentBack(forgotten))) {
       assertThatThrownBy(() -> get(write)).hasRootCauseInstanceOf(java.sql.SQLException.class);
     }
-    assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
-    assertThat(store.excluded("keys/other")).as("what is not known is not risked").isNotEmpty();
-    assertThat(store.excluded(ed25519.key())).as("does not multiply").isEmpty();
-    store.housekeep();
-    get(store.claimSession(id(), null)); // what was submitted before has been tried
-    assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
+    assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
+    assertThat(store.shares().excluded("keys/other"))
+        .as("what is not known is not risked")
+        .isNotEmpty();
+    assertThat(store.shares().excluded(ed25519.key())).as("does not multiply").isEmpty();
+    store.shares().housekeep();
+    get(store.claims().claimSession(id(), null)); // what was submitted before has been tried
+    assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
     makeRoom();
-    store.housekeep();
-    Installation.until("it is written", () -> store.remembers(forgotten));
-    get(store.claimSession(id(), null));
+    store.shares().housekeep();
+    Installation.until("it is written", () -> store.claims().remembers(forgotten));
+    get(store.claims().claimSession(id(), null));
     killAndStart();
-    assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
-    assertThat(store.excluded("keys/other")).isEmpty();
+    assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
+    assertThat(store.shares().excluded("keys/other")).isEmpty();
   }
 
   @Test
@@ -470,9 +483,11 @@ class LivesTest {
     assertThatThrownBy(
             () ->
                 get(
-                    store.exclude(
-                        new KeyShareStore.Exclusion(
-                            KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
+                    store
+                        .shares()
+                        .exclude(
+                            new KeyShareStore.Exclusion(
+                                KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
         .hasRootCauseInstanceOf(java.sql.SQLException.class);
     List<KeyTrouble> troubles =
         List.of(
@@ -480,22 +495,23 @@ class LivesTest {
             new KeyTrouble(KEY, 2, Kind.EXCLUDED, 0));
     assertThat(PartyStore.troubles(folder)).isEqualTo(troubles);
     killAndStart();
-    assertThat(store.troubles()).isEqualTo(troubles);
+    assertThat(store.shares().troubles()).isEqualTo(troubles);
     assertThat(PartyStore.troubles(folder)).isEqualTo(troubles);
 
-    assertThat(get(store.unfreeze(KEY))).isTrue();
+    assertThat(get(store.shares().unfreeze(KEY))).isTrue();
     killAndStart();
-    assertThat(store.excluded(KEY)).as("the culprit stays excluded").containsExactly(2);
+    assertThat(store.shares().excluded(KEY)).as("the culprit stays excluded").containsExactly(2);
     makeRoom();
-    store.housekeep();
-    get(store.claimSession(id(), null));
+    store.shares().housekeep();
+    get(store.claims().claimSession(id(), null));
     try (var files = Files.list(folder)) {
       assertThat(files.map(f -> f.getFileName().toString()))
           .noneMatch(f -> f.contains("unwritten"));
     }
     killAndStart();
-    assertThat(store.excluded(KEY)).containsExactly(2);
-    assertThat(store.audit(0, 100).stream().map(r -> r.event().action())).contains("key.unfreeze");
+    assertThat(store.shares().excluded(KEY)).containsExactly(2);
+    assertThat(store.audit().read(0, 100).stream().map(r -> r.event().action()))
+        .contains("key.unfreeze");
   }
 
   @Test
@@ -504,32 +520,38 @@ class LivesTest {
     assertThatThrownBy(
             () ->
                 get(
-                    store.exclude(
-                        new KeyShareStore.Exclusion(
-                            KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
+                    store
+                        .shares()
+                        .exclude(
+                            new KeyShareStore.Exclusion(
+                                KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
         .hasRootCauseInstanceOf(java.sql.SQLException.class);
-    assertThat(store.excluded(KEY)).containsExactlyInAnyOrder(0, 2);
-    assertThat(get(store.unfreeze(KEY))).isTrue();
-    assertThat(store.excluded(KEY)).containsExactly(2);
+    assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(0, 2);
+    assertThat(get(store.shares().unfreeze(KEY))).isTrue();
+    assertThat(store.shares().excluded(KEY)).containsExactly(2);
     makeRoom();
-    store.housekeep();
-    get(store.claimSession(id(), null));
+    store.shares().housekeep();
+    get(store.claims().claimSession(id(), null));
     killAndStart();
-    assertThat(store.excluded(KEY)).as("the exclusion was written all the same").containsExactly(2);
+    assertThat(store.shares().excluded(KEY))
+        .as("the exclusion was written all the same")
+        .containsExactly(2);
   }
 
   @Test
   void a_request_that_names_no_key_is_in_nobodys_way() throws Exception {
     get(
-        store.exclude(
-            new KeyShareStore.Exclusion(
-                KEY, Set.of(KeyShareStore.EVERY_PARTY), id(), id(), 1, ByteString.EMPTY)));
+        store
+            .shares()
+            .exclude(
+                new KeyShareStore.Exclusion(
+                    KEY, Set.of(KeyShareStore.EVERY_PARTY), id(), id(), 1, ByteString.EMPTY)));
     for (String bad : List.of("", "0", "zz", "ffff ")) {
       Files.createFile(folder.resolve("unfreeze-" + bad));
     }
     new OperatorRequests(folder).unfreeze(KEY);
-    store.housekeep();
-    Installation.until("it is lifted", () -> store.troubles().isEmpty());
+    store.shares().housekeep();
+    Installation.until("it is lifted", () -> store.shares().troubles().isEmpty());
     Installation.until("no request is left", () -> requests().isEmpty());
   }
 
@@ -544,22 +566,24 @@ class LivesTest {
   @Test
   void an_exclusion_from_old_shares_does_not_reach_the_new_ones() {
     KeyShare next = share(2);
-    get(store.storeNext(next, true, event("stored")));
-    CompletionStage<Boolean> activated = store.activate(next, PROOF, event("active"));
+    get(store.shares().storeNext(next, true, event("stored")));
+    CompletionStage<Boolean> activated = store.shares().activate(next, PROOF, event("active"));
     CompletionStage<Boolean> excluded =
-        store.exclude(new KeyShareStore.Exclusion(KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY));
+        store
+            .shares()
+            .exclude(new KeyShareStore.Exclusion(KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY));
     assertThat(get(activated)).isTrue();
     assertThat(get(excluded)).isFalse();
-    assertThat(store.excluded(KEY)).isEmpty();
+    assertThat(store.shares().excluded(KEY)).isEmpty();
   }
 
   @Test
   void a_peer_that_shows_the_same_again_and_again_fills_no_audit_trail() {
-    long before = store.audit(0, 1000).size();
+    long before = store.audit().read(0, 1000).size();
     for (int time = 0; time < 100; time++) {
-      get(store.wentBack(2));
+      get(store.shownClaims().wentBack(2));
     }
-    assertThat(store.audit(0, 1000)).hasSize((int) before + 1);
+    assertThat(store.audit().read(0, 1000)).hasSize((int) before + 1);
   }
 
   /** The peer's store went back while new shares were on their way. */
@@ -567,20 +591,22 @@ class LivesTest {
   void a_share_that_is_not_active_yet_is_not_multiplied_with_a_peer_that_went_back()
       throws Exception {
     KeyShare pending = share(2);
-    assertThat(get(store.storeNext(pending, true, event("stored")))).isTrue();
-    get(store.wentBack(4));
+    assertThat(get(store.shares().storeNext(pending, true, event("stored")))).isTrue();
+    get(store.shownClaims().wentBack(4));
     for (int time = 0; time < 3; time++) {
-      get(store.wentBack(2));
+      get(store.shownClaims().wentBack(2));
     }
-    assertThat(store.audit(0, 100).stream().filter(r -> r.event().action().contains("went_back")))
+    assertThat(
+            store.audit().read(0, 100).stream()
+                .filter(r -> r.event().action().contains("went_back")))
         .hasSize(1);
     killAndStart();
-    assertThat(get(store.activate(pending, PROOF, event("active")))).isTrue();
-    assertThat(store.excluded(KEY)).containsExactly(2);
+    assertThat(get(store.shares().activate(pending, PROOF, event("active")))).isTrue();
+    assertThat(store.shares().excluded(KEY)).containsExactly(2);
     killAndStart();
-    assertThat(store.excluded(KEY)).containsExactly(2);
+    assertThat(store.shares().excluded(KEY)).containsExactly(2);
     activate(share(3));
-    assertThat(store.excluded(KEY)).isEmpty();
+    assertThat(store.shares().excluded(KEY)).isEmpty();
   }
 
   /** Of each peer one write at a time, the first one included; all in one transaction here. */
@@ -599,13 +625,13 @@ class LivesTest {
               commits.acquireUninterruptibly();
             });
     Installation.until("the start is written", () -> written.get() == 1);
-    CompletionStage<?> claim = store.claimSession(id(), null);
+    CompletionStage<?> claim = store.claims().claimSession(id(), null);
     Installation.until("no other commit can begin", () -> written.get() == 2);
-    CompletionStage<List<String>> first = store.wentBack(2);
+    CompletionStage<List<String>> first = store.shownClaims().wentBack(2);
     for (int time = 0; time < 3; time++) {
-      store.housekeep();
+      store.shares().housekeep();
     }
-    CompletionStage<?> last = store.claimSession(id(), null);
+    CompletionStage<?> last = store.claims().claimSession(id(), null);
     commits.release(100);
     get(claim);
     get(first);

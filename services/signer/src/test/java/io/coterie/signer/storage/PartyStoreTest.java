@@ -113,7 +113,7 @@ class PartyStoreTest {
   }
 
   private Outcome claimed(Claim claim) {
-    return get(store.claimOnce(claim, event("order.accept")));
+    return get(store.claims().claimOnce(claim, event("order.accept")));
   }
 
   private static <T> T get(CompletionStage<T> stage) {
@@ -161,41 +161,41 @@ class PartyStoreTest {
     assertThat(claimed(binding(binding(3, "r1"), null))).isEqualTo(Outcome.REQUEST_BOUND);
     assertThat(claimed(binding(binding(4, "r1"), 3))).isEqualTo(Outcome.REQUEST_BOUND);
     reopen();
-    assertThat(store.bindings(10)).containsExactly(first);
+    assertThat(store.claims().bindings(10)).containsExactly(first);
     assertThat(claimed(binding(second, 1))).isEqualTo(Outcome.CLAIMED);
     assertThat(claimed(binding(binding(5, "r1"), 1))).isEqualTo(Outcome.REQUEST_BOUND);
     assertThat(claimed(binding(elsewhere, null))).isEqualTo(Outcome.CLAIMED);
-    assertThat(store.bindings(10)).containsExactlyInAnyOrder(second, elsewhere);
-    assertThat(store.bindings(1)).hasSize(1);
+    assertThat(store.claims().bindings(10)).containsExactlyInAnyOrder(second, elsewhere);
+    assertThat(store.claims().bindings(1)).hasSize(1);
   }
 
   @Test
   void session_that_was_forsaken_is_never_run() {
     SessionId session = new SessionId(bytes32(1));
-    assertThat(get(store.forsake(session))).isTrue();
-    assertThat(get(store.forsake(session))).isTrue();
+    assertThat(get(store.claims().forsake(session))).isTrue();
+    assertThat(get(store.claims().forsake(session))).isTrue();
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
     assertThat(claimed(claim(2, "r1", 1))).isEqualTo(Outcome.CLAIMED);
-    assertThat(get(store.forsake(new SessionId(bytes32(2))))).as("it was run").isFalse();
+    assertThat(get(store.claims().forsake(new SessionId(bytes32(2))))).as("it was run").isFalse();
     // Refused because its request is bound elsewhere: it will not be run later either.
     assertThat(claimed(binding(binding(3, "r1"), null))).isEqualTo(Outcome.CLAIMED);
     assertThat(claimed(binding(binding(4, "r1"), null))).isEqualTo(Outcome.REQUEST_BOUND);
-    assertThat(get(store.forsake(new SessionId(bytes32(4))))).isTrue();
+    assertThat(get(store.claims().forsake(new SessionId(bytes32(4))))).isTrue();
     reopen();
-    assertThat(get(store.forsake(session))).isTrue();
-    assertThat(get(store.forsake(new SessionId(bytes32(3))))).isFalse();
+    assertThat(get(store.claims().forsake(session))).isTrue();
+    assertThat(get(store.claims().forsake(new SessionId(bytes32(3))))).isFalse();
   }
 
   @Test
   void bindings_of_expired_intents_are_forgotten() {
     Binding binding = binding(1, "r1");
     assertThat(claimed(binding(binding, null))).isEqualTo(Outcome.CLAIMED);
-    store.forgetBindings(binding.notAfter());
-    get(store.forsake(new SessionId(bytes32(7))));
-    assertThat(store.bindings(10)).containsExactly(binding);
-    store.forgetBindings(binding.notAfter().plusMillis(1));
-    get(store.forsake(new SessionId(bytes32(8))));
-    assertThat(store.bindings(10)).isEmpty();
+    store.claims().forgetBindings(binding.notAfter());
+    get(store.claims().forsake(new SessionId(bytes32(7))));
+    assertThat(store.claims().bindings(10)).containsExactly(binding);
+    store.claims().forgetBindings(binding.notAfter().plusMillis(1));
+    get(store.claims().forsake(new SessionId(bytes32(8))));
+    assertThat(store.claims().bindings(10)).isEmpty();
   }
 
   @Test
@@ -244,7 +244,7 @@ class PartyStoreTest {
     int before = commits.get();
     List<CompletionStage<Outcome>> all = new ArrayList<>();
     for (int n = 0; n < 500; n++) {
-      all.add(store.claimOnce(claim(n, "r" + n, 1), event("order.accept")));
+      all.add(store.claims().claimOnce(claim(n, "r" + n, 1), event("order.accept")));
     }
     assertThat(all).allSatisfy(o -> assertThat(get(o)).isEqualTo(Outcome.CLAIMED));
     assertThat(commits.get() - before).isLessThan(250);
@@ -271,45 +271,47 @@ class PartyStoreTest {
   @Test
   void share_comes_back_as_it_was() {
     KeyShare share = share("keys/a", 1);
-    assertThat(get(store.storeProvisional(share, event("stored")))).isTrue();
+    assertThat(get(store.shares().storeProvisional(share, event("stored")))).isTrue();
     reopen();
-    assertThat(store.find("keys/a")).contains(share);
-    assertThat(store.undecided()).containsExactly(share);
-    assertThat(get(store.activate(share, PROOF, event("active")))).isTrue();
-    assertThat(store.find("keys/a")).contains(share.activated(PROOF));
+    assertThat(store.shares().find("keys/a")).contains(share);
+    assertThat(store.shares().undecided()).containsExactly(share);
+    assertThat(get(store.shares().activate(share, PROOF, event("active")))).isTrue();
+    assertThat(store.shares().find("keys/a")).contains(share.activated(PROOF));
     reopen();
-    assertThat(store.find("keys/a")).contains(share.activated(PROOF));
-    assertThat(store.undecided()).isEmpty();
-    assertThat(store.find("keys/b")).isEmpty();
+    assertThat(store.shares().find("keys/a")).contains(share.activated(PROOF));
+    assertThat(store.shares().undecided()).isEmpty();
+    assertThat(store.shares().find("keys/b")).isEmpty();
   }
 
   @Test
   void newer_provisional_share_replaces_an_older_one() {
     KeyShare older = share("keys/a", 1);
     KeyShare newer = share("keys/a", 2);
-    get(store.storeProvisional(older, event("stored")));
-    assertThat(get(store.storeProvisional(newer, event("stored")))).isTrue();
-    assertThat(store.find("keys/a")).contains(newer);
-    assertThat(get(store.activate(older, PROOF, event("active")))).as("given up").isFalse();
-    assertThat(get(store.activate(newer, PROOF, event("active")))).isTrue();
-    assertThat(store.find("keys/a")).contains(newer.activated(PROOF));
+    get(store.shares().storeProvisional(older, event("stored")));
+    assertThat(get(store.shares().storeProvisional(newer, event("stored")))).isTrue();
+    assertThat(store.shares().find("keys/a")).contains(newer);
+    assertThat(get(store.shares().activate(older, PROOF, event("active"))))
+        .as("given up")
+        .isFalse();
+    assertThat(get(store.shares().activate(newer, PROOF, event("active")))).isTrue();
+    assertThat(store.shares().find("keys/a")).contains(newer.activated(PROOF));
   }
 
   @Test
   void active_share_is_never_replaced() {
     KeyShare active = share("keys/a", 1);
-    get(store.storeProvisional(active, event("stored")));
-    get(store.activate(active, PROOF, event("active")));
-    assertThat(get(store.storeProvisional(share("keys/a", 2), event("stored")))).isFalse();
-    assertThat(store.find("keys/a")).contains(active.activated(PROOF));
-    assertThat(get(store.activate(active, PROOF, event("active")))).as("once").isFalse();
+    get(store.shares().storeProvisional(active, event("stored")));
+    get(store.shares().activate(active, PROOF, event("active")));
+    assertThat(get(store.shares().storeProvisional(share("keys/a", 2), event("stored")))).isFalse();
+    assertThat(store.shares().find("keys/a")).contains(active.activated(PROOF));
+    assertThat(get(store.shares().activate(active, PROOF, event("active")))).as("once").isFalse();
   }
 
   @Test
   void database_itself_refuses_a_second_active_share() throws Exception {
     KeyShare active = share("keys/a", 1);
-    get(store.storeProvisional(active, event("stored")));
-    get(store.activate(active, PROOF, event("active")));
+    get(store.shares().storeProvisional(active, event("stored")));
+    get(store.shares().activate(active, PROOF, event("active")));
     close();
     try (Connection connection = raw();
         Statement statement = connection.createStatement()) {
@@ -348,38 +350,38 @@ class PartyStoreTest {
 
   private void active() {
     KeyShare share = share("keys/a", 1);
-    get(store.storeProvisional(share, event("stored")));
-    get(store.activate(share, PROOF, event("active")));
+    get(store.shares().storeProvisional(share, event("stored")));
+    get(store.shares().activate(share, PROOF, event("active")));
   }
 
   private boolean refreshed(int session, int epoch) {
-    return get(store.storeNext(next(session, epoch), true, event("stored")));
+    return get(store.shares().storeNext(next(session, epoch), true, event("stored")));
   }
 
   private boolean activated(int session, int epoch) {
-    return get(store.activate(next(session, epoch), PROOF, event("active")));
+    return get(store.shares().activate(next(session, epoch), PROOF, event("active")));
   }
 
   private int epoch() {
-    return store.find("keys/a").orElseThrow().epoch();
+    return store.shares().find("keys/a").orElseThrow().epoch();
   }
 
   @Test
   void share_of_the_next_epoch_lies_beside_the_active_one_and_then_replaces_it() {
     active();
-    get(store.exclude(exclusion(7, 2)));
+    get(store.shares().exclude(exclusion(7, 2)));
     assertThat(refreshed(2, 2)).isTrue();
     reopen();
     assertThat(epoch()).isEqualTo(1);
-    assertThat(store.pending("keys/a").orElseThrow().epoch()).isEqualTo(2);
-    assertThat(store.undecided()).hasSize(1);
+    assertThat(store.shares().pending("keys/a").orElseThrow().epoch()).isEqualTo(2);
+    assertThat(store.shares().undecided()).hasSize(1);
     assertThat(activated(2, 2)).isTrue();
     assertThat(epoch()).isEqualTo(2);
-    assertThat(store.excluded("keys/a")).as("they start afresh").isEmpty();
+    assertThat(store.shares().excluded("keys/a")).as("they start afresh").isEmpty();
     reopen();
     assertThat(epoch()).isEqualTo(2);
-    assertThat(store.pending("keys/a")).isEmpty();
-    assertThat(store.excluded("keys/a")).isEmpty();
+    assertThat(store.shares().pending("keys/a")).isEmpty();
+    assertThat(store.shares().excluded("keys/a")).isEmpty();
     assertThat(count()).as("the old share is gone").isEqualTo(1);
   }
 
@@ -388,21 +390,23 @@ class PartyStoreTest {
   void nothing_is_left_of_a_share_that_was_replaced() throws Exception {
     active();
     refreshed(7, 2);
-    get(store.giveUp(next(7, 2), 2, event("given_up")));
+    get(store.shares().giveUp(next(7, 2), 2, event("given_up")));
     refreshed(2, 2);
     assertThat(isOnDisk("sealed 1") && isOnDisk("sealed 7")).isTrue();
     activated(2, 2);
     assertThat(isOnDisk("sealed 1") || isOnDisk("sealed 7")).isFalse();
     assertThat(isOnDisk("sealed 2")).isTrue();
     get(
-        store.exclude(
-            new Exclusion(
-                "keys/a",
-                Set.of(2),
-                new SessionId(bytes32(5)),
-                new SessionId(bytes32(2)),
-                2,
-                ByteString.copyFromUtf8("without party 2"))));
+        store
+            .shares()
+            .exclude(
+                new Exclusion(
+                    "keys/a",
+                    Set.of(2),
+                    new SessionId(bytes32(5)),
+                    new SessionId(bytes32(2)),
+                    2,
+                    ByteString.copyFromUtf8("without party 2"))));
     assertThat(isOnDisk("sealed 2")).isFalse();
     assertThat(isOnDisk("without party 2")).isTrue();
   }
@@ -437,35 +441,36 @@ class PartyStoreTest {
   void forsaken_session_is_never_stored_and_a_stored_one_never_forsaken() {
     active();
     SessionId session = new SessionId(bytes32(2));
-    assertThat(get(store.forsake("keys/a", session))).isTrue();
+    assertThat(get(store.shares().forsake("keys/a", session))).isTrue();
     reopen();
     assertThat(refreshed(2, 2)).isFalse();
-    assertThat(get(store.forsake("keys/a", session))).as("again").isTrue();
+    assertThat(get(store.shares().forsake("keys/a", session))).as("again").isTrue();
     assertThat(refreshed(3, 2)).isTrue();
-    assertThat(get(store.forsake("keys/a", new SessionId(bytes32(3))))).isFalse();
+    assertThat(get(store.shares().forsake("keys/a", new SessionId(bytes32(3))))).isFalse();
     assertThat(activated(3, 2)).isTrue();
-    assertThat(get(store.forsake("keys/a", new SessionId(bytes32(3))))).isFalse();
+    assertThat(get(store.shares().forsake("keys/a", new SessionId(bytes32(3))))).isFalse();
   }
 
   @Test
   void sessions_that_are_forsaken_are_bounded() {
     active();
     for (int number = 0; number < 1000; number++) {
-      assertThat(get(store.forsake("keys/a", new SessionId(bytes32(100 + number))))).isTrue();
+      assertThat(get(store.shares().forsake("keys/a", new SessionId(bytes32(100 + number)))))
+          .isTrue();
     }
-    assertThat(get(store.forsake("keys/a", new SessionId(bytes32(50))))).isFalse();
+    assertThat(get(store.shares().forsake("keys/a", new SessionId(bytes32(50))))).isFalse();
   }
 
   private boolean givenUp(int session, int epoch, int deserter) {
-    return get(store.giveUp(next(session, epoch), deserter, event("given_up")));
+    return get(store.shares().giveUp(next(session, epoch), deserter, event("given_up")));
   }
 
   private SessionId used() {
-    return store.find("keys/a").orElseThrow().session();
+    return store.shares().find("keys/a").orElseThrow().session();
   }
 
   private Optional<KeyShare.State> state(int session) {
-    return store.ofSession(new SessionId(bytes32(session))).map(KeyShare::state);
+    return store.shares().ofSession(new SessionId(bytes32(session))).map(KeyShare::state);
   }
 
   @Test
@@ -475,18 +480,20 @@ class PartyStoreTest {
     assertThat(givenUp(2, 2, 2)).isTrue();
     assertThat(givenUp(2, 2, 2)).as("again").isFalse();
     assertThat(epoch()).isEqualTo(1);
-    assertThat(store.pending("keys/a")).isEmpty();
+    assertThat(store.shares().pending("keys/a")).isEmpty();
     assertThat(refreshed(3, 2)).isTrue();
     reopen();
-    assertThat(store.undecided())
+    assertThat(store.shares().undecided())
         .extracting(KeyShare::state)
         .containsExactlyInAnyOrder(KeyShare.State.GIVEN_UP, KeyShare.State.PROVISIONAL);
-    assertThat(store.pending("keys/a").orElseThrow().session())
+    assertThat(store.shares().pending("keys/a").orElseThrow().session())
         .isEqualTo(new SessionId(bytes32(3)));
-    assertThat(get(store.forsake("keys/a", new SessionId(bytes32(2))))).as("stored").isFalse();
+    assertThat(get(store.shares().forsake("keys/a", new SessionId(bytes32(2)))))
+        .as("stored")
+        .isFalse();
     assertThat(activated(3, 2)).isTrue();
     assertThat(givenUp(3, 2, 2)).as("it is used").isFalse();
-    assertThat(store.undecided()).as("it can never replace the later one").isEmpty();
+    assertThat(store.shares().undecided()).as("it can never replace the later one").isEmpty();
     assertThat(activated(2, 2)).isFalse();
     assertThat(count()).isEqualTo(1);
   }
@@ -494,13 +501,13 @@ class PartyStoreTest {
   @Test
   void certificate_brings_a_share_back_and_leaves_what_was_stored_later() {
     active();
-    get(store.exclude(exclusion(7, 2)));
+    get(store.shares().exclude(exclusion(7, 2)));
     refreshed(2, 2);
     givenUp(2, 2, 2);
     refreshed(3, 2);
     assertThat(activated(2, 2)).isTrue();
     assertThat(used()).isEqualTo(new SessionId(bytes32(2)));
-    assertThat(store.excluded("keys/a")).as("of the share that is gone").isEmpty();
+    assertThat(store.shares().excluded("keys/a")).as("of the share that is gone").isEmpty();
     assertThat(state(1)).as("the old share").isEmpty();
     reopen();
     assertThat(state(3)).contains(KeyShare.State.PROVISIONAL);
@@ -523,16 +530,18 @@ class PartyStoreTest {
     activated(2, 2);
     activated(3, 2);
     get(
-        store.exclude(
-            new Exclusion(
-                "keys/a",
-                Set.of(2),
-                new SessionId(bytes32(9)),
-                new SessionId(bytes32(2)),
-                2,
-                ByteString.copyFromUtf8("the older without party 2"))));
-    assertThat(store.excluded("keys/a")).containsExactly(2);
-    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(next(3, 2).sealed());
+        store
+            .shares()
+            .exclude(
+                new Exclusion(
+                    "keys/a",
+                    Set.of(2),
+                    new SessionId(bytes32(9)),
+                    new SessionId(bytes32(2)),
+                    2,
+                    ByteString.copyFromUtf8("the older without party 2"))));
+    assertThat(store.shares().excluded("keys/a")).containsExactly(2);
+    assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(next(3, 2).sealed());
   }
 
   /** Both writes wait for the disk together, so the second runs before the first has completed. */
@@ -543,19 +552,21 @@ class PartyStoreTest {
     givenUp(2, 2, 2);
     refreshed(3, 2);
     activated(2, 2);
-    var switched = store.activate(next(3, 2), PROOF, event("active"));
+    var switched = store.shares().activate(next(3, 2), PROOF, event("active"));
     var excluded =
-        store.exclude(
-            new Exclusion(
-                "keys/a",
-                Set.of(2),
-                new SessionId(bytes32(9)),
-                new SessionId(bytes32(2)),
-                2,
-                ByteString.copyFromUtf8("the older without party 2")));
+        store
+            .shares()
+            .exclude(
+                new Exclusion(
+                    "keys/a",
+                    Set.of(2),
+                    new SessionId(bytes32(9)),
+                    new SessionId(bytes32(2)),
+                    2,
+                    ByteString.copyFromUtf8("the older without party 2")));
     assertThat(get(switched)).isTrue();
     get(excluded);
-    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(next(3, 2).sealed());
+    assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(next(3, 2).sealed());
   }
 
   @Test
@@ -578,24 +589,27 @@ class PartyStoreTest {
   void given_up_shares_are_bounded() {
     active();
     int session = 10;
-    for (int n = 0; n < PartyStore.MAX_GIVEN_UP; n++) {
-      assertThat(store.deserters("keys/a")).isEmpty();
+    for (int n = 0; n < SqliteShares.MAX_GIVEN_UP; n++) {
+      assertThat(store.shares().deserters("keys/a")).isEmpty();
       assertThat(refreshed(++session, 2)).isTrue();
       assertThat(givenUp(session, 2, 300)).isTrue();
     }
-    assertThat(store.deserters("keys/a")).containsExactly(300);
+    assertThat(store.shares().deserters("keys/a")).containsExactly(300);
     assertThat(refreshed(++session, 2)).as("with that party").isFalse();
-    assertThat(count()).isEqualTo(1 + PartyStore.MAX_GIVEN_UP);
+    assertThat(count()).isEqualTo(1 + SqliteShares.MAX_GIVEN_UP);
     // Without it, and with one that has done nothing yet.
-    assertThat(get(store.storeNext(among(++session, 1, 2), true, event("stored")))).isTrue();
+    assertThat(get(store.shares().storeNext(among(++session, 1, 2), true, event("stored"))))
+        .isTrue();
     assertThat(givenUp(session, 2, 2)).isTrue();
-    assertThat(store.deserters("keys/a")).containsExactlyInAnyOrder(2, 300);
-    assertThat(get(store.storeNext(among(++session, 1, 2), true, event("stored")))).isFalse();
+    assertThat(store.shares().deserters("keys/a")).containsExactlyInAnyOrder(2, 300);
+    assertThat(get(store.shares().storeNext(among(++session, 1, 2), true, event("stored"))))
+        .isFalse();
     reopen();
-    assertThat(store.deserters("keys/a")).containsExactlyInAnyOrder(2, 300);
-    assertThat(get(store.storeNext(among(++session, 1, 4), true, event("stored")))).isTrue();
-    assertThat(get(store.activate(among(session, 1, 4), PROOF, event("active")))).isTrue();
-    assertThat(store.deserters("keys/a")).as("a fresh start").isEmpty();
+    assertThat(store.shares().deserters("keys/a")).containsExactlyInAnyOrder(2, 300);
+    assertThat(get(store.shares().storeNext(among(++session, 1, 4), true, event("stored"))))
+        .isTrue();
+    assertThat(get(store.shares().activate(among(session, 1, 4), PROOF, event("active")))).isTrue();
+    assertThat(store.shares().deserters("keys/a")).as("a fresh start").isEmpty();
     assertThat(count()).isEqualTo(1);
   }
 
@@ -631,15 +645,15 @@ class PartyStoreTest {
     active();
     refreshed(2, 2);
     activated(2, 2);
-    get(store.exclude(exclusion(7, 2)));
-    assertThat(store.excluded("keys/a")).isEmpty();
-    get(store.exclude(exclusion(7, 0)));
-    assertThat(store.excluded("keys/a")).as("a frozen key stays so").containsExactly(0);
+    get(store.shares().exclude(exclusion(7, 2)));
+    assertThat(store.shares().excluded("keys/a")).isEmpty();
+    get(store.shares().exclude(exclusion(7, 0)));
+    assertThat(store.shares().excluded("keys/a")).as("a frozen key stays so").containsExactly(0);
     refreshed(3, 3);
     activated(3, 3);
-    assertThat(store.excluded("keys/a")).containsExactly(0);
+    assertThat(store.shares().excluded("keys/a")).containsExactly(0);
     reopen();
-    assertThat(store.excluded("keys/a")).containsExactly(0);
+    assertThat(store.shares().excluded("keys/a")).containsExactly(0);
   }
 
   @Test
@@ -648,27 +662,27 @@ class PartyStoreTest {
     refreshed(2, 2);
     AtomicReference<CompletionStage<Boolean>> frozen = new AtomicReference<>();
     // Queued when the activation is on disk and about to read who is left excluded.
-    afterCommit.set(() -> frozen.set(store.exclude(exclusion(7, 0))));
+    afterCommit.set(() -> frozen.set(store.shares().exclude(exclusion(7, 0))));
     activated(2, 2);
-    assertThat(store.excluded("keys/a")).as("queued").containsExactly(0);
+    assertThat(store.shares().excluded("keys/a")).as("queued").containsExactly(0);
     assertThat(get(frozen.get())).isTrue();
-    assertThat(store.excluded("keys/a")).as("written").containsExactly(0);
+    assertThat(store.shares().excluded("keys/a")).as("written").containsExactly(0);
     reopen();
-    assertThat(store.excluded("keys/a")).containsExactly(0);
+    assertThat(store.shares().excluded("keys/a")).containsExactly(0);
   }
 
   @Test
   void freeze_beside_its_lifting_counts_at_once_and_after_a_restart() {
     active();
-    get(store.exclude(exclusion(7, 0)));
+    get(store.shares().exclude(exclusion(7, 0)));
     AtomicReference<CompletionStage<Boolean>> frozen = new AtomicReference<>();
-    afterCommit.set(() -> frozen.set(store.exclude(exclusion(8, 0))));
-    assertThat(get(store.unfreeze("keys/a"))).isTrue();
-    assertThat(store.excluded("keys/a")).as("queued").containsExactly(0);
+    afterCommit.set(() -> frozen.set(store.shares().exclude(exclusion(8, 0))));
+    assertThat(get(store.shares().unfreeze("keys/a"))).isTrue();
+    assertThat(store.shares().excluded("keys/a")).as("queued").containsExactly(0);
     assertThat(get(frozen.get())).isTrue();
-    assertThat(store.excluded("keys/a")).as("written").containsExactly(0);
+    assertThat(store.shares().excluded("keys/a")).as("written").containsExactly(0);
     reopen();
-    assertThat(store.excluded("keys/a")).containsExactly(0);
+    assertThat(store.shares().excluded("keys/a")).containsExactly(0);
   }
 
   private long rows(String sql) throws SQLException {
@@ -692,88 +706,92 @@ class PartyStoreTest {
   @Test
   void session_without_request_is_claimed_once() {
     SessionId session = new SessionId(bytes32(1));
-    assertThat(get(store.claimSession(session, null))).isEqualTo(Outcome.CLAIMED);
-    assertThat(get(store.claimSession(session, null))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(get(store.claims().claimSession(session, null))).isEqualTo(Outcome.CLAIMED);
+    assertThat(get(store.claims().claimSession(session, null))).isEqualTo(Outcome.SESSION_REPLAYED);
     reopen();
-    assertThat(get(store.claimSession(session, null))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(get(store.claims().claimSession(session, null))).isEqualTo(Outcome.SESSION_REPLAYED);
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
   }
 
   @Test
   void share_is_replaced_with_the_exclusion() {
     KeyShare share = share("keys/a", 1);
-    get(store.storeProvisional(share, event("stored")));
-    get(store.activate(share, PROOF, event("active")));
-    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
+    get(store.shares().storeProvisional(share, event("stored")));
+    get(store.shares().activate(share, PROOF, event("active")));
+    assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
     ByteString without = ByteString.copyFromUtf8("sealed without party 2");
     get(
-        store.exclude(
-            new Exclusion(
-                "keys/a", Set.of(2), new SessionId(bytes32(5)), share.session(), 1, without)));
-    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(without);
+        store
+            .shares()
+            .exclude(
+                new Exclusion(
+                    "keys/a", Set.of(2), new SessionId(bytes32(5)), share.session(), 1, without)));
+    assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(without);
     reopen();
-    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(without);
-    assertThat(store.excluded("keys/a")).containsExactly(2);
+    assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(without);
+    assertThat(store.shares().excluded("keys/a")).containsExactly(2);
   }
 
   @Test
   void share_of_another_epoch_is_not_replaced() {
     KeyShare share = share("keys/a", 1);
-    get(store.storeProvisional(share, event("stored")));
-    get(store.activate(share, PROOF, event("active")));
+    get(store.shares().storeProvisional(share, event("stored")));
+    get(store.shares().activate(share, PROOF, event("active")));
     get(
-        store.exclude(
-            new Exclusion(
-                "keys/a",
-                Set.of(2),
-                new SessionId(bytes32(5)),
-                share.session(),
-                2,
-                ByteString.copyFromUtf8("of a later epoch"))));
-    assertThat(store.find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
+        store
+            .shares()
+            .exclude(
+                new Exclusion(
+                    "keys/a",
+                    Set.of(2),
+                    new SessionId(bytes32(5)),
+                    share.session(),
+                    2,
+                    ByteString.copyFromUtf8("of a later epoch"))));
+    assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
   }
 
   @Test
   void exclusions_stay() {
-    assertThat(store.excluded("keys/a")).isEmpty();
-    get(store.exclude(exclusion(1, 2)));
-    get(store.exclude(exclusion(2, 2, 3)));
-    assertThat(store.excluded("keys/a")).containsExactlyInAnyOrder(2, 3);
+    assertThat(store.shares().excluded("keys/a")).isEmpty();
+    get(store.shares().exclude(exclusion(1, 2)));
+    get(store.shares().exclude(exclusion(2, 2, 3)));
+    assertThat(store.shares().excluded("keys/a")).containsExactlyInAnyOrder(2, 3);
     reopen();
-    assertThat(store.excluded("keys/a")).containsExactlyInAnyOrder(2, 3);
-    assertThat(store.excluded("keys/b")).isEmpty();
+    assertThat(store.shares().excluded("keys/a")).containsExactlyInAnyOrder(2, 3);
+    assertThat(store.shares().excluded("keys/b")).isEmpty();
   }
 
   // ---- the rest --------------------------------------------------------------------------------
 
   @Test
   void secret_is_kept_and_replaced() {
-    assertThat(store.secret("identity")).isEmpty();
-    store.saveSecret("identity", new PartyStore.PartySecret(new byte[] {1}, new byte[] {2}));
-    store.saveSecret("identity", new PartyStore.PartySecret(new byte[] {3}, new byte[] {4}));
+    assertThat(store.secrets().find("identity")).isEmpty();
+    store.secrets().save("identity", new PartySecrets.Secret(new byte[] {1}, new byte[] {2}));
+    store.secrets().save("identity", new PartySecrets.Secret(new byte[] {3}, new byte[] {4}));
     reopen();
-    assertThat(store.secret("identity").orElseThrow().sealed()).containsExactly(3);
-    assertThat(store.secret("identity").orElseThrow().publicPart()).containsExactly(4);
+    assertThat(store.secrets().find("identity").orElseThrow().sealed()).containsExactly(3);
+    assertThat(store.secrets().find("identity").orElseThrow().publicPart()).containsExactly(4);
   }
 
   @Test
   void audit_trail_is_one_chain_through_restarts() {
-    store.record(event("one"));
+    store.audit().record(event("one"));
     claimed(claim(1, "r1", 1));
     reopen();
-    store.record(event("three"));
+    store.audit().record(event("three"));
     reopen();
-    assertThat(store.audit(1, 10))
+    assertThat(store.audit().read(1, 10))
         .extracting(r -> r.event().action())
         .containsExactly("one", "order.accept", "three");
-    assertThat(store.verifyAudit()).isInstanceOf(AuditTrail.Verification.Intact.class);
+    assertThat(store.audit().verify()).isInstanceOf(AuditTrail.Verification.Intact.class);
   }
 
   @Test
   void altered_audit_trail_is_noticed() throws Exception {
-    store.record(event("one"));
-    store.record(event("two"));
-    store.record(event("three"));
+    store.audit().record(event("one"));
+    store.audit().record(event("two"));
+    store.audit().record(event("three"));
     close();
     try (Connection connection = raw()) {
       connection
@@ -781,7 +799,7 @@ class PartyStoreTest {
           .executeUpdate("UPDATE audit_record SET outcome = 'other' WHERE sequence = 2");
     }
     open();
-    assertThat(store.verifyAudit())
+    assertThat(store.audit().verify())
         .isInstanceOfSatisfying(
             AuditTrail.Verification.Broken.class, b -> assertThat(b.sequence()).isEqualTo(2));
   }

@@ -1,0 +1,151 @@
+package io.coterie.signer.storage;
+
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.audit.AuditRecord;
+import io.coterie.platform.audit.AuditStore;
+import io.coterie.platform.audit.AuditTrail;
+import io.coterie.signer.session.AuditLog;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Clock;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.type.TypeReference;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The party's audit trail: one chain of records through all starts. */
+public final class SqliteAudit implements AuditLog {
+  private static final JsonMapper JSON = JsonMapper.builder().build();
+  private static final TypeReference<TreeMap<String, String>> FIELDS = new TypeReference<>() {};
+
+  private final PartyFile file;
+  private final Chain chain;
+
+  SqliteAudit(PartyFile file, Chain chain) {
+    this.file = file;
+    this.chain = chain;
+  }
+
+  @Override
+  public void record(AuditEvent event) {
+    file.writer()
+        .submitLazily(
+            db -> {
+              chain.append(db, event);
+              return true;
+            });
+  }
+
+  /** Checks every link of the trail. */
+  public AuditTrail.Verification verify() {
+    return file.read(db -> chain.on(db).verify());
+  }
+
+  /** Records from a sequence number on, oldest first. */
+  public List<AuditRecord> read(long fromSequence, int limit) {
+    return file.read(db -> new Records(db).read(fromSequence, limit));
+  }
+
+  /** Appends to the trail inside the transactions of the party's writer. */
+  static final class Chain {
+    private final String name;
+    private final Clock clock;
+
+    /** Touched by the writer's thread alone; absent after a rollback, when its end is unknown. */
+    private @Nullable AuditTrail open;
+
+    /**
+     * @param name of the trail, part of the hash of every record
+     */
+    Chain(String name, Clock clock) {
+      this.name = name;
+      this.clock = clock;
+    }
+
+    /** The event is on disk with the transaction, or not at all. */
+    void append(Database db, AuditEvent event) {
+      AuditTrail trail = open;
+      if (trail == null) {
+        trail = on(db);
+        open = trail;
+      }
+      trail.append(event);
+    }
+
+    /** The next record follows the last one on disk. */
+    void rolledBack() {
+      open = null;
+    }
+
+    private AuditTrail on(Database db) {
+      return new AuditTrail(name, new Records(db), clock);
+    }
+  }
+
+  /** The trail's records, inside whatever transaction the connection is in. */
+  private record Records(Database db) implements AuditStore {
+    private static final String COLUMNS =
+        "sequence, time_ms, actor, action, outcome, fields, previous_hash, hash";
+
+    @Override
+    public Optional<AuditRecord> last() {
+      return query("SELECT " + COLUMNS + " FROM audit_record ORDER BY sequence DESC LIMIT ?", 1L)
+          .stream()
+          .findFirst();
+    }
+
+    @Override
+    public void append(AuditRecord record) {
+      try {
+        db.update(
+            "INSERT INTO audit_record (" + COLUMNS + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            record.sequence(),
+            record.time().toEpochMilli(),
+            record.event().actor(),
+            record.event().action(),
+            record.event().outcome(),
+            JSON.writeValueAsString(record.event().fields()),
+            record.previousHash(),
+            record.hash());
+      } catch (SQLException e) {
+        throw new StoreException("an audit record could not be written", e);
+      }
+    }
+
+    @Override
+    public List<AuditRecord> read(long fromSequence, int limit) {
+      return query(
+          "SELECT " + COLUMNS + " FROM audit_record WHERE sequence >= ? ORDER BY sequence LIMIT ?",
+          fromSequence,
+          limit);
+    }
+
+    private List<AuditRecord> query(String sql, Object... parameters) {
+      List<AuditRecord> records = new ArrayList<>();
+      try (ResultSet row = db.statement(sql, parameters).executeQuery()) {
+        while (row.next()) {
+          SortedMap<String, String> fields = JSON.readValue(row.getString("fields"), FIELDS);
+          records.add(
+              new AuditRecord(
+                  row.getLong("sequence"),
+                  Instant.ofEpochMilli(row.getLong("time_ms")),
+                  new AuditEvent(
+                      row.getString("actor"),
+                      row.getString("action"),
+                      row.getString("outcome"),
+                      fields),
+                  row.getBytes("previous_hash"),
+                  row.getBytes("hash")));
+        }
+      } catch (SQLException e) {
+        throw new StoreException("the audit trail could not be read", e);
+      }
+      return records;
+    }
+  }
+}

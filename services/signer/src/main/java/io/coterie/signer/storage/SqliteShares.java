@@ -1,0 +1,439 @@
+package io.coterie.signer.storage;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.session.Certificate;
+import io.coterie.signer.session.KeyShare;
+import io.coterie.signer.session.KeyShareStore;
+import io.coterie.signer.session.KeyTrouble;
+import io.coterie.signer.session.SessionId;
+import io.coterie.signer.session.SessionLimits;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The sealed shares of the party. Indexes of the database keep a key at one active share and one
+ * provisional share.
+ */
+final class SqliteShares implements KeyShareStore {
+  /** Active shares kept in memory, sealed as they are. */
+  private static final int MAX_CACHED_SHARES = 1024;
+
+  /** Of a share that no party has declined. */
+  private static final int NO_DESERTER = 0;
+
+  private static final String SHARE_COLUMNS =
+      "session_id, key, epoch, scheme, state, parties, members, key_public, sealed, coordinator,"
+          + " requester, request_id, intent_digest";
+
+  private static final String SELECT_SHARE =
+      "SELECT " + SHARE_COLUMNS + ", certificate FROM key_share";
+
+  private static final String COUNT_ACTIVE =
+      "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE'";
+
+  /** Sessions of one key and epoch that this party says it stores no share of. */
+  private static final int MAX_FORSAKEN = 1000;
+
+  /** The same for all keys: a party may ask about keys that this one has never heard of. */
+  private static final int MAX_FORSAKEN_IN_ALL = 100_000;
+
+  /**
+   * Abandoned shares of one key. With more, this party takes part in no session with a party that
+   * has declined one of them.
+   */
+  static final int MAX_GIVEN_UP = 8;
+
+  /** The same with any party: each above {@link #MAX_GIVEN_UP} takes another party that lies. */
+  private static final int MAX_GIVEN_UP_IN_ALL = MAX_GIVEN_UP + SessionLimits.MAX_PARTIES;
+
+  private final PartyFile file;
+  private final SqliteExclusions exclusions;
+  private final OperatorRequests requests;
+  private final SqliteAudit.Chain audit;
+  private final Clock clock;
+
+  /**
+   * Active shares, kept until they change; nothing else is. Guarded by itself, with {@link
+   * #changes}.
+   */
+  private final Map<String, KeyShare> activeShares =
+      new LinkedHashMap<>(16, 0.75f, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, KeyShare> eldest) {
+          return size() > MAX_CACHED_SHARES;
+        }
+      };
+
+  /** Counts changes of active shares: a share that was read before one is not kept after it. */
+  private long changes;
+
+  SqliteShares(
+      PartyFile file,
+      SqliteExclusions exclusions,
+      OperatorRequests requests,
+      SqliteAudit.Chain audit,
+      Clock clock) {
+    this.file = file;
+    this.exclusions = exclusions;
+    this.requests = requests;
+    this.audit = audit;
+    this.clock = clock;
+  }
+
+  @Override
+  public Optional<KeyShare> find(String key) {
+    long before;
+    synchronized (activeShares) {
+      KeyShare cached = activeShares.get(key);
+      if (cached != null) {
+        return Optional.of(cached);
+      }
+      before = changes;
+    }
+    Optional<KeyShare> found =
+        file
+            .read(
+                db ->
+                    shares(
+                        db,
+                        SELECT_SHARE
+                            + " WHERE key = ? AND state IN ('ACTIVE', 'PROVISIONAL')"
+                            + " ORDER BY state = 'ACTIVE' DESC LIMIT 1",
+                        key))
+            .stream()
+            .findFirst();
+    found
+        .filter(s -> s.state() == KeyShare.State.ACTIVE)
+        .ifPresent(
+            s -> {
+              synchronized (activeShares) {
+                if (changes == before) {
+                  activeShares.put(key, s);
+                }
+              }
+            });
+    return found;
+  }
+
+  /** The disk now has another active share of a key. */
+  private void changed(String key) {
+    synchronized (activeShares) {
+      changes++;
+      activeShares.remove(key);
+    }
+  }
+
+  @Override
+  public Optional<KeyShare> pending(String key) {
+    return file
+        .read(db -> shares(db, SELECT_SHARE + " WHERE key = ? AND state = 'PROVISIONAL'", key))
+        .stream()
+        .findFirst();
+  }
+
+  @Override
+  public List<KeyShare> undecided() {
+    return file.read(
+        db ->
+            shares(db, SELECT_SHARE + " WHERE state IN ('PROVISIONAL', 'GIVEN_UP') ORDER BY key"));
+  }
+
+  @Override
+  public Optional<KeyShare> ofSession(SessionId session) {
+    return file
+        .read(
+            db ->
+                shares(
+                    db,
+                    SELECT_SHARE + " WHERE session_id = ? AND state <> 'SUPERSEDED'",
+                    session.bytes().toByteArray()))
+        .stream()
+        .findFirst();
+  }
+
+  @Override
+  public Set<Integer> deserters(String key) {
+    return file.read(db -> deserters(db, key));
+  }
+
+  private static Set<Integer> deserters(Database db, String key) throws SQLException {
+    Set<Integer> deserters = new HashSet<>();
+    int givenUp = 0;
+    try (ResultSet rows =
+        db.statement("SELECT deserter FROM key_share WHERE key = ? AND state = 'GIVEN_UP'", key)
+            .executeQuery()) {
+      while (rows.next()) {
+        givenUp++;
+        deserters.add(rows.getInt(1));
+      }
+    }
+    deserters.remove(NO_DESERTER);
+    if (givenUp < MAX_GIVEN_UP) {
+      return Set.of();
+    }
+    return givenUp < MAX_GIVEN_UP_IN_ALL ? Set.copyOf(deserters) : Set.of(EVERY_PARTY);
+  }
+
+  @Override
+  public CompletionStage<Boolean> storeProvisional(KeyShare share, AuditEvent completed) {
+    return file.writer()
+        .submit(
+            db -> {
+              if (db.count(COUNT_ACTIVE, share.key()) > 0) {
+                return false;
+              }
+              db.update(
+                  "UPDATE key_share SET state = 'SUPERSEDED' WHERE key = ? AND state = 'PROVISIONAL'",
+                  share.key());
+              insertProvisional(db, share);
+              audit.append(db, completed);
+              return true;
+            });
+  }
+
+  private void insertProvisional(Database db, KeyShare share) throws SQLException {
+    db.update(
+        "INSERT INTO key_share ("
+            + SHARE_COLUMNS
+            + ", stored_at_ms, stored_number)"
+            + " SELECT ?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            + " coalesce(max(stored_number), 0) + 1 FROM key_share WHERE key = ?",
+        share.session().bytes().toByteArray(),
+        share.key(),
+        share.epoch(),
+        share.scheme().getNumber(),
+        PartyIds.text(share.parties()),
+        PartyIds.text(share.members()),
+        share.keyPublic().toByteArray(),
+        share.sealed().toByteArray(),
+        share.coordinator(),
+        share.requester(),
+        share.requestId(),
+        share.intentDigest().toByteArray(),
+        clock.millis(),
+        share.key());
+  }
+
+  @Override
+  public CompletionStage<Boolean> storeNext(KeyShare share, boolean dealt, AuditEvent completed) {
+    return file.writer()
+        .submit(
+            db -> {
+              boolean wanted =
+                  db.count(
+                              "SELECT count(*) FROM key_share WHERE key = ? AND epoch >= ? AND state IN"
+                                  + " ('ACTIVE', 'PROVISIONAL')",
+                              share.key(),
+                              share.epoch())
+                          == 0
+                      && (!dealt || hasActive(db, share.key(), share.epoch() - 1))
+                      && !isForsaken(db, share.session())
+                      && mayFollow(deserters(db, share.key()), share);
+              if (wanted) {
+                // This party has missed the end of that epoch: it deals with its active share or
+                // with
+                // none.
+                db.update(
+                    "UPDATE key_share SET state = CASE WHEN epoch > 1 THEN 'GIVEN_UP' ELSE 'SUPERSEDED'"
+                        + " END WHERE key = ? AND state = 'PROVISIONAL'",
+                    share.key());
+                insertProvisional(db, share);
+                audit.append(db, completed);
+              }
+              return wanted;
+            });
+  }
+
+  private static boolean mayFollow(Set<Integer> deserters, KeyShare share) {
+    return !deserters.contains(EVERY_PARTY) && Collections.disjoint(deserters, share.members());
+  }
+
+  @Override
+  public CompletionStage<Boolean> forsake(String key, SessionId session) {
+    return file.writer()
+        .submit(
+            db -> {
+              byte[] id = session.bytes().toByteArray();
+              if (isForsaken(db, session)) {
+                return true;
+              }
+              if (db.count("SELECT count(*) FROM key_share WHERE session_id = ?", id) > 0
+                  || db.count("SELECT count(*) FROM forsaken_session WHERE key = ?", key)
+                      >= MAX_FORSAKEN
+                  || db.count("SELECT count(*) FROM forsaken_session") >= MAX_FORSAKEN_IN_ALL) {
+                return false;
+              }
+              db.update(
+                  "INSERT INTO forsaken_session (session_id, key, forsaken_at_ms) VALUES (?, ?, ?)",
+                  id,
+                  key,
+                  clock.millis());
+              return true;
+            });
+  }
+
+  @Override
+  public CompletionStage<Boolean> giveUp(KeyShare share, int deserter, AuditEvent givenUp) {
+    return file.writer()
+        .submit(
+            db -> {
+              boolean done =
+                  db.update(
+                          "UPDATE key_share SET state = 'GIVEN_UP', deserter = ? WHERE session_id = ? AND"
+                              + " state = 'PROVISIONAL' AND epoch > 1",
+                          deserter,
+                          share.session().bytes().toByteArray())
+                      == 1;
+              if (done) {
+                audit.append(db, givenUp);
+              }
+              return done;
+            });
+  }
+
+  @Override
+  public CompletionStage<Boolean> activate(
+      KeyShare share, Certificate proof, AuditEvent activated) {
+    byte[] session = share.session().bytes().toByteArray();
+    return file.writer()
+        .submitErasing(
+            db -> {
+              boolean wanted =
+                  db.count(
+                          "SELECT count(*) FROM key_share own WHERE session_id = ? AND state IN"
+                              + " ('PROVISIONAL', 'GIVEN_UP') AND NOT EXISTS (SELECT 1 FROM"
+                              + " key_share used WHERE used.key = own.key AND used.state = 'ACTIVE'"
+                              + " AND (used.epoch > own.epoch OR (used.epoch = own.epoch AND"
+                              + " used.stored_number > own.stored_number)))",
+                          session)
+                      == 1;
+              if (wanted) {
+                // Every party of the new epoch has its share of it, so no party can ever need the
+                // older ones. A share that was stored after this one may still have a certificate,
+                // and stays. The index refuses a second active share.
+                db.update(
+                    "DELETE FROM key_share WHERE key = ? AND session_id <> ? AND (state IN"
+                        + " ('ACTIVE', 'SUPERSEDED') OR epoch < ? OR (epoch = ? AND stored_number <"
+                        + " (SELECT stored_number FROM key_share WHERE session_id = ?)))",
+                    share.key(),
+                    session,
+                    share.epoch(),
+                    share.epoch(),
+                    session);
+                db.update(
+                    "UPDATE key_share SET state = 'ACTIVE', certificate = ? WHERE session_id = ?",
+                    proof.bytes().toByteArray(),
+                    session);
+                exclusions.forget(db, share);
+                db.update("DELETE FROM forsaken_session WHERE key = ?", share.key());
+                audit.append(db, activated);
+              }
+              return wanted;
+            })
+        .whenComplete(
+            (done, _) -> {
+              if (Boolean.TRUE.equals(done)) {
+                exclusions.forgotten(share.key());
+              }
+              changed(share.key());
+            });
+  }
+
+  private static boolean hasActive(Database db, String key, int epoch) throws SQLException {
+    return db.count(
+            "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE' AND epoch = ?",
+            key,
+            epoch)
+        == 1;
+  }
+
+  private static boolean isForsaken(Database db, SessionId session) throws SQLException {
+    return db.count(
+            "SELECT count(*) FROM forsaken_session WHERE session_id = ?",
+            session.bytes().toByteArray())
+        == 1;
+  }
+
+  @Override
+  public Set<Integer> excluded(String key) {
+    boolean multiplies =
+        find(key).filter(s -> s.scheme() != Scheme.SCHEME_ECDSA_SECP256K1).isEmpty();
+    return exclusions.of(key, multiplies);
+  }
+
+  @Override
+  public CompletionStage<Boolean> exclude(Exclusion exclusion) {
+    if (!exclusion.parties().contains(EVERY_PARTY)
+        && find(exclusion.key()).filter(s -> s.epoch() > exclusion.epoch()).isPresent()) {
+      // The secrets that the two had in common are gone with the old shares.
+      return CompletableFuture.completedFuture(false);
+    }
+    return exclusions.exclude(exclusion).whenComplete((_, _) -> changed(exclusion.key()));
+  }
+
+  @Override
+  public CompletionStage<Boolean> unfreeze(String key) {
+    return exclusions.unfreeze(key);
+  }
+
+  @Override
+  public List<KeyTrouble> troubles() {
+    return exclusions.troubles();
+  }
+
+  @Override
+  public void housekeep() {
+    exclusions.retry();
+    requests.toUnfreeze(exclusions::unfreeze);
+  }
+
+  private static List<KeyShare> shares(Database db, String sql, Object... parameters)
+      throws SQLException {
+    List<KeyShare> shares = new ArrayList<>();
+    try (ResultSet row = db.statement(sql, parameters).executeQuery()) {
+      while (row.next()) {
+        shares.add(
+            new KeyShare(
+                row.getString("key"),
+                row.getInt("epoch"),
+                Scheme.forNumber(row.getInt("scheme")),
+                KeyShare.State.valueOf(row.getString("state")),
+                PartyIds.of(row.getString("parties")),
+                PartyIds.of(row.getString("members")),
+                KeyPublic.parseFrom(row.getBytes("key_public")),
+                ByteString.copyFrom(row.getBytes("sealed")),
+                new SessionId(ByteString.copyFrom(row.getBytes("session_id"))),
+                row.getString("coordinator"),
+                row.getString("requester"),
+                row.getString("request_id"),
+                ByteString.copyFrom(row.getBytes("intent_digest")),
+                certificate(row.getBytes("certificate"))));
+      }
+    } catch (InvalidProtocolBufferException e) {
+      throw new StoreException("a stored key's public data does not decode", e);
+    }
+    return shares;
+  }
+
+  private static @Nullable Certificate certificate(byte[] stored) {
+    return stored.length == 0 ? null : Certificate.parse(ByteString.copyFrom(stored));
+  }
+}
