@@ -2,20 +2,29 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.platform.telemetry.LogScope;
+import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.party.v1.Order;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ScheduledFuture;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** One session at this party. Everything that changes is touched by its lane alone. */
 final class Session {
+  private static final Logger log = LoggerFactory.getLogger(Session.class);
+
   final SessionId id;
   final Member coordinator;
   final @Nullable String traceparent;
   final WorkPool.Lane lane;
+
+  private final SessionLifecycle.Observer observer;
 
   /** When the order came. */
   final long orderedNanos = System.nanoTime();
@@ -86,12 +95,18 @@ final class Session {
   /** How the core ended it, if it did. */
   @Nullable Abort abort;
 
-  Session(SessionId id, Member coordinator, @Nullable String traceparent, WorkPool.Lane lane) {
+  Session(
+      SessionId id,
+      Member coordinator,
+      @Nullable String traceparent,
+      WorkPool.Lane lane,
+      SessionLifecycle.Observer observer) {
     this.id = id;
     this.share = id;
     this.coordinator = coordinator;
     this.traceparent = traceparent;
     this.lane = lane;
+    this.observer = observer;
   }
 
   /** The plan of a session whose order was checked. */
@@ -101,5 +116,34 @@ final class Session {
       throw new IllegalStateException("session " + id + " has no plan while " + state);
     }
     return known;
+  }
+
+  /** The only place where the state changes. */
+  void move(SessionLifecycle.Event event) {
+    SessionLifecycle.State before = state;
+    state = SessionLifecycle.next(before, event);
+    log.debug("session {}: {} -> {} -> {}", id, before, event, state);
+    observer.moved(before, event, state);
+  }
+
+  /**
+   * Runs a task in this session's lane, with its ids in every log line.
+   *
+   * @param failed told, in the lane, that the task has failed
+   */
+  void run(Runnable task, Consumer<Session> failed) {
+    lane.execute(
+        () -> {
+          try (LogScope scope = LogScope.open().session(id.bytes().toByteArray())) {
+            TraceContext.parse(traceparent).ifPresent(scope::trace);
+            if (plan != null && plan.request() != null) {
+              scope.request(plan.request().requestId());
+            }
+            task.run();
+          } catch (RuntimeException e) {
+            log.error("session {} failed while {}", id, state, e);
+            failed.accept(this);
+          }
+        });
   }
 }

@@ -6,8 +6,6 @@ import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.DecodedPayload;
-import io.coterie.platform.telemetry.LogScope;
-import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
@@ -31,18 +29,12 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -71,23 +63,16 @@ public final class SessionDriver implements AutoCloseable {
    */
   private static final int LAPSE_SKEWS = 2;
 
-  /** Ended sessions whose late messages are still recognised as late. */
-  private static final int MAX_ENDED = 8192;
-
   /** How long {@link #close} waits for tasks that are being run. */
   private static final Duration CLOSE_TIME = Duration.ofSeconds(5);
 
   private static final ByteString NO_RESULT = ByteString.EMPTY;
-  private static final String NO_CAUSE = "none";
-  private static final String NOT_A_COORDINATOR = "not_a_coordinator";
-  private static final String UNKNOWN_PROTOCOL = "unknown";
 
   private final PartyNetwork network;
   private final PolicyGate gate;
   private final ClaimLedger claims;
   private final KeyShareStore shares;
   private final ProtocolCore core;
-  private final AuditLog audit;
   private final SessionTelemetry telemetry;
   private final SessionLimits limits;
   private final InstantSource clock;
@@ -101,13 +86,12 @@ public final class SessionDriver implements AutoCloseable {
   private final ClaimWitnesses witnesses;
   private final ScheduledFuture<?> ticking;
 
-  private final Map<SessionId, Session> sessions = new ConcurrentHashMap<>();
+  private final Sessions sessions = new Sessions();
 
   private final ListeningRuns listening = new ListeningRuns();
   private final EarlyEnvelopes early = new EarlyEnvelopes();
-  private final Ended ended = new Ended();
   private final Leases leases;
-  private final RefusalRate refusals = new RefusalRate(System.nanoTime());
+  private final SessionRecords records;
   private final QueuedBytes queued = new QueuedBytes();
   private final PresignaturePool presignatures;
   private final RequestBindings bindings = new RequestBindings();
@@ -117,33 +101,10 @@ public final class SessionDriver implements AutoCloseable {
   private final SessionOperation keyGeneration;
   private final SessionOperation nextEpoch;
 
-  private final ReentrantLock endings = new ReentrantLock();
-  private final Condition sessionEnded = endings.newCondition();
   private volatile boolean draining;
 
   /** When the ledger was last asked to forget; touched by the timer alone. */
   private long forgotNanos = System.nanoTime();
-
-  /** Ids of the sessions that ended last. */
-  private static final class Ended {
-    private final Map<SessionId, Boolean> ids =
-        new LinkedHashMap<>() {
-          private static final long serialVersionUID = 1L;
-
-          @Override
-          protected boolean removeEldestEntry(Map.Entry<SessionId, Boolean> eldest) {
-            return size() > MAX_ENDED;
-          }
-        };
-
-    synchronized void add(SessionId id) {
-      ids.put(id, true);
-    }
-
-    synchronized boolean contains(SessionId id) {
-      return ids.containsKey(id);
-    }
-  }
 
   /**
    * @param pool closed by whoever made it, after this
@@ -165,7 +126,7 @@ public final class SessionDriver implements AutoCloseable {
     this.claims = claims;
     this.shares = shares;
     this.core = core;
-    this.audit = audit;
+    this.records = new SessionRecords(audit, telemetry);
     this.telemetry = telemetry;
     this.limits = limits;
     this.leases = new Leases(limits);
@@ -205,12 +166,10 @@ public final class SessionDriver implements AutoCloseable {
   public void onOrder(Member sender, ByteString bytes, @Nullable String traceparent) {
     SessionId id = SessionId.ofOrder(bytes);
     if (sender.role() != Member.Role.COORDINATOR) {
-      // Not an answerable order: whoever sent it is a party that misbehaves.
-      telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, NOT_A_COORDINATOR);
-      recordRefusal(Audit.refused(id, sender, NOT_A_COORDINATOR));
+      records.orderOfParty(id, sender);
       return;
     }
-    Session session = new Session(id, sender, traceparent, pool.lane());
+    Session session = new Session(id, sender, traceparent, pool.lane(), telemetry);
     if (draining) {
       refuseUnseen(session, RefusalReason.REFUSAL_REASON_NOT_READY, "this party is shutting down");
       return;
@@ -219,7 +178,7 @@ public final class SessionDriver implements AutoCloseable {
       refuseUnseen(session, RefusalReason.REFUSAL_REASON_OVERLOADED, "too many sessions at once");
       return;
     }
-    Session known = sessions.putIfAbsent(id, session);
+    Session known = sessions.add(session).orElse(null);
     if (known != null) {
       session.untilLastSent.close();
       // It is already being followed; whoever orders it again may have missed what was sent in it.
@@ -262,7 +221,7 @@ public final class SessionDriver implements AutoCloseable {
     }
     if (session != null) {
       enqueue(session, arrived);
-    } else if (!ended.contains(id)) {
+    } else if (!sessions.hasEnded(id)) {
       if (!early.add(id, arrived)) {
         telemetry.dropped("early_overflow");
         return;
@@ -389,7 +348,7 @@ public final class SessionDriver implements AutoCloseable {
         claim(session, sealed, payload);
       }
       case SessionOperation.Beginning.AwaitKey _ -> {
-        move(session, Event.KEY_PROVISIONAL);
+        session.move(Event.KEY_PROVISIONAL);
         activation.awaitActive(
             plan.key(), plan.epoch(), session, () -> run(session, () -> keyActive(session)));
       }
@@ -445,7 +404,7 @@ public final class SessionDriver implements AutoCloseable {
     if (!SessionLifecycle.allows(session.state, Event.KEY_ACTIVE)) {
       return;
     }
-    move(session, Event.KEY_ACTIVE);
+    session.move(Event.KEY_ACTIVE);
     beginAgain(session);
   }
 
@@ -455,7 +414,7 @@ public final class SessionDriver implements AutoCloseable {
     for (Optional<KeyShare> share : List.of(shares.pending(plan.key()), shares.find(plan.key()))) {
       if (share.isPresent() && madeForThis(plan.asked(), share.get())) {
         activation.announceAgain(share.get(), session.coordinator);
-        end(session, Event.SHARE_EXISTS, NO_CAUSE, NO_RESULT);
+        end(session, Event.SHARE_EXISTS, SessionRecords.NO_CAUSE, NO_RESULT);
         return true;
       }
     }
@@ -486,7 +445,7 @@ public final class SessionDriver implements AutoCloseable {
   private void claim(Session session, ByteString sealedShare, @Nullable DecodedPayload payload)
       throws RefusedException {
     SessionPlan plan = session.plan();
-    move(session, Event.CHECKED);
+    session.move(Event.CHECKED);
     ByteString toSign = payload == null ? ByteString.EMPTY : payload.toSign();
     if (session.presignature != null) {
       // What is sent is known before it may be, and is claimed with the request: so a process that
@@ -624,7 +583,7 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   private void start(Session session, ByteString sealedShare, ByteString toSign) {
-    move(session, Event.CLAIMED);
+    session.move(Event.CLAIMED);
     try {
       if (session.run == null) {
         open(session, sealedShare, toSign);
@@ -763,13 +722,7 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   private void brokenAfterEnd(Session session, Abort abort) {
-    SessionPlan plan = session.plan();
-    log.warn(
-        "{} was found broken after its end: {}, culprits {}",
-        plan.protocol().label(),
-        abort.getCause(),
-        abort.getCulpritsList());
-    audit.record(Audit.aborted(plan, session.coordinator, causeLabel(abort.getCause()), abort));
+    records.brokenAfterEnd(session, abort);
     reports.aborted(session, abort.toBuilder().clearSealedShare().build());
     if (session.state.isFinal()) {
       stopListening(session);
@@ -895,10 +848,10 @@ public final class SessionDriver implements AutoCloseable {
   private void lastSent(Session session) {
     session.untilLastSent.close();
     if (!leases.combine(session)) {
-      end(session, Event.LAST_SENT_UNOBSERVED, NO_CAUSE, NO_RESULT);
+      end(session, Event.LAST_SENT_UNOBSERVED, SessionRecords.NO_CAUSE, NO_RESULT);
       return;
     }
-    move(session, Event.LAST_SENT);
+    session.move(Event.LAST_SENT);
     session.lane.priority(WorkPool.Priority.LEISURE);
     awaitLapse(session);
   }
@@ -929,10 +882,10 @@ public final class SessionDriver implements AutoCloseable {
                     "party {} was left out: {}", culprit.getParty(), culprit.getCause().name()));
     switch (operation(plan).complete(session, done)) {
       case SessionOperation.Ending.Signed(ByteString signature) ->
-          end(session, Event.SIGNED, NO_CAUSE, signature);
+          end(session, Event.SIGNED, SessionRecords.NO_CAUSE, signature);
       case SessionOperation.Ending.Presigned(List<ByteString> ids) -> {
         reports.presigned(session, ids);
-        end(session, Event.PRESIGNED, NO_CAUSE, NO_RESULT);
+        end(session, Event.PRESIGNED, SessionRecords.NO_CAUSE, NO_RESULT);
       }
       case SessionOperation.Ending.Refused(RefusedException reason) -> refuse(session, reason);
       case SessionOperation.Ending.Store(KeyShare share, boolean replaces) ->
@@ -942,10 +895,14 @@ public final class SessionDriver implements AutoCloseable {
 
   private void store(Session session, KeyShare share, boolean replaces) {
     SessionPlan plan = session.plan();
-    move(session, Event.SHARE_MADE);
+    session.move(Event.SHARE_MADE);
     AuditEvent completed =
         Audit.ended(
-            plan, session.coordinator, "stored", NO_CAUSE, share.keyPublic().getPublicKey());
+            plan,
+            session.coordinator,
+            "stored",
+            SessionRecords.NO_CAUSE,
+            share.keyPublic().getPublicKey());
     (replaces
             ? shares.storeNext(share, plan.usesShare(network.self().partyId()), completed)
             : shares.storeProvisional(share, completed))
@@ -966,7 +923,7 @@ public final class SessionDriver implements AutoCloseable {
       log.error("a share could not be stored", failure);
       refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the share could not be stored");
     } else if (Boolean.TRUE.equals(stored)) {
-      end(session, Event.SHARE_STORED, NO_CAUSE, share.keyPublic().getPublicKey());
+      end(session, Event.SHARE_STORED, SessionRecords.NO_CAUSE, share.keyPublic().getPublicKey());
     } else if (share.epoch() == 1) {
       refuse(
           session,
@@ -984,20 +941,14 @@ public final class SessionDriver implements AutoCloseable {
 
   private void aborted(Session session, Abort abort) {
     SessionPlan plan = session.plan();
-    log.warn(
-        "{} aborted in round {}: {}, culprits {}, advice {}",
-        plan.protocol().label(),
-        abort.getRound(),
-        abort.getCause(),
-        abort.getCulpritsList(),
-        abort.getAdvice());
+    records.aborted(plan, abort);
     Set<Integer> excluded = operation(plan).exclusions(abort);
     if (excluded.isEmpty()) {
       endAborted(session, abort);
       return;
     }
     // On disk before it is reported: whoever is told must be able to rely on it.
-    move(session, Event.EXCLUDE);
+    session.move(Event.EXCLUDE);
     session.unexcluded = true;
     shares
         .exclude(
@@ -1017,13 +968,13 @@ public final class SessionDriver implements AutoCloseable {
     Set<Integer> now = shares.excluded(key);
     presignatures.excluded(
         key, party -> now.contains(party) || now.contains(KeyShareStore.EVERY_PARTY));
-    sessions.values().forEach(other -> run(other, () -> leaveExcluded(other, key)));
+    sessions.all().forEach(other -> run(other, () -> leaveExcluded(other, key)));
   }
 
   /** Somebody may be excluded from any key now. */
   private void leaveExcluded() {
     Set<String> keys = new HashSet<>();
-    for (Session session : sessions.values()) {
+    for (Session session : sessions.all()) {
       SessionPlan plan = session.plan;
       if (plan != null) {
         keys.add(plan.key());
@@ -1070,13 +1021,7 @@ public final class SessionDriver implements AutoCloseable {
     Abort shown = abort.toBuilder().clearSealedShare().build();
     reports.aborted(session, shown);
     session.abort = shown;
-    end(session, Event.ABORT, causeLabel(abort.getCause()), NO_RESULT);
-  }
-
-  private static String causeLabel(AbortCause cause) {
-    return cause == AbortCause.UNRECOGNIZED
-        ? "unrecognized"
-        : cause.name().substring("ABORT_CAUSE_".length()).toLowerCase(Locale.ROOT);
+    end(session, Event.ABORT, SessionRecords.label(abort.getCause()), NO_RESULT);
   }
 
   private void deadline(Session session) {
@@ -1098,7 +1043,7 @@ public final class SessionDriver implements AutoCloseable {
       if (session.lapses) {
         bindings.lapsed(session.id, session.missing);
       }
-      end(session, Event.DEADLINE, NO_CAUSE, NO_RESULT);
+      end(session, Event.DEADLINE, SessionRecords.NO_CAUSE, NO_RESULT);
     }
   }
 
@@ -1112,7 +1057,7 @@ public final class SessionDriver implements AutoCloseable {
     if (session.state == State.COMBINING && session.order != null) {
       return; // the coordinator does not decide whether this party sees what its part was for
     }
-    endIfAllowed(session, Event.CANCEL, NO_CAUSE);
+    endIfAllowed(session, Event.CANCEL, SessionRecords.NO_CAUSE);
   }
 
   private void reportMissing(Session session) {
@@ -1164,7 +1109,7 @@ public final class SessionDriver implements AutoCloseable {
                         reports.refused(session, reason, detail);
                       }));
     }
-    end(session, Event.REFUSE, label(reason), NO_RESULT);
+    end(session, Event.REFUSE, SessionRecords.label(reason), NO_RESULT);
   }
 
   /** Whoever waits for the part of a session that has ended without it learns that none comes. */
@@ -1175,23 +1120,10 @@ public final class SessionDriver implements AutoCloseable {
     }
   }
 
-  private void recordRefusal(AuditEvent refusal) {
-    long unrecorded = refusals.next(System.nanoTime());
-    if (unrecorded >= 0) {
-      audit.record(Audit.after(refusal, unrecorded));
-      log.info("{} refused: {}", refusal.action(), refusal.fields());
-    }
-  }
-
   /** Refuses an order that does not become a session. */
   private void refuseUnseen(Session session, RefusalReason reason, String detail) {
     reports.refused(session, reason, detail);
-    telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, label(reason));
-    recordRefusal(Audit.refused(session.id, session.coordinator, label(reason)));
-  }
-
-  private static String label(RefusalReason reason) {
-    return reason.name().substring("REFUSAL_REASON_".length()).toLowerCase(Locale.ROOT);
+    records.refusedUnseen(session, reason);
   }
 
   private void endIfAllowed(Session session, Event event, String cause) {
@@ -1202,22 +1134,10 @@ public final class SessionDriver implements AutoCloseable {
 
   private void end(Session session, Event event, String cause, ByteString result) {
     State before = session.state;
-    move(session, event);
+    session.move(event);
     multiplied(session);
+    records.audited(session, event, cause, result);
     SessionPlan plan = session.plan;
-    Abort abort = session.abort;
-    AuditEvent end =
-        plan == null
-            ? Audit.refused(session.id, session.coordinator, cause)
-            : session.state == State.ABORTED && abort != null
-                ? Audit.aborted(plan, session.coordinator, cause, abort)
-                : Audit.ended(plan, session.coordinator, session.state.label(), cause, result);
-    if (session.state == State.REFUSED) {
-      recordRefusal(end);
-    } else if (event != Event.PRESIGNED) {
-      // A presignature signs nothing; the signature that uses it is on record.
-      audit.record(end);
-    }
     leaveBinding(session);
     if (plan != null) {
       if (plan.protocol().operation().makesShare()) {
@@ -1229,16 +1149,7 @@ public final class SessionDriver implements AutoCloseable {
         activation.giveUpWaiting(plan.key(), session);
       }
     }
-    telemetry.ended(
-        plan == null ? UNKNOWN_PROTOCOL : plan.protocol().label(), session.state, cause);
-    log.atLevel(event == Event.PRESIGNED ? Level.DEBUG : Level.INFO)
-        .log(
-            "{} of {} {} ({}) after {} ms",
-            plan == null ? UNKNOWN_PROTOCOL : plan.protocol().label(),
-            plan == null ? "no key" : plan.key(),
-            session.state.label(),
-            cause,
-            Duration.ofNanos(System.nanoTime() - session.orderedNanos).toMillis());
+    records.counted(session, event, cause);
     if (session.deadline != null) {
       session.deadline.cancel(false);
     }
@@ -1255,21 +1166,7 @@ public final class SessionDriver implements AutoCloseable {
     }
     session.untilEnd.close();
     session.untilLastSent.close();
-    ended.add(session.id);
-    sessions.remove(session.id);
-    endings.lock();
-    try {
-      sessionEnded.signalAll();
-    } finally {
-      endings.unlock();
-    }
-  }
-
-  /** The only place where a session's state changes. */
-  private static void move(Session session, Event event) {
-    State before = session.state;
-    session.state = SessionLifecycle.next(before, event);
-    log.debug("session {}: {} -> {} -> {}", session.id, before, event, session.state);
+    sessions.end(session);
   }
 
   // ---- counting, logging, time -----------------------------------------------------------------
@@ -1285,25 +1182,16 @@ public final class SessionDriver implements AutoCloseable {
     }
   }
 
-  /** Runs a task in a session's lane, with its ids in every log line. */
   private void run(Session session, Runnable task) {
-    session.lane.execute(
-        () -> {
-          try (LogScope scope = LogScope.open().session(session.id.bytes().toByteArray())) {
-            TraceContext.parse(session.traceparent).ifPresent(scope::trace);
-            if (session.plan != null && session.plan.request() != null) {
-              scope.request(session.plan.request().requestId());
-            }
-            task.run();
-          } catch (RuntimeException e) {
-            log.error("session {} failed while {}", session.id, session.state, e);
-            if (session.state.isFinal()) {
-              stopListening(session);
-            } else {
-              fail(session);
-            }
-          }
-        });
+    session.run(task, this::failed);
+  }
+
+  private void failed(Session session) {
+    if (session.state.isFinal()) {
+      stopListening(session);
+    } else {
+      fail(session);
+    }
   }
 
   /** A bug here, or a poisoned run: the session ends, the service goes on. */
@@ -1317,7 +1205,7 @@ public final class SessionDriver implements AutoCloseable {
               .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
               .setAdvice(Advice.ADVICE_RETRY)
               .build());
-      end(session, Event.ABORT, causeLabel(AbortCause.ABORT_CAUSE_INTERNAL), NO_RESULT);
+      end(session, Event.ABORT, SessionRecords.label(AbortCause.ABORT_CAUSE_INTERNAL), NO_RESULT);
     } else {
       refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "this party failed");
     }
@@ -1357,19 +1245,7 @@ public final class SessionDriver implements AutoCloseable {
    */
   public boolean drain(Duration time) throws InterruptedException {
     draining = true;
-    long left = time.toNanos();
-    endings.lock();
-    try {
-      while (!sessions.isEmpty()) {
-        if (left <= 0) {
-          return false;
-        }
-        left = sessionEnded.awaitNanos(left);
-      }
-      return true;
-    } finally {
-      endings.unlock();
-    }
+    return sessions.awaitNone(time.toNanos());
   }
 
   /** Ends what still runs. */
@@ -1377,8 +1253,8 @@ public final class SessionDriver implements AutoCloseable {
   public void close() {
     draining = true;
     ticking.cancel(false);
-    for (Session session : List.copyOf(sessions.values())) {
-      run(session, () -> endIfAllowed(session, Event.STOP, NO_CAUSE));
+    for (Session session : sessions.all()) {
+      run(session, () -> endIfAllowed(session, Event.STOP, SessionRecords.NO_CAUSE));
     }
     for (Session session : listening.close()) {
       run(session, () -> closeRun(session));

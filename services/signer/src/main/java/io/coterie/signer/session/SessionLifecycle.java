@@ -90,6 +90,12 @@ public final class SessionLifecycle {
   /** One line of the table. */
   public record Transition(State from, Event event, State to) {}
 
+  /** Hears of every transition of a session, in the session's lane. */
+  @FunctionalInterface
+  public interface Observer {
+    void moved(State from, Event event, State to);
+  }
+
   /** The table. */
   public static final List<Transition> TRANSITIONS =
       List.of(

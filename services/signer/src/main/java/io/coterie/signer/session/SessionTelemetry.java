@@ -1,7 +1,11 @@
 package io.coterie.signer.session;
 
 /** What the driver tells whoever measures. Called on the latency path: must be cheap. */
-public interface SessionTelemetry {
+public interface SessionTelemetry extends SessionLifecycle.Observer {
+  @Override
+  default void moved(
+      SessionLifecycle.State from, SessionLifecycle.Event event, SessionLifecycle.State to) {}
+
   /** A session's first message was handed to the network, this long after its order had come. */
   void started(Protocol protocol, long nanos);
 

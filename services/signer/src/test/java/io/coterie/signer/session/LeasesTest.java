@@ -47,7 +47,12 @@ class LeasesTest {
   private Session session() {
     byte[] id = new byte[32];
     id[0] = (byte) ++made;
-    return new Session(new SessionId(ByteString.copyFrom(id)), COORDINATOR, null, pool.lane());
+    return new Session(
+        new SessionId(ByteString.copyFrom(id)),
+        COORDINATOR,
+        null,
+        pool.lane(),
+        (from, event, to) -> {});
   }
 
   private Session after(Session older) {

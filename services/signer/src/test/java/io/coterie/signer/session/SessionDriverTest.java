@@ -2,10 +2,6 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.AppenderBase;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.Member;
@@ -59,7 +55,6 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -71,25 +66,6 @@ class SessionDriverTest {
   private static final String KEY = "keys/main";
   private static final byte[] ROUND_1 = "round 1".getBytes(StandardCharsets.UTF_8);
   private static final Set<Transition> VISITED = ConcurrentHashMap.newKeySet();
-  private static final Moves LOG = new Moves();
-
-  /** The transitions that the driver logs. */
-  private static final class Moves extends AppenderBase<ILoggingEvent> {
-    final List<Transition> list = new CopyOnWriteArrayList<>();
-
-    @Override
-    protected void append(ILoggingEvent event) {
-      Object[] arguments = event.getArgumentArray();
-      if (arguments != null
-          && arguments.length == 4
-          && arguments[1] instanceof State from
-          && arguments[2] instanceof Event cause
-          && arguments[3] instanceof State to) {
-        list.add(new Transition(from, cause, to));
-        VISITED.add(new Transition(from, cause, to));
-      }
-    }
-  }
 
   private final Member alpha = member("alpha", Member.Role.PARTY, 1);
   private final Member bravo = member("bravo", Member.Role.PARTY, 2);
@@ -422,6 +398,14 @@ class SessionDriverTest {
     final List<String> pool = new CopyOnWriteArrayList<>();
     volatile int ready;
     volatile IntSupplier live = () -> 0;
+    final List<Transition> moves = new CopyOnWriteArrayList<>();
+
+    @Override
+    public void moved(State from, Event event, State to) {
+      Transition taken = new Transition(from, event, to);
+      moves.add(taken);
+      VISITED.add(taken);
+    }
 
     @Override
     public void started(Protocol protocol, long nanos) {
@@ -503,17 +487,8 @@ class SessionDriverTest {
 
   // ---- making things happen --------------------------------------------------------------------
 
-  @BeforeAll
-  static void listen() {
-    Logger logger = (Logger) org.slf4j.LoggerFactory.getLogger(SessionDriver.class);
-    logger.setLevel(Level.DEBUG);
-    LOG.start();
-    logger.addAppender(LOG);
-  }
-
   @AfterAll
   static void every_transition_was_visited() {
-    ((Logger) org.slf4j.LoggerFactory.getLogger(SessionDriver.class)).detachAppender(LOG);
     assertThat(VISITED).containsExactlyInAnyOrderElementsOf(SessionLifecycle.TRANSITIONS);
   }
 
@@ -550,7 +525,7 @@ class SessionDriverTest {
       pool.close();
       pool = null;
     }
-    LOG.list.clear();
+    watch.moves.clear();
   }
 
   private void key(KeyShare.State state) {
@@ -669,7 +644,7 @@ class SessionDriverTest {
   }
 
   private void awaitMove(Event event) {
-    Installation.until(event.name(), () -> LOG.list.stream().anyMatch(t -> t.event() == event));
+    Installation.until(event.name(), () -> watch.moves.stream().anyMatch(t -> t.event() == event));
   }
 
   private int live() {
@@ -1062,7 +1037,7 @@ class SessionDriverTest {
     Installation.until("three messages", () -> net.sent.size() == 3);
     assertThat(net.sent.stream().map(Sent::to))
         .containsExactly(List.of(bravo), List.of(bravo), List.of(bravo, coordinator));
-    assertThat(LOG.list).filteredOn(t -> t.event() == Event.LAST_SENT).hasSize(1);
+    assertThat(watch.moves).filteredOn(t -> t.event() == Event.LAST_SENT).hasSize(1);
     envelope(session, "round 3".getBytes(StandardCharsets.UTF_8));
     awaitEnded("ecdsa_sign_1 completed none");
     SessionConfig config = core.configs.element();

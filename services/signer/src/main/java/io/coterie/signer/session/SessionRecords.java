@@ -1,0 +1,121 @@
+package io.coterie.signer.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.signer.session.SessionLifecycle.State;
+import java.time.Duration;
+import java.util.Locale;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
+
+/** Records how sessions ended: in the audit trail, in the metrics and in the log. */
+final class SessionRecords {
+  /** The cause of an end that needs none. */
+  static final String NO_CAUSE = "none";
+
+  private static final Logger log = LoggerFactory.getLogger(SessionRecords.class);
+  private static final String NOT_A_COORDINATOR = "not_a_coordinator";
+  private static final String UNKNOWN_PROTOCOL = "unknown";
+
+  private final AuditLog audit;
+  private final SessionTelemetry telemetry;
+  private final RefusalRate refusals = new RefusalRate(System.nanoTime());
+
+  SessionRecords(AuditLog audit, SessionTelemetry telemetry) {
+    this.audit = audit;
+    this.telemetry = telemetry;
+  }
+
+  /** As in metrics and the audit trail: {@code key_frozen}. */
+  static String label(RefusalReason reason) {
+    return reason.name().substring("REFUSAL_REASON_".length()).toLowerCase(Locale.ROOT);
+  }
+
+  /** As in metrics and the audit trail: {@code bad_proof}. */
+  static String label(AbortCause cause) {
+    return cause == AbortCause.UNRECOGNIZED
+        ? "unrecognized"
+        : cause.name().substring("ABORT_CAUSE_".length()).toLowerCase(Locale.ROOT);
+  }
+
+  /** An order came from a party, which misbehaves: nobody is answered. */
+  void orderOfParty(SessionId id, Member sender) {
+    telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, NOT_A_COORDINATOR);
+    refusal(Audit.refused(id, sender, NOT_A_COORDINATOR));
+  }
+
+  /** An order was refused that does not become a session. */
+  void refusedUnseen(Session session, RefusalReason reason) {
+    telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, label(reason));
+    refusal(Audit.refused(session.id, session.coordinator, label(reason)));
+  }
+
+  /** The event that ended a session goes to the audit trail. */
+  void audited(Session session, Event event, String cause, ByteString result) {
+    SessionPlan plan = session.plan;
+    Abort abort = session.abort;
+    AuditEvent end =
+        plan == null
+            ? Audit.refused(session.id, session.coordinator, cause)
+            : session.state == State.ABORTED && abort != null
+                ? Audit.aborted(plan, session.coordinator, cause, abort)
+                : Audit.ended(plan, session.coordinator, session.state.label(), cause, result);
+    if (session.state == State.REFUSED) {
+      refusal(end);
+    } else if (event != Event.PRESIGNED) {
+      // A presignature signs nothing; the signature that uses it is on record.
+      audit.record(end);
+    }
+  }
+
+  /** The end of a session is counted and logged. */
+  void counted(Session session, Event event, String cause) {
+    SessionPlan plan = session.plan;
+    String protocol = plan == null ? UNKNOWN_PROTOCOL : plan.protocol().label();
+    telemetry.ended(protocol, session.state, cause);
+    log.atLevel(event == Event.PRESIGNED ? Level.DEBUG : Level.INFO)
+        .log(
+            "{} of {} {} ({}) after {} ms",
+            protocol,
+            plan == null ? "no key" : plan.key(),
+            session.state.label(),
+            cause,
+            Duration.ofNanos(System.nanoTime() - session.orderedNanos).toMillis());
+  }
+
+  /** The core ended the run of a session. */
+  void aborted(SessionPlan plan, Abort abort) {
+    log.warn(
+        "{} aborted in round {}: {}, culprits {}, advice {}",
+        plan.protocol().label(),
+        abort.getRound(),
+        abort.getCause(),
+        abort.getCulpritsList(),
+        abort.getAdvice());
+  }
+
+  /** A run was found broken whose session has ended. */
+  void brokenAfterEnd(Session session, Abort abort) {
+    SessionPlan plan = session.plan();
+    log.warn(
+        "{} was found broken after its end: {}, culprits {}",
+        plan.protocol().label(),
+        abort.getCause(),
+        abort.getCulpritsList());
+    audit.record(Audit.aborted(plan, session.coordinator, label(abort.getCause()), abort));
+  }
+
+  private void refusal(AuditEvent refusal) {
+    long unrecorded = refusals.next(System.nanoTime());
+    if (unrecorded >= 0) {
+      audit.record(Audit.after(refusal, unrecorded));
+      log.info("{} refused: {}", refusal.action(), refusal.fields());
+    }
+  }
+}
