@@ -1,51 +1,17 @@
 // The charts as they come out of helm, with no cluster: what must hold of every pod, and what is refused.
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { parse, parseAllDocuments } from "yaml";
-
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../..");
-const charts = path.join(root, "build/charts");
-const helm = process.env.HELM || "helm";
-const pem = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n";
-const image = { tag: "0123456789ab" };
-const minimal = {
-  messaging: { image, database: { url: "jdbc:postgresql://db/messaging" } },
-  coordinator: {
-    image,
-    database: { url: "jdbc:postgresql://db/coordinator" },
-    channel: { number: "+15550000000", trustRoot: "AAAA" },
-    requesters: [{ name: "treasury", publicKey: pem }],
-    clients: [{ name: "backend", certificates: ["dns:backend"], submitFor: ["treasury"], readKeys: ["*"] }],
-  },
-  signer: {
-    image,
-    party: { name: "party-1", id: 1 },
-    channel: { messaging: "https://messaging.coterie.svc:8443", number: "+15550000001", trustRoot: "AAAA" },
-    requesters: [{ name: "treasury", publicKey: pem, keys: ["keys/*"], mayCreateKeys: true }],
-  },
-  edge: {},
-};
-
-function helmTemplate(name, values) {
-  const folder = mkdtempSync(path.join(tmpdir(), "charts-"));
-  try {
-    const file = path.join(folder, "values.json");
-    writeFileSync(file, JSON.stringify(values));
-    return spawnSync(helm, ["template", name, `${charts}/coterie-${name}-0.1.0.tgz`, "--namespace", "ns", "--values", file], { encoding: "utf8" });
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
+import { parse } from "yaml";
+import { helmTemplate, minimal, one, parseObjects, pem, root, workload } from "./render.mjs";
 
 function render(name, more = {}) {
   const run = helmTemplate(name, { ...minimal[name], ...more });
   assert.equal(run.status, 0, run.stderr);
-  return parseAllDocuments(run.stdout).map((document) => document.toJS()).filter(Boolean);
+  return parseObjects(run.stdout);
 }
 
 function refused(name, values, why) {
@@ -54,12 +20,8 @@ function refused(name, values, why) {
   assert.match(run.stderr, why);
 }
 
-const one = (objects, kind) => {
-  const found = objects.filter((object) => object.kind === kind);
-  assert.equal(found.length, 1, `${found.length} of ${kind}`);
-  return found[0];
-};
-const workload = (objects) => objects.find((object) => ["Deployment", "StatefulSet"].includes(object.kind));
+const alertRules = () =>
+  parse(readFileSync(path.join(root, "deploy/helm/coterie-observability/files/rules.yaml"), "utf8")).groups.flatMap((group) => group.rules);
 const megabytes = (text) => Number(text.replace(/Mi$|m$/, ""));
 
 for (const name of Object.keys(minimal)) {
@@ -118,8 +80,55 @@ for (const name of Object.keys(minimal)) {
     const monitor = one(render(name, { metrics: { serviceMonitor: { enabled: true, labels: { release: "prometheus" } } } }), "ServiceMonitor");
     assert.equal(monitor.metadata.labels.release, "prometheus");
     assert.equal(monitor.spec.endpoints[0].scheme, "https");
-    const ports = one(render(name), "Service").spec.ports.map((port) => port.name);
-    assert.ok(ports.includes(monitor.spec.endpoints[0].port));
+    const service = one(render(name), "Service");
+    assert.ok(service.spec.ports.map((port) => port.name).includes(monitor.spec.endpoints[0].port));
+    // The alert about a target that is down selects jobs of this name.
+    const { expr } = alertRules().find((rule) => rule.alert === "CoterieTargetDown");
+    const [, job] = /job=~"([^"]+)"/.exec(expr);
+    assert.match(service.metadata.labels[monitor.spec.jobLabel], new RegExp(`^(?:${job})$`));
+  });
+}
+
+for (const name of ["messaging", "coordinator", "edge"]) {
+  test(`${name}: the management port is on no load balancer and no node`, () => {
+    for (const type of ["NodePort", "LoadBalancer"]) {
+      const services = render(name, { service: { type, annotations: { "example.org/a": "b" } } }).filter((object) => object.kind === "Service");
+      const inside = services.filter((service) => service.spec.type === "ClusterIP" || service.spec.clusterIP === "None");
+      const [outside, ...others] = services.filter((service) => !inside.includes(service));
+      assert.equal(others.length, 0);
+      assert.equal(outside.metadata.name, `${name}-external`);
+      assert.equal(outside.spec.type, type);
+      assert.deepEqual(outside.metadata.annotations, { "example.org/a": "b" });
+      const ports = (service) => service.spec.ports.map((port) => port.name);
+      assert.deepEqual([...ports(outside), "management"], ports(inside.find((service) => service.metadata.name === name)));
+      assert.deepEqual(outside.spec.selector, inside[0].spec.selector);
+    }
+    assert.deepEqual(one(render(name), "Service").spec.type, "ClusterIP");
+  });
+}
+
+test("the runbooks' and notes' upgrades take the new chart's defaults", () => {
+  const texts = ["docs/runbooks", "deploy/helm"].flatMap((folder) =>
+    readdirSync(path.join(root, folder), { recursive: true }).filter((file) => /\.md$|NOTES\.txt$/.test(file) && !/node_modules/.test(file))
+      .map((file) => readFileSync(path.join(root, folder, file), "utf8")));
+  const upgrades = texts.join("\n").split("\n").filter((line) => /helm .*upgrade/.test(line));
+  assert.ok(upgrades.length > 5);
+  // --reuse-values would keep what an old chart had, the version of the jars for one.
+  for (const upgrade of upgrades) assert.match(upgrade, /--reset-then-reuse-values/);
+});
+
+for (const name of ["messaging", "coordinator"]) {
+  test(`${name}: a database's certificate is verified with the authority of a Secret`, () => {
+    const url = `jdbc:postgresql://db.example:5432/${name}`;
+    const database = { url: `${url}?sslmode=verify-full`, caSecret: "database-ca" };
+    const objects = render(name, { database });
+    const spring = (rendered) => parse(one(rendered, "ConfigMap").data["config.yaml"]).spring.datasource.url;
+    assert.equal(spring(objects), `${url}?sslmode=verify-full&sslrootcert=/etc/coterie/database-ca/ca.crt`);
+    const pod = workload(objects).spec.template.spec;
+    assert.equal(pod.volumes.find((volume) => volume.name === "database-ca").secret.secretName, "database-ca");
+    assert.equal(pod.containers[0].volumeMounts.find((mount) => mount.name === "database-ca").mountPath, "/etc/coterie/database-ca");
+    assert.equal(spring(render(name, { database: { url } })), url);
+    refused(name, { ...minimal[name], database: { url: database.url } }, /database.caSecret/);
   });
 }
 

@@ -151,6 +151,8 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
+  # The alerts know targets by this, not by the Service's name, which is that of the release.
+  jobLabel: app.kubernetes.io/name
   selector:
     matchLabels:
       {{- include "coterie.selectorLabels" . | nindent 6 }}
@@ -163,6 +165,69 @@ spec:
         ca:
           secret: {name: {{ .Values.tls.secret }}, key: ca.crt}
         serverName: {{ .Values.tls.serverName | default (include "coterie.fullname" .) }}
+{{- end -}}
+{{- end -}}
+
+{{/* The Service, within the cluster, with the management port beside the public ones; and if they are to be reached from outside, another
+     with the public ones alone. Takes {root, ports: [{name, port, nodePort, appProtocol}]}. */}}
+{{- define "coterie.services" -}}
+{{- $values := .root.Values.service -}}
+{{- $external := ne $values.type "ClusterIP" -}}
+apiVersion: v1
+kind: Service
+metadata:
+  {{- include "coterie.metadata" .root | nindent 2 }}
+  {{- if not $external }}
+  {{- with $values.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- end }}
+spec:
+  type: ClusterIP
+  selector:
+    {{- include "coterie.selectorLabels" .root | nindent 4 }}
+  ports:
+    {{- range .ports }}
+    - {{ dict "name" .name "port" .port "targetPort" .name | merge (pick . "appProtocol") | toJson }}
+    {{- end }}
+    - {name: management, port: 9443, targetPort: management}
+{{- if $external }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ include "coterie.fullname" .root }}-external
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "coterie.labels" .root | nindent 4 }}
+  {{- with $values.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  type: {{ $values.type }}
+  selector:
+    {{- include "coterie.selectorLabels" .root | nindent 4 }}
+  ports:
+    {{- range .ports }}
+    {{- $port := dict "name" .name "port" .port "targetPort" .name | merge (pick . "appProtocol") }}
+    {{- with .nodePort }}{{ $port = set $port "nodePort" (int .) }}{{ end }}
+    - {{ toJson $port }}
+    {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Address of the database, with its certificate authority if there is a Secret with it. */}}
+{{- define "coterie.databaseUrl" -}}
+{{- $url := required "database.url is missing" .Values.database.url -}}
+{{- if .Values.database.caSecret -}}
+{{- $url }}{{ contains "?" $url | ternary "&" "?" }}sslrootcert=/etc/coterie/database-ca/ca.crt
+{{- else -}}
+{{- if regexMatch "[?&]sslmode=verify-" $url }}
+{{- fail "database.url verifies the database's certificate: database.caSecret must name the Secret with the authority that it is from" }}
+{{- end -}}
+{{- $url -}}
 {{- end -}}
 {{- end -}}
 

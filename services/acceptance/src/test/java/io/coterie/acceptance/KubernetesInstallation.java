@@ -122,7 +122,7 @@ final class KubernetesInstallation implements AutoCloseable {
   String edge() {
     return node
         + ":"
-        + kube.field(CONTROL, "service/edge", ".spec.ports[?(@.name==\"clients\")].nodePort");
+        + kube.field(CONTROL, "service/edge-external", ".spec.ports[?(@.name==\"clients\")].nodePort");
   }
 
   static List<String> namespaces() {
@@ -188,7 +188,7 @@ final class KubernetesInstallation implements AutoCloseable {
     all.put("DATABASE", "postgres:5432");
     all.put("TOOLS", image("postgres"));
     all.put("COTERIE_PROFILE", folder.resolve("profile.properties").toString());
-    kube.attemptKubectl(CONTROL, "get", "service", "edge")
+    kube.attemptKubectl(CONTROL, "get", "service", "edge-external")
         .ifPresent(there -> all.put("EDGE", edge()));
     return all;
   }
