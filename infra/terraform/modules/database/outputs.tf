@@ -15,6 +15,10 @@ output "redis_uri" {
   value = "rediss://${aws_elasticache_replication_group.this.primary_endpoint_address}:6379"
 }
 
+output "redis_port" {
+  value = 6379
+}
+
 output "port" {
   value = 5432
 }

@@ -6,6 +6,15 @@ variable "cluster" {
   type = string
 }
 
+variable "account_id" {
+  description = "The AWS account whose Prometheus may send alerts."
+  type        = string
+}
+
+variable "region" {
+  type = string
+}
+
 variable "log_retention_days" {
   type    = number
   default = 90

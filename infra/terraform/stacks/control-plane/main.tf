@@ -1,6 +1,8 @@
 # Messaging, coordinator and their databases: trusted for liveness, with nothing that could sign.
 locals {
   full_name = "coterie-${var.name}"
+  # Secret with AWS's certificate authorities of databases under ca.crt, which verify-full needs: README.md has the command.
+  database_ca_secret = "database-ca"
 }
 
 module "network" {
@@ -33,6 +35,8 @@ module "observability" {
   source                  = "../../modules/observability"
   name                    = local.full_name
   cluster                 = module.cluster.name
+  account_id              = var.account_id
+  region                  = var.region
   alert_topic_subscribers = var.alert_subscribers
   rules_file              = "${path.module}/../../../../deploy/helm/coterie-observability/files/rules.yaml"
 }

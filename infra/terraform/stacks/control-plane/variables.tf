@@ -63,8 +63,23 @@ variable "messaging_replicas" {
   default = 2
 }
 
+variable "host" {
+  description = "DNS name of the edge's load balancer, which its certificate has."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", var.host))
+    error_message = "host must be a DNS name."
+  }
+}
+
 variable "party_cidrs" {
-  description = "Where the parties come from: the way_out of their stacks."
+  description = "Where the parties come from: the way_out of their stacks. If this and client_cidrs are empty, everybody may connect."
+  type        = list(string)
+  default     = []
+}
+
+variable "client_cidrs" {
+  description = "Where wallet backends come from."
   type        = list(string)
   default     = []
 }

@@ -1,6 +1,7 @@
 # One party: an account, a network, a cluster and a key of its own.
 locals {
-  full_name = "coterie-${var.name}"
+  full_name      = "coterie-${var.name}"
+  messaging_port = tonumber(coalesce(regex("^https://[^/:]+:?([0-9]+)?", var.messaging_url)[0], "443"))
 }
 
 module "network" {
@@ -60,6 +61,8 @@ module "observability" {
   source                  = "../../modules/observability"
   name                    = local.full_name
   cluster                 = module.cluster.name
+  account_id              = var.account_id
+  region                  = var.region
   alert_topic_subscribers = var.alert_subscribers
   rules_file              = "${path.module}/../../../../deploy/helm/coterie-observability/files/rules.yaml"
 }

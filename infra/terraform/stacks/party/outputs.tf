@@ -6,7 +6,7 @@ output "values" {
       messaging = var.messaging_url
     }
     networkPolicy = {
-      messaging = { namespace = "", pods = {}, cidrs = var.messaging_cidrs }
+      messaging = { namespace = "", pods = {}, cidrs = var.messaging_cidrs, port = local.messaging_port }
     }
   })
 }

@@ -59,11 +59,11 @@ variable "party_id" {
 }
 
 variable "messaging_url" {
-  description = "https address of the messaging service."
+  description = "https address of messaging's edge: the output messaging_url of the control plane."
   type        = string
   validation {
-    condition     = startswith(var.messaging_url, "https://")
-    error_message = "messaging_url must begin with https://."
+    condition     = can(regex("^https://[a-z0-9.-]+(:[1-9][0-9]{0,4})?$", var.messaging_url))
+    error_message = "messaging_url must be https://HOST or https://HOST:PORT."
   }
 }
 

@@ -42,6 +42,7 @@ variables {
   zones             = ["eu-central-1a", "eu-central-1b", "eu-central-1c"]
   admin_role_arns   = ["arn:aws:iam::444444444444:role/platform-admin"]
   party_account_ids = ["111111111111", "222222222222", "333333333333"]
+  host              = "coterie.example"
   party_cidrs       = ["198.51.100.1/32"]
 }
 
@@ -51,12 +52,58 @@ run "feeds_the_charts" {
     error_message = "messaging's database"
   }
   assert {
-    condition     = yamldecode(output.messaging_values).config.redis.uri == "rediss://redis.example:6379"
+    condition     = yamldecode(output.messaging_values).redis.uri == "rediss://redis.example:6379"
     error_message = "several replicas need Redis, with TLS"
   }
   assert {
     condition     = yamldecode(output.coordinator_values).database.url == "jdbc:postgresql://db.example:5432/coordinator?sslmode=verify-full"
     error_message = "the coordinator's database"
+  }
+  assert {
+    condition     = yamldecode(output.edge_values).networkPolicy.clients == [{ cidr = "198.51.100.1/32" }, { cidr = "10.0.0.0/16" }]
+    error_message = "parties and the load balancer's own checks may connect"
+  }
+}
+
+run "everybody_may_connect_if_nobody_is_named" {
+  variables {
+    party_cidrs = []
+  }
+  assert {
+    condition     = !can(yamldecode(output.edge_values).networkPolicy)
+    error_message = "the chart's default must hold"
+  }
+}
+
+run "alerts_reach_their_subscribers" {
+  module {
+    source = "../../modules/observability"
+  }
+  variables {
+    name                    = "coterie-control"
+    cluster                 = "coterie-control"
+    alert_topic_subscribers = ["oncall@example.org"]
+    rules_file              = "../../../../deploy/helm/coterie-observability/files/rules.yaml"
+  }
+  assert {
+    condition     = one(one(local.alertmanager.receivers).sns_configs).topic_arn == aws_sns_topic.alerts.arn && local.alertmanager.route.receiver == one(local.alertmanager.receivers).name
+    error_message = "the alert manager must send to the topic"
+  }
+  assert {
+    condition     = yamldecode(yamldecode(aws_prometheus_alert_manager_definition.this.definition).alertmanager_config) == local.alertmanager
+    error_message = "the workspace must have the configuration"
+  }
+  assert {
+    condition     = aws_sns_topic_policy.alerts.arn == aws_sns_topic.alerts.arn && one(one(data.aws_iam_policy_document.publish.statement).principals).identifiers == toset(["aps.amazonaws.com"]) && contains(one(data.aws_iam_policy_document.publish.statement).actions, "sns:Publish")
+    error_message = "the topic must let Prometheus publish"
+  }
+  assert {
+    condition     = aws_sns_topic.alerts.kms_master_key_id == aws_kms_key.alerts.id && length([for s in data.aws_iam_policy_document.key.statement : s if contains(s.actions, "kms:GenerateDataKey*") && one(s.principals).identifiers == toset(["aps.amazonaws.com"])]) == 1
+    error_message = "AWS's own key of topics does not let Prometheus publish"
+  }
+  assert {
+    condition     = [for s in aws_sns_topic_subscription.alerts : s.endpoint] == ["oncall@example.org"]
+    error_message = "subscribers"
   }
 }
 

@@ -5,5 +5,5 @@ region          = "ap-south-1"
 zones           = ["ap-south-1a", "ap-south-1b"]
 cidr            = "10.13.0.0/16"
 admin_role_arns = ["arn:aws:iam::333333333333:role/party-admin"]
-messaging_url   = "https://messaging.coterie.example"
+messaging_url   = "https://coterie.example:8444"
 messaging_cidrs = ["203.0.113.0/28"]

@@ -5,5 +5,5 @@ region          = "eu-central-1"
 zones           = ["eu-central-1a", "eu-central-1b"]
 cidr            = "10.11.0.0/16"
 admin_role_arns = ["arn:aws:iam::111111111111:role/party-admin"]
-messaging_url   = "https://messaging.coterie.example"
+messaging_url   = "https://coterie.example:8444"
 messaging_cidrs = ["203.0.113.0/28"]

@@ -5,5 +5,5 @@ region          = "us-east-1"
 zones           = ["us-east-1a", "us-east-1b"]
 cidr            = "10.12.0.0/16"
 admin_role_arns = ["arn:aws:iam::222222222222:role/party-admin"]
-messaging_url   = "https://messaging.coterie.example"
+messaging_url   = "https://coterie.example:8444"
 messaging_cidrs = ["203.0.113.0/28"]

@@ -30,7 +30,7 @@ mock_provider "aws" {
 }
 
 variables {
-  messaging_url   = "https://messaging.coterie.example"
+  messaging_url   = "https://coterie.example:8444"
   messaging_cidrs = ["203.0.113.0/28"]
 }
 
@@ -51,6 +51,10 @@ run "eu_central" {
   assert {
     condition     = yamldecode(output.values).networkPolicy.messaging.cidrs == ["203.0.113.0/28"]
     error_message = "the chart lets the signer out to messaging only"
+  }
+  assert {
+    condition     = yamldecode(output.values).networkPolicy.messaging.port == 8444
+    error_message = "the way out is open to the port of the address"
   }
   assert {
     condition     = length(output.way_out) == 2
@@ -93,6 +97,23 @@ run "only_the_signer_unwraps_and_nobody_of_another_account" {
   assert {
     condition     = length([for s in data.aws_iam_policy_document.this.statement : s if s.sid == "Administer" && (contains(s.actions, "kms:Decrypt") || contains(s.actions, "kms:*"))]) == 0
     error_message = "whoever administers the key must not be able to use it"
+  }
+}
+
+run "an_address_without_port_is_443" {
+  command = plan
+  variables {
+    name            = "party-1"
+    party_id        = 1
+    account_id      = "111111111111"
+    region          = "eu-central-1"
+    zones           = ["eu-central-1a", "eu-central-1b"]
+    admin_role_arns = ["arn:aws:iam::111111111111:role/party-admin"]
+    messaging_url   = "https://coterie.example"
+  }
+  assert {
+    condition     = yamldecode(output.values).networkPolicy.messaging.port == 443
+    error_message = "the port of https"
   }
 }
 
