@@ -7,8 +7,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
@@ -18,6 +20,8 @@ class DocumentationTest {
   private static final Pattern LINK = Pattern.compile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)");
   private static final Pattern PLACE = Pattern.compile("`((?:services|proto|deploy|docs)/[^`]+)`");
   private static final Pattern TEST = Pattern.compile("`(?:\\w+\\.)?([a-z]+(?:_[a-z0-9]+){3,})`");
+  private static final Pattern MAKE = Pattern.compile("`make ([a-z][a-z-]*)");
+  private static final Pattern TARGET = Pattern.compile("(?m)^([a-z-]+):(?!=)");
   private static final Pattern RIDDLE =
       Pattern.compile("(?:^(?:[-*] |\\d+\\. )?|[.:] )\\*{0,2}(?:What|Who|Whoever) .*");
 
@@ -86,6 +90,37 @@ class DocumentationTest {
       }
     }
     assertThat(named).hasSizeGreaterThan(10).allSatisfy(test -> assertThat(sources).contains(test));
+  }
+
+  @Test
+  void makeTargetsThatFilesNameExist() throws IOException {
+    Set<String> targets =
+        TARGET
+            .matcher(Files.readString(ProjectRoot.PATH.resolve("Makefile")))
+            .results()
+            .map(target -> target.group(1))
+            .collect(Collectors.toSet());
+    List<Path> files = pages();
+    for (String folder : List.of("proto", "deploy", "infra", "loadtest")) {
+      try (Stream<Path> all = Files.walk(ProjectRoot.PATH.resolve(folder))) {
+        all.filter(DocumentationTest::isWrittenByHand).forEach(files::add);
+      }
+    }
+    List<String> unknown = new ArrayList<>();
+    for (Path file : files) {
+      MAKE
+          .matcher(Files.readString(file))
+          .results()
+          .map(named -> named.group(1))
+          .filter(target -> !targets.contains(target))
+          .forEach(target -> unknown.add(file + ": make " + target));
+    }
+    assertThat(unknown).isEmpty();
+  }
+
+  private static boolean isWrittenByHand(Path file) {
+    return file.toString().matches(".*\\.(md|ya?ml|proto|tf|mjs|py)")
+        && !file.toString().matches(".*/(node_modules|target|\\.terraform)/.*");
   }
 
   private static boolean isTestSource(Path file) {
