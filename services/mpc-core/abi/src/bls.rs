@@ -10,11 +10,11 @@ use protocols::bls::{
 };
 
 use crate::dealing::{Dealt, share_done};
-use crate::inputs::{Inputs, SealedShare, bounded_shares};
+use crate::inputs::{Inputs, SealedShare, StartError, bounded_shares};
 use crate::judge::Judged;
 use crate::os_rng::os_rng;
 use crate::proto;
-use crate::session::{Offered, Prepared, StartError};
+use crate::session::{Offered, Prepared};
 
 impl Offered for Keygen {
     /// Seals the share.

@@ -8,10 +8,10 @@ use engine::{SessionSettings, SetupError};
 use protocols::OpenShareError;
 use protocols::dealing::{Generated, Keygen, Public, Refresh, Reshare, ReshareTerms, Reshared, Scheme};
 
-use crate::inputs::{Inputs, SealedShare};
+use crate::inputs::{Inputs, SealedShare, StartError};
 use crate::judge::Judged;
 use crate::proto;
-use crate::session::{Offered, Prepared, StartError, sealed};
+use crate::session::{Offered, Prepared, sealed};
 
 /// A scheme's keys and shares as they cross the interface.
 pub(crate) trait Dealt: Scheme {

@@ -12,10 +12,10 @@ use protocols::ecdsa::{
 };
 
 use crate::dealing::Dealt;
-use crate::inputs::{Inputs, SealedShare, bounded_shares};
+use crate::inputs::{Inputs, SealedShare, StartError, bounded_shares};
 use crate::os_rng::os_rng;
 use crate::proto;
-use crate::session::{Offered, Prepared, StartError, sealed};
+use crate::session::{Offered, Prepared, sealed};
 use crate::vault::{Exclusions, ReservedPlaces};
 
 /// A share as a session began with it, for the case that a peer has to be excluded from it.

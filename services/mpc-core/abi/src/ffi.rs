@@ -10,10 +10,11 @@ use std::sync::Once;
 
 use zeroize::Zeroize;
 
+use crate::inputs::StartError;
 use crate::judge;
 use crate::memory::{self, on_wiped_stack};
 use crate::passphrase;
-use crate::session::{AnySession, StartError};
+use crate::session::AnySession;
 use crate::vault::{StatementError, Vault};
 
 /// `MPC_ABI_VERSION`.

@@ -11,10 +11,10 @@ use protocols::frost::{
 };
 
 use crate::dealing::Dealt;
-use crate::inputs::{Inputs, SealedShare, bounded_shares};
+use crate::inputs::{Inputs, SealedShare, StartError, bounded_shares};
 use crate::os_rng::os_rng;
 use crate::proto;
-use crate::session::{Offered, Prepared, StartError, sealed};
+use crate::session::{Offered, Prepared, sealed};
 use crate::vault::ReservedPlaces;
 
 impl<S: Suite> Offered for Signing<S> {

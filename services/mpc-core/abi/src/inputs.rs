@@ -11,8 +11,24 @@ use engine::{
 };
 
 use crate::proto;
-use crate::session::StartError;
 use crate::vault::Vault;
+
+/// Why no session was started.
+#[derive(Debug, PartialEq, Eq)]
+pub enum StartError {
+    /// The configuration does not decode.
+    Undecodable,
+    /// A sealed input does not open.
+    Unseal,
+    /// The inputs do not fit each other.
+    Setup(SetupError),
+}
+
+impl From<SetupError> for StartError {
+    fn from(error: SetupError) -> Self {
+        StartError::Setup(error)
+    }
+}
 
 /// The arguments of a start, decoded but not believed.
 pub(crate) struct Inputs<'a> {

@@ -5,9 +5,9 @@ use engine::{AbortCause, PartyId, SessionSettings, SetupError};
 use prost::Message;
 use protocols::{bls, ecdsa, frost};
 
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, StartError};
 use crate::proto;
-use crate::session::{Offered, StartError};
+use crate::session::Offered;
 
 /// A protocol with signed envelopes.
 pub(crate) trait Judged: Offered {

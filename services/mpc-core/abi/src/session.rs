@@ -7,27 +7,10 @@ use engine::{Abort, EvidenceKey, PartyId, SessionSettings, SetupError};
 use prost::Message;
 use protocols::frost;
 
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, StartError};
 use crate::os_rng::os_rng;
 use crate::proto;
 use crate::vault::Vault;
-
-/// Why no session was started.
-#[derive(Debug, PartialEq, Eq)]
-pub enum StartError {
-    /// The configuration does not decode.
-    Undecodable,
-    /// A sealed input does not open.
-    Unseal,
-    /// The inputs do not fit each other.
-    Setup(SetupError),
-}
-
-impl From<SetupError> for StartError {
-    fn from(error: SetupError) -> Self {
-        StartError::Setup(error)
-    }
-}
 
 /// A protocol as this interface offers it.
 pub(crate) trait Offered: Protocol {

@@ -4,15 +4,12 @@
 //! must not be shown: a share of a party that follows the rules stays between it and its recipient.
 
 use crate::context::SessionContext;
-use crate::envelope::{Envelope, HEAD_BYTES, Head};
+use crate::envelope::{CLAIM_BYTES, Envelope, Head};
 use crate::evidence::SIGNATURE_BYTES;
 use crate::limits::rule_of;
 use crate::party::PartyId;
 use crate::rounds::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use crate::wire::{Malformed, Reader, Writer};
-
-/// Header with echo digest, hash of the body, signature.
-pub(crate) const CLAIM_BYTES: usize = HEAD_BYTES + 32 + 32 + SIGNATURE_BYTES;
 
 /// See the module.
 #[derive(Clone, PartialEq, Eq)]

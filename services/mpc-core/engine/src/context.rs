@@ -1,7 +1,7 @@
 //! What the parties of one session agreed before its first message.
 
+use crate::error::SetupError;
 use crate::evidence::EvidencePublicKey;
-use crate::fault::SetupError;
 use crate::party::{MAX_PARTIES, PartyId, PartySet, Threshold};
 use crate::rounds::RoundRule;
 use crate::tags;
@@ -98,12 +98,6 @@ impl SessionContext {
         }
         let digest = session_digest(protocol, signed, &settings, held);
         Ok(Self { protocol, rounds, settings, parties, digest })
-    }
-
-    /// The context that a session of `P` with these settings has, if its parties hold nothing beside them.
-    #[cfg(feature = "forge")]
-    pub fn for_test<P: crate::protocol::Protocol>(settings: SessionSettings) -> Result<Self, SetupError> {
-        Self::new(P::ID, P::SIGNED, P::ROUNDS, settings, None)
     }
 
     /// The protocol that runs.

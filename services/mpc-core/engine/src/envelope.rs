@@ -25,8 +25,8 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::context::SessionContext;
+use crate::error::Reject;
 use crate::evidence::{EvidenceKey, SIGNATURE_BYTES};
-use crate::fault::Reject;
 use crate::party::PartyId;
 pub use crate::rounds::Delivery;
 use crate::tags::{self, Tag};
@@ -37,11 +37,13 @@ pub const ENVELOPE_VERSION: u8 = 2;
 /// Bytes of a run nonce.
 pub const RUN_NONCE_BYTES: usize = 16;
 /// Everything before the echo digest, in bytes.
-pub(crate) const HEAD_BYTES: usize = 46 + RUN_NONCE_BYTES;
+const HEAD_BYTES: usize = 46 + RUN_NONCE_BYTES;
 /// Longest body of any protocol, in bytes.
 pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 /// Header, echo digest and signature: what an envelope adds to its body at most, in bytes.
 pub const ENVELOPE_OVERHEAD_BYTES: usize = HEAD_BYTES + 32 + SIGNATURE_BYTES;
+/// A signed envelope of which only the hash of the body is there, in bytes: header, echo digest, hash, signature.
+pub(crate) const CLAIM_BYTES: usize = HEAD_BYTES + 32 + 32 + SIGNATURE_BYTES;
 /// Longest envelope, in bytes.
 pub const MAX_ENVELOPE_BYTES: usize = MAX_BODY_BYTES + ENVELOPE_OVERHEAD_BYTES;
 
@@ -51,7 +53,7 @@ pub struct Envelope {
     pub(crate) protocol: u16,
     /// [`SessionContext::digest`].
     pub(crate) session: [u8; 32],
-    /// Round it belongs to, from 1; see also [`crate::session::NOTICE_ROUND`].
+    /// Round it belongs to, from 1; see also [`crate::rounds::NOTICE_ROUND`].
     pub(crate) round: u8,
     /// Who made it.
     pub(crate) sender: PartyId,

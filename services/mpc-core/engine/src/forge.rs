@@ -7,13 +7,21 @@ use zeroize::Zeroizing;
 
 use crate::broadcast::BroadcastLog;
 use crate::claim::Claim;
-use crate::context::SessionContext;
+use crate::context::{SessionContext, SessionSettings};
 use crate::envelope::{Envelope, RUN_NONCE_BYTES};
+use crate::error::{AbortCause, SetupError};
 use crate::evidence::EvidenceKey;
-use crate::fault::AbortCause;
 use crate::party::PartyId;
 use crate::private;
+use crate::protocol::Protocol;
 use crate::wire::Writer;
+
+impl SessionContext {
+    /// The context that a session of `P` with these settings has, if its parties hold nothing beside them.
+    pub fn for_test<P: Protocol>(settings: SessionSettings) -> Result<Self, SetupError> {
+        Self::new(P::ID, P::SIGNED, P::ROUNDS, settings, None)
+    }
+}
 
 /// Everything in an envelope, open to change. [`Forged::encode`] signs it again if it was signed.
 pub struct Forged {

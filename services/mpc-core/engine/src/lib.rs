@@ -4,15 +4,18 @@
 
 #![forbid(unsafe_code)]
 
+pub mod body;
 mod broadcast;
 mod claim;
 pub mod context;
 mod disclosure;
 pub mod envelope;
+pub mod error;
 pub mod evidence;
 pub mod fault;
 #[cfg(feature = "forge")]
 pub mod forge;
+mod hedged;
 mod limits;
 mod mailbox;
 pub mod notice;
@@ -27,17 +30,20 @@ pub mod transcript;
 pub mod view;
 pub mod wire;
 
+pub use body::{Body, BroadcastBody, PrivateBody, Route, parse};
 pub use context::{MAX_KEY_ID_BYTES, ProtocolId, RosterEntry, SessionContext, SessionId, SessionSettings};
 pub use envelope::Envelope;
+pub use error::{Abort, AbortCause, Advice, Reject, SetupError};
 pub use evidence::{EVIDENCE_KEY_BYTES, EvidenceKey, EvidencePublicKey, SIGNATURE_BYTES};
-pub use fault::{Abort, AbortCause, Advice, Fault, Reject, SetupError};
+pub use fault::Fault;
+pub use hedged::hedged;
 pub use mailbox::Inbox;
 pub use party::{MAX_PARTIES, PartyId, PartySet, Threshold};
 pub use primitives::Secret;
 pub use private::{SEALED_ENVELOPE_FORMAT, SEALED_OVERHEAD_BYTES};
-pub use protocol::{Body, BroadcastBody, History, Next, Outbox, PrivateBody, Protocol, Route, parse};
+pub use protocol::{History, Next, Outbox, Protocol};
 pub use rounds::{Delivery, RoundRule};
 pub use session::{Progress, Session, Step};
 pub use tags::Tag;
-pub use transcript::{Transcript, hedged};
+pub use transcript::Transcript;
 pub use view::View;

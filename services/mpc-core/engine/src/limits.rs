@@ -4,9 +4,8 @@
 //! what the rounds of the protocol can produce, and a notice about a notice may be longer by exactly what the wrapping
 //! adds.
 
-use crate::claim::CLAIM_BYTES;
 use crate::context::SessionContext;
-use crate::envelope::{ENVELOPE_OVERHEAD_BYTES, Envelope, MAX_BODY_BYTES};
+use crate::envelope::{CLAIM_BYTES, ENVELOPE_OVERHEAD_BYTES, Envelope, MAX_BODY_BYTES};
 use crate::rounds::{DISCLOSURE_ROUND, Delivery, NOTICE_ROUND, RoundRule};
 
 /// The length of an embedded envelope.

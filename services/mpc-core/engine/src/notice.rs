@@ -15,7 +15,8 @@ use crate::claim::Claim;
 use crate::context::{SessionContext, SessionSettings};
 use crate::disclosure::{Disclosure, lied};
 use crate::envelope::{Envelope, MAX_ENVELOPE_BYTES};
-use crate::fault::{AbortCause, Fault, SetupError};
+use crate::error::{AbortCause, SetupError};
+use crate::fault::{Evidence, Fault};
 use crate::limits::{accusation_bytes, genuine, max_envelopes};
 use crate::party::PartyId;
 use crate::protocol::Protocol;
@@ -32,50 +33,6 @@ pub enum Verdict {
     Told(Fault),
     /// Nothing is shown: who made the accusation broke the rules.
     Refuted,
-}
-
-/// The evidence that a notice carries.
-#[derive(Clone)]
-pub(crate) enum Evidence {
-    /// Signed envelopes.
-    Envelopes(Vec<Arc<Envelope>>),
-    /// Two signed headers of one party, without their bodies: a private body from a run that nobody blames could tell a
-    /// secret of a party that was restored.
-    Runs(Box<[Claim; 2]>),
-}
-
-impl Evidence {
-    /// Nothing but the sender's word.
-    pub(crate) fn none() -> Self {
-        Evidence::Envelopes(Vec::new())
-    }
-
-    /// Each item, encoded.
-    pub(crate) fn items(&self) -> Vec<Vec<u8>> {
-        match self {
-            Evidence::Envelopes(envelopes) => envelopes.iter().map(|envelope| envelope.encode()).collect(),
-            Evidence::Runs(claims) => claims.iter().map(Claim::to_bytes).collect(),
-        }
-    }
-
-    /// The items that a notice with this cause has.
-    fn from_items<'a>(
-        cause: AbortCause,
-        mut items: impl ExactSizeIterator<Item = &'a [u8]>,
-    ) -> Result<Self, Malformed> {
-        if cause != AbortCause::PartyRestarted {
-            let envelopes = items.map(|bytes| Envelope::decode(bytes).map(Arc::new).map_err(|_| Malformed));
-            return envelopes.collect::<Result<_, _>>().map(Evidence::Envelopes);
-        }
-        let (Some(one), Some(other), None) = (items.next(), items.next(), items.next()) else {
-            return Err(Malformed);
-        };
-        Ok(Evidence::Runs(Box::new([Claim::from_bytes(one)?, Claim::from_bytes(other)?])))
-    }
-
-    fn is_none(&self) -> bool {
-        matches!(self, Evidence::Envelopes(envelopes) if envelopes.is_empty())
-    }
 }
 
 /// Why a party aborted, and what convinces others that `accused` is the reason.

@@ -37,11 +37,11 @@ use zeroize::Zeroizing;
 
 use crate::context::SessionContext;
 use crate::envelope::{Envelope, MAX_ENVELOPE_BYTES};
+use crate::error::Reject;
 use crate::evidence::EvidenceKey;
-use crate::fault::Reject;
+use crate::hedged::hedged;
 use crate::party::PartyId;
 use crate::tags;
-use crate::transcript::hedged;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// The first byte of a sealed envelope; that of any other is [`crate::envelope::ENVELOPE_VERSION`].

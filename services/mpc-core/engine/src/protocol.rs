@@ -1,64 +1,21 @@
-//! What a protocol is: bodies, rounds and steps.
+//! What a protocol is: rounds and steps.
 
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use crate::body::{Body, BroadcastBody, PrivateBody};
 use crate::broadcast::BroadcastLog;
 use crate::context::{ProtocolId, SessionContext};
 use crate::envelope::Envelope;
-use crate::fault::{AbortCause, Fault, SetupError};
+use crate::error::{AbortCause, SetupError};
+use crate::fault::Fault;
 use crate::mailbox::Inbox;
 use crate::party::{PartyId, PartySet};
 use crate::rounds::RoundRule;
 use crate::view::View;
-use crate::wire::{Malformed, Reader, Writer};
-
-/// The body of one kind of message.
-pub trait Body: Sized {
-    /// The round it belongs to, from 1.
-    const ROUND: u8;
-
-    /// Writes the encoding.
-    fn encode(&self, writer: &mut Writer);
-
-    /// Reads and checks everything that can be checked without another message. The cause says what was wrong.
-    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause>;
-}
-
-/// Between whom a body travels: what it consists of may depend on their roles.
-#[derive(Clone, Copy, Debug)]
-pub struct Route {
-    /// Who sent it.
-    pub sender: PartyId,
-    /// Whom it is for; `None` for all.
-    pub recipient: Option<PartyId>,
-}
-
-/// A body that all parties get alike.
-pub trait BroadcastBody: Body {}
-
-/// A body that one party gets. Implementations hold what is secret in [`crate::Secret`].
-pub trait PrivateBody: Body {}
-
-impl From<Malformed> for AbortCause {
-    fn from(_: Malformed) -> Self {
-        AbortCause::MalformedBody
-    }
-}
-
-/// Decodes the whole body of an envelope.
-pub fn parse<B: Body>(ctx: &SessionContext, envelope: &Envelope) -> Result<B, AbortCause> {
-    if envelope.round() != B::ROUND {
-        return Err(AbortCause::MalformedBody);
-    }
-    let mut reader = Reader::new(envelope.body());
-    let route = Route { sender: envelope.sender(), recipient: envelope.recipient() };
-    let body = B::decode(&mut reader, ctx, route)?;
-    reader.finish()?;
-    Ok(body)
-}
+use crate::wire::Writer;
 
 /// What a step sends. Headers, echo digests and signatures are added by the session.
 #[derive(Default)]

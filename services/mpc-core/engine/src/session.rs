@@ -9,24 +9,26 @@ use std::sync::Arc;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+pub use crate::body::parse;
 use crate::broadcast::BroadcastLog;
 use crate::claim::Claim;
 use crate::context::{SessionContext, SessionSettings};
 use crate::disclosure::{Difference, Disclosure, Dispute};
 use crate::envelope::{Delivery, ENVELOPE_OVERHEAD_BYTES, Envelope, RUN_NONCE_BYTES};
+use crate::error::{Abort, AbortCause, Reject, SetupError};
 use crate::evidence::EvidenceKey;
-use crate::fault::{Abort, AbortCause, Fault, Reject, SetupError};
+use crate::fault::{Evidence, Fault};
+use crate::hedged::hedged;
 use crate::limits::rule_of;
 use crate::mailbox::{Mailbox, Posted, Window};
-use crate::notice::{Evidence, Notice, Verdict, false_complaint, judge_notice};
+use crate::notice::{Notice, Verdict, false_complaint, judge_notice};
 use crate::party::{PartyId, PartySet};
 use crate::private;
 use crate::protocol::Draft;
-pub use crate::protocol::{History, Next, Outbox, Protocol, parse};
+pub use crate::protocol::{History, Next, Outbox, Protocol};
 use crate::rounds::RoundRule;
 pub use crate::rounds::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use crate::tags;
-use crate::transcript::hedged;
 use crate::wire::Malformed;
 
 /// Most notices of one peer that are judged. A party that follows the rules sends at most two: that it aborted without

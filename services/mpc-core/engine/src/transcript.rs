@@ -1,14 +1,10 @@
 //! The running hash of agreed data from which commitments and challenges are drawn.
 
-use rand_core::CryptoRng;
 use sha2::{Digest, Sha256, Sha512};
 use zeroize::Zeroize;
 
-use primitives::Secret;
-
-use crate::context::SessionContext;
 use crate::party::PartyId;
-use crate::tags::{self, Tag};
+use crate::tags::Tag;
 
 /// SHA-256 over (label, length, bytes) items, so that no two different lists of items hash the same bytes.
 #[derive(Clone)]
@@ -69,25 +65,6 @@ impl Transcript {
         self.0.update((bytes.len() as u64).to_be_bytes());
         self.0.update(bytes);
     }
-}
-
-/// 64 secret bytes from fresh randomness, a secret and the session: unpredictable while either of the first two is,
-/// and different in every session, so that a bad generator or a cloned machine is not fatal.
-pub fn hedged(
-    ctx: &SessionContext,
-    purpose: Tag,
-    secret: &[u8],
-    rng: &mut dyn CryptoRng,
-) -> Secret<[u8; 64]> {
-    let mut fresh = [0u8; 32];
-    rng.fill_bytes(&mut fresh);
-    let mut hash = Sha512::new();
-    for part in [tags::HEDGED_RANDOMNESS.as_bytes(), purpose.as_bytes(), ctx.digest(), &fresh, secret] {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
-    fresh.zeroize();
-    Secret::new(hash.finalize().into())
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::body::{BroadcastBody, parse};
 use crate::context::SessionContext;
 use crate::envelope::Envelope;
-use crate::fault::AbortCause;
+use crate::error::AbortCause;
 use crate::limits::genuine;
 use crate::party::PartyId;
-use crate::protocol::{BroadcastBody, parse};
 use crate::rounds::Delivery;
 use crate::tags;
 use crate::transcript::Transcript;

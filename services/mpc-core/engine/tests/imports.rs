@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,26 @@ const FORBIDDEN_IN_CORE: [&str; 10] = [
     "SystemTime",
 ];
 
+/// Crates whose files form no circle, and the files that may: in `protocols` a scheme names the types of its keys and
+/// bodies, and these are generic over the scheme.
+const WITHOUT_CIRCLES: [(&str, &[&str]); 4] = [
+    ("primitives", &[]),
+    ("engine", &[]),
+    (
+        "protocols",
+        &[
+            "dealing::joint",
+            "dealing::messages",
+            "dealing::scheme",
+            "dealing::terms",
+            "ecdsa::key",
+            "ecdsa::scheme",
+            "ecdsa::transfers",
+        ],
+    ),
+    ("abi", &[]),
+];
+
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
@@ -75,6 +95,99 @@ fn sources(of: &str) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// The module that a file holds, from the root of its crate.
+fn module(of: &str, file: &Path) -> Vec<String> {
+    let inside = file.strip_prefix(workspace().join(of).join("src")).unwrap().with_extension("");
+    let names = inside.iter().map(|name| name.to_str().unwrap().to_owned());
+    names.filter(|name| name != "mod" && name != "lib").collect()
+}
+
+/// The paths into its own crate that a file's code names, unit tests apart, from the root of the crate. What a file
+/// exports of its child modules is not something that it needs.
+fn paths_named(module: &[String], code: &str) -> Vec<Vec<String>> {
+    let needed = code.split("#[cfg(test)]\nmod ").next().unwrap();
+    let lines = needed.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let mut found = Vec::new();
+    for line in lines {
+        assert!(!line.contains("crate::{"), "an import of its own for each module, not: {line}");
+        for word in line.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':') {
+            let mut names = word.split("::").filter(|name| !name.is_empty());
+            let mut path = match names.next() {
+                Some("crate") if word != "crate" => Vec::new(),
+                Some("self") if word.contains("::") => module.to_vec(),
+                Some("super") if word.contains("::") => module.split_last().unwrap().1.to_vec(),
+                Some(child) if line.starts_with("use ") => [module, &[child.to_owned()]].concat(),
+                _ => continue,
+            };
+            path.extend(names.map(str::to_owned));
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Each file's module, and the modules of the files that it imports from.
+fn imports(of: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let files: BTreeMap<String, (Vec<String>, PathBuf)> = sources(of)
+        .into_iter()
+        .map(|path| (module(of, &path), path))
+        .map(|(module, path)| (module.join("::"), (module, path)))
+        .collect();
+    let imports_of = |(name, (module, path)): (&String, &(Vec<String>, PathBuf))| {
+        let code = fs::read_to_string(path).unwrap();
+        let mut imported = BTreeSet::new();
+        for path in paths_named(module, &code) {
+            let longest = (0..=path.len()).rev().filter_map(|length| Some(path.get(..length)?.join("::")));
+            let file = longest.into_iter().find(|prefix| files.contains_key(prefix));
+            imported.extend(file.filter(|file| file != name));
+        }
+        (name.clone(), imported)
+    };
+    files.iter().map(imports_of).collect()
+}
+
+/// The files from which imports lead back to themselves.
+fn in_circles(imports: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<&str> {
+    let leads_back = |start: &String| {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![start];
+        while let Some(file) = open.pop() {
+            open.extend(imports[file].iter().filter(|next| reached.insert(*next)));
+        }
+        reached.contains(start)
+    };
+    imports.keys().filter(|file| leads_back(file)).map(String::as_str).collect()
+}
+
+#[test]
+fn files_of_a_crate_form_no_circle() {
+    for (name, allowed) in WITHOUT_CIRCLES {
+        let imports = imports(name);
+        let circular = in_circles(&imports);
+        let unexpected: Vec<_> = circular.iter().filter(|file| !allowed.contains(file)).collect();
+        assert!(unexpected.is_empty(), "files of {name} in a circle: {unexpected:?}, imports {imports:#?}");
+    }
+}
+
+#[test]
+fn circles_are_found() {
+    let graph = |edges: &[(&str, &str)]| {
+        let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (from, to) in edges {
+            imports.entry((*to).to_owned()).or_default();
+            imports.entry((*from).to_owned()).or_default().insert((*to).to_owned());
+        }
+        imports
+    };
+    assert!(in_circles(&graph(&[("a", "b"), ("b", "c"), ("a", "c")])).is_empty());
+    let circle = graph(&[("a", "b"), ("b", "c"), ("c", "b")]);
+    assert_eq!(in_circles(&circle), BTreeSet::from(["b", "c"]));
+    let named =
+        paths_named(&["a".to_owned(), "b".to_owned()], "use super::c::D;\n// crate::no\nuse crate::e::F;");
+    assert!(named.contains(&vec!["a".to_owned(), "c".to_owned(), "D".to_owned()]));
+    assert!(named.contains(&vec!["e".to_owned(), "F".to_owned()]));
 }
 
 #[test]
