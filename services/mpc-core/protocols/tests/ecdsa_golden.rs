@@ -15,8 +15,8 @@ use std::path::PathBuf;
 
 use common::rng;
 use ecdsa_common::{
-    Change, data_key, keygen, keygen_with, payload, presign, presign_with, reshare_with, sign_presigned,
-    sign_with,
+    Change, data_key, keygen, keygen_with, payload, presign, presign_with, refresh_with, reshare_with,
+    sign_presigned, sign_with,
 };
 use engine::forge::Forged;
 use engine::seal::ShareLabel;
@@ -78,6 +78,7 @@ fn messages_of_all_protocols() {
         let request = SignPayload { presignature: Some(*made[&1].id()), ..request.clone() };
         drop(sign_presigned(shares[&1].public(), made, 3, &request, faults));
     });
+    note(3 + 3 + 6 + 6 + 6 + 3, &|faults| drop(refresh_with(&shares, faults)));
     let change = Change { dealers: &[1, 2], receivers: &[2, 3, 4], t: 2 };
     note(4 + 4 + 12 + 12 + 12 + 4, &|faults| drop(reshare_with(&shares, &change, 4, faults)));
     compare("ecdsa-messages-2.txt", &all);

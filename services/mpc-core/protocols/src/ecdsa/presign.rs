@@ -253,17 +253,17 @@ impl Committed {
         place: u8,
         rng: &mut dyn CryptoRng,
     ) -> (Self, ByPeer<Commit>) {
-        // [P1.1] both mixed with the key share, so that a bad generator is not fatal.
+        // [P1.1] all mixed with the key share, so that a bad generator is not fatal.
         let mut hedge = Writer::with_capacity(SCALAR_BYTES + 1);
         hedge.bytes(Zeroizing::new(encode_scalar(material.key.expose())).as_slice());
         hedge.u8(place);
         let hedge = Zeroizing::new(hedge.finish());
-        let mut draw = |tag| Secret::new(reduce_wide(hedged(ctx, tag, hedge.as_slice(), rng).expose()));
-        let (nonce, mask) = (draw(tags::NONCE), draw(tags::MASK));
+        let mut wide = |tag| hedged(ctx, tag, hedge.as_slice(), rng);
+        let [nonce, mask] = [tags::NONCE, tags::MASK].map(|tag| Secret::new(reduce_wide(wide(tag).expose())));
         let nonce_point = mul_generator(nonce.expose());
-        // [P1.2]
+        // [P1.2] half of what is drawn is as long as the digest that it blinds.
         let mut salt = [0u8; DIGEST_BYTES];
-        rng.fill_bytes(&mut salt);
+        salt.copy_from_slice(&wide(tags::SALT).expose()[..DIGEST_BYTES]);
         let commitment = commitment_of(ctx, (material.me, place), &nonce_point, &salt);
         // [P1.3]
         let mut bodies = BTreeMap::new();

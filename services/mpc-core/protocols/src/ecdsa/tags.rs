@@ -10,6 +10,8 @@ pub const ZERO_SEED: Tag = Tag::new("coterie/ecdsa/keygen/zero-seed/2");
 pub const NONCE: Tag = Tag::new("coterie/ecdsa/presign/nonce/1");
 /// The mask share, drawn likewise.
 pub const MASK: Tag = Tag::new("coterie/ecdsa/presign/mask/1");
+/// The salt of the commitment to a nonce point, drawn likewise.
+pub const SALT: Tag = Tag::new("coterie/ecdsa/presign/salt/1");
 /// Commitment to a nonce point.
 pub const NONCE_COMMITMENT: Tag = Tag::new("coterie/ecdsa/presign/nonce-commitment/1");
 /// All commitments of a session, as each party saw them.
@@ -22,11 +24,12 @@ pub const ZERO_SHARE: Tag = Tag::new("coterie/ecdsa/presign/zero-share/1");
 pub const NONCE_SHIFT: Tag = Tag::new("coterie/ecdsa/sign/nonce-shift/1");
 
 /// All of the above.
-pub const ALL: [Tag; 9] = [
+pub const ALL: [Tag; 10] = [
     TRANSFER_SETUP,
     ZERO_SEED,
     NONCE,
     MASK,
+    SALT,
     NONCE_COMMITMENT,
     COMMITMENTS,
     MULTIPLICATION,
