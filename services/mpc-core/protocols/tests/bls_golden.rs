@@ -6,6 +6,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
+#[allow(dead_code, reason = "it needs refresh and reshare only")]
+#[path = "dealing/harness.rs"]
+mod harness;
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +17,8 @@ use common::{keygen, keygen_with, rng, sign_with};
 use engine::Secret;
 use engine::forge::Forged;
 use engine::seal::{DataKey, ShareLabel};
-use protocols::bls::{FAMILY, KeyShare, OpenShareError};
+use harness::{Change, refresh_with, reshare_with};
+use protocols::bls::{Bls, FAMILY, KeyShare, OpenShareError};
 use sim::{Faults, Packet};
 
 fn path(name: &str) -> PathBuf {
@@ -60,6 +64,22 @@ fn messages_of_key_generation_and_signing() {
     lines.sort();
     assert_eq!(lines.len(), 2);
     compare("bls-sign-1.txt", &(lines.join("\n") + "\n"));
+}
+
+#[test]
+fn messages_of_refresh_and_reshare() {
+    let shares = keygen(&[1, 2, 3], 2, 7);
+    let mut lines = Vec::new();
+    refresh_with::<Bls>(&shares, 8, recorder(&mut lines));
+    lines.sort();
+    assert_eq!(lines.len(), 3 + 3 + 6 + 3);
+    let mut of_reshare = Vec::new();
+    let change = Change { dealers: &[1, 2], receivers: &[2, 3, 4], t: 2 };
+    reshare_with::<Bls>(&shares, &change, 9, recorder(&mut of_reshare));
+    of_reshare.sort();
+    assert_eq!(of_reshare.len(), 4 + 4 + 12 + 4);
+    lines.append(&mut of_reshare);
+    compare("bls-renewal-1.txt", &(lines.join("\n") + "\n"));
 }
 
 #[test]
