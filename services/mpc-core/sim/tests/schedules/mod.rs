@@ -214,7 +214,8 @@ struct Signer<S: Scheme> {
     store: Store,
     older: Store,
     memory: Memory<S>,
-    /// Orders from before this moment are past their deadline: putting a store back takes longer than that.
+    /// Orders from before this moment are refused, as if past their deadline. This is so only that each request here
+    /// has one answer: `hostile.rs` repeats an order to a signer whose store was put back.
     not_before: usize,
     /// For the test of the checker: copies of presignatures, which outlive use and restart.
     careless: Option<BTreeMap<Name, Vec<u8>>>,
