@@ -40,8 +40,6 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -49,9 +47,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -73,8 +69,8 @@ class SessionDriverTest {
   private final Member coordinator = member("coordinator", Member.Role.COORDINATOR, 0);
   private final Member other = member("coordinator-2", Member.Role.COORDINATOR, 0);
   private final Net net = new Net();
-  private final Ledger ledger = new Ledger();
-  private final Shares shares = new Shares();
+  private final MemoryLedger ledger = new MemoryLedger();
+  private final MemoryShares shares = new MemoryShares();
   private final FakeCore core = new FakeCore();
   private final Watch watch = new Watch();
   private final List<AuditEvent> audit = new CopyOnWriteArrayList<>();
@@ -154,90 +150,6 @@ class SessionDriverTest {
     }
   }
 
-  /** Grants claims at once, or when the test says so. */
-  private static final class Ledger implements ClaimLedger {
-    volatile boolean held;
-    final List<CompletableFuture<Outcome>> waiting = new CopyOnWriteArrayList<>();
-    final Set<SessionId> sessions = ConcurrentHashMap.newKeySet();
-    final List<AuditEvent> accepted = new CopyOnWriteArrayList<>();
-    final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
-    final Map<String, Binding> bound = new ConcurrentHashMap<>();
-    final Map<SessionId, Multiplication> multiplications = new ConcurrentHashMap<>();
-    final AtomicInteger claims = new AtomicInteger();
-
-    @Override
-    public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
-      CompletableFuture<Outcome> outcome = new CompletableFuture<>();
-      this.accepted.add(accepted);
-      if (held) {
-        waiting.add(outcome);
-      } else {
-        outcome.complete(claim(claim));
-      }
-      return outcome;
-    }
-
-    private Outcome claim(Claim claim) {
-      if (!sessions.add(claim.session())) {
-        return Outcome.SESSION_REPLAYED;
-      }
-      if (claim.multiplication() != null) {
-        claims.incrementAndGet();
-        multiplications.put(claim.session(), claim.multiplication());
-      }
-      Binding before = bound.get(claim.requestId());
-      if (claim.binding() != null) {
-        if (before != null && !before.session().equals(claim.instead())) {
-          forsaken.add(claim.session());
-          return Outcome.REQUEST_BOUND;
-        }
-        bound.put(claim.requestId(), claim.binding());
-      }
-      return Outcome.CLAIMED;
-    }
-
-    @Override
-    public CompletionStage<Outcome> claimSession(
-        SessionId session, @Nullable Multiplication multiplication) {
-      return claimOnce(
-          new Claim(session, "", "", ByteString.EMPTY, null, null, multiplication),
-          AuditEvent.of("", "", "", Map.of()));
-    }
-
-    @Override
-    public LedgerPosition position() {
-      return new LedgerPosition(
-          1, ByteString.copyFrom(new byte[LedgerPosition.HEAD_BYTES]), 0, claims.get());
-    }
-
-    @Override
-    public boolean remembers(LedgerPosition position) {
-      return position.starts() == 1 && position.claims() <= claims.get();
-    }
-
-    @Override
-    public void multiplied(SessionId session) {
-      assertThat(multiplications).containsKey(session);
-      multiplications.remove(session);
-    }
-
-    @Override
-    public CompletionStage<Boolean> forsake(SessionId session) {
-      if (sessions.add(session)) {
-        forsaken.add(session);
-      }
-      return CompletableFuture.completedFuture(forsaken.contains(session));
-    }
-
-    @Override
-    public List<Binding> bindings(int limit) {
-      return List.copyOf(bound.values());
-    }
-
-    @Override
-    public void forgetBindings(Instant before) {}
-  }
-
   private static final class NothingShown implements ShownClaims {
     @Override
     public List<Shown> shown() {
@@ -257,137 +169,6 @@ class SessionDriverTest {
     @Override
     public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
       return CompletableFuture.completedFuture(List.of());
-    }
-  }
-
-  private static final class Shares implements KeyShareStore {
-    final Map<String, KeyShare> shares = new ConcurrentHashMap<>();
-    final Map<String, KeyShare> pending = new ConcurrentHashMap<>();
-    final Map<SessionId, KeyShare> givenUp = new ConcurrentHashMap<>();
-    volatile Set<Integer> deserters = Set.of();
-    final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
-    final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
-    final List<Exclusion> exclusions = new CopyOnWriteArrayList<>();
-    volatile @Nullable CompletableFuture<Boolean> heldExclusion;
-    volatile boolean held;
-    final List<CompletableFuture<Boolean>> waiting = new CopyOnWriteArrayList<>();
-
-    void put(KeyShare share) {
-      shares.put(share.key(), share);
-    }
-
-    @Override
-    public Optional<KeyShare> find(String key) {
-      return Optional.ofNullable(shares.get(key));
-    }
-
-    @Override
-    public Optional<KeyShare> pending(String key) {
-      KeyShare beside = pending.get(key);
-      return beside != null
-          ? Optional.of(beside)
-          : find(key).filter(s -> s.state() == KeyShare.State.PROVISIONAL);
-    }
-
-    @Override
-    public List<KeyShare> undecided() {
-      return Stream.concat(
-              shares.keySet().stream().flatMap(key -> pending(key).stream()),
-              givenUp.values().stream())
-          .toList();
-    }
-
-    @Override
-    public Optional<KeyShare> ofSession(SessionId session) {
-      return Stream.of(shares, pending)
-          .flatMap(known -> known.values().stream())
-          .filter(share -> share.session().equals(session))
-          .findFirst()
-          .or(() -> Optional.ofNullable(givenUp.get(session)));
-    }
-
-    @Override
-    public Set<Integer> deserters(String key) {
-      return deserters;
-    }
-
-    @Override
-    public CompletionStage<Boolean> storeNext(KeyShare share, boolean dealt, AuditEvent completed) {
-      if (pending.containsKey(share.key()) || forsaken.contains(share.session())) {
-        return CompletableFuture.completedFuture(false);
-      }
-      pending.put(share.key(), share);
-      return CompletableFuture.completedFuture(true);
-    }
-
-    @Override
-    public CompletionStage<Boolean> forsake(String key, SessionId session) {
-      forsaken.add(session);
-      return CompletableFuture.completedFuture(true);
-    }
-
-    @Override
-    public CompletionStage<Boolean> giveUp(KeyShare share, int deserter, AuditEvent event) {
-      boolean done = pending.remove(share.key(), share);
-      if (done) {
-        givenUp.put(share.session(), share.givenUp());
-      }
-      return CompletableFuture.completedFuture(done);
-    }
-
-    @Override
-    public CompletionStage<Boolean> storeProvisional(KeyShare share, AuditEvent completed) {
-      CompletableFuture<Boolean> stored = new CompletableFuture<>();
-      if (held) {
-        waiting.add(stored);
-        return stored.thenApply(
-            done -> {
-              if (done) {
-                shares.put(share.key(), share);
-              }
-              return done;
-            });
-      }
-      shares.put(share.key(), share);
-      stored.complete(true);
-      return stored;
-    }
-
-    @Override
-    public CompletionStage<Boolean> activate(
-        KeyShare share, Certificate proof, AuditEvent activated) {
-      shares.put(share.key(), share.activated(proof));
-      pending.remove(share.key(), share);
-      givenUp.remove(share.session());
-      return CompletableFuture.completedFuture(true);
-    }
-
-    @Override
-    public Set<Integer> excluded(String key) {
-      return excluded.getOrDefault(key, Set.of());
-    }
-
-    @Override
-    public CompletionStage<Boolean> unfreeze(String key) {
-      return CompletableFuture.completedFuture(false);
-    }
-
-    @Override
-    public List<KeyTrouble> troubles() {
-      return List.of();
-    }
-
-    @Override
-    public void housekeep() {}
-
-    @Override
-    public CompletionStage<Boolean> exclude(Exclusion exclusion) {
-      excluded.put(exclusion.key(), exclusion.parties());
-      exclusions.add(exclusion);
-      if (heldExclusion != null) {
-        return heldExclusion;
-      }
-      return CompletableFuture.completedFuture(true);
     }
   }
 
@@ -529,8 +310,7 @@ class SessionDriverTest {
   }
 
   private void key(KeyShare.State state) {
-    shares.shares.put(
-        KEY,
+    shares.put(
         new KeyShare(
             KEY,
             1,
@@ -1198,8 +978,7 @@ class SessionDriverTest {
     Installation.until("it claims", () -> ledger.waiting.size() == 1);
     ledger.held = false;
     // Nothing is known of the first one yet; the ledger knows.
-    ledger.bound.put(
-        intent.getRequestId(),
+    ledger.bind(
         new ClaimLedger.Binding(
             "wallet",
             intent.getRequestId(),
@@ -1275,8 +1054,7 @@ class SessionDriverTest {
     SessionId session = SessionId.ofOrder(bytes);
     ledger.sessions.add(session);
     String requestId = "the request";
-    ledger.bound.put(
-        requestId,
+    ledger.bind(
         new ClaimLedger.Binding(
             "wallet",
             requestId,
@@ -1987,7 +1765,7 @@ class SessionDriverTest {
     peersHaveStored(session);
     Installation.until("the new one is used", () -> epoch() == 2);
     Installation.until("presignatures are worthless", () -> watch.pool.contains("refreshed"));
-    assertThat(shares.pending).isEmpty();
+    assertThat(shares.pending(KEY)).isEmpty();
     assertThat(awaitRefusal(give(ecdsaSigning(ecdsaIntent()))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
     assertThat(awaitRefusal(give(presigned(ready).setEpoch(2))))
@@ -2020,7 +1798,7 @@ class SessionDriverTest {
     assertThat(asked.message().getReport().getSessionId()).isEqualTo(first.bytes());
     assertThat(epoch()).isEqualTo(1);
     driver().onReport(charlie, first, forsaken());
-    Installation.until("it is given up", () -> shares.pending.isEmpty());
+    Installation.until("it is given up", () -> shares.pending(KEY).isEmpty());
     SessionId second = refreshed(UUID.randomUUID().toString());
     peersHaveStored(second);
     Installation.until("the second is used", () -> epoch() == 2);
