@@ -534,7 +534,7 @@ mod tests {
     #[test]
     fn poisoned_session_answers_nothing_else() {
         let config = crate::proto::SessionConfig {
-            protocol: crate::proto::ProtocolId::BlsKeygen1.into(),
+            protocol: crate::proto::ProtocolId::BlsKeygen.into(),
             session_id: vec![1; 32],
             own: 1,
             parties: Vec::new(),

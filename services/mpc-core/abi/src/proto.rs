@@ -12,49 +12,49 @@ pub enum ProtocolId {
     /// Not a protocol.
     Unspecified = 0,
     /// Key generation.
-    BlsKeygen1 = 1,
+    BlsKeygen = 1,
     /// Signing.
-    BlsSign1 = 2,
+    BlsSign = 2,
     /// Key generation.
-    EcdsaKeygen1 = 3,
+    EcdsaKeygen = 3,
     /// Signing in three rounds.
-    EcdsaSign1 = 4,
+    EcdsaSign = 4,
     /// A presignature.
-    EcdsaPresign1 = 5,
+    EcdsaPresign = 5,
     /// Signing with a presignature.
-    EcdsaSignPresigned1 = 6,
+    EcdsaSignPresigned = 6,
     /// New shares for the same parties.
-    EcdsaRefresh1 = 7,
+    EcdsaRefresh = 7,
     /// New shares for other parties or another threshold.
-    EcdsaReshare1 = 8,
+    EcdsaReshare = 8,
     /// New shares for the same parties.
-    BlsRefresh1 = 9,
+    BlsRefresh = 9,
     /// New shares for other parties or another threshold.
-    BlsReshare1 = 10,
+    BlsReshare = 10,
     /// Key generation.
-    Ed25519Keygen1 = 16,
+    Ed25519Keygen = 16,
     /// Signing in two rounds.
-    Ed25519Sign1 = 17,
+    Ed25519Sign = 17,
     /// A presignature.
-    Ed25519Presign1 = 18,
+    Ed25519Presign = 18,
     /// Signing with a presignature.
-    Ed25519SignPresigned1 = 19,
+    Ed25519SignPresigned = 19,
     /// New shares for the same parties.
-    Ed25519Refresh1 = 20,
+    Ed25519Refresh = 20,
     /// New shares for other parties or another threshold.
-    Ed25519Reshare1 = 21,
+    Ed25519Reshare = 21,
     /// Key generation.
-    Bip340Keygen1 = 24,
+    Bip340Keygen = 24,
     /// Signing in two rounds.
-    Bip340Sign1 = 25,
+    Bip340Sign = 25,
     /// A presignature.
-    Bip340Presign1 = 26,
+    Bip340Presign = 26,
     /// Signing with a presignature.
-    Bip340SignPresigned1 = 27,
+    Bip340SignPresigned = 27,
     /// New shares for the same parties.
-    Bip340Refresh1 = 28,
+    Bip340Refresh = 28,
     /// New shares for other parties or another threshold.
-    Bip340Reshare1 = 29,
+    Bip340Reshare = 29,
 }
 
 /// `Party`.

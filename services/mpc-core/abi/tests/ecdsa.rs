@@ -35,7 +35,7 @@ fn keygen(parties: &[Party], threshold: u32) -> Dones {
     run(parties
         .iter()
         .map(|party| {
-            let config = config(ProtocolId::EcdsaKeygen1, party.id, &all, threshold).encode_to_vec();
+            let config = config(ProtocolId::EcdsaKeygen, party.id, &all, threshold).encode_to_vec();
             (party.id, Session::start(Some(&party.vault), &config, &party.identity, &[]).unwrap())
         })
         .collect())
@@ -57,7 +57,7 @@ fn presigning(own: u32, signers: &[&Party], session: u8) -> SessionConfig {
         payload: Vec::new(),
         session_id: vec![session; 32],
         presignature_count: MADE,
-        ..signing(ProtocolId::EcdsaPresign1, own, signers)
+        ..signing(ProtocolId::EcdsaPresign, own, signers)
     }
 }
 
@@ -70,7 +70,7 @@ fn using_one(made: &proto::Presignature, own: u32, signers: &[&Party]) -> Sessio
     SessionConfig {
         presignature_id: made.id.clone(),
         sealed_presignature: made.sealed.clone(),
-        ..signing(ProtocolId::EcdsaSignPresigned1, own, signers)
+        ..signing(ProtocolId::EcdsaSignPresigned, own, signers)
     }
 }
 
@@ -95,7 +95,7 @@ fn observer(config: SessionConfig, keys: &Dones) -> Result<Started, Refusal> {
 }
 
 fn sign(signers: &[&Party], keys: &Dones, epoch: u32) -> Dones {
-    let config = |own| SessionConfig { epoch, ..signing(ProtocolId::EcdsaSign1, own, signers) };
+    let config = |own| SessionConfig { epoch, ..signing(ProtocolId::EcdsaSign, own, signers) };
     let mut sessions: BTreeMap<u32, Started> = signers
         .iter()
         .map(|party| (party.id, start(party, &config(party.id), &keys[&party.id].sealed_share).unwrap()))
@@ -252,7 +252,7 @@ fn refresh_makes_the_old_share_useless() {
     let old = keygen(&parties, 2);
     let signers = [&parties[0], &parties[1]];
     let presignature = presign(&signers, &old, 1);
-    let order = |own| SessionConfig { epoch: 1, ..config(ProtocolId::EcdsaRefresh1, own, &all, 2) };
+    let order = |own| SessionConfig { epoch: 1, ..config(ProtocolId::EcdsaRefresh, own, &all, 2) };
     let refresh = |keys: &Dones, epoch| {
         run(parties
             .iter()
@@ -271,7 +271,7 @@ fn refresh_makes_the_old_share_useless() {
 
     let mismatch = refused("the share is of another protocol, key, party, epoch or threshold");
     let me = &parties[0];
-    let sign = SessionConfig { epoch: 2, ..signing(ProtocolId::EcdsaSign1, 1, &signers) };
+    let sign = SessionConfig { epoch: 2, ..signing(ProtocolId::EcdsaSign, 1, &signers) };
     assert_eq!(start(me, &sign, &old[&1].sealed_share).err(), mismatch);
     assert_eq!(start(me, &SessionConfig { epoch: 1, ..sign.clone() }, &new[&1].sealed_share).err(), mismatch);
     let stale = SessionConfig { epoch: 2, ..using(&presignature[&1], 1, &signers) };
@@ -320,7 +320,7 @@ fn reshare_moves_the_key_to_other_parties() {
         dealers: vec![1, 2],
         receivers: vec![2, 3, 4],
         key_public: Some(before.clone()),
-        ..config(ProtocolId::EcdsaReshare1, own, &all, 3)
+        ..config(ProtocolId::EcdsaReshare, own, &all, 3)
     };
     let share_of = |own: u32| if own < 3 { old[&own].sealed_share.as_slice() } else { &[] };
     let new = run(parties
@@ -337,7 +337,7 @@ fn reshare_moves_the_key_to_other_parties() {
     assert_eq!((after.epoch, after.threshold, after.verification_shares.len()), (2, 3, 3));
     let signers = [&parties[1], &parties[2], &parties[3]];
     let signing =
-        |own| SessionConfig { threshold: 3, epoch: 2, ..signing(ProtocolId::EcdsaSign1, own, &signers) };
+        |own| SessionConfig { threshold: 3, epoch: 2, ..signing(ProtocolId::EcdsaSign, own, &signers) };
     let sessions = signers
         .iter()
         .map(|party| (party.id, start(party, &signing(party.id), &new[&party.id].sealed_share).unwrap()));
@@ -392,7 +392,7 @@ fn reshare_moves_the_key_to_other_parties() {
     // Roles belong to nothing else.
     let all: Vec<&Party> = old_parties.iter().collect();
     for field in [0, 1] {
-        let mut config = config(ProtocolId::EcdsaKeygen1, 1, &all, 2);
+        let mut config = config(ProtocolId::EcdsaKeygen, 1, &all, 2);
         if field == 0 {
             config.dealers = vec![1]
         } else {
@@ -421,7 +421,7 @@ fn a_failed_check_returns_the_share_without_the_peer() {
             if presigned {
                 presigning(party.id, signers, 9)
             } else {
-                signing(ProtocolId::EcdsaSign1, party.id, signers)
+                signing(ProtocolId::EcdsaSign, party.id, signers)
             }
         };
         // A vault of its own, so that what it remembers is of this case only.
@@ -460,7 +460,7 @@ fn exclusions_of_sessions_side_by_side_add_up() {
     let pair = |peer: usize| [&parties[0], &parties[peer]];
     let begin = |peer: usize| {
         let (signers, other) = (pair(peer), &parties[peer]);
-        let config = |own| signing(ProtocolId::EcdsaSign1, own, &signers);
+        let config = |own| signing(ProtocolId::EcdsaSign, own, &signers);
         let mine = start(me, &config(1), &keys[&1].sealed_share).unwrap();
         let theirs = start(other, &config(other.id), &keys[&other.id].sealed_share).unwrap();
         (mine, theirs)
@@ -476,7 +476,7 @@ fn exclusions_of_sessions_side_by_side_add_up() {
     let last = fail(with_three, 3);
     let elsewhere = Vault::new(1);
     for peer in [1, 2] {
-        let config = signing(ProtocolId::EcdsaSign1, 1, &pair(peer)).encode_to_vec();
+        let config = signing(ProtocolId::EcdsaSign, 1, &pair(peer)).encode_to_vec();
         let refusal = Session::start(Some(&elsewhere), &config, &[], &last).err();
         assert_eq!(refusal, refused("a signer is excluded by this party's share"));
     }
@@ -493,7 +493,7 @@ fn a_failed_check_ends_all_sessions_with_the_peer() {
         let id = parties[peer].id;
         let config = |own| SessionConfig {
             session_id: vec![session; 32],
-            ..signing(ProtocolId::EcdsaSign1, own, &signers)
+            ..signing(ProtocolId::EcdsaSign, own, &signers)
         };
         let mine = start(me, &config(1), &keys[&1].sealed_share).unwrap();
         let theirs = start(&parties[peer], &config(id), &keys[&id].sealed_share).unwrap();
@@ -543,7 +543,7 @@ fn threads_answer_no_guess_after_the_one_that_failed() {
         let signers: Vec<&Party> = set.iter().map(|place| &parties[*place]).collect();
         let config = |own| SessionConfig {
             session_id: vec![session; 32],
-            ..signing(ProtocolId::EcdsaSign1, own, &signers)
+            ..signing(ProtocolId::EcdsaSign, own, &signers)
         };
         let started = |party: &Party| start(party, &config(party.id), &keys[&party.id].sealed_share).unwrap();
         let mine = started(signers[0]);
@@ -592,7 +592,7 @@ fn threads_answer_no_guess_after_the_one_that_failed() {
         }
     }
     // Whatever was begun before, and whatever begins now, answers that peer no more.
-    let again = signing(ProtocolId::EcdsaSign1, 1, &[&parties[0], &parties[1]]);
+    let again = signing(ProtocolId::EcdsaSign, 1, &[&parties[0], &parties[1]]);
     let refusal = start(&parties[0], &again, &keys[&1].sealed_share).err();
     assert_eq!(refusal, refused("a signer is excluded by this party's share"));
     let (session, to_me) = begin(50, &[0, 2]);
@@ -607,7 +607,7 @@ fn other_aborts_return_no_share() {
     let sessions = signers
         .iter()
         .map(|party| {
-            let config = signing(ProtocolId::EcdsaSign1, party.id, &signers);
+            let config = signing(ProtocolId::EcdsaSign, party.id, &signers);
             (party.id, start(party, &config, &keys[&party.id].sealed_share).unwrap())
         })
         .collect();
@@ -638,7 +638,7 @@ fn setups_are_refused_with_a_reason() {
     let unexpected = refused("an input was given that the protocol does not take");
     let mismatch = refused("the share is of another protocol, key, party, epoch or threshold");
 
-    let sign = signing(ProtocolId::EcdsaSign1, 1, &signers);
+    let sign = signing(ProtocolId::EcdsaSign, 1, &signers);
     let presign = presigning(1, &signers, 1);
     for (base, digest) in [(&sign, true), (&presign, false)] {
         assert_eq!(attempt(base, &|_| (), own), None);
@@ -711,14 +711,14 @@ fn setups_are_refused_with_a_reason() {
 
     // A share of the other scheme is of no use, either way round.
     let all: Vec<&Party> = parties.iter().collect();
-    let bls = config(ProtocolId::BlsSign1, 1, &all, 2);
+    let bls = config(ProtocolId::BlsSign, 1, &all, 2);
     assert_eq!(attempt(&bls, &|_| (), own), mismatch);
     for (epoch, threshold, expected) in [
         (2, 2, refused("epoch is not possible here")),
         (1, 1, refused("threshold is not within 1..number of parties")),
         (1, 4, refused("threshold is not within 1..number of parties")),
     ] {
-        let order = SessionConfig { epoch, ..config(ProtocolId::EcdsaKeygen1, 1, &all, threshold) };
+        let order = SessionConfig { epoch, ..config(ProtocolId::EcdsaKeygen, 1, &all, threshold) };
         assert_eq!(attempt(&order, &|_| (), &[]), expected);
     }
 }
@@ -729,9 +729,9 @@ fn observers_check_the_public_data() {
     let keys = keygen(&parties, 2);
     let signers = [&parties[0], &parties[1]];
     let public = keys[&1].key_public.clone().unwrap();
-    for protocol in [ProtocolId::EcdsaSign1, ProtocolId::EcdsaSignPresigned1] {
+    for protocol in [ProtocolId::EcdsaSign, ProtocolId::EcdsaSignPresigned] {
         let base = SessionConfig {
-            presignature_id: if protocol == ProtocolId::EcdsaSign1 { vec![] } else { vec![1; 32] },
+            presignature_id: if protocol == ProtocolId::EcdsaSign { vec![] } else { vec![1; 32] },
             ..signing(protocol, 0, &signers)
         };
         let observe = |public: Option<proto::KeyPublic>| {
@@ -795,11 +795,11 @@ fn garbage_in_every_field_never_panics() {
     let made = presign(&signers, &keys, 1);
     let share = keys[&1].sealed_share.clone();
     let bases = [
-        (config(ProtocolId::EcdsaKeygen1, 1, &signers, 2), Vec::new()),
-        (signing(ProtocolId::EcdsaSign1, 1, &signers), share.clone()),
+        (config(ProtocolId::EcdsaKeygen, 1, &signers, 2), Vec::new()),
+        (signing(ProtocolId::EcdsaSign, 1, &signers), share.clone()),
         (presigning(1, &signers, 1), share.clone()),
         (using(&made[&1], 1, &signers), Vec::new()),
-        (config(ProtocolId::EcdsaRefresh1, 1, &signers, 2), share.clone()),
+        (config(ProtocolId::EcdsaRefresh, 1, &signers, 2), share.clone()),
     ];
     let mut runner = TestRunner::new(Config {
         cases: sim::seeds::cases(15_000),

@@ -21,7 +21,7 @@ fn keygen(parties: &[Party], threshold: u32) -> BTreeMap<u32, proto::Done> {
     let sessions = parties
         .iter()
         .map(|party| {
-            let config = config(proto::ProtocolId::BlsKeygen1, party.id, &all, threshold).encode_to_vec();
+            let config = config(proto::ProtocolId::BlsKeygen, party.id, &all, threshold).encode_to_vec();
             (party.id, Session::start(Some(&party.vault), &config, &party.identity, &[]).unwrap())
         })
         .collect();
@@ -41,7 +41,7 @@ fn key_generation_and_signing_through_the_interface() {
     for party in signers {
         let config = SessionConfig {
             payload: b"message".to_vec(),
-            ..config(proto::ProtocolId::BlsSign1, party.id, &signers, 2)
+            ..config(proto::ProtocolId::BlsSign, party.id, &signers, 2)
         };
         // The vault may go before the session does.
         let vault = Vault::new(u8::try_from(party.id).unwrap());
@@ -51,7 +51,7 @@ fn key_generation_and_signing_through_the_interface() {
     let observer = SessionConfig {
         payload: b"message".to_vec(),
         key_public: Some(public),
-        ..config(proto::ProtocolId::BlsSign1, 0, &signers, 2)
+        ..config(proto::ProtocolId::BlsSign, 0, &signers, 2)
     };
     sessions.insert(0, Session::start(None, &observer.encode_to_vec(), &[], &[]).unwrap());
     let signatures = run(sessions);
@@ -68,11 +68,10 @@ fn key_generation_and_signing_through_the_interface() {
 fn one_party_alone() {
     let parties = parties(1);
     let party = &parties[0];
-    let config_bytes = config(proto::ProtocolId::BlsKeygen1, 1, &[party], 1).encode_to_vec();
+    let config_bytes = config(proto::ProtocolId::BlsKeygen, 1, &[party], 1).encode_to_vec();
     let (_, step) = Session::start(Some(&party.vault), &config_bytes, &party.identity, &[]).unwrap();
     let Some(Progress::Done(done)) = step.progress else { panic!("not done at once") };
-    let sign =
-        SessionConfig { payload: b"m".to_vec(), ..config(proto::ProtocolId::BlsSign1, 1, &[party], 1) };
+    let sign = SessionConfig { payload: b"m".to_vec(), ..config(proto::ProtocolId::BlsSign, 1, &[party], 1) };
     let (_, step) =
         Session::start(Some(&party.vault), &sign.encode_to_vec(), &[], &done.sealed_share).unwrap();
     assert!(matches!(step.progress, Some(Progress::Done(_))));
@@ -264,7 +263,7 @@ fn every_function_refuses_every_bad_argument() {
     }
     let parties = parties(2);
     let all: Vec<&Party> = parties.iter().collect();
-    let config = config(proto::ProtocolId::BlsKeygen1, 1, &all, 2).encode_to_vec();
+    let config = config(proto::ProtocolId::BlsKeygen, 1, &all, 2).encode_to_vec();
     let (mut running, _) =
         Session::start(Some(&parties[0].vault), &config, &parties[0].identity, &[]).unwrap();
     for bad in [hole, huge] {
@@ -286,7 +285,7 @@ fn setup_is_refused_with_a_reason() {
     let parties = parties(3);
     let all: Vec<&Party> = parties.iter().collect();
     let me = &parties[0];
-    let base = config(proto::ProtocolId::BlsKeygen1, 1, &all, 2);
+    let base = config(proto::ProtocolId::BlsKeygen, 1, &all, 2);
     let start = |change: &dyn Fn(&mut SessionConfig)| {
         let mut config = base.clone();
         change(&mut config);
@@ -359,7 +358,7 @@ fn signing_setup_is_refused_with_a_reason() {
     let keys = keygen(&parties, 2);
     let signers = [&parties[0], &parties[1]];
     let me = &parties[0];
-    let base = config(proto::ProtocolId::BlsSign1, 1, &signers, 2);
+    let base = config(proto::ProtocolId::BlsSign, 1, &signers, 2);
     let start = |change: &dyn Fn(&mut SessionConfig), share: &[u8]| {
         let mut config = base.clone();
         change(&mut config);
@@ -431,11 +430,11 @@ fn judge_refuses_public_data_that_no_key_has() {
         let code = unsafe { mpc_judge(view(&config), view(&accusation), &mut verdict, &mut detail) };
         (code, String::from_utf8(take(detail)).unwrap())
     };
-    let refresh = config(proto::ProtocolId::BlsRefresh1, 0, &all, 2);
+    let refresh = config(proto::ProtocolId::BlsRefresh, 0, &all, 2);
     let reshare = SessionConfig {
         dealers: vec![1, 2],
         receivers: vec![1, 2],
-        ..config(proto::ProtocolId::BlsReshare1, 0, &all, 2)
+        ..config(proto::ProtocolId::BlsReshare, 0, &all, 2)
     };
     for base in [refresh, reshare] {
         let with = |change: &dyn Fn(&mut proto::KeyPublic)| {
@@ -469,7 +468,7 @@ fn random_calls_never_panic_and_never_hurt() {
     use proptest::test_runner::{Config, TestRunner};
     let parties = parties(2);
     let all: Vec<&Party> = parties.iter().collect();
-    let base = config(proto::ProtocolId::BlsKeygen1, 1, &all, 2).encode_to_vec();
+    let base = config(proto::ProtocolId::BlsKeygen, 1, &all, 2).encode_to_vec();
     let mut runner = TestRunner::new(Config {
         cases: sim::seeds::cases(20_000),
         failure_persistence: None,
@@ -501,10 +500,9 @@ fn random_calls_never_panic_and_never_hurt() {
 fn seeds() -> Vec<Vec<u8>> {
     let parties = parties(1);
     let party = &parties[0];
-    let generate = config(proto::ProtocolId::BlsKeygen1, 1, &[party], 1);
+    let generate = config(proto::ProtocolId::BlsKeygen, 1, &[party], 1);
     let share = keygen(&parties, 1).remove(&1).unwrap().sealed_share;
-    let sign =
-        SessionConfig { payload: b"m".to_vec(), ..config(proto::ProtocolId::BlsSign1, 1, &[party], 1) };
+    let sign = SessionConfig { payload: b"m".to_vec(), ..config(proto::ProtocolId::BlsSign, 1, &[party], 1) };
     [(generate, &party.identity[..], &[][..]), (sign, &[], &share)]
         .map(|(config, identity, share)| {
             let config = config.encode_to_vec();

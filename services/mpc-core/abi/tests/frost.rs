@@ -35,24 +35,24 @@ struct Scheme {
 }
 
 const ED25519: Scheme = Scheme {
-    keygen: ProtocolId::Ed25519Keygen1,
-    sign: ProtocolId::Ed25519Sign1,
-    presign: ProtocolId::Ed25519Presign1,
-    sign_presigned: ProtocolId::Ed25519SignPresigned1,
-    refresh: ProtocolId::Ed25519Refresh1,
-    reshare: ProtocolId::Ed25519Reshare1,
+    keygen: ProtocolId::Ed25519Keygen,
+    sign: ProtocolId::Ed25519Sign,
+    presign: ProtocolId::Ed25519Presign,
+    sign_presigned: ProtocolId::Ed25519SignPresigned,
+    refresh: ProtocolId::Ed25519Refresh,
+    reshare: ProtocolId::Ed25519Reshare,
     public: (32, 0),
     path: &[],
     root: None,
 };
 
 const BIP340: Scheme = Scheme {
-    keygen: ProtocolId::Bip340Keygen1,
-    sign: ProtocolId::Bip340Sign1,
-    presign: ProtocolId::Bip340Presign1,
-    sign_presigned: ProtocolId::Bip340SignPresigned1,
-    refresh: ProtocolId::Bip340Refresh1,
-    reshare: ProtocolId::Bip340Reshare1,
+    keygen: ProtocolId::Bip340Keygen,
+    sign: ProtocolId::Bip340Sign,
+    presign: ProtocolId::Bip340Presign,
+    sign_presigned: ProtocolId::Bip340SignPresigned,
+    refresh: ProtocolId::Bip340Refresh,
+    reshare: ProtocolId::Bip340Reshare,
     public: (33, 32),
     path: &[86, 1],
     root: Some(&[]),

@@ -105,28 +105,28 @@ struct Scheme {
 
 const SCHEMES: [Scheme; 4] = [
     Scheme {
-        keygen: ProtocolId::BlsKeygen1,
-        sign: ProtocolId::BlsSign1,
+        keygen: ProtocolId::BlsKeygen,
+        sign: ProtocolId::BlsSign,
         presign: None,
-        renewals: (ProtocolId::BlsRefresh1, ProtocolId::BlsReshare1),
+        renewals: (ProtocolId::BlsRefresh, ProtocolId::BlsReshare),
     },
     Scheme {
-        keygen: ProtocolId::EcdsaKeygen1,
-        sign: ProtocolId::EcdsaSign1,
-        presign: Some((ProtocolId::EcdsaPresign1, ProtocolId::EcdsaSignPresigned1)),
-        renewals: (ProtocolId::EcdsaRefresh1, ProtocolId::EcdsaReshare1),
+        keygen: ProtocolId::EcdsaKeygen,
+        sign: ProtocolId::EcdsaSign,
+        presign: Some((ProtocolId::EcdsaPresign, ProtocolId::EcdsaSignPresigned)),
+        renewals: (ProtocolId::EcdsaRefresh, ProtocolId::EcdsaReshare),
     },
     Scheme {
-        keygen: ProtocolId::Ed25519Keygen1,
-        sign: ProtocolId::Ed25519Sign1,
-        presign: Some((ProtocolId::Ed25519Presign1, ProtocolId::Ed25519SignPresigned1)),
-        renewals: (ProtocolId::Ed25519Refresh1, ProtocolId::Ed25519Reshare1),
+        keygen: ProtocolId::Ed25519Keygen,
+        sign: ProtocolId::Ed25519Sign,
+        presign: Some((ProtocolId::Ed25519Presign, ProtocolId::Ed25519SignPresigned)),
+        renewals: (ProtocolId::Ed25519Refresh, ProtocolId::Ed25519Reshare),
     },
     Scheme {
-        keygen: ProtocolId::Bip340Keygen1,
-        sign: ProtocolId::Bip340Sign1,
-        presign: Some((ProtocolId::Bip340Presign1, ProtocolId::Bip340SignPresigned1)),
-        renewals: (ProtocolId::Bip340Refresh1, ProtocolId::Bip340Reshare1),
+        keygen: ProtocolId::Bip340Keygen,
+        sign: ProtocolId::Bip340Sign,
+        presign: Some((ProtocolId::Bip340Presign, ProtocolId::Bip340SignPresigned)),
+        renewals: (ProtocolId::Bip340Refresh, ProtocolId::Bip340Reshare),
     },
 ];
 

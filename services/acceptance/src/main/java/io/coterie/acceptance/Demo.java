@@ -56,8 +56,8 @@ public final class Demo {
   private static final String TAPROOT_KEY = "demo-taproot";
 
   private static final int WARM_SIGNATURES = 30;
-  private static final String KEYGEN = "bls_keygen_1";
-  private static final String SIGN = "bls_sign_1";
+  private static final String KEYGEN = "bls_keygen";
+  private static final String SIGN = "bls_sign";
 
   private final PrintStream out = System.out;
   private final long started = System.nanoTime();

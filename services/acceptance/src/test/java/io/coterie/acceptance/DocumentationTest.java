@@ -108,8 +108,7 @@ class DocumentationTest {
     }
     List<String> unknown = new ArrayList<>();
     for (Path file : files) {
-      MAKE
-          .matcher(Files.readString(file))
+      MAKE.matcher(Files.readString(file))
           .results()
           .map(named -> named.group(1))
           .filter(target -> !targets.contains(target))

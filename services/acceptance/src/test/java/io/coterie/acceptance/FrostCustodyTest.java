@@ -82,14 +82,14 @@ class FrostCustodyTest {
   private enum Suite {
     ED25519(
         Scheme.SCHEME_ED25519,
-        ProtocolId.PROTOCOL_ID_ED25519_SIGN_1,
-        ProtocolId.PROTOCOL_ID_ED25519_PRESIGN_1,
-        ProtocolId.PROTOCOL_ID_ED25519_SIGN_PRESIGNED_1),
+        ProtocolId.PROTOCOL_ID_ED25519_SIGN,
+        ProtocolId.PROTOCOL_ID_ED25519_PRESIGN,
+        ProtocolId.PROTOCOL_ID_ED25519_SIGN_PRESIGNED),
     BIP340(
         Scheme.SCHEME_BIP340_SECP256K1,
-        ProtocolId.PROTOCOL_ID_BIP340_SIGN_1,
-        ProtocolId.PROTOCOL_ID_BIP340_PRESIGN_1,
-        ProtocolId.PROTOCOL_ID_BIP340_SIGN_PRESIGNED_1);
+        ProtocolId.PROTOCOL_ID_BIP340_SIGN,
+        ProtocolId.PROTOCOL_ID_BIP340_PRESIGN,
+        ProtocolId.PROTOCOL_ID_BIP340_SIGN_PRESIGNED);
 
     final Scheme scheme;
     final ProtocolId sign;

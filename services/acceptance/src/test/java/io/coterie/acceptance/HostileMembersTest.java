@@ -113,7 +113,7 @@ class HostileMembersTest {
     SigningIntent intent = WalletBackend.signingIntent(KEY, new byte[] {7}).build();
     return Order.newBuilder()
         .setCoordinatorNonce(ByteString.copyFrom(random(32)))
-        .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
+        .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN)
         .setKey("keys/" + KEY)
         .setEpoch(1)
         .setThreshold(2)
@@ -164,7 +164,7 @@ class HostileMembersTest {
         new Alteration(
             "another protocol",
             RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
-            o -> o.toBuilder().setProtocol(ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1).build()));
+            o -> o.toBuilder().setProtocol(ProtocolId.PROTOCOL_ID_BLS_KEYGEN).build()));
     all.add(
         new Alteration(
             "a protocol that does not exist",

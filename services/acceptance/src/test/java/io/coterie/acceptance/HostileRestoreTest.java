@@ -142,7 +142,7 @@ class HostileRestoreTest {
             .setThreshold(2)
             .addAllSigningSet(parties)
             .setDeadline(Timestamps.fromMillis(System.currentTimeMillis() + 110_000));
-    return (protocol == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1
+    return (protocol == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN
             ? order.setPresignatureCount(1)
             : order.setSignedIntent(
                 cluster
@@ -153,7 +153,7 @@ class HostileRestoreTest {
   }
 
   private static Order order(String key, List<Integer> parties) {
-    return order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, key, parties);
+    return order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, key, parties);
   }
 
   /** Gives an order to its parties until the restored party has answered as is wanted. */
@@ -306,7 +306,7 @@ class HostileRestoreTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"PROTOCOL_ID_ECDSA_SIGN_1", "PROTOCOL_ID_ECDSA_PRESIGN_1"})
+  @EnumSource(names = {"PROTOCOL_ID_ECDSA_SIGN", "PROTOCOL_ID_ECDSA_PRESIGN"})
   void theIdenticalOrderBringsNothingBack(ProtocolId protocol) throws Exception {
     WireLog.clear();
     String name = "again-" + protocol.getNumber();

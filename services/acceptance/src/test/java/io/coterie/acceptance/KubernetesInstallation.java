@@ -122,7 +122,8 @@ final class KubernetesInstallation implements AutoCloseable {
   String edge() {
     return node
         + ":"
-        + kube.field(CONTROL, "service/edge-external", ".spec.ports[?(@.name==\"clients\")].nodePort");
+        + kube.field(
+            CONTROL, "service/edge-external", ".spec.ports[?(@.name==\"clients\")].nodePort");
   }
 
   static List<String> namespaces() {

@@ -68,7 +68,7 @@ class LabReportTest {
                         passes("party-2", "0.125", 0, "0.15", 5, "+Inf", 6),
                         passes("coordinator", "0.125", 0, "0.15", 2, "+Inf", 2)))
                 .samples());
-    String cell = "keygen,bls12-381,3,3,group,subsequent,75,third_region,bls_keygen_1,1,";
+    String cell = "keygen,bls12-381,3,3,group,subsequent,75,third_region,bls_keygen,1,";
     assertThat(result.roundsCsv())
         .containsExactly(
             cell + "coordinator,150.000,2",
@@ -81,7 +81,7 @@ class LabReportTest {
     StringBuilder text = new StringBuilder();
     for (int i = 0; i < buckets.length; i += 2) {
       text.append(
-          "coterie_protocol_round_seconds_bucket{protocol=\"bls_keygen_1\",round=\"1\",le=\"%s\"} %s%n"
+          "coterie_protocol_round_seconds_bucket{protocol=\"bls_keygen\",round=\"1\",le=\"%s\"} %s%n"
               .formatted(buckets[i], buckets[i + 1]));
     }
     return Metrics.parse(text.toString()).labelled("service", service);

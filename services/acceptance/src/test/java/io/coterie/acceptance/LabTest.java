@@ -80,9 +80,7 @@ class LabTest {
     assertThat(rounds.getFirst()).isEqualTo(Lab.ROUNDS_HEADER);
     for (int round = 1; round <= 4; round++) {
       String passes =
-          "keygen,bls12-381,2,3,group,subsequent,50,third_region,bls_keygen_1,"
-              + round
-              + ",parties,";
+          "keygen,bls12-381,2,3,group,subsequent,50,third_region,bls_keygen," + round + ",parties,";
       assertThat(rounds).anyMatch(l -> l.startsWith(passes));
     }
     assertThat(folder.resolve("build/lab/report.md")).content().contains("# Latency lab");

@@ -51,12 +51,12 @@ final class WireLog {
 
   private static final Map<Integer, Nonces> NONCES =
       Map.of(
-          ProtocolId.PROTOCOL_ID_ED25519_SIGN_1_VALUE, new Nonces(1, 2, 32, false),
-          ProtocolId.PROTOCOL_ID_ED25519_SIGN_PRESIGNED_1_VALUE, new Nonces(1, 2, 32, false),
-          ProtocolId.PROTOCOL_ID_BIP340_SIGN_1_VALUE, new Nonces(1, 2, 33, false),
-          ProtocolId.PROTOCOL_ID_BIP340_SIGN_PRESIGNED_1_VALUE, new Nonces(1, 2, 33, false),
-          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1_VALUE, new Nonces(3, 1, 33, true),
-          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1_VALUE, new Nonces(1, 1, 33, true));
+          ProtocolId.PROTOCOL_ID_ED25519_SIGN_VALUE, new Nonces(1, 2, 32, false),
+          ProtocolId.PROTOCOL_ID_ED25519_SIGN_PRESIGNED_VALUE, new Nonces(1, 2, 32, false),
+          ProtocolId.PROTOCOL_ID_BIP340_SIGN_VALUE, new Nonces(1, 2, 33, false),
+          ProtocolId.PROTOCOL_ID_BIP340_SIGN_PRESIGNED_VALUE, new Nonces(1, 2, 33, false),
+          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_VALUE, new Nonces(3, 1, 33, true),
+          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_VALUE, new Nonces(1, 1, 33, true));
 
   private static final Map<ByteString, ByteString> shownBy = new HashMap<>();
   private static final Map<ByteString, ByteString> shownIn = new HashMap<>();

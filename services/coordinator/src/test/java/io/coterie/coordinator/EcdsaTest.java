@@ -165,14 +165,14 @@ class EcdsaTest {
               new BigInteger(
                   1, first.getSignature().substring(32 * i, 32 * (i + 1)).toByteArray()));
     }
-    assertThat(orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1)).isEqualTo(2);
+    assertThat(orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN)).isEqualTo(2);
 
     assertThat(signing(client).sign(sign(signed(intent)))).isEqualTo(first);
     assertThat(
             signing(client)
                 .getSigning(GetSigningRequest.newBuilder().setName(first.getName()).build()))
         .isEqualTo(first);
-    assertThat(orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1)).isEqualTo(2);
+    assertThat(orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN)).isEqualTo(2);
     installation.stop();
     installation.start();
     assertThat(signing(client).sign(sign(signed(intent)))).isEqualTo(first);
@@ -256,7 +256,7 @@ class EcdsaTest {
     SigningIntent.Builder intent = intent("hot", 3);
     try (ExecutorService caller = Executors.newVirtualThreadPerTaskExecutor()) {
       Future<Signing> answer = caller.submit(() -> signs(intent));
-      eventually(() -> orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1) > 8);
+      eventually(() -> orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN) > 8);
       installation.parties.behave();
       assertThat(answer.get().getState()).isEqualTo(Signing.State.SIGNED);
     }
@@ -292,7 +292,7 @@ class EcdsaTest {
   void the_second_signature_of_a_kind_uses_a_presignature_each_once() {
     assertThat(signs(intent("hot", 0, 7)).getPresigned()).isFalse();
     eventually(() -> ready() >= 4);
-    assertThat(orders(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1)).as("two parties").isEqualTo(2);
+    assertThat(orders(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN)).as("two parties").isEqualTo(2);
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_MISSED)).isEqualTo(1);
     installation.parties.orders.clear();
     for (int i = 1; i <= 20; i++) {
@@ -301,11 +301,11 @@ class EcdsaTest {
     }
     List<ByteString> used = new ArrayList<>();
     for (Order order : installation.parties.orders) {
-      if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1) {
+      if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED) {
         assertThat(order.getDerivationPathCount()).isZero();
         used.add(order.getPresignatureId());
       } else {
-        assertThat(order.getProtocol()).isEqualTo(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1);
+        assertThat(order.getProtocol()).isEqualTo(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN);
         assertThat(order.getDerivationPathList()).containsExactly(7);
         assertThat(order.hasSignedIntent()).isFalse();
         assertThat(order.getPresignatureCount()).isBetween(1, 4);
@@ -328,7 +328,7 @@ class EcdsaTest {
     eventually(() -> ready() == 4);
     List<Integer> set =
         installation.parties.orders.stream()
-            .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1)
+            .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN)
             .findFirst()
             .orElseThrow()
             .getSigningSetList();
@@ -397,7 +397,7 @@ class EcdsaTest {
     }
     SignedIntent intent = signed(intent("hot", 1));
     var call = SigningServiceGrpc.newFutureStub(client).sign(sign(intent));
-    eventually(() -> orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1) >= 2);
+    eventually(() -> orders(ProtocolId.PROTOCOL_ID_ECDSA_SIGN) >= 2);
     installation.kill();
     eventually(call::isDone);
     Order first =
@@ -441,7 +441,7 @@ class EcdsaTest {
     Order good =
         Order.newBuilder()
             .setCoordinatorNonce(DIGEST)
-            .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1)
+            .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN)
             .setKey("keys/hot")
             .setEpoch(1)
             .setThreshold(2)
@@ -456,7 +456,7 @@ class EcdsaTest {
         Arguments.of(
             "another protocol",
             good.toBuilder()
-                .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1)
+                .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED)
                 .build()
                 .toByteString()),
         Arguments.of(
@@ -510,7 +510,7 @@ class EcdsaTest {
     eventually(() -> ready() == 4);
     List<Integer> set =
         installation.parties.orders.stream()
-            .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1)
+            .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN)
             .findFirst()
             .orElseThrow()
             .getSigningSetList();

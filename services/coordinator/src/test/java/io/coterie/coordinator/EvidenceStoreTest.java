@@ -37,7 +37,7 @@ class EvidenceStoreTest {
   private static EvidenceRecord record(String key, int number, Verdict verdict, Instant time) {
     return new EvidenceRecord(
         SessionConfig.newBuilder()
-            .setProtocol(ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1)
+            .setProtocol(ProtocolId.PROTOCOL_ID_BLS_KEYGEN)
             .setSessionId(ByteString.copyFrom(ByteBuffer.allocate(32).putInt(0, number)))
             .setKeyId(key)
             .setThreshold(2)

@@ -93,7 +93,7 @@ final class FakeCore implements MpcCore {
       if (!missing.contains(sender)) {
         return dropped(RejectReason.REJECT_REASON_DUPLICATE);
       }
-      if (config.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_SIGN_1) {
+      if (config.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_SIGN) {
         return handleEcdsa(sender, envelope);
       }
       if (envelope.length != 96) {

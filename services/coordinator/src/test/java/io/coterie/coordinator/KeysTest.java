@@ -171,7 +171,7 @@ class KeysTest {
                 .query(
                     "select string_agg(concat_ws(' ', protocol, cause, accused, verdict), ', ')"
                         + " from abort_evidence where key_name = 'keys/culprit'")
-                .equals("PROTOCOL_ID_BLS_KEYGEN_1 ABORT_CAUSE_WRONG_SHARE 3 VERDICT_PROVEN"));
+                .equals("PROTOCOL_ID_BLS_KEYGEN ABORT_CAUSE_WRONG_SHARE 3 VERDICT_PROVEN"));
   }
 
   @Test

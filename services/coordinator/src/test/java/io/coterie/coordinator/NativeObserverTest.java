@@ -260,8 +260,8 @@ class NativeObserverTest {
                           + " verdict), ', ') from abort_evidence"
                           + " where verdict = 'VERDICT_RESTARTED'")
                   .equals(
-                      "PROTOCOL_ID_BLS_KEYGEN_1 ABORT_CAUSE_PARTY_RESTARTED 1 VERDICT_RESTARTED,"
-                          + " PROTOCOL_ID_BLS_REFRESH_1 ABORT_CAUSE_PARTY_RESTARTED 2"
+                      "PROTOCOL_ID_BLS_KEYGEN ABORT_CAUSE_PARTY_RESTARTED 1 VERDICT_RESTARTED,"
+                          + " PROTOCOL_ID_BLS_REFRESH ABORT_CAUSE_PARTY_RESTARTED 2"
                           + " VERDICT_RESTARTED"));
     }
   }

@@ -109,7 +109,7 @@ class OtherQuorumTest {
     Order order =
         Order.newBuilder()
             .setCoordinatorNonce(ByteString.copyFrom(new byte[32]))
-            .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
+            .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN)
             .setKey("keys/hot")
             .setEpoch(1)
             .setThreshold(2)

@@ -117,7 +117,7 @@ class RefreshTest {
 
   private long refreshOrders() {
     return installation.parties.orders.stream()
-        .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1)
+        .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_REFRESH)
         .count();
   }
 
@@ -249,7 +249,7 @@ class RefreshTest {
       eventually(
           () ->
               installation.parties.orders.stream()
-                  .anyMatch(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1));
+                  .anyMatch(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN));
       installation.parties.behave();
       release.countDown();
       assertThat(refreshing.get().getEpoch()).isEqualTo(2);

@@ -133,7 +133,7 @@ class ReshareTest {
 
   private List<Order> orders() {
     return installation.parties.orders.stream()
-        .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1)
+        .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_RESHARE)
         .toList();
   }
 

@@ -275,12 +275,12 @@ final class ScriptedParties implements AutoCloseable {
       SecureChannel channel, Member coordinator, ByteString session, Order order, boolean lie)
       throws InvalidProtocolBufferException {
     int self = channel.self().partyId();
-    if (order.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1
-        && order.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_SIGN_1) {
+    if (order.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_KEYGEN
+        && order.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_SIGN) {
       contributeEcdsa(channel, coordinator, session, order, lie);
       return;
     }
-    if (order.getProtocol() == ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1) {
+    if (order.getProtocol() == ProtocolId.PROTOCOL_ID_BLS_KEYGEN) {
       TestBls.Dealt key =
           dealt.computeIfAbsent(
               session,
@@ -323,7 +323,7 @@ final class ScriptedParties implements AutoCloseable {
     int selfId = channel.self().partyId();
     String share = self + " " + order.getKey();
     switch (order.getProtocol()) {
-      case PROTOCOL_ID_ECDSA_KEYGEN_1 -> {
+      case PROTOCOL_ID_ECDSA_KEYGEN -> {
         TestEcdsa.Dealt key =
             TestEcdsa.deal(
                 order.getKey(),
@@ -334,9 +334,9 @@ final class ScriptedParties implements AutoCloseable {
         epochs.put(share, 1);
         completed(channel, coordinator, session, key.keyPublic());
       }
-      case PROTOCOL_ID_ECDSA_REFRESH_1, PROTOCOL_ID_ECDSA_RESHARE_1 ->
+      case PROTOCOL_ID_ECDSA_REFRESH, PROTOCOL_ID_ECDSA_RESHARE ->
           renew(channel, coordinator, session, order, lie);
-      case PROTOCOL_ID_ECDSA_PRESIGN_1 -> {
+      case PROTOCOL_ID_ECDSA_PRESIGN -> {
         if (!epochs.get(share).equals(order.getEpoch())) {
           refuse(channel, coordinator, session, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
           return;
@@ -373,7 +373,7 @@ final class ScriptedParties implements AutoCloseable {
               before.order().toBuilder().clearSignedIntent().build().toByteString());
           return;
         }
-        if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1
+        if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED
             && !again
             && !presignatures
                 .computeIfAbsent(self, s -> ConcurrentHashMap.newKeySet())
@@ -440,7 +440,7 @@ final class ScriptedParties implements AutoCloseable {
     }
     List<Integer> receivers = order.getSigningSetList();
     List<Integer> dealers = order.getSigningSetList();
-    if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1) {
+    if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_RESHARE) {
       dealers = order.getDealersList();
       receivers =
           ReshareIntent.parseFrom(order.getSignedIntent().getPayload()).getPartiesList().stream()

@@ -35,7 +35,7 @@ class SessionTurnsTest {
   /** Signing sessions that parties were asked to run. */
   private static long sessions(TestInstallation installation) {
     return installation.parties.orders.stream()
-        .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
+        .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_BLS_SIGN)
         .map(Order::getCoordinatorNonce)
         .distinct()
         .count();

@@ -238,11 +238,11 @@ class TransportTest {
         .contains("coterie_signings_total{outcome=\"ok\",scheme=\"bls12381\"} 1.0")
         .contains("coterie_key_creations_total{outcome=\"ok\",scheme=\"bls12381\"} 1.0")
         .contains(
-            "coterie_protocol_round_seconds_bucket{party=\"coordinator\",protocol=\"bls_sign_1\",region=\"local\",round=\"1\",le=\"0.025\"}")
+            "coterie_protocol_round_seconds_bucket{party=\"coordinator\",protocol=\"bls_sign\",region=\"local\",round=\"1\",le=\"0.025\"}")
         .contains(
-            "coterie_protocol_wait_seconds_count{protocol=\"bls_sign_1\",round=\"1\",straggler=\"p")
+            "coterie_protocol_wait_seconds_count{protocol=\"bls_sign\",round=\"1\",straggler=\"p")
         .contains(
-            "coterie_sessions_total{cause=\"none\",outcome=\"completed\",protocol=\"bls_sign_1\"}"
+            "coterie_sessions_total{cause=\"none\",outcome=\"completed\",protocol=\"bls_sign\"}"
                 + " 1.0")
         .contains("coterie_coordinator_requests_seconds_count{method=\"Sign\"")
         .contains("coterie_quorum_margin ", "coterie_coordinator_presignatures_wanted ")

@@ -46,7 +46,7 @@ class EcdsaSessionTest {
   @BeforeAll
   static void keygen() {
     parties = new LocalParties(3);
-    shares = parties.keygen(parties.keygen(ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN_1, 2));
+    shares = parties.keygen(parties.keygen(ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN, 2));
     key = shares.get(1).getKeyPublic();
   }
 
@@ -81,7 +81,7 @@ class EcdsaSessionTest {
 
   private SessionConfig session(ProtocolId protocol, KeyPublic key) {
     SessionConfig.Builder config = parties.session(protocol, key, List.of(1, 3));
-    if (protocol != ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1) {
+    if (protocol != ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN) {
       config.setPayload(ByteString.copyFrom(digest));
     }
     return config.addDerivationPath(CHILD).build();
@@ -93,7 +93,7 @@ class EcdsaSessionTest {
 
   private Map<Integer, Done> presign() {
     SessionConfig config =
-        session(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, key).toBuilder()
+        session(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN, key).toBuilder()
             .setPresignatureCount(PRESIGNATURES)
             .build();
     return parties.run(config, id -> config, id -> share(shares, id));
@@ -116,7 +116,7 @@ class EcdsaSessionTest {
 
   @Test
   void three_rounds_sign_for_a_child_and_an_observer_combines() throws Exception {
-    SessionConfig config = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, key);
+    SessionConfig config = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, key);
     Map<Integer, Done> done = parties.sign(config, shares);
     assertThat(done.keySet()).containsExactly(LocalParties.OBSERVER, 1, 3);
     assertThat(done.values().stream().distinct()).hasSize(1);
@@ -127,7 +127,7 @@ class EcdsaSessionTest {
   void each_presignature_of_a_session_signs_in_one_round_and_once() throws Exception {
     Map<Integer, Done> made = presign();
     for (int place = 0; place < PRESIGNATURES; place++) {
-      SessionConfig config = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1, key);
+      SessionConfig config = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED, key);
       Map<Integer, MpcSession> sessions = new TreeMap<>();
       for (int id : made.keySet()) {
         sessions.put(id, start(id, made.get(id).getPresignatures(place), config));
@@ -153,7 +153,7 @@ class EcdsaSessionTest {
         .doesNotHaveDuplicates()
         .allMatch(id -> id.size() == 32)
         .isEqualTo(made.get(3).getPresignaturesList().stream().map(Presignature::getId).toList());
-    SessionConfig.Builder config = session(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, key).toBuilder();
+    SessionConfig.Builder config = session(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN, key).toBuilder();
     for (int count : new int[] {0, 5, -1}) {
       assertFails(
           MpcException.Reason.SETUP_REFUSED,
@@ -175,7 +175,7 @@ class EcdsaSessionTest {
     byte[] id = dropped.getId().toByteArray();
     parties.vaults.get(1).dropPresignature(id);
     parties.vaults.get(1).dropPresignature(id);
-    SessionConfig config = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1, key);
+    SessionConfig config = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED, key);
     assertFails(MpcException.Reason.SETUP_REFUSED, () -> start(1, dropped, config).close());
     start(3, made.get(3).getPresignatures(0), config).close();
     start(1, made.get(1).getPresignatures(1), config).close();
@@ -189,12 +189,12 @@ class EcdsaSessionTest {
   @Test
   void refresh_keeps_the_key_and_ends_the_old_shares() throws Exception {
     SessionConfig config =
-        parties.session(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, key, parties.ids()).build();
+        parties.session(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH, key, parties.ids()).build();
     Map<Integer, Done> fresh = parties.run(config, id -> config, id -> share(shares, id));
     KeyPublic after = fresh.get(1).getKeyPublic();
     assertThat(after.getEpoch()).isEqualTo(2);
     assertThat(after.getPublicKey()).isEqualTo(key.getPublicKey());
-    SessionConfig sign = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, after);
+    SessionConfig sign = session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, after);
     assertSignature(parties.sign(sign, fresh).get(LocalParties.OBSERVER));
     assertFails(
         MpcException.Reason.SETUP_REFUSED, () -> parties.start(1, sign, share(shares, 1)).close());
@@ -204,7 +204,7 @@ class EcdsaSessionTest {
   void reshare_raises_the_threshold_and_keeps_the_key() throws Exception {
     SessionConfig config =
         parties
-            .session(ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1, key, parties.ids())
+            .session(ProtocolId.PROTOCOL_ID_ECDSA_RESHARE, key, parties.ids())
             .setThreshold(3)
             .addAllDealers(List.of(1, 3))
             .addAllReceivers(parties.ids())
@@ -217,7 +217,7 @@ class EcdsaSessionTest {
     assertThat(after.getPublicKey()).isEqualTo(key.getPublicKey());
     SessionConfig sign =
         parties
-            .session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, after, parties.ids())
+            .session(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, after, parties.ids())
             .setPayload(ByteString.copyFrom(digest))
             .addDerivationPath(CHILD)
             .build();

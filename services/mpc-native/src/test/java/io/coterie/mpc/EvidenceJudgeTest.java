@@ -182,11 +182,10 @@ class EvidenceJudgeTest {
         MpcException.Reason.SETUP_REFUSED,
         () -> parties.core.judge(config.toBuilder().setThreshold(0).build(), sound));
     // Messages of a signing are not signed, so there is nothing to judge.
-    SessionConfig signing =
-        config.toBuilder().setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1).build();
+    SessionConfig signing = config.toBuilder().setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN).build();
     assertFails(MpcException.Reason.SETUP_REFUSED, () -> parties.core.judge(signing, sound));
     SessionConfig refresh =
-        config.toBuilder().setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1).build();
+        config.toBuilder().setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH).build();
     assertFails(MpcException.Reason.SETUP_REFUSED, () -> parties.core.judge(refresh, sound));
   }
 }

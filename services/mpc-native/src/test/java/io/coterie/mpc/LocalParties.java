@@ -63,7 +63,7 @@ final class LocalParties implements AutoCloseable {
   }
 
   SessionConfig keygen(int threshold) {
-    return keygen(ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1, threshold);
+    return keygen(ProtocolId.PROTOCOL_ID_BLS_KEYGEN, threshold);
   }
 
   SessionConfig keygen(ProtocolId protocol, int threshold) {
@@ -78,7 +78,7 @@ final class LocalParties implements AutoCloseable {
   }
 
   SessionConfig sign(KeyPublic key, byte[] message, List<Integer> signingSet) {
-    return session(ProtocolId.PROTOCOL_ID_BLS_SIGN_1, key, signingSet)
+    return session(ProtocolId.PROTOCOL_ID_BLS_SIGN, key, signingSet)
         .setPayload(ByteString.copyFrom(message))
         .build();
   }

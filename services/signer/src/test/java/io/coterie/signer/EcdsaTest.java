@@ -120,8 +120,8 @@ class EcdsaTest {
     ByteString digest = digest();
     ProtocolId protocol =
         presignature.isEmpty()
-            ? ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1
-            : ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1;
+            ? ProtocolId.PROTOCOL_ID_ECDSA_SIGN
+            : ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED;
     SessionId session =
         i.coordinator.give(
             order(protocol, set)
@@ -174,7 +174,7 @@ class EcdsaTest {
   private List<ByteString> presign(int count, List<Integer> path, int... set) {
     SessionId session =
         i.coordinator.give(
-            order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, set)
+            order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN, set)
                 .addAllDerivationPath(path)
                 .setPresignatureCount(count)
                 .build());
@@ -193,7 +193,7 @@ class EcdsaTest {
   private RefusalReason refusalOf(ByteString presignature, String party, int... set) {
     SessionId session =
         i.coordinator.give(
-            order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1, set)
+            order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED, set)
                 .setPresignatureId(presignature)
                 .setSignedIntent(i.signed(i.digestIntent(KEY, digest())))
                 .build());
@@ -241,7 +241,7 @@ class EcdsaTest {
   private void refresh() {
     int next = keyPublic().getEpoch() + 1;
     i.coordinator.give(
-        order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, 1, 2, 3)
+        order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH, 1, 2, 3)
             .setSignedIntent(
                 i.signed(
                     RefreshIntent.newBuilder()
@@ -290,7 +290,7 @@ class EcdsaTest {
         });
     SessionId cheated =
         i.coordinator.give(
-            order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, 1, 2)
+            order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, 1, 2)
                 .setSignedIntent(i.signed(i.digestIntent(KEY, digest())))
                 .build());
     Abort abort = i.coordinator.awaitFrom("alpha", cheated).report().getAborted();
@@ -433,8 +433,8 @@ class EcdsaTest {
   private Order order(SignedIntent intent, ByteString presignature, int... set) {
     return order(
             presignature.isEmpty()
-                ? ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1
-                : ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1,
+                ? ProtocolId.PROTOCOL_ID_ECDSA_SIGN
+                : ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED,
             set)
         .setPresignatureId(presignature)
         .setSignedIntent(intent)

@@ -64,14 +64,14 @@ public final class FakeCore {
 
   private static final Map<ProtocolId, Shape> SHAPES =
       Map.of(
-          ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1, new Shape(4, Set.of(3)),
-          ProtocolId.PROTOCOL_ID_BLS_SIGN_1, new Shape(1, Set.of()),
-          ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN_1, new Shape(6, Set.of(3, 4, 5)),
-          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, new Shape(3, Set.of(1, 2)),
-          ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, new Shape(2, Set.of(1, 2)),
-          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1, new Shape(1, Set.of()),
-          ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, new Shape(6, Set.of(3, 4, 5)),
-          ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1, new Shape(6, Set.of(3, 4, 5)));
+          ProtocolId.PROTOCOL_ID_BLS_KEYGEN, new Shape(4, Set.of(3)),
+          ProtocolId.PROTOCOL_ID_BLS_SIGN, new Shape(1, Set.of()),
+          ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN, new Shape(6, Set.of(3, 4, 5)),
+          ProtocolId.PROTOCOL_ID_ECDSA_SIGN, new Shape(3, Set.of(1, 2)),
+          ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN, new Shape(2, Set.of(1, 2)),
+          ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED, new Shape(1, Set.of()),
+          ProtocolId.PROTOCOL_ID_ECDSA_REFRESH, new Shape(6, Set.of(3, 4, 5)),
+          ProtocolId.PROTOCOL_ID_ECDSA_RESHARE, new Shape(6, Set.of(3, 4, 5)));
 
   /** Presignatures that exist: party and id. Used and given up ones are gone. */
   public final Set<String> presignatures = ConcurrentHashMap.newKeySet();
@@ -225,16 +225,16 @@ public final class FakeCore {
 
     private Done done() {
       return switch (config.getProtocol()) {
-        case PROTOCOL_ID_BLS_KEYGEN_1 ->
+        case PROTOCOL_ID_BLS_KEYGEN ->
             key(
                 ByteString.copyFromUtf8("pk " + config.getSessionId().hashCode()),
                 config.getEpoch());
-        case PROTOCOL_ID_ECDSA_KEYGEN_1 -> key(ECDSA_KEY, config.getEpoch());
-        case PROTOCOL_ID_ECDSA_REFRESH_1 -> {
+        case PROTOCOL_ID_ECDSA_KEYGEN -> key(ECDSA_KEY, config.getEpoch());
+        case PROTOCOL_ID_ECDSA_REFRESH -> {
           requireShare();
           yield key(ECDSA_KEY, config.getEpoch() + 1);
         }
-        case PROTOCOL_ID_ECDSA_RESHARE_1 -> {
+        case PROTOCOL_ID_ECDSA_RESHARE -> {
           if (config.getDealersList().contains(config.getSelf()) == share.isEmpty()) {
             throw new IllegalStateException("who deals has a share, who does not has none");
           }
@@ -243,7 +243,7 @@ public final class FakeCore {
               ? done
               : done.toBuilder().clearSealedShare().build();
         }
-        case PROTOCOL_ID_ECDSA_PRESIGN_1 -> {
+        case PROTOCOL_ID_ECDSA_PRESIGN -> {
           requireShare();
           Done.Builder done = Done.newBuilder();
           for (int place = 0; place < config.getPresignatureCount(); place++) {
@@ -255,7 +255,7 @@ public final class FakeCore {
           }
           yield done.build();
         }
-        case PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1 ->
+        case PROTOCOL_ID_ECDSA_SIGN_PRESIGNED ->
             Done.newBuilder()
                 .setSignature(config.getPayload().concat(config.getSealedPresignature()))
                 .build();

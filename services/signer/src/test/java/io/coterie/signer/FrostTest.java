@@ -60,19 +60,19 @@ class FrostTest {
   private enum Suite {
     ED25519(
         Scheme.SCHEME_ED25519,
-        ProtocolId.PROTOCOL_ID_ED25519_KEYGEN_1,
-        ProtocolId.PROTOCOL_ID_ED25519_SIGN_1,
-        ProtocolId.PROTOCOL_ID_ED25519_PRESIGN_1,
-        ProtocolId.PROTOCOL_ID_ED25519_SIGN_PRESIGNED_1,
-        ProtocolId.PROTOCOL_ID_ED25519_REFRESH_1,
+        ProtocolId.PROTOCOL_ID_ED25519_KEYGEN,
+        ProtocolId.PROTOCOL_ID_ED25519_SIGN,
+        ProtocolId.PROTOCOL_ID_ED25519_PRESIGN,
+        ProtocolId.PROTOCOL_ID_ED25519_SIGN_PRESIGNED,
+        ProtocolId.PROTOCOL_ID_ED25519_REFRESH,
         32),
     BIP340(
         Scheme.SCHEME_BIP340_SECP256K1,
-        ProtocolId.PROTOCOL_ID_BIP340_KEYGEN_1,
-        ProtocolId.PROTOCOL_ID_BIP340_SIGN_1,
-        ProtocolId.PROTOCOL_ID_BIP340_PRESIGN_1,
-        ProtocolId.PROTOCOL_ID_BIP340_SIGN_PRESIGNED_1,
-        ProtocolId.PROTOCOL_ID_BIP340_REFRESH_1,
+        ProtocolId.PROTOCOL_ID_BIP340_KEYGEN,
+        ProtocolId.PROTOCOL_ID_BIP340_SIGN,
+        ProtocolId.PROTOCOL_ID_BIP340_PRESIGN,
+        ProtocolId.PROTOCOL_ID_BIP340_SIGN_PRESIGNED,
+        ProtocolId.PROTOCOL_ID_BIP340_REFRESH,
         33);
 
     final Scheme scheme;

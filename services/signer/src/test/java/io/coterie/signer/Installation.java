@@ -387,7 +387,7 @@ public final class Installation implements AutoCloseable {
     }
 
     public Order.Builder keygenOrder(SignedIntent intent, String key, int threshold, int... set) {
-      Order.Builder order = order(ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1, intent, key, threshold);
+      Order.Builder order = order(ProtocolId.PROTOCOL_ID_BLS_KEYGEN, intent, key, threshold);
       for (int id : set) {
         order.addSigningSet(id);
       }
@@ -395,7 +395,7 @@ public final class Installation implements AutoCloseable {
     }
 
     public Order.Builder signOrder(SignedIntent intent, String key, int threshold, int... set) {
-      Order.Builder order = order(ProtocolId.PROTOCOL_ID_BLS_SIGN_1, intent, key, threshold);
+      Order.Builder order = order(ProtocolId.PROTOCOL_ID_BLS_SIGN, intent, key, threshold);
       for (int id : set) {
         order.addSigningSet(id);
       }
@@ -517,7 +517,7 @@ public final class Installation implements AutoCloseable {
 
   /** Creates an ECDSA key of all three parties and waits until it is active everywhere. */
   public void createEcdsaKey(String key, int threshold) {
-    createKey(key, Scheme.SCHEME_ECDSA_SECP256K1, ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN_1, threshold);
+    createKey(key, Scheme.SCHEME_ECDSA_SECP256K1, ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN, threshold);
   }
 
   /** Creates a key of all three parties and waits until it is active everywhere. */

@@ -32,11 +32,10 @@ class KeygenAndSignTest {
       assertThat(i.coordinator.envelopes)
           .allSatisfy(e -> assertThat(e.session()).isEqualTo(signing.bytes()));
       for (String party : new String[] {"alpha", "charlie"}) {
-        Installation.until(
-            party + " saw the result", () -> completed(i, party, "bls_sign_1") == 1.0);
+        Installation.until(party + " saw the result", () -> completed(i, party, "bls_sign") == 1.0);
       }
       assertThat(i.party("bravo").store.audit().read(1, 100))
-          .noneMatch(r -> r.event().fields().containsValue("bls_sign_1"));
+          .noneMatch(r -> r.event().fields().containsValue("bls_sign"));
     }
   }
 

@@ -70,7 +70,7 @@ class RealCoreTest {
             i,
             session,
             SessionConfig.newBuilder()
-                .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
+                .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN)
                 .setThreshold(2)
                 .setKeyId(KEY)
                 .setEpoch(1)
@@ -212,7 +212,7 @@ class RealCoreTest {
     KeyShare share = i.party("alpha").store.shares().find(KEY).orElseThrow();
     SessionConfig config =
         SessionConfig.newBuilder()
-            .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)
+            .setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN)
             .setSessionId(ByteString.copyFrom(new byte[32]))
             .setSelf(2)
             .setThreshold(2)

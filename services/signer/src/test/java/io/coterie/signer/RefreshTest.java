@@ -65,7 +65,7 @@ class RefreshTest {
   private SessionId order(SignedIntent intent, int epoch, Duration time) {
     return i.coordinator.give(
         i.coordinator
-            .order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, KEY, 2, 1, 2, 3)
+            .order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH, KEY, 2, 1, 2, 3)
             .setEpoch(epoch)
             .setSignedIntent(intent)
             .setDeadline(Installation.in(time))
@@ -121,7 +121,7 @@ class RefreshTest {
   private SessionId sign(int epoch, int... set) {
     return i.coordinator.give(
         i.coordinator
-            .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, KEY, 2, set)
+            .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, KEY, 2, set)
             .setEpoch(epoch)
             .setSignedIntent(i.signed(i.digestIntent(KEY, DIGEST)))
             .build());

@@ -96,7 +96,7 @@ class RefusalTest {
         mismatch("alpha not in the set", o -> set(o, 2, 3)),
         mismatch(
             "key generation ordered for a signing intent",
-            o -> set(o, 1, 2, 3).setProtocol(ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1)),
+            o -> set(o, 1, 2, 3).setProtocol(ProtocolId.PROTOCOL_ID_BLS_KEYGEN)),
         mismatch(
             "a deadline after the intent's expiry",
             o -> o.setDeadline(Installation.in(Duration.ofMinutes(6)))),
@@ -188,7 +188,7 @@ class RefusalTest {
         hostile(
             "signing ordered for a key intent",
             RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
-            i -> keygen(i, KEY, 2).setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN_1)),
+            i -> keygen(i, KEY, 2).setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN)),
         hostile(
             "a new key with a party nobody knows",
             RefusalReason.REFUSAL_REASON_UNKNOWN_PARTY,
@@ -307,7 +307,7 @@ class RefusalTest {
               assertThat(c.getKeyId()).isEqualTo(KEY);
               assertThat(c.getThreshold()).isEqualTo(2);
               assertThat(c.getEpoch()).isEqualTo(1);
-              assertThat(c.getProtocol()).isEqualTo(ProtocolId.PROTOCOL_ID_BLS_SIGN_1);
+              assertThat(c.getProtocol()).isEqualTo(ProtocolId.PROTOCOL_ID_BLS_SIGN);
             });
     awaitCompleted(i.coordinator.give(good(i).build()));
   }

@@ -88,7 +88,7 @@ class ReshareTest {
     Set<Integer> all = new TreeSet<>(dealers);
     all.addAll(receivers);
     return i.coordinator
-        .order(ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1, KEY, threshold)
+        .order(ProtocolId.PROTOCOL_ID_ECDSA_RESHARE, KEY, threshold)
         .addAllSigningSet(all)
         .addAllDealers(dealers)
         .setKeyPublic(current)
@@ -122,7 +122,7 @@ class ReshareTest {
   private SessionId sign(int epoch, int threshold, int... set) {
     return i.coordinator.give(
         i.coordinator
-            .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, KEY, threshold, set)
+            .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, KEY, threshold, set)
             .setEpoch(epoch)
             .setSignedIntent(i.signed(i.digestIntent(KEY, DIGEST)))
             .build());
@@ -387,7 +387,7 @@ class ReshareTest {
     SessionId signing =
         i.coordinator.give(
             i.coordinator
-                .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, KEY, 2, 1, 2)
+                .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, KEY, 2, 1, 2)
                 .setSignedIntent(i.signed(i.digestIntent(KEY, DIGEST)))
                 .addDealers(1)
                 .build());

@@ -133,7 +133,7 @@ class SplitTest {
 
   private Order refreshOrder() {
     return i.coordinator
-        .order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1, KEY, 2, 1, 2, 3)
+        .order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH, KEY, 2, 1, 2, 3)
         .setSignedIntent(
             i.signed(
                 RefreshIntent.newBuilder()
@@ -151,7 +151,7 @@ class SplitTest {
     all.addAll(receivers);
     return i.coordinator.give(
         i.coordinator
-            .order(ProtocolId.PROTOCOL_ID_ECDSA_RESHARE_1, KEY, 2)
+            .order(ProtocolId.PROTOCOL_ID_ECDSA_RESHARE, KEY, 2)
             .addAllSigningSet(all)
             .addAllDealers(dealers)
             .setKeyPublic(current)
@@ -244,7 +244,7 @@ class SplitTest {
     SessionId session =
         i.coordinator.give(
             i.coordinator
-                .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, KEY, 2, set)
+                .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, KEY, 2, set)
                 .setEpoch(epoch)
                 .setSignedIntent(i.signed(i.digestIntent(KEY, DIGEST)))
                 .build());

@@ -342,7 +342,7 @@ class SessionDriverTest {
   private static Order.Builder signing(int... set) {
     Order.Builder order =
         order(
-            ProtocolId.PROTOCOL_ID_BLS_SIGN_1,
+            ProtocolId.PROTOCOL_ID_BLS_SIGN,
             "sign",
             SigningIntent.newBuilder()
                 .setRequestId(UUID.randomUUID().toString())
@@ -360,7 +360,7 @@ class SessionDriverTest {
 
   private static Order.Builder keygen(String requestId) {
     return order(
-            ProtocolId.PROTOCOL_ID_BLS_KEYGEN_1,
+            ProtocolId.PROTOCOL_ID_BLS_KEYGEN,
             "key",
             KeyIntent.newBuilder()
                 .setRequestId(requestId)
@@ -440,9 +440,9 @@ class SessionDriverTest {
     awaitEnvelope(session);
     assertThat(net.sent.element().to()).containsExactly(bravo, coordinator);
     envelope(session, ROUND_1);
-    awaitEnded("bls_sign_1 completed none");
+    awaitEnded("bls_sign completed none");
     assertThat(core.open.get()).isZero();
-    assertThat(watch.rounds).containsExactly("bls_sign_1 1", "bls_sign_1 1 for bravo");
+    assertThat(watch.rounds).containsExactly("bls_sign 1", "bls_sign 1 for bravo");
     assertThat(audit.getLast().fields())
         .containsKeys("result_digest", "intent_digest", "session_id", "request_id", "key")
         .doesNotContainValue("hello");
@@ -452,7 +452,7 @@ class SessionDriverTest {
   void signs_alone() {
     key(KeyShare.State.ACTIVE);
     give(signing(1));
-    awaitEnded("bls_sign_1 completed none");
+    awaitEnded("bls_sign completed none");
   }
 
   @Test
@@ -461,7 +461,7 @@ class SessionDriverTest {
     ByteString bytes = signing(1, 2).build().toByteString();
     envelope(SessionId.ofOrder(bytes), ROUND_1);
     driver().onOrder(coordinator, bytes, null);
-    awaitEnded("bls_sign_1 completed none");
+    awaitEnded("bls_sign completed none");
   }
 
   @Test
@@ -472,14 +472,14 @@ class SessionDriverTest {
     Installation.until("it claims", () -> ledger.waiting.size() == 1);
     envelope(session, ROUND_1);
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
-    awaitEnded("bls_sign_1 completed none");
+    awaitEnded("bls_sign completed none");
   }
 
   @Test
   void late_messages_of_an_ended_session_are_dropped() {
     key(KeyShare.State.ACTIVE);
     SessionId session = give(signing(1));
-    awaitEnded("bls_sign_1 completed none");
+    awaitEnded("bls_sign completed none");
     envelope(session, ROUND_1);
     assertThat(watch.dropped).isEmpty();
     assertThat(live()).isZero();
@@ -497,7 +497,7 @@ class SessionDriverTest {
     Installation.until(
         "the core ignores noise", () -> watch.dropped.contains("reject_reason_malformed"));
     envelope(session, ROUND_1);
-    awaitEnded("bls_sign_1 completed none");
+    awaitEnded("bls_sign completed none");
   }
 
   @Test
@@ -507,7 +507,7 @@ class SessionDriverTest {
     awaitEnvelope(session);
     envelope(session, ROUND_1);
     assertThat(awaitReport(session).getTimedOut().getMissingList()).containsExactly(3);
-    awaitEnded("bls_sign_1 timed_out none");
+    awaitEnded("bls_sign timed_out none");
   }
 
   @Test
@@ -516,7 +516,7 @@ class SessionDriverTest {
     ledger.held = true;
     SessionId session = give(signing(1, 2).setDeadline(Installation.in(Duration.ofSeconds(1))));
     assertThat(awaitReport(session).hasTimedOut()).isTrue();
-    awaitEnded("bls_sign_1 timed_out none");
+    awaitEnded("bls_sign timed_out none");
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
     give(signing(1, 2).setDeadline(Installation.in(Duration.ofMillis(1))));
     assertThat(core.started.get()).as("nothing starts after its end").isZero();
@@ -529,7 +529,7 @@ class SessionDriverTest {
     awaitEnvelope(session);
     envelope(session, FakeCore.POISON);
     assertThat(awaitReport(session).getAborted().getCulpritsList()).containsExactly(2);
-    awaitEnded("bls_sign_1 aborted wrong_share");
+    awaitEnded("bls_sign aborted wrong_share");
     assertThat(audit.getLast().fields())
         .containsEntry("cause", "wrong_share")
         .containsEntry("culprits", "2")
@@ -547,7 +547,7 @@ class SessionDriverTest {
     envelope(session, "round 1".getBytes(StandardCharsets.UTF_8));
     envelope(session, FakeCore.SUSPECT);
     assertThat(awaitReport(session).getAborted().getSuspectsList()).containsExactly(2);
-    awaitEnded("ecdsa_sign_1 aborted broadcast_mismatch");
+    awaitEnded("ecdsa_sign aborted broadcast_mismatch");
     assertThat(audit.getLast().fields())
         .containsEntry("cause", "broadcast_mismatch")
         .containsEntry("round", "2")
@@ -562,7 +562,7 @@ class SessionDriverTest {
     SessionId session = give(signing(1, 2));
     awaitEnvelope(session);
     envelope(session, FakeCore.FREEZE);
-    awaitEnded("bls_sign_1 aborted wrong_share");
+    awaitEnded("bls_sign aborted wrong_share");
     SessionId next = give(signing(1, 3));
     assertThat(awaitReport(next).getRefused().getDetail()).contains("frozen");
   }
@@ -574,7 +574,7 @@ class SessionDriverTest {
     awaitEnvelope(session);
     envelope(session, FakeCore.BUG);
     assertThat(awaitReport(session).getAborted().getCulpritsList()).isEmpty();
-    awaitEnded("bls_sign_1 aborted internal");
+    awaitEnded("bls_sign aborted internal");
     signs_alone();
   }
 
@@ -589,7 +589,7 @@ class SessionDriverTest {
     Installation.until("both were looked at", () -> !watch.dropped.isEmpty());
     assertThat(live()).isEqualTo(1);
     driver().onCancel(coordinator, session);
-    awaitEnded("bls_sign_1 cancelled none");
+    awaitEnded("bls_sign cancelled none");
   }
 
   @Test
@@ -599,7 +599,7 @@ class SessionDriverTest {
     SessionId session = give(signing(1, 2));
     Installation.until("it claims", () -> ledger.waiting.size() == 1);
     driver().onCancel(coordinator, session);
-    awaitEnded("bls_sign_1 cancelled none");
+    awaitEnded("bls_sign cancelled none");
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
     assertThat(core.started.get()).isZero();
   }
@@ -633,7 +633,7 @@ class SessionDriverTest {
         });
     SessionId session = give(signing(1, 2));
     assertThat(awaitReport(session).getRefused().getDetail()).isEqualTo("no");
-    awaitEnded("bls_sign_1 refused internal");
+    awaitEnded("bls_sign refused internal");
   }
 
   @Test
@@ -643,7 +643,7 @@ class SessionDriverTest {
     key(KeyShare.State.ACTIVE);
     SessionId session = give(signing(1, 2));
     awaitEnvelope(session);
-    awaitEnded("bls_sign_1 contributed none");
+    awaitEnded("bls_sign contributed none");
     assertThat(core.open.get()).isZero();
   }
 
@@ -659,7 +659,7 @@ class SessionDriverTest {
     Sent refusal = awaitSent("the other is refused", PartyMessage::hasReport);
     assertThat(refusal.to()).containsExactly(other);
     envelope(session, ROUND_1);
-    awaitEnded("bls_sign_1 completed none");
+    awaitEnded("bls_sign completed none");
     assertThat(core.started.get()).isEqualTo(1);
   }
 
@@ -713,7 +713,7 @@ class SessionDriverTest {
     assertThat(awaitReport(second).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_OVERLOADED);
     driver().onCancel(coordinator, first);
-    awaitEnded("bls_sign_1 cancelled none");
+    awaitEnded("bls_sign cancelled none");
     ledger.held = false;
     signs_alone();
   }
@@ -762,14 +762,14 @@ class SessionDriverTest {
   }
 
   private static Order.Builder ecdsaSigning(SigningIntent.Builder intent) {
-    return order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_1, "sign", intent.build().toByteString())
+    return order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, "sign", intent.build().toByteString())
         .setThreshold(2)
         .addSigningSet(1)
         .addSigningSet(2);
   }
 
   private static Order.Builder presigning(Integer... path) {
-    return order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN_1, "", ByteString.EMPTY)
+    return order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN, "", ByteString.EMPTY)
         .clearSignedIntent()
         .setThreshold(2)
         .addSigningSet(1)
@@ -780,7 +780,7 @@ class SessionDriverTest {
 
   private static Order.Builder presigned(ByteString id, Integer... path) {
     return ecdsaSigning(ecdsaIntent(path))
-        .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1)
+        .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED)
         .setPresignatureId(id);
   }
 
@@ -819,12 +819,12 @@ class SessionDriverTest {
         .containsExactly(List.of(bravo), List.of(bravo), List.of(bravo, coordinator));
     assertThat(watch.moves).filteredOn(t -> t.event() == Event.LAST_SENT).hasSize(1);
     envelope(session, "round 3".getBytes(StandardCharsets.UTF_8));
-    awaitEnded("ecdsa_sign_1 completed none");
+    awaitEnded("ecdsa_sign completed none");
     SessionConfig config = core.configs.element();
     assertThat(config.getDerivationPathList()).containsExactly(44, 7);
     assertThat(config.getPayload()).isEqualTo(DIGEST);
     assertThat(watch.rounds)
-        .contains("ecdsa_sign_1 1 for bravo", "ecdsa_sign_1 2 for bravo", "ecdsa_sign_1 3");
+        .contains("ecdsa_sign 1 for bravo", "ecdsa_sign 2 for bravo", "ecdsa_sign 3");
   }
 
   // ---- one signature for a request -------------------------------------------------------------
@@ -927,12 +927,12 @@ class SessionDriverTest {
     assertThat(refused(give(with(charlie, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
     forsakes(bravo, first);
-    awaitEnded("ecdsa_sign_1 cancelled forsaken");
+    awaitEnded("ecdsa_sign cancelled forsaken");
     SessionId next = give(with(charlie, intent));
     awaitEnvelope(next);
     plays(bravo, first, 3, 3);
     plays(charlie, next, 1, 3);
-    awaitEnded("ecdsa_sign_1 completed none");
+    awaitEnded("ecdsa_sign completed none");
   }
 
   @Test
@@ -942,7 +942,7 @@ class SessionDriverTest {
     ByteString order = given(intent);
     SessionId first = SessionId.ofOrder(order);
     plays(bravo, first, 3, 3);
-    awaitEnded("ecdsa_sign_1 completed none");
+    awaitEnded("ecdsa_sign completed none");
     forsakes(bravo, first);
     assertThat(refused(give(with(charlie, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
@@ -963,10 +963,10 @@ class SessionDriverTest {
     SessionId second = give(with(charlie, intent));
     awaitForsaken(first, bravo);
     awaitEnvelope(second);
-    assertThat(watch.ended).contains("ecdsa_sign_1 cancelled superseded");
+    assertThat(watch.ended).contains("ecdsa_sign cancelled superseded");
     plays(bravo, first, 2, 3);
     plays(charlie, second, 1, 3);
-    awaitEnded("ecdsa_sign_1 completed none");
+    awaitEnded("ecdsa_sign completed none");
   }
 
   @Test
@@ -1000,7 +1000,7 @@ class SessionDriverTest {
     given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(2))));
     assertThat(refused(give(with(charlie, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
-    awaitEnded("ecdsa_sign_1 timed_out none");
+    awaitEnded("ecdsa_sign timed_out none");
     assertThat(refused(give(with(bravo, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
     awaitEnvelope(give(with(charlie, intent)));
@@ -1012,7 +1012,7 @@ class SessionDriverTest {
     SessionId session = SessionId.ofOrder(given(ecdsaIntent()));
     driver().onCancel(coordinator, session);
     plays(bravo, session, 3, 3);
-    awaitEnded("ecdsa_sign_1 completed none");
+    awaitEnded("ecdsa_sign completed none");
   }
 
   @Test
@@ -1021,7 +1021,7 @@ class SessionDriverTest {
     SigningIntent.Builder intent = ecdsaIntent();
     SessionId session = SessionId.ofOrder(given(intent));
     envelope(session, FakeCore.POISON);
-    awaitEnded("ecdsa_sign_1 aborted wrong_share");
+    awaitEnded("ecdsa_sign aborted wrong_share");
     awaitEnvelope(give(with(charlie, intent)));
   }
 
@@ -1132,7 +1132,7 @@ class SessionDriverTest {
     net.sent.clear();
     SessionId signing = give(presigned(id));
     envelope(signing, ROUND_1);
-    awaitEnded("ecdsa_sign_presigned_1 completed none");
+    awaitEnded("ecdsa_sign_presigned completed none");
     assertThat(net.sent.element().to()).containsExactly(bravo, coordinator);
     SessionConfig config = List.copyOf(core.configs).getLast();
     assertThat(config.getPresignatureId()).isEqualTo(id);
@@ -1196,7 +1196,7 @@ class SessionDriverTest {
     ByteString id = presign();
     Order.Builder bad =
         ecdsaSigning(ecdsaIntent().setEthereumTransaction(ByteString.copyFromUtf8("x")))
-            .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED_1)
+            .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED)
             .setPresignatureId(id);
     assertThat(awaitRefusal(give(bad))).isEqualTo(RefusalReason.REFUSAL_REASON_BAD_PAYLOAD);
     awaitEnvelope(give(presigned(id)));
@@ -1249,7 +1249,7 @@ class SessionDriverTest {
     bravoPlays(session, 2);
     List<ByteString> ids = awaitReport(session).getCompleted().getPresignatureIdsList();
     assertThat(ids).hasSize(4).doesNotHaveDuplicates();
-    awaitEnded("ecdsa_presign_1 completed none");
+    awaitEnded("ecdsa_presign completed none");
     assertThat(watch.ready).isEqualTo(4);
     awaitEnvelope(give(presigned(ids.get(2))));
     assertThat(watch.ready).isEqualTo(3);
@@ -1411,7 +1411,7 @@ class SessionDriverTest {
     shares.heldExclusion = CompletableFuture.failedFuture(new IllegalStateException("disk full"));
     envelope(session, FakeCore.CHEAT);
     assertThat(awaitReport(session).getAborted().getAdvice()).isEqualTo(Advice.ADVICE_FREEZE_KEY);
-    awaitEnded("ecdsa_sign_1 aborted transfer_check_failed");
+    awaitEnded("ecdsa_sign aborted transfer_check_failed");
     assertThat(ledger.multiplications).as("counts a life at the next start").containsKey(session);
   }
 
@@ -1424,7 +1424,7 @@ class SessionDriverTest {
     awaitEnvelope(unheard);
     envelope(unheard, FakeCore.CHEAT);
     driver().onCancel(coordinator, unheard);
-    awaitEnded("ecdsa_sign_1 cancelled none");
+    awaitEnded("ecdsa_sign cancelled none");
     assertThat(shares.exclusions).isEmpty();
 
     Sent first = net.statements.take();
@@ -1441,7 +1441,7 @@ class SessionDriverTest {
     assertThat(shares.exclusions).isEmpty();
     net.answer(charlie, second.message()); // who is asked nothing
     net.answer(bravo, second.message());
-    awaitEnded("ecdsa_sign_1 aborted transfer_check_failed");
+    awaitEnded("ecdsa_sign aborted transfer_check_failed");
     assertThat(shares.exclusions).hasSize(1);
   }
 
@@ -1495,7 +1495,7 @@ class SessionDriverTest {
     SessionId session = give(ecdsaSigning(ecdsaIntent()));
     awaitEnvelope(session);
     envelope(session, FakeCore.BUG);
-    awaitEnded("ecdsa_sign_1 aborted internal");
+    awaitEnded("ecdsa_sign aborted internal");
     driver().close();
     assertThat(ledger.multiplications).containsOnlyKeys(session);
   }
@@ -1506,7 +1506,7 @@ class SessionDriverTest {
     SessionId session = give(ecdsaSigning(ecdsaIntent()));
     awaitEnvelope(session);
     envelope(session, FakeCore.BROKEN);
-    awaitEnded("ecdsa_sign_1 aborted internal");
+    awaitEnded("ecdsa_sign aborted internal");
     driver().close();
     assertThat(ledger.multiplications).containsOnlyKeys(session);
   }
@@ -1528,7 +1528,7 @@ class SessionDriverTest {
         });
     SessionId session = give(ecdsaSigning(ecdsaIntent()));
     envelope(session, FakeCore.CHEAT);
-    awaitEnded("ecdsa_sign_1 aborted internal");
+    awaitEnded("ecdsa_sign aborted internal");
     driver().close();
     assertThat(ledger.multiplications).isEmpty();
   }
@@ -1540,7 +1540,7 @@ class SessionDriverTest {
     SessionId session = give(presigning());
     Installation.until("a claim", () -> !ledger.waiting.isEmpty());
     driver().onCancel(coordinator, session);
-    awaitEnded("ecdsa_presign_1 cancelled none");
+    awaitEnded("ecdsa_presign cancelled none");
     ledger.multiplications.put(session, new ClaimLedger.Multiplication(KEY, 1, List.of(2)));
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
     Installation.until("it is closed", () -> ledger.multiplications.isEmpty());
@@ -1567,7 +1567,7 @@ class SessionDriverTest {
     envelope(session, FakeCore.CHEAT);
     awaitMove(Event.EXCLUDE);
     driver().close();
-    assertThat(watch.ended).containsExactly("ecdsa_sign_1 stopped none");
+    assertThat(watch.ended).containsExactly("ecdsa_sign stopped none");
     assertThat(ledger.multiplications).as("nobody knows whether it is on disk").isNotEmpty();
   }
 
@@ -1580,7 +1580,7 @@ class SessionDriverTest {
     bravoPlays(session, 2);
     awaitMove(Event.LAST_SENT);
     envelope(session, FakeCore.POISON);
-    awaitEnded("ecdsa_sign_1 aborted wrong_share");
+    awaitEnded("ecdsa_sign aborted wrong_share");
     assertThat(shares.excluded(KEY)).containsExactly(2);
   }
 
@@ -1588,7 +1588,7 @@ class SessionDriverTest {
 
   private static Order.Builder refresh(String requestId) {
     return order(
-            ProtocolId.PROTOCOL_ID_ECDSA_REFRESH_1,
+            ProtocolId.PROTOCOL_ID_ECDSA_REFRESH,
             "refresh",
             RefreshIntent.newBuilder()
                 .setRequestId(requestId)
@@ -1632,7 +1632,7 @@ class SessionDriverTest {
     awaitEnvelope(unheard);
     envelope(unheard, FakeCore.CHEAT);
     driver().onCancel(coordinator, unheard);
-    awaitEnded("ecdsa_refresh_1 cancelled none");
+    awaitEnded("ecdsa_refresh cancelled none");
     List<Sent> statements = List.of(net.statements.take(), net.statements.take());
     assertThat(statements).flatExtracting(Sent::to).containsExactlyInAnyOrder(bravo, charlie);
     SessionId session = give(refresh(UUID.randomUUID().toString()));
@@ -1669,7 +1669,7 @@ class SessionDriverTest {
         give(
             refresh(UUID.randomUUID().toString())
                 .setDeadline(Installation.in(Duration.between(Instant.now(), deadline)))));
-    awaitEnded("ecdsa_refresh_1 completed none");
+    awaitEnded("ecdsa_refresh completed none");
     boolean early = core.open.get() == open && Instant.now().isBefore(deadline.minusSeconds(1));
     assertThat(early).as("closed before the deadline").isFalse();
     Installation.until("the deadline", () -> core.open.get() == open);
@@ -1734,7 +1734,7 @@ class SessionDriverTest {
     SessionId session = give(refresh(requestId));
     peersPlayRefresh(session);
     assertThat(awaitReport(session).getCompleted().getKeyPublic().getEpoch()).isEqualTo(2);
-    awaitEnded("ecdsa_refresh_1 completed none");
+    awaitEnded("ecdsa_refresh completed none");
     return session;
   }
 
@@ -1813,7 +1813,7 @@ class SessionDriverTest {
     SessionId first = give(order);
     peersPlayRefresh(first);
     awaitReport(first);
-    awaitEnded("ecdsa_refresh_1 completed none");
+    awaitEnded("ecdsa_refresh completed none");
     for (boolean active : new boolean[] {false, true}) {
       if (active) {
         peersHaveStored(first);
@@ -1843,7 +1843,7 @@ class SessionDriverTest {
     assertThat(awaitRefusal(give(presigning().setEpoch(9)))).isNotNull();
     assertThat(shares.forsaken).as("it still runs here").isEmpty();
     driver().onCancel(coordinator, session);
-    awaitEnded("ecdsa_refresh_1 cancelled none");
+    awaitEnded("ecdsa_refresh cancelled none");
     driver().onReport(bravo, session, completed);
     Sent told = awaitSent("it says so", m -> m.getReport().hasForsaken());
     assertThat(told.to()).containsExactly(bravo);
@@ -1909,7 +1909,7 @@ class SessionDriverTest {
     SessionId newer = give(refresh(UUID.randomUUID().toString()));
     awaitEnvelope(newer);
     Installation.until(
-        "the older ends", () -> watch.ended.contains("ecdsa_refresh_1 cancelled superseded"));
+        "the older ends", () -> watch.ended.contains("ecdsa_refresh cancelled superseded"));
     peersPlayRefresh(newer);
     awaitReport(newer);
   }
@@ -1931,7 +1931,7 @@ class SessionDriverTest {
     }
     awaitEnvelope(session);
     envelope(session, ROUND_1);
-    awaitEnded("bls_sign_1 completed none");
+    awaitEnded("bls_sign completed none");
   }
 
   @Test
@@ -1965,7 +1965,7 @@ class SessionDriverTest {
     SessionId session = give(signing(1, 2));
     awaitMove(Event.KEY_PROVISIONAL);
     driver().onCancel(coordinator, session);
-    awaitEnded("bls_sign_1 cancelled none");
+    awaitEnded("bls_sign cancelled none");
   }
 
   // ---- key generation --------------------------------------------------------------------------
@@ -1981,7 +1981,7 @@ class SessionDriverTest {
     shares.waiting.getFirst().complete(true);
     SessionReport report = awaitReport(session);
     assertThat(report.getCompleted().getKeyPublic().getKeyId()).isEqualTo(KEY);
-    awaitEnded("bls_keygen_1 completed none");
+    awaitEnded("bls_keygen completed none");
     assertThat(shares.find(KEY).orElseThrow().state()).isEqualTo(KeyShare.State.PROVISIONAL);
     driver()
         .onReport(
@@ -1991,7 +1991,7 @@ class SessionDriverTest {
     Installation.until(
         "it is active", () -> shares.find(KEY).orElseThrow().state() == KeyShare.State.ACTIVE);
     assertThat(watch.rounds)
-        .contains("bls_keygen_1 1", "bls_keygen_1 2", "bls_keygen_1 3 for bravo", "bls_keygen_1 4");
+        .contains("bls_keygen 1", "bls_keygen 2", "bls_keygen 3 for bravo", "bls_keygen 4");
   }
 
   @Test
@@ -2022,7 +2022,7 @@ class SessionDriverTest {
     Order.Builder order = keygen(requestId);
     SessionId first = give(order);
     bravoPlays(first);
-    awaitEnded("bls_keygen_1 completed none");
+    awaitEnded("bls_keygen completed none");
     awaitReport(first);
     net.sent.clear();
     ByteString again =
@@ -2031,7 +2031,7 @@ class SessionDriverTest {
     Sent report = awaitSent("the stored report", PartyMessage::hasReport);
     assertThat(report.message().getReport().getSessionId()).isEqualTo(first.bytes());
     assertThat(report.to()).containsExactlyInAnyOrder(bravo, other);
-    awaitEnded("bls_keygen_1 repeated none");
+    awaitEnded("bls_keygen repeated none");
     assertThat(core.started.get()).isEqualTo(1);
   }
 
@@ -2044,7 +2044,7 @@ class SessionDriverTest {
     shares.waiting.getFirst().complete(false);
     assertThat(awaitReport(session).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_KEY_EXISTS);
-    awaitEnded("bls_keygen_1 refused key_exists");
+    awaitEnded("bls_keygen refused key_exists");
   }
 
   @Test
@@ -2054,9 +2054,9 @@ class SessionDriverTest {
     SessionId newer = give(keygen(UUID.randomUUID().toString()));
     awaitEnvelope(newer);
     Installation.until(
-        "the older ends", () -> watch.ended.contains("bls_keygen_1 cancelled superseded"));
+        "the older ends", () -> watch.ended.contains("bls_keygen cancelled superseded"));
     bravoPlays(newer);
-    awaitEnded("bls_keygen_1 completed none");
+    awaitEnded("bls_keygen completed none");
     assertThat(shares.find(KEY).orElseThrow().session()).isEqualTo(newer);
   }
 
@@ -2069,7 +2069,7 @@ class SessionDriverTest {
     driver().onCancel(coordinator, session);
     shares.waiting.getFirst().complete(true);
     assertThat(awaitReport(session).hasCompleted()).isTrue();
-    awaitEnded("bls_keygen_1 completed none");
+    awaitEnded("bls_keygen completed none");
   }
 
   @Test
@@ -2121,7 +2121,7 @@ class SessionDriverTest {
     SessionReport report = awaitReport(session);
     assertThat(report.getTimedOut().getMissingList()).containsExactly(2);
     assertThat(report.getTimedOut().getRound()).isEqualTo(1);
-    awaitEnded("bls_keygen_1 timed_out none");
+    awaitEnded("bls_keygen timed_out none");
   }
 
   @Test
@@ -2130,7 +2130,7 @@ class SessionDriverTest {
     awaitEnvelope(session);
     envelope(session, FakeCore.POISON);
     assertThat(awaitReport(session).hasAborted()).isTrue();
-    awaitEnded("bls_keygen_1 aborted wrong_share");
+    awaitEnded("bls_keygen aborted wrong_share");
     assertThat(shares.find(KEY)).isEmpty();
   }
 
@@ -2156,7 +2156,7 @@ class SessionDriverTest {
             });
     envelope(session, ROUND_1);
     assertThat(drained.get()).isTrue();
-    awaitEnded("bls_sign_1 completed none");
+    awaitEnded("bls_sign completed none");
   }
 
   @Test
@@ -2169,7 +2169,7 @@ class SessionDriverTest {
     Installation.until("one claims", () -> ledger.waiting.size() == 1);
     driver().close();
     assertThat(watch.ended)
-        .containsExactlyInAnyOrder("bls_sign_1 stopped none", "bls_sign_1 stopped none");
+        .containsExactlyInAnyOrder("bls_sign stopped none", "bls_sign stopped none");
     assertThat(core.open.get()).isZero();
   }
 
@@ -2192,7 +2192,7 @@ class SessionDriverTest {
     driver().close();
     assertThat(watch.ended)
         .containsExactly(
-            "bls_keygen_1 stopped none", "bls_keygen_1 stopped none", "bls_sign_1 stopped none");
+            "bls_keygen stopped none", "bls_keygen stopped none", "bls_sign stopped none");
     assertThat(core.open.get()).isZero();
   }
 
@@ -2201,7 +2201,7 @@ class SessionDriverTest {
     SessionId session = give(keygen(UUID.randomUUID().toString()));
     awaitEnvelope(session);
     driver().onCancel(coordinator, session);
-    awaitEnded("bls_keygen_1 cancelled none");
+    awaitEnded("bls_keygen cancelled none");
   }
 
   @Test
@@ -2209,7 +2209,7 @@ class SessionDriverTest {
     key(KeyShare.State.ACTIVE);
     ByteString bytes = signing(1).build().toByteString();
     driver().onOrder(coordinator, bytes, null);
-    awaitEnded("bls_sign_1 completed none");
+    awaitEnded("bls_sign completed none");
     net.sent.clear();
     driver().onOrder(coordinator, bytes, null);
     assertThat(awaitReport(SessionId.ofOrder(bytes)).getRefused().getReason())
