@@ -131,19 +131,13 @@ public final class IntentVerifier {
       throw new IntentException(IntentProblem.PAYLOAD_UNDECODABLE);
     }
     require(message.getUnknownFields().isEmpty(), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
-    // What is acted on must be all that was signed: of a repeated field the decoder keeps the last.
+    // All that was signed must be acted on: of a repeated field the decoder keeps the last.
     require(message.getSerializedSize() == payload.size(), IntentProblem.PAYLOAD_NOT_MINIMAL);
     return message;
   }
 
   private static SigningIntent check(SigningIntent intent) throws IntentException {
-    checkCommon(
-        intent.getRequestId(),
-        intent.getKey(),
-        intent.getScheme(),
-        intent.getPurpose(),
-        intent.hasNotAfter(),
-        intent.getNotAfter());
+    check(IntentTerms.of(intent));
     require(
         derives(intent.getScheme()) || intent.getDerivationPathCount() == 0,
         IntentProblem.DERIVATION_PATH_NOT_ALLOWED);
@@ -170,13 +164,7 @@ public final class IntentVerifier {
   }
 
   private static KeyIntent check(KeyIntent intent) throws IntentException {
-    checkCommon(
-        intent.getRequestId(),
-        intent.getKey(),
-        intent.getScheme(),
-        intent.getPurpose(),
-        intent.hasNotAfter(),
-        intent.getNotAfter());
+    check(IntentTerms.of(intent));
     checkHolders(intent.getThreshold(), intent.getPartiesList());
     return intent;
   }
@@ -192,25 +180,13 @@ public final class IntentVerifier {
   }
 
   private static RefreshIntent check(RefreshIntent intent) throws IntentException {
-    checkCommon(
-        intent.getRequestId(),
-        intent.getKey(),
-        intent.getScheme(),
-        intent.getPurpose(),
-        intent.hasNotAfter(),
-        intent.getNotAfter());
+    check(IntentTerms.of(intent));
     checkEpoch(intent.getEpoch());
     return intent;
   }
 
   private static ReshareIntent check(ReshareIntent intent) throws IntentException {
-    checkCommon(
-        intent.getRequestId(),
-        intent.getKey(),
-        intent.getScheme(),
-        intent.getPurpose(),
-        intent.hasNotAfter(),
-        intent.getNotAfter());
+    check(IntentTerms.of(intent));
     checkEpoch(intent.getEpoch());
     checkHolders(intent.getThreshold(), intent.getPartiesList());
     require(
@@ -236,31 +212,28 @@ public final class IntentVerifier {
     return scheme == Scheme.SCHEME_BIP340_SECP256K1;
   }
 
-  private static void checkCommon(
-      String requestId,
-      String key,
-      Scheme scheme,
-      String purpose,
-      boolean hasNotAfter,
-      Timestamp notAfter)
-      throws IntentException {
-    require(REQUEST_ID.matcher(requestId).matches(), IntentProblem.REQUEST_ID_MALFORMED);
-    require(isKeyName(key), IntentProblem.KEY_NAME_MALFORMED);
+  private static void check(IntentTerms terms) throws IntentException {
+    require(REQUEST_ID.matcher(terms.requestId()).matches(), IntentProblem.REQUEST_ID_MALFORMED);
+    require(isKeyName(terms.key()), IntentProblem.KEY_NAME_MALFORMED);
     require(
-        scheme != Scheme.SCHEME_UNSPECIFIED && scheme != Scheme.UNRECOGNIZED,
+        terms.scheme() != Scheme.SCHEME_UNSPECIFIED && terms.scheme() != Scheme.UNRECOGNIZED,
         IntentProblem.SCHEME_UNSUPPORTED);
+    String purpose = terms.purpose();
     require(
         purpose.codePointCount(0, purpose.length()) <= MAX_PURPOSE, IntentProblem.PURPOSE_TOO_LONG);
     require(
         purpose.codePoints().noneMatch(IntentVerifier::misleading),
         IntentProblem.PURPOSE_MALFORMED);
-    require(hasNotAfter, IntentProblem.NOT_AFTER_MISSING);
-    require(notAfter.getUnknownFields().isEmpty(), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
+    Timestamp end = terms.end();
+    if (end == null) {
+      throw new IntentException(IntentProblem.NOT_AFTER_MISSING);
+    }
+    require(end.getUnknownFields().isEmpty(), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
     require(
-        notAfter.getSeconds() > 0
-            && notAfter.getSeconds() <= MAX_SECONDS
-            && notAfter.getNanos() >= 0
-            && notAfter.getNanos() <= 999_999_999,
+        end.getSeconds() > 0
+            && end.getSeconds() <= MAX_SECONDS
+            && end.getNanos() >= 0
+            && end.getNanos() <= 999_999_999,
         IntentProblem.NOT_AFTER_MALFORMED);
   }
 

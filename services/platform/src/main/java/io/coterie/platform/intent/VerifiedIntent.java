@@ -1,7 +1,6 @@
 package io.coterie.platform.intent;
 
 import com.google.protobuf.ByteString;
-import com.google.protobuf.Timestamp;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -26,19 +25,32 @@ public sealed interface VerifiedIntent {
   /** As received; what the coordinator forwards to the signers. */
   SignedIntent envelope();
 
+  /** The fields that every kind of intent has. */
+  IntentTerms terms();
+
   /** UUID, lower case: the idempotency key within the requester. */
-  String requestId();
+  default String requestId() {
+    return terms().requestId();
+  }
 
   /** Resource name, {@code keys/{key}}. */
-  String key();
+  default String key() {
+    return terms().key();
+  }
 
-  Scheme scheme();
+  default Scheme scheme() {
+    return terms().scheme();
+  }
 
   /** Free text for people and for policy; may be empty. */
-  String purpose();
+  default String purpose() {
+    return terms().purpose();
+  }
 
   /** Nobody may start on this intent after it. */
-  Instant notAfter();
+  default Instant notAfter() {
+    return terms().notAfter();
+  }
 
   /**
    * Refuses an intent that is too old to be started now. Separate from verification, because the
@@ -57,28 +69,8 @@ public sealed interface VerifiedIntent {
       implements VerifiedIntent {
 
     @Override
-    public String requestId() {
-      return intent.getRequestId();
-    }
-
-    @Override
-    public String key() {
-      return intent.getKey();
-    }
-
-    @Override
-    public Scheme scheme() {
-      return intent.getScheme();
-    }
-
-    @Override
-    public String purpose() {
-      return intent.getPurpose();
-    }
-
-    @Override
-    public Instant notAfter() {
-      return instant(intent.getNotAfter());
+    public IntentTerms terms() {
+      return IntentTerms.of(intent);
     }
 
     /** Which member of the payload is set; it fits the scheme. */
@@ -116,28 +108,8 @@ public sealed interface VerifiedIntent {
       implements VerifiedIntent {
 
     @Override
-    public String requestId() {
-      return intent.getRequestId();
-    }
-
-    @Override
-    public String key() {
-      return intent.getKey();
-    }
-
-    @Override
-    public Scheme scheme() {
-      return intent.getScheme();
-    }
-
-    @Override
-    public String purpose() {
-      return intent.getPurpose();
-    }
-
-    @Override
-    public Instant notAfter() {
-      return instant(intent.getNotAfter());
+    public IntentTerms terms() {
+      return IntentTerms.of(intent);
     }
 
     /** Parties needed to sign, 1 to the number of parties. */
@@ -171,28 +143,8 @@ public sealed interface VerifiedIntent {
     public static final String PAYLOAD_TYPE = Dsse.REFRESH_TYPE;
 
     @Override
-    public String requestId() {
-      return intent.getRequestId();
-    }
-
-    @Override
-    public String key() {
-      return intent.getKey();
-    }
-
-    @Override
-    public Scheme scheme() {
-      return intent.getScheme();
-    }
-
-    @Override
-    public String purpose() {
-      return intent.getPurpose();
-    }
-
-    @Override
-    public Instant notAfter() {
-      return instant(intent.getNotAfter());
+    public IntentTerms terms() {
+      return IntentTerms.of(intent);
     }
 
     @Override
@@ -214,28 +166,8 @@ public sealed interface VerifiedIntent {
     public static final String PAYLOAD_TYPE = Dsse.RESHARE_TYPE;
 
     @Override
-    public String requestId() {
-      return intent.getRequestId();
-    }
-
-    @Override
-    public String key() {
-      return intent.getKey();
-    }
-
-    @Override
-    public Scheme scheme() {
-      return intent.getScheme();
-    }
-
-    @Override
-    public String purpose() {
-      return intent.getPurpose();
-    }
-
-    @Override
-    public Instant notAfter() {
-      return instant(intent.getNotAfter());
+    public IntentTerms terms() {
+      return IntentTerms.of(intent);
     }
 
     @Override
@@ -262,9 +194,5 @@ public sealed interface VerifiedIntent {
     public String toString() {
       return "KeyReshare[" + requester + ", " + requestId() + ", " + key() + "]";
     }
-  }
-
-  private static Instant instant(Timestamp timestamp) {
-    return Instant.ofEpochSecond(timestamp.getSeconds(), timestamp.getNanos());
   }
 }
