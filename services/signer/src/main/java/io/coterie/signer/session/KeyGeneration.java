@@ -9,23 +9,29 @@ import java.util.Set;
 /**
  * Makes the first shares of a key.
  *
+ * @param coordinator roster name of the one that gave the order
  * @param self id of this party
  */
-record KeyGeneration(KeyShareStore shares, int self) implements SessionOperation {
+record KeyGeneration(SessionPlan plan, String coordinator, KeyShareStore shares, int self)
+    implements Operation {
   @Override
-  public Beginning begin(Session session) throws RefusedException {
+  public Beginning begin() throws RefusedException {
     if (shares
-        .find(session.plan().key())
+        .find(plan.key())
         .filter(share -> share.state() == KeyShare.State.ACTIVE)
         .isPresent()) {
       throw new RefusedException(RefusalReason.REFUSAL_REASON_KEY_EXISTS, "the key exists already");
     }
-    return new Beginning.Claim(ByteString.EMPTY, null);
+    return new Beginning.Claim(plan.id(), ByteString.EMPTY, null, null);
   }
 
   @Override
-  public Ending complete(Session session, Done done) {
-    return new Ending.Store(share(session, done, session.plan().epoch(), self), false);
+  public Ending complete(Done done) {
+    return new Ending.Store(
+        share(plan, coordinator, done, plan.epoch(), self),
+        false,
+        new RefusedException(
+            RefusalReason.REFUSAL_REASON_KEY_EXISTS, "the key became active by another request"));
   }
 
   /** A key generation that was aborted has made no key that somebody could be excluded from. */
@@ -35,8 +41,7 @@ record KeyGeneration(KeyShareStore shares, int self) implements SessionOperation
   }
 
   /** The share that a run has made, once it is known to be the ordered one. */
-  static KeyShare share(Session session, Done done, int epoch, int self) {
-    SessionPlan plan = session.plan();
+  static KeyShare share(SessionPlan plan, String coordinator, Done done, int epoch, int self) {
     if (done.getKeyPublic().getEpoch() != epoch) {
       throw new IllegalStateException("the core made a share of another epoch than ordered");
     }
@@ -53,7 +58,7 @@ record KeyGeneration(KeyShareStore shares, int self) implements SessionOperation
         done.getKeyPublic(),
         done.getSealedShare(),
         plan.id(),
-        session.coordinator.name(),
+        coordinator,
         plan.asked().requester(),
         plan.asked().requestId(),
         plan.asked().intentDigest(),

@@ -10,13 +10,15 @@ import java.util.Set;
  * Refresh and reshare: from the shares of one epoch to those of the next. A party that deals needs
  * its own; one that only receives has none, or has lost it, or has missed what became of it.
  *
+ * @param coordinator roster name of the one that gave the order
  * @param self id of this party
  */
-record NextEpoch(KeyShareStore shares, int self) implements SessionOperation {
+record NextEpoch(SessionPlan plan, String coordinator, KeyShareStore shares, int self)
+    implements Operation {
   @Override
-  public Beginning begin(Session session) throws RefusedException {
-    SessionPlan plan = session.plan();
+  public Beginning begin() throws RefusedException {
     ByteString dealt = ByteString.EMPTY;
+    SessionId dealtBy = plan.id();
     if (plan.usesShare(self)) {
       KeyShare share = shares.held(plan.key());
       OrderCheck.against(share, plan);
@@ -25,7 +27,7 @@ record NextEpoch(KeyShareStore shares, int self) implements SessionOperation {
             RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
       }
       dealt = share.sealed();
-      session.share = share.session();
+      dealtBy = share.session();
     } else {
       KeyShare held = shares.find(plan.key()).orElse(null);
       if (held != null && held.state() == KeyShare.State.ACTIVE && held.epoch() > plan.epoch()) {
@@ -37,18 +39,22 @@ record NextEpoch(KeyShareStore shares, int self) implements SessionOperation {
       return new Beginning.Undecided(earlier);
     }
     OrderCheck.notDeserted(shares.deserters(plan.key()), plan);
-    return new Beginning.Claim(dealt, null);
+    return new Beginning.Claim(dealtBy, dealt, null, null);
   }
 
   @Override
-  public Ending complete(Session session, Done done) {
+  public Ending complete(Done done) {
     return new Ending.Store(
-        KeyGeneration.share(session, done, session.plan().epoch() + 1, self), true);
+        KeyGeneration.share(plan, coordinator, done, plan.epoch() + 1, self),
+        true,
+        new RefusedException(
+            RefusalReason.REFUSAL_REASON_NOT_READY,
+            "another refresh or reshare of the key is not decided, or this one was given up"));
   }
 
   /** A party's deviation while new shares are made says nothing of its active one. */
   @Override
   public Set<Integer> exclusions(Abort abort) {
-    return SessionOperation.frozen(abort);
+    return Operation.frozen(abort);
   }
 }

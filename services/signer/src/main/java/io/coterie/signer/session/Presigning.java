@@ -9,17 +9,36 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 
-/**
- * Makes presignatures for the pool. Nobody waits for them.
- *
- * @param discard tells the core that a presignature is not kept
- */
-record Presigning(
-    KeyShareStore shares, PresignaturePool presignatures, Consumer<ByteString> discard)
-    implements SessionOperation {
+/** Makes presignatures for the pool. Nobody waits for them. */
+final class Presigning implements Operation {
+  private final SessionPlan plan;
+  private final String coordinator;
+  private final KeyShareStore shares;
+  private final PresignaturePool presignatures;
+  private final Consumer<ByteString> discard;
+
+  /** Whether the pool keeps room for what this session makes. */
+  private boolean reserved;
+
+  /**
+   * @param coordinator roster name of the one that gave the order
+   * @param discard tells the core that a presignature is not kept
+   */
+  Presigning(
+      SessionPlan plan,
+      String coordinator,
+      KeyShareStore shares,
+      PresignaturePool presignatures,
+      Consumer<ByteString> discard) {
+    this.plan = plan;
+    this.coordinator = coordinator;
+    this.shares = shares;
+    this.presignatures = presignatures;
+    this.discard = discard;
+  }
+
   @Override
-  public Beginning begin(Session session) throws RefusedException {
-    SessionPlan plan = session.plan();
+  public Beginning begin() throws RefusedException {
     KeyShare share = shares.held(plan.key());
     OrderCheck.against(share, plan);
     if (share.state() != KeyShare.State.ACTIVE) {
@@ -27,7 +46,7 @@ record Presigning(
           RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
     }
     Signing.verifyingKey(share, plan);
-    presignatures.working(session.coordinator.name(), plan.coordinatorLife());
+    presignatures.working(coordinator, plan.coordinatorLife());
     switch (presignatures.reserve(plan.key(), plan.presignatureCount())) {
       case BUSY ->
           throw new RefusedException(
@@ -35,20 +54,19 @@ record Presigning(
       case FULL ->
           throw new RefusedException(
               RefusalReason.REFUSAL_REASON_POOL_FULL, "no more presignatures are kept");
-      case NONE ->
-          session.untilEnd.add(() -> presignatures.release(plan.key(), plan.presignatureCount()));
+      case NONE -> reserved = true;
     }
-    // Counted by the pool from now on; never in the way of a signature that somebody waits for.
-    session.untilLastSent.close();
-    session.lane.priority(WorkPool.Priority.BACKGROUND);
-    session.share = share.session();
-    return new Beginning.Claim(share.sealed(), null);
+    return new Beginning.Claim(share.session(), share.sealed(), null, null);
   }
 
   @Override
-  public Ending complete(Session session, Done done) {
-    SessionPlan plan = session.plan();
-    List<Presignature> made = made(session, done, System.nanoTime());
+  public boolean background() {
+    return true;
+  }
+
+  @Override
+  public Ending complete(Done done) {
+    List<Presignature> made = made(done, System.nanoTime());
     try {
       // Between order and end somebody may have been excluded, or the shares may be new ones.
       OrderCheck.notExcluded(shares.excluded(plan.key()), plan);
@@ -66,12 +84,19 @@ record Presigning(
   }
 
   @Override
-  public Set<Integer> exclusions(Abort abort) {
-    return SessionOperation.ofUse(abort);
+  public void ended() {
+    if (reserved) {
+      reserved = false;
+      presignatures.release(plan.key(), plan.presignatureCount());
+    }
   }
 
-  private static List<Presignature> made(Session session, Done done, long nowNanos) {
-    SessionPlan plan = session.plan();
+  @Override
+  public Set<Integer> exclusions(Abort abort) {
+    return Operation.ofUse(abort);
+  }
+
+  private List<Presignature> made(Done done, long nowNanos) {
     List<Presignature> made = new ArrayList<>();
     for (var each : done.getPresignaturesList()) {
       if (each.getId().size() != OrderCheck.PRESIGNATURE_ID_BYTES) {
@@ -85,7 +110,7 @@ record Presigning(
               plan.epoch(),
               plan.partyIds(),
               plan.target(),
-              session.coordinator.name(),
+              coordinator,
               plan.coordinatorLife(),
               each.getSealed(),
               nowNanos));

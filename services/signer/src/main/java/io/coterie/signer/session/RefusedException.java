@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import com.google.protobuf.ByteString;
 import io.coterie.proto.party.v1.RefusalReason;
 
 /**
@@ -10,15 +11,29 @@ public final class RefusedException extends Exception {
   private static final long serialVersionUID = 1L;
 
   private final RefusalReason reason;
+  private final transient ByteString boundOrder;
 
   public RefusedException(RefusalReason reason, String detail) {
+    this(reason, detail, ByteString.EMPTY);
+  }
+
+  /**
+   * @param boundOrder the order of the session that the request is bound to, without its intent;
+   *     empty if that is not the reason, or the order is not known
+   */
+  public RefusedException(RefusalReason reason, String detail, ByteString boundOrder) {
     // A refusal is an answer, not a fault: no stack trace, so that a flood of them stays cheap.
     super(detail, null, false, false);
     this.reason = reason;
+    this.boundOrder = boundOrder;
   }
 
   public RefusalReason reason() {
     return reason;
+  }
+
+  public ByteString boundOrder() {
+    return boundOrder;
   }
 
   /** The line for people. */

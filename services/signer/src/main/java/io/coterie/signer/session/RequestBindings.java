@@ -154,6 +154,11 @@ final class RequestBindings {
         : new Verdict.Bound(entry.binding.order());
   }
 
+  /** The order of the session that keeps a request from another one; empty if it is not known. */
+  ByteString boundOrder(SessionPlan plan) {
+    return judge(plan) instanceof Verdict.Bound bound ? bound.order() : ByteString.EMPTY;
+  }
+
   /** The claim of a binding is on disk. */
   synchronized void bound(Binding binding, Collection<Integer> parties) {
     add(new Entry(binding, parties, binding.envelope().isEmpty() ? State.HELD : State.GIVEN));

@@ -1,6 +1,5 @@
 package io.coterie.signer.session;
 
-import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
@@ -25,12 +24,17 @@ final class Session {
   final WorkPool.Lane lane;
 
   private final SessionLifecycle.Observer observer;
+  private final Consumer<Session> onFailure;
 
   /** When the order came. */
   final long orderedNanos = System.nanoTime();
 
   SessionLifecycle.State state = SessionLifecycle.State.RECEIVED;
   @Nullable SessionPlan plan;
+
+  /** Its work; there once the order was checked. */
+  @Nullable Operation operation;
+
   ProtocolCore.@Nullable Run run;
   @Nullable ScheduledFuture<?> deadline;
 
@@ -71,23 +75,8 @@ final class Session {
   /** Whether somebody is to be excluded because of it, and that is not on disk. */
   boolean unexcluded;
 
-  /** Taken out of the pool for this session, until its run has started. */
-  @Nullable Presignature presignature;
-
   /** Without its intent; of a session whose signature would be another one if made again. */
   @Nullable Order order;
-
-  /** The session that the request was bound to and has given up. */
-  @Nullable SessionId instead;
-
-  /** The order of the session that the request is bound to, if that is why this one is refused. */
-  ByteString boundOrder = ByteString.EMPTY;
-
-  /** Whether this one has waited for another session of the request to end. */
-  boolean gaveWay;
-
-  /** Whether this one waits until no part can be made any more. */
-  boolean lapses;
 
   /** What the core said first, until it is done. */
   @Nullable Step firstStep;
@@ -95,18 +84,32 @@ final class Session {
   /** How the core ended it, if it did. */
   @Nullable Abort abort;
 
+  /**
+   * @param onFailure told, in the lane, that a task has failed
+   */
   Session(
       SessionId id,
       Member coordinator,
       @Nullable String traceparent,
       WorkPool.Lane lane,
-      SessionLifecycle.Observer observer) {
+      SessionLifecycle.Observer observer,
+      Consumer<Session> onFailure) {
     this.id = id;
     this.share = id;
     this.coordinator = coordinator;
     this.traceparent = traceparent;
     this.lane = lane;
     this.observer = observer;
+    this.onFailure = onFailure;
+  }
+
+  /** The work of a session whose order was checked. */
+  Operation operation() {
+    Operation known = operation;
+    if (known == null) {
+      throw new IllegalStateException("session " + id + " has no operation while " + state);
+    }
+    return known;
   }
 
   /** The plan of a session whose order was checked. */
@@ -126,12 +129,8 @@ final class Session {
     observer.moved(before, event, state);
   }
 
-  /**
-   * Runs a task in this session's lane, with its ids in every log line.
-   *
-   * @param failed told, in the lane, that the task has failed
-   */
-  void run(Runnable task, Consumer<Session> failed) {
+  /** Runs a task in this session's lane, with its ids in every log line. */
+  void run(Runnable task) {
     lane.execute(
         () -> {
           try (LogScope scope = LogScope.open().session(id.bytes().toByteArray())) {
@@ -142,7 +141,7 @@ final class Session {
             task.run();
           } catch (RuntimeException e) {
             log.error("session {} failed while {}", id, state, e);
-            failed.accept(this);
+            onFailure.accept(this);
           }
         });
   }

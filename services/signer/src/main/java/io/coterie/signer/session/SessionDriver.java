@@ -4,7 +4,6 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
-import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
@@ -13,7 +12,6 @@ import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
-import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Completed;
@@ -21,19 +19,18 @@ import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.signer.session.Operation.Beginning;
+import io.coterie.signer.session.Operation.Ending;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
 import java.time.Duration;
-import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ScheduledFuture;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -56,20 +53,12 @@ public final class SessionDriver implements AutoCloseable {
   /** How long a binding is kept after its intent has expired: clocks are set. */
   private static final Duration KEEP = Duration.ofHours(1);
 
-  /**
-   * When a part of a random signature cannot come any more, in multiples of the clock skew after
-   * the order's deadline: nobody gives it later by its own clock, two clocks differ by one, and one
-   * is for the way.
-   */
-  private static final int LAPSE_SKEWS = 2;
-
   /** How long {@link #close} waits for tasks that are being run. */
   private static final Duration CLOSE_TIME = Duration.ofSeconds(5);
 
   private static final ByteString NO_RESULT = ByteString.EMPTY;
 
   private final PartyNetwork network;
-  private final PolicyGate gate;
   private final ClaimLedger claims;
   private final KeyShareStore shares;
   private final ProtocolCore core;
@@ -81,7 +70,6 @@ public final class SessionDriver implements AutoCloseable {
   /** Work that reads the disk now and then. */
   private final WorkPool.Lane housekeeping;
 
-  private final OrderCheck check;
   private final KeyActivation activation;
   private final ClaimWitnesses witnesses;
   private final ScheduledFuture<?> ticking;
@@ -96,10 +84,9 @@ public final class SessionDriver implements AutoCloseable {
   private final PresignaturePool presignatures;
   private final RequestBindings bindings = new RequestBindings();
   private final SessionReports reports;
-  private final SessionOperation signing;
-  private final SessionOperation presigning;
-  private final SessionOperation keyGeneration;
-  private final SessionOperation nextEpoch;
+  private final SessionClaims sessionClaims;
+  private final Refusals refusals;
+  private final Admission admission;
 
   private volatile boolean draining;
 
@@ -122,7 +109,6 @@ public final class SessionDriver implements AutoCloseable {
       InstantSource clock,
       WorkPool pool) {
     this.network = network;
-    this.gate = gate;
     this.claims = claims;
     this.shares = shares;
     this.core = core;
@@ -133,7 +119,6 @@ public final class SessionDriver implements AutoCloseable {
     this.clock = clock;
     this.pool = pool;
     this.housekeeping = pool.lane();
-    this.check = new OrderCheck(network.roster(), network.self(), limits);
     this.presignatures =
         new PresignaturePool(limits.presignatures(), core::discardPresignature, telemetry);
     this.activation =
@@ -150,10 +135,19 @@ public final class SessionDriver implements AutoCloseable {
         new ClaimWitnesses(
             network, claims, shownClaims, core, pool.lane(), this::leaveExcluded, System::nanoTime);
     this.reports = new SessionReports(network, bindings);
-    this.signing = new Signing(shares, presignatures, bindings);
-    this.presigning = new Presigning(shares, presignatures, core::discardPresignature);
-    this.keyGeneration = new KeyGeneration(shares, network.self().partyId());
-    this.nextEpoch = new NextEpoch(shares, network.self().partyId());
+    this.sessionClaims = new SessionClaims(claims, bindings, network.self().partyId());
+    this.refusals = new Refusals(claims, bindings, reports);
+    Operations operations =
+        new Operations(
+            shares, presignatures, bindings, core::discardPresignature, network.self().partyId());
+    this.admission =
+        new Admission(
+            gate,
+            new OrderCheck(network.roster(), network.self(), limits),
+            shares,
+            leases,
+            operations,
+            clock);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionDriver::signingSet);
     this.ticking = pool.every(TICK, this::tick);
     telemetry.live(sessions::size);
@@ -169,7 +163,7 @@ public final class SessionDriver implements AutoCloseable {
       records.orderOfParty(id, sender);
       return;
     }
-    Session session = new Session(id, sender, traceparent, pool.lane(), telemetry);
+    Session session = new Session(id, sender, traceparent, pool.lane(), telemetry, this::failed);
     if (draining) {
       refuseUnseen(session, RefusalReason.REFUSAL_REASON_NOT_READY, "this party is shutting down");
       return;
@@ -182,10 +176,10 @@ public final class SessionDriver implements AutoCloseable {
     if (known != null) {
       session.untilLastSent.close();
       // It is already being followed; whoever orders it again may have missed what was sent in it.
-      run(known, () -> orderedAgain(known, session));
+      known.run(() -> orderedAgain(known, session));
       return;
     }
-    run(session, () -> begin(session, bytes));
+    session.run(() -> begin(session, bytes));
   }
 
   /**
@@ -273,7 +267,7 @@ public final class SessionDriver implements AutoCloseable {
     }
     Session running = session;
     if (running != null) {
-      run(running, () -> forsaken(running, sender));
+      running.run(() -> forsaken(running, sender));
     } else if (!activation.forsaken(sender, id)) {
       telemetry.dropped("unacceptable");
     }
@@ -303,7 +297,7 @@ public final class SessionDriver implements AutoCloseable {
     if (session == null) {
       presignatures.cancelled(id, sender.name());
     } else if (session.coordinator.equals(sender)) {
-      run(session, () -> cancelled(session));
+      session.run(() -> cancelled(session));
     }
   }
 
@@ -312,20 +306,15 @@ public final class SessionDriver implements AutoCloseable {
   private void begin(Session session, ByteString bytes) {
     early.expect(session.id);
     try {
-      Order order = OrderCheck.parse(bytes);
-      if (Protocol.of(order.getProtocol()).filter(Protocol::signsAtRandom).isPresent()) {
-        session.order = order.toBuilder().clearSignedIntent().build();
-      }
-      VerifiedIntent intent = order.hasSignedIntent() ? gate.admit(order.getSignedIntent()) : null;
-      SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
-      session.plan = plan;
-      if (plan.protocol().operation().makesShare() && announcedAgain(session)) {
+      KeyShare made = admission.admit(session, bytes).orElse(null);
+      if (made != null) {
+        activation.announceAgain(made, session.coordinator);
+        end(session, Event.SHARE_EXISTS, SessionRecords.NO_CAUSE, NO_RESULT);
         return;
       }
-      check.inTime(order, intent, clock.instant());
-      countForRequester(session, plan);
+      SessionPlan plan = session.plan();
       Duration left = Duration.between(clock.instant(), plan.deadline());
-      session.deadline = pool.after(left, () -> run(session, () -> deadline(session)));
+      session.deadline = pool.after(left, () -> session.run(() -> deadline(session)));
       OrderCheck.notExcluded(shares.excluded(plan.key()), plan);
       goOn(session);
     } catch (RefusedException e) {
@@ -339,21 +328,25 @@ public final class SessionDriver implements AutoCloseable {
   /** Carries out the judgement of an order against its key. */
   private void goOn(Session session) throws RefusedException {
     SessionPlan plan = session.plan();
-    switch (operation(plan).begin(session)) {
-      case SessionOperation.Beginning.Claim(ByteString sealed, DecodedPayload payload) -> {
+    switch (session.operation().begin()) {
+      case Beginning.Claim claim -> {
+        if (session.operation().background()) {
+          session.untilLastSent.close();
+          session.lane.priority(WorkPool.Priority.BACKGROUND);
+        }
         if (plan.protocol().operation().makesShare()) {
           supersede(session);
           activation.expect(plan);
         }
-        claim(session, sealed, payload);
+        claim(session, claim);
       }
-      case SessionOperation.Beginning.AwaitKey _ -> {
+      case Beginning.AwaitKey _ -> {
         session.move(Event.KEY_PROVISIONAL);
         activation.awaitActive(
-            plan.key(), plan.epoch(), session, () -> run(session, () -> keyActive(session)));
+            plan.key(), plan.epoch(), session, () -> session.run(() -> keyActive(session)));
       }
-      case SessionOperation.Beginning.Await(SessionId older) -> await(session, older);
-      case SessionOperation.Beginning.Undecided(KeyShare earlier) -> {
+      case Beginning.Await(SessionId older) -> await(session, older);
+      case Beginning.Undecided(KeyShare earlier) -> {
         activation.askAbout(earlier);
         throw new RefusedException(
             RefusalReason.REFUSAL_REASON_NOT_READY,
@@ -362,30 +355,19 @@ public final class SessionDriver implements AutoCloseable {
     }
   }
 
-  private SessionOperation operation(SessionPlan plan) {
-    return switch (plan.protocol().operation()) {
-      case SIGN, SIGN_PRESIGNED -> signing;
-      case PRESIGN -> presigning;
-      case KEYGEN -> keyGeneration;
-      case REFRESH, RESHARE -> nextEpoch;
-    };
-  }
-
   /** Ends an older session of the same request if that still may end, and goes on after it. */
   private void await(Session session, SessionId id) throws RefusedException {
     Session older = sessions.get(id);
     if (older == null) {
-      throw Signing.bound(session, ByteString.EMPTY);
+      throw BoundSigning.boundTo(ByteString.EMPTY);
     }
-    session.gaveWay = true;
-    run(
-        older,
+    older.run(
         () -> {
           // The newer order counts, unless the older session has given its contribution by now.
           if (older.state == State.CLAIMING || older.state == State.RUNNING) {
             endIfAllowed(older, Event.CANCEL, "superseded");
           }
-          run(session, () -> beginAgain(session));
+          session.run(() -> beginAgain(session));
         });
   }
 
@@ -408,194 +390,68 @@ public final class SessionDriver implements AutoCloseable {
     beginAgain(session);
   }
 
-  /** Reports a share that this very request has made, whatever the time is; false without one. */
-  private boolean announcedAgain(Session session) throws RefusedException {
-    SessionPlan plan = session.plan();
-    for (Optional<KeyShare> share : List.of(shares.pending(plan.key()), shares.find(plan.key()))) {
-      if (share.isPresent() && madeForThis(plan.asked(), share.get())) {
-        activation.announceAgain(share.get(), session.coordinator);
-        end(session, Event.SHARE_EXISTS, SessionRecords.NO_CAUSE, NO_RESULT);
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /** Whether a share is what the request asks for. */
-  private static boolean madeForThis(SessionPlan.Request request, KeyShare share)
-      throws RefusedException {
-    boolean sameRequest =
-        share.requester().equals(request.requester())
-            && share.requestId().equals(request.requestId());
-    if (sameRequest && !share.intentDigest().equals(request.intentDigest())) {
-      throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
-          "the request id was used with another intent");
-    }
-    return sameRequest;
-  }
-
   /** A run whose share is being stored goes on; any older one ends. */
   private void supersede(Session session) throws RefusedException {
     leases
         .makeShare(session, session.plan().key())
-        .ifPresent(other -> run(other, () -> endIfAllowed(other, Event.CANCEL, "superseded")));
+        .ifPresent(other -> other.run(() -> endIfAllowed(other, Event.CANCEL, "superseded")));
   }
 
-  private void claim(Session session, ByteString sealedShare, @Nullable DecodedPayload payload)
-      throws RefusedException {
-    SessionPlan plan = session.plan();
+  private void claim(Session session, Beginning.Claim begun) throws RefusedException {
     session.move(Event.CHECKED);
-    ByteString toSign = payload == null ? ByteString.EMPTY : payload.toSign();
-    if (session.presignature != null) {
+    session.share = begun.share();
+    if (begun.presignature() != null) {
       // What is sent is known before it may be, and is claimed with the request: so a process that
       // starts again can send it again, and the claim is all that the disk is waited for.
-      open(session, sealedShare, toSign);
+      open(session, begun);
     }
-    SessionPlan.Request request = plan.request();
-    ClaimLedger.Binding binding = binding(session);
-    CompletionStage<ClaimLedger.Outcome> claiming =
-        request == null
-            ? claims.claimSession(plan.id(), multiplication(plan))
-            : claims.claimOnce(
-                new ClaimLedger.Claim(
-                    plan.id(),
-                    request.requester(),
-                    request.requestId(),
-                    request.intentDigest(),
-                    binding,
-                    session.instead,
-                    multiplication(plan)),
-                Audit.accepted(plan, session.coordinator, payload));
-    claiming.whenComplete(
-        (outcome, failure) ->
-            run(session, () -> claimed(session, sealedShare, toSign, binding, outcome, failure)));
-  }
-
-  /** What is at stake if this process dies in the session; null if it does not multiply. */
-  private ClaimLedger.@Nullable Multiplication multiplication(SessionPlan plan) {
-    List<Integer> peers = peers(plan);
-    return plan.protocol().multiplies() && !peers.isEmpty()
-        ? new ClaimLedger.Multiplication(plan.key(), plan.epoch(), peers)
-        : null;
-  }
-
-  private List<Integer> peers(SessionPlan plan) {
-    return plan.partyIds().stream().filter(party -> party != network.self().partyId()).toList();
-  }
-
-  /** Closes a session that multiplies on disk once it has ended, unless a check may be lost. */
-  private void multiplied(Session session) {
-    if (session.multiplying && session.state.isFinal()) {
-      session.multiplying = false;
-      if (!checkMayBeLost(session)) {
-        claims.multiplied(session.id);
-      }
-    }
-  }
-
-  /**
-   * Whether a peer's message may have failed a check of a multiplication without an exclusion on
-   * disk. Such a session stays open there and counts like a kill at the next start. It is one that
-   * ended while its exclusion was not written, or by an error of this party or its core after the
-   * core had heard a peer: nobody knows whether a check had failed before. Before it hears a peer,
-   * it has checked nothing.
-   */
-  private static boolean checkMayBeLost(Session session) {
-    return session.unexcluded || session.failed && session.heard;
-  }
-
-  /** What a request is bound to by this session, if a second signature would be another one. */
-  private static ClaimLedger.@Nullable Binding binding(Session session) {
-    SessionPlan plan = session.plan();
-    Order order = session.order;
-    if (order == null) {
-      return null;
-    }
-    SessionPlan.Request request = plan.asked();
-    SigningIntent intent = request.toSign();
-    if (intent == null) {
-      throw new IllegalStateException("session " + plan.id() + " has nothing to sign");
-    }
-    ByteString envelope = ByteString.EMPTY;
-    Step first = session.firstStep;
-    if (first != null) {
-      if (first.getOutgoingCount() != 1 || first.getOutgoing(0).getRecipient() != 0) {
-        throw new IllegalStateException("a presigned signature has one broadcast");
-      }
-      envelope = first.getOutgoing(0).getEnvelope();
-    }
-    return new ClaimLedger.Binding(
-        request.requester(),
-        request.requestId(),
-        plan.id(),
-        order.toByteString(),
-        envelope,
-        Instant.ofEpochSecond(intent.getNotAfter().getSeconds(), intent.getNotAfter().getNanos()));
+    Operation operation = session.operation();
+    ClaimLedger.Binding binding = operation.binding(session.firstStep).orElse(null);
+    sessionClaims
+        .claim(session, binding, operation.instead(), begun.payload())
+        .whenComplete(
+            (outcome, failure) ->
+                session.run(() -> claimed(session, begun, binding, outcome, failure)));
   }
 
   private void claimed(
       Session session,
-      ByteString sealedShare,
-      ByteString toSign,
+      Beginning.Claim begun,
       ClaimLedger.@Nullable Binding binding,
       ClaimLedger.@Nullable Outcome outcome,
       @Nullable Throwable failure) {
     if (outcome == ClaimLedger.Outcome.CLAIMED) {
       session.multiplying = session.plan().protocol().multiplies();
-      multiplied(session); // if it was cancelled or too late meanwhile
-    }
-    if (outcome == ClaimLedger.Outcome.CLAIMED && binding != null) {
-      List<Integer> parties = session.plan().partyIds();
-      bindings.bound(binding, parties);
-      if (bindings.isForsaken(session.id, parties)) {
-        bindings.failed(session.id);
+      sessionClaims.multiplied(session); // if it was cancelled or too late meanwhile
+      if (binding != null) {
+        session.operation().bound(binding);
       }
     }
     if (!SessionLifecycle.allows(session.state, Event.CLAIMED)) {
-      leaveBinding(session); // cancelled or too late meanwhile
+      refusals.ended(session); // cancelled or too late meanwhile
       return;
     }
     if (failure != null || outcome == null) {
       log.error("the claim of a session could not be stored", failure);
       refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the claim could not be stored");
-      return;
-    }
-    switch (outcome) {
-      case SESSION_REPLAYED ->
-          refuse(
-              session,
-              RefusalReason.REFUSAL_REASON_SESSION_REPLAYED,
-              "the session id was used before");
-      case REQUEST_ID_REUSED ->
-          refuse(
-              session,
-              RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
-              "the request id was used with another intent");
-      case REQUEST_BOUND ->
-          refuse(
-              session,
-              bindings.judge(session.plan()) instanceof RequestBindings.Verdict.Bound bound
-                  ? Signing.bound(session, bound.order())
-                  : Signing.bound(session, ByteString.EMPTY));
-      case CLAIMED -> start(session, sealedShare, toSign);
+    } else if (outcome != ClaimLedger.Outcome.CLAIMED) {
+      refuse(session, sessionClaims.refusal(session.plan(), outcome));
+    } else {
+      start(session, begun);
     }
   }
 
-  private void start(Session session, ByteString sealedShare, ByteString toSign) {
+  private void start(Session session, Beginning.Claim begun) {
     session.move(Event.CLAIMED);
     try {
       if (session.run == null) {
-        open(session, sealedShare, toSign);
+        open(session, begun);
       }
     } catch (RefusedException e) {
       refuse(session, e);
       return;
     }
-    if (session.presignature != null) {
-      session.presignature = null;
-      presignatures.used();
-    }
+    session.operation().started();
     long now = System.nanoTime();
     SessionPlan plan = session.plan();
     Step first = session.firstStep;
@@ -613,15 +469,18 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   /** Starts the core. What it says first leaves later. */
-  private void open(Session session, ByteString sealedShare, ByteString toSign)
-      throws RefusedException {
-    SessionPlan plan = session.plan();
-    SessionConfig.Builder config = plan.config(network.self().partyId()).setPayload(toSign);
-    Presignature presignature = session.presignature;
+  private void open(Session session, Beginning.Claim begun) throws RefusedException {
+    DecodedPayload payload = begun.payload();
+    SessionConfig.Builder config =
+        session
+            .plan()
+            .config(network.self().partyId())
+            .setPayload(payload == null ? ByteString.EMPTY : payload.toSign());
+    Presignature presignature = begun.presignature();
     if (presignature != null) {
       config.setPresignatureId(presignature.id()).setSealedPresignature(presignature.sealed());
     }
-    ProtocolCore.Run run = core.start(config.build(), sealedShare);
+    ProtocolCore.Run run = core.start(config.build(), begun.sealedShare());
     session.run = run;
     session.firstStep = run.firstStep();
   }
@@ -633,8 +492,7 @@ public final class SessionDriver implements AutoCloseable {
       telemetry.dropped("queue_overflow");
       return;
     }
-    run(
-        session,
+    session.run(
         () -> {
           if (session.unwitnessed) {
             session.unheard.add(arrived);
@@ -655,10 +513,10 @@ public final class SessionDriver implements AutoCloseable {
    * shares end what is held against a store that went back, so it learns that before it makes them.
    */
   private void awaitWitnesses(Session session) {
-    List<Integer> peers = peers(session.plan());
+    List<Integer> peers = sessionClaims.peers(session.plan());
     if (session.plan().protocol().needsWitnesses() && !peers.isEmpty()) {
       session.unwitnessed = true;
-      witnesses.await(session.id, peers, () -> run(session, () -> witnessed(session)));
+      witnesses.await(session.id, peers, () -> session.run(() -> witnessed(session)));
     }
   }
 
@@ -742,8 +600,8 @@ public final class SessionDriver implements AutoCloseable {
     if (left.isNegative()) {
       return false;
     }
-    session.deadline = pool.after(left, () -> run(session, () -> stopListening(session)));
-    listening.add(session).ifPresent(other -> run(other, () -> closeRun(other)));
+    session.deadline = pool.after(left, () -> session.run(() -> stopListening(session)));
+    listening.add(session).ifPresent(other -> other.run(() -> closeRun(other)));
     return true;
   }
 
@@ -813,9 +671,7 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   private void emit(Session session, Outgoing outgoing) {
-    if (session.order != null
-        && outgoing.getRecipient() == 0
-        && !mayLeave(session, session.order, outgoing)) {
+    if (!session.operation().maySend(outgoing, clock.instant())) {
       telemetry.dropped("too_late");
       return;
     }
@@ -837,14 +693,6 @@ public final class SessionDriver implements AutoCloseable {
     network.broadcast(recipients, message, session.traceparent);
   }
 
-  /** Whether a broadcast of a session may still be sent whose signature will be random. */
-  private boolean mayLeave(Session session, Order order, Outgoing broadcast) {
-    boolean part = broadcast.getRound() >= session.plan().protocol().lastRound();
-    // The others rely on it that no part comes later, however much waits here.
-    return !(part && clock.instant().isAfter(OrderCheck.instant(order.getDeadline())))
-        && bindings.sent(session.id, broadcast.getEnvelope(), part);
-  }
-
   private void lastSent(Session session) {
     session.untilLastSent.close();
     if (!leases.combine(session)) {
@@ -856,45 +704,36 @@ public final class SessionDriver implements AutoCloseable {
     awaitLapse(session);
   }
 
-  /** Waits for the parts of others for as long as they may be made, and not only for the result. */
+  /** Waits for the contributions of others as long as they may be made, not only for the result. */
   private void awaitLapse(Session session) {
-    Order order = session.order;
-    if (order == null || session.deadline == null) {
-      return;
+    Duration left = session.operation().lapse(limits, clock.instant()).orElse(null);
+    if (left != null && session.deadline != null) {
+      session.deadline.cancel(false);
+      session.deadline = pool.after(left, () -> session.run(() -> deadline(session)));
     }
-    Duration slack = limits.clockSkew().multipliedBy(LAPSE_SKEWS);
-    Duration left =
-        Duration.between(clock.instant(), OrderCheck.instant(order.getDeadline())).plus(slack);
-    if (left.compareTo(limits.maxSessionTime().plus(slack)) > 0) {
-      return; // longer than anybody waits: it does not lapse
-    }
-    session.deadline.cancel(false);
-    session.lapses = true;
-    session.deadline = pool.after(left, () -> run(session, () -> deadline(session)));
   }
 
   private void done(Session session, Done done) {
-    SessionPlan plan = session.plan();
     done.getCulpritsList()
         .forEach(
             culprit ->
                 log.warn(
                     "party {} was left out: {}", culprit.getParty(), culprit.getCause().name()));
-    switch (operation(plan).complete(session, done)) {
-      case SessionOperation.Ending.Signed(ByteString signature) ->
+    switch (session.operation().complete(done)) {
+      case Ending.Signed(ByteString signature) ->
           end(session, Event.SIGNED, SessionRecords.NO_CAUSE, signature);
-      case SessionOperation.Ending.Presigned(List<ByteString> ids) -> {
+      case Ending.Presigned(List<ByteString> ids) -> {
         reports.presigned(session, ids);
         end(session, Event.PRESIGNED, SessionRecords.NO_CAUSE, NO_RESULT);
       }
-      case SessionOperation.Ending.Refused(RefusedException reason) -> refuse(session, reason);
-      case SessionOperation.Ending.Store(KeyShare share, boolean replaces) ->
-          store(session, share, replaces);
+      case Ending.Refused(RefusedException reason) -> refuse(session, reason);
+      case Ending.Store store -> store(session, store);
     }
   }
 
-  private void store(Session session, KeyShare share, boolean replaces) {
+  private void store(Session session, Ending.Store made) {
     SessionPlan plan = session.plan();
+    KeyShare share = made.share();
     session.move(Event.SHARE_MADE);
     AuditEvent completed =
         Audit.ended(
@@ -903,18 +742,18 @@ public final class SessionDriver implements AutoCloseable {
             "stored",
             SessionRecords.NO_CAUSE,
             share.keyPublic().getPublicKey());
-    (replaces
+    (made.replaces()
             ? shares.storeNext(share, plan.usesShare(network.self().partyId()), completed)
             : shares.storeProvisional(share, completed))
         .whenComplete(
-            (stored, failure) -> run(session, () -> stored(session, share, stored, failure)));
+            (stored, failure) -> session.run(() -> stored(session, made, stored, failure)));
   }
 
   private void stored(
-      Session session, KeyShare share, @Nullable Boolean stored, @Nullable Throwable failure) {
+      Session session, Ending.Store made, @Nullable Boolean stored, @Nullable Throwable failure) {
     if (Boolean.TRUE.equals(stored)) {
       // Even if the session was stopped meanwhile: the share is on disk, so it is announced.
-      activation.stored(share);
+      activation.stored(made.share());
     }
     if (!SessionLifecycle.allows(session.state, Event.SHARE_STORED)) {
       return;
@@ -923,17 +762,13 @@ public final class SessionDriver implements AutoCloseable {
       log.error("a share could not be stored", failure);
       refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the share could not be stored");
     } else if (Boolean.TRUE.equals(stored)) {
-      end(session, Event.SHARE_STORED, SessionRecords.NO_CAUSE, share.keyPublic().getPublicKey());
-    } else if (share.epoch() == 1) {
-      refuse(
+      end(
           session,
-          RefusalReason.REFUSAL_REASON_KEY_EXISTS,
-          "the key became active by another request");
+          Event.SHARE_STORED,
+          SessionRecords.NO_CAUSE,
+          made.share().keyPublic().getPublicKey());
     } else {
-      refuse(
-          session,
-          RefusalReason.REFUSAL_REASON_NOT_READY,
-          "another refresh or reshare of the key is not decided, or this one was given up");
+      refuse(session, made.otherwise());
     }
   }
 
@@ -942,7 +777,7 @@ public final class SessionDriver implements AutoCloseable {
   private void aborted(Session session, Abort abort) {
     SessionPlan plan = session.plan();
     records.aborted(plan, abort);
-    Set<Integer> excluded = operation(plan).exclusions(abort);
+    Set<Integer> excluded = session.operation().exclusions(abort);
     if (excluded.isEmpty()) {
       endAborted(session, abort);
       return;
@@ -959,7 +794,7 @@ public final class SessionDriver implements AutoCloseable {
                 session.share,
                 plan.epoch(),
                 abort.getSealedShare()))
-        .whenComplete((_, failure) -> run(session, () -> excluded(session, abort, failure)));
+        .whenComplete((_, failure) -> session.run(() -> excluded(session, abort, failure)));
     leaveExcluded(plan.key());
   }
 
@@ -968,7 +803,7 @@ public final class SessionDriver implements AutoCloseable {
     Set<Integer> now = shares.excluded(key);
     presignatures.excluded(
         key, party -> now.contains(party) || now.contains(KeyShareStore.EVERY_PARTY));
-    sessions.all().forEach(other -> run(other, () -> leaveExcluded(other, key)));
+    sessions.all().forEach(other -> other.run(() -> leaveExcluded(other, key)));
   }
 
   /** Somebody may be excluded from any key now. */
@@ -1040,9 +875,7 @@ public final class SessionDriver implements AutoCloseable {
               session.round,
               missing(session));
       reportMissing(session);
-      if (session.lapses) {
-        bindings.lapsed(session.id, session.missing);
-      }
+      session.operation().timedOut(session.missing);
       end(session, Event.DEADLINE, SessionRecords.NO_CAUSE, NO_RESULT);
     }
   }
@@ -1078,51 +911,18 @@ public final class SessionDriver implements AutoCloseable {
     return List.copyOf(missing);
   }
 
-  private void refuse(Session session, RefusedException e) {
-    refuse(session, e.reason(), e.detail());
-  }
-
   private void refuse(Session session, RefusalReason reason, String detail) {
-    Order order = session.order;
-    if (order == null) {
-      reports.refused(session, reason, detail);
-    } else {
-      // Not of a run that is refused now, in the middle.
-      boolean past =
-          session.state == State.RECEIVED
-              || reason == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED;
-      claims
-          .forsake(session.id)
-          .whenComplete(
-              (forsaken, failure) ->
-                  run(
-                      session,
-                      () -> {
-                        if (failure != null) {
-                          log.error("a session could not be forsaken", failure);
-                        } else if (Boolean.TRUE.equals(forsaken)
-                            || bindings.answer(session.id).forsaken()) {
-                          reports.forsaken(session, order);
-                        } else if (past) {
-                          reports.sendAgain(session.id, session);
-                        }
-                        reports.refused(session, reason, detail);
-                      }));
-    }
-    end(session, Event.REFUSE, SessionRecords.label(reason), NO_RESULT);
+    refuse(session, new RefusedException(reason, detail));
   }
 
-  /** Whoever waits for the part of a session that has ended without it learns that none comes. */
-  private void leaveBinding(Session session) {
-    Order order = session.order;
-    if (order != null && bindings.ended(session.id)) {
-      reports.forsaken(session, order);
-    }
+  private void refuse(Session session, RefusedException refusal) {
+    refusals.refuse(session, refusal);
+    end(session, Event.REFUSE, SessionRecords.label(refusal.reason()), NO_RESULT);
   }
 
   /** Refuses an order that does not become a session. */
   private void refuseUnseen(Session session, RefusalReason reason, String detail) {
-    reports.refused(session, reason, detail);
+    reports.refused(session, new RefusedException(reason, detail));
     records.refusedUnseen(session, reason);
   }
 
@@ -1135,10 +935,10 @@ public final class SessionDriver implements AutoCloseable {
   private void end(Session session, Event event, String cause, ByteString result) {
     State before = session.state;
     session.move(event);
-    multiplied(session);
+    sessionClaims.multiplied(session);
     records.audited(session, event, cause, result);
     SessionPlan plan = session.plan;
-    leaveBinding(session);
+    refusals.ended(session);
     if (plan != null) {
       if (plan.protocol().operation().makesShare()) {
         if (event != Event.SHARE_STORED) {
@@ -1160,9 +960,8 @@ public final class SessionDriver implements AutoCloseable {
     if (session.unwitnessed) {
       witnessed(session);
     }
-    if (session.presignature != null) {
-      presignatures.burn(session.presignature);
-      session.presignature = null;
+    if (session.operation != null) {
+      session.operation.ended();
     }
     session.untilEnd.close();
     session.untilLastSent.close();
@@ -1170,21 +969,6 @@ public final class SessionDriver implements AutoCloseable {
   }
 
   // ---- counting, logging, time -----------------------------------------------------------------
-
-  private void countForRequester(Session session, SessionPlan plan) throws RefusedException {
-    SessionPlan.Request request = plan.request();
-    if (request == null) {
-      return;
-    }
-    if (!leases.admit(session, request.requester())) {
-      throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_OVERLOADED, "too many sessions of this requester at once");
-    }
-  }
-
-  private void run(Session session, Runnable task) {
-    session.run(task, this::failed);
-  }
 
   private void failed(Session session) {
     if (session.state.isFinal()) {
@@ -1254,10 +1038,10 @@ public final class SessionDriver implements AutoCloseable {
     draining = true;
     ticking.cancel(false);
     for (Session session : sessions.all()) {
-      run(session, () -> endIfAllowed(session, Event.STOP, SessionRecords.NO_CAUSE));
+      session.run(() -> endIfAllowed(session, Event.STOP, SessionRecords.NO_CAUSE));
     }
     for (Session session : listening.close()) {
-      run(session, () -> closeRun(session));
+      session.run(() -> closeRun(session));
     }
     try {
       drain(CLOSE_TIME);

@@ -6,7 +6,6 @@ import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
-import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
@@ -62,13 +61,13 @@ final class SessionReports {
   }
 
   /** An order is refused; with the signature of its request, if this party has seen it. */
-  void refused(Session session, RefusalReason reason, String detail) {
+  void refused(Session session, RefusedException refusal) {
     RequestBindings.Answer past = bindings.answer(session.id);
     Refused.Builder refused =
         Refused.newBuilder()
-            .setReason(reason)
-            .setDetail(detail)
-            .setBoundOrder(session.boundOrder)
+            .setReason(refusal.reason())
+            .setDetail(refusal.detail())
+            .setBoundOrder(refusal.boundOrder())
             .setSignature(past.signature());
     past.recoveryId().ifPresent(refused::setRecoveryId);
     report(session, SessionReport.newBuilder().setRefused(refused));

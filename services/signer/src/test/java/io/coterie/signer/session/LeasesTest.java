@@ -52,7 +52,8 @@ class LeasesTest {
         COORDINATOR,
         null,
         pool.lane(),
-        (from, event, to) -> {});
+        (from, event, to) -> {},
+        failed -> {});
   }
 
   private Session after(Session older) {

@@ -1,0 +1,96 @@
+package io.coterie.signer.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.RefusalReason;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Judges an order before anything is done for it: its form, the requester's signature over its
+ * intent, this party's policy, and whether all of them agree.
+ */
+final class Admission {
+  private final PolicyGate gate;
+  private final OrderCheck check;
+  private final KeyShareStore shares;
+  private final Leases leases;
+  private final Operations operations;
+  private final InstantSource clock;
+
+  Admission(
+      PolicyGate gate,
+      OrderCheck check,
+      KeyShareStore shares,
+      Leases leases,
+      Operations operations,
+      InstantSource clock) {
+    this.gate = gate;
+    this.check = check;
+    this.shares = shares;
+    this.leases = leases;
+    this.operations = operations;
+    this.clock = clock;
+  }
+
+  /**
+   * Gives a session its plan and its operation, and a place among those of its requester.
+   *
+   * @return the share that this very request has made already, if there is one: nothing is to run
+   * @throws RefusedException if this party takes no part
+   */
+  Optional<KeyShare> admit(Session session, ByteString bytes) throws RefusedException {
+    Order order = OrderCheck.parse(bytes);
+    if (Protocol.of(order.getProtocol()).filter(Protocol::signsAtRandom).isPresent()) {
+      session.order = order.toBuilder().clearSignedIntent().build();
+    }
+    VerifiedIntent intent = order.hasSignedIntent() ? gate.admit(order.getSignedIntent()) : null;
+    SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
+    session.plan = plan;
+    session.operation = operations.of(plan, session.order, session.coordinator);
+    if (plan.protocol().operation().makesShare()) {
+      Optional<KeyShare> made = madeBefore(plan);
+      if (made.isPresent()) {
+        return made;
+      }
+    }
+    check.inTime(order, intent, clock.instant());
+    countForRequester(session, plan.request());
+    return Optional.empty();
+  }
+
+  /** The share that this very request has made, whatever the time is. */
+  private Optional<KeyShare> madeBefore(SessionPlan plan) throws RefusedException {
+    for (Optional<KeyShare> share : List.of(shares.pending(plan.key()), shares.find(plan.key()))) {
+      if (share.isPresent() && madeForThis(plan.asked(), share.get())) {
+        return share;
+      }
+    }
+    return Optional.empty();
+  }
+
+  /** Whether a share is what the request asks for. */
+  private static boolean madeForThis(SessionPlan.Request request, KeyShare share)
+      throws RefusedException {
+    boolean sameRequest =
+        share.requester().equals(request.requester())
+            && share.requestId().equals(request.requestId());
+    if (sameRequest && !share.intentDigest().equals(request.intentDigest())) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
+          "the request id was used with another intent");
+    }
+    return sameRequest;
+  }
+
+  private void countForRequester(Session session, SessionPlan.@Nullable Request request)
+      throws RefusedException {
+    if (request != null && !leases.admit(session, request.requester())) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_OVERLOADED, "too many sessions of this requester at once");
+    }
+  }
+}

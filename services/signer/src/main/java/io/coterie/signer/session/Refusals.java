@@ -1,0 +1,62 @@
+package io.coterie.signer.session;
+
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.session.SessionLifecycle.State;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Tells why this party takes no part. Of a session whose signature would be random it also says, on
+ * disk first, that it never contributes: its request is free then for another session.
+ */
+final class Refusals {
+  private static final Logger log = LoggerFactory.getLogger(Refusals.class);
+
+  private final ClaimLedger claims;
+  private final RequestBindings bindings;
+  private final SessionReports reports;
+
+  Refusals(ClaimLedger claims, RequestBindings bindings, SessionReports reports) {
+    this.claims = claims;
+    this.bindings = bindings;
+    this.reports = reports;
+  }
+
+  /** A session is refused in its present state. */
+  void refuse(Session session, RefusedException refusal) {
+    Order order = session.order;
+    if (order == null) {
+      reports.refused(session, refusal);
+      return;
+    }
+    // Not of a run that is refused now, in the middle.
+    boolean past =
+        session.state == State.RECEIVED
+            || refusal.reason() == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED;
+    claims
+        .forsake(session.id)
+        .whenComplete(
+            (declined, failure) ->
+                session.run(
+                    () -> {
+                      if (failure != null) {
+                        log.error("a session could not be declined", failure);
+                      } else if (Boolean.TRUE.equals(declined)
+                          || bindings.answer(session.id).forsaken()) {
+                        reports.forsaken(session, order);
+                      } else if (past) {
+                        reports.sendAgain(session.id, session);
+                      }
+                      reports.refused(session, refusal);
+                    }));
+  }
+
+  /** A session has ended; others learn if this party has not contributed to it and never will. */
+  void ended(Session session) {
+    Order order = session.order;
+    if (order != null && bindings.ended(session.id)) {
+      reports.forsaken(session, order);
+    }
+  }
+}
