@@ -1,0 +1,174 @@
+package io.coterie.messaging.socket;
+
+import jakarta.websocket.CloseReason.CloseCode;
+import jakarta.websocket.CloseReason.CloseCodes;
+import jakarta.websocket.RemoteEndpoint;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Frames that wait to be written to one socket. Writing never blocks: the container gets one frame
+ * at a time.
+ */
+final class OutboundFrames {
+  private static final Logger LOG = LoggerFactory.getLogger(OutboundFrames.class);
+
+  /** Frames that one thread writes to a socket before it hands over to another. */
+  private static final int MAX_WRITES = 64;
+
+  private final long maxBytes;
+  private final Executor executor;
+  private final Listener listener;
+  private final Deque<ByteBuffer> frames = new ArrayDeque<>();
+  private long bytes;
+  private boolean writing;
+  private boolean closed;
+  private RemoteEndpoint.@Nullable Async remote;
+
+  /** Called without a lock held. */
+  interface Listener {
+    /** There is room for pushes again. */
+    void hasRoom();
+
+    /** All frames have been given to the container. */
+    void isIdle();
+
+    /** The socket takes no more frames. */
+    void failed(CloseCode code, String reason);
+  }
+
+  /**
+   * @param maxBytes bytes that may wait before pushing stops; answers may fill twice as much
+   * @param executor where a thread that has written enough hands over
+   */
+  OutboundFrames(long maxBytes, Executor executor, Listener listener) {
+    this.maxBytes = maxBytes;
+    this.executor = executor;
+    this.listener = listener;
+  }
+
+  /** Frames are written from now on. */
+  synchronized void open(RemoteEndpoint.Async opened) {
+    remote = opened;
+  }
+
+  /** Forgets the frames that wait, and takes no more. */
+  synchronized void close() {
+    closed = true;
+    frames.clear();
+    bytes = 0;
+  }
+
+  /** Whether a push may be added. */
+  synchronized boolean hasRoom() {
+    return !closed && bytes < maxBytes;
+  }
+
+  /** Whether no frame waits or is being written. */
+  synchronized boolean isIdle() {
+    return frames.isEmpty() && !writing;
+  }
+
+  /** Adds a frame; {@link #write} follows, without a lock held. */
+  synchronized void push(byte[] frame) {
+    if (!closed) {
+      frames.add(ByteBuffer.wrap(frame));
+      bytes += frame.length;
+    }
+  }
+
+  /** Adds an answer, unless so many bytes wait that the client evidently does not read. */
+  synchronized boolean answer(byte[] frame) {
+    if (bytes + frame.length > 2 * maxBytes) {
+      return false;
+    }
+    push(frame);
+    return true;
+  }
+
+  /** Gives frames to the container, one after another, unless that is going on already. */
+  void write() {
+    boolean first = true;
+    int written = 0;
+    while (true) {
+      if (written++ == MAX_WRITES) {
+        // The thread belongs to the sender of the first of them, and has calls of its own to
+        // answer.
+        try {
+          executor.execute(this::resume);
+          return;
+        } catch (RejectedExecutionException e) {
+          // The service is stopping. Nobody else would write the answers that clients wait for.
+          written = 0;
+        }
+      }
+      ByteBuffer next;
+      RemoteEndpoint.Async to;
+      synchronized (this) {
+        if (first && writing) {
+          return;
+        }
+        first = false;
+        to = remote;
+        next = to == null ? null : frames.poll();
+        writing = next != null;
+      }
+      if (next == null || to == null) {
+        break;
+      }
+      int size = next.remaining();
+      // This loop or the completion, whichever comes second, goes on.
+      AtomicInteger arrived = new AtomicInteger();
+      try {
+        to.sendBinary(
+            next,
+            result -> {
+              if (!result.isOK()) {
+                listener.failed(CloseCodes.VIOLATED_POLICY, "too slow");
+                return;
+              }
+              written(size);
+              if (arrived.getAndIncrement() == 1) {
+                resume();
+              }
+            });
+      } catch (IllegalStateException | IllegalArgumentException e) {
+        LOG.debug("write failed", e);
+        listener.failed(CloseCodes.CLOSED_ABNORMALLY, "");
+        return;
+      }
+      if (arrived.getAndIncrement() == 0) {
+        return;
+      }
+    }
+    listener.isIdle();
+  }
+
+  private void resume() {
+    synchronized (this) {
+      writing = false;
+    }
+    write();
+  }
+
+  private void written(int size) {
+    boolean roomAgain;
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      roomAgain = bytes >= maxBytes && bytes - size < maxBytes;
+      bytes -= size;
+    }
+    if (roomAgain) {
+      listener.hasRoom();
+    }
+  }
+}
