@@ -23,12 +23,15 @@ public final class ServiceCalls {
       AccountCalls accountCalls,
       KeyCalls keyCalls,
       MessageCalls messageCalls,
+      MultiRecipientCalls multiRecipientCalls,
       Accounts accounts,
       MessagingMetrics metrics,
       Clock clock) {
     List<Route> routes = new ArrayList<>();
     routes.addAll(accountCalls.routes());
     routes.addAll(keyCalls.routes());
+    // Before the call whose template would match its path too.
+    routes.addAll(multiRecipientCalls.routes());
     routes.addAll(messageCalls.routes());
     routes.addAll(new ServiceCalls(clock).routes());
     return new Dispatcher(routes, accounts, metrics, clock);

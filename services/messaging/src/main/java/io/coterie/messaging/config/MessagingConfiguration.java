@@ -9,6 +9,8 @@ import io.coterie.messaging.api.AccountCalls;
 import io.coterie.messaging.api.Dispatcher;
 import io.coterie.messaging.api.KeyCalls;
 import io.coterie.messaging.api.MessageCalls;
+import io.coterie.messaging.api.MultiRecipientCalls;
+import io.coterie.messaging.api.Sending;
 import io.coterie.messaging.api.ServiceCalls;
 import io.coterie.messaging.certificate.SenderCertificates;
 import io.coterie.messaging.keys.PreKeyStore;
@@ -240,17 +242,13 @@ public class MessagingConfiguration {
       MessagingProperties properties,
       Clock clock) {
     AccessCheck access = new AccessCheck(accounts);
+    Sending sending =
+        new Sending(queue, rates, metrics, properties.limits().content().toBytes(), clock);
     return ServiceCalls.dispatcher(
         new AccountCalls(accounts, certificates, queue, presence, rates, new SecureRandom(), clock),
         new KeyCalls(preKeys, access, rates),
-        new MessageCalls(
-            accounts,
-            access,
-            queue,
-            rates,
-            metrics,
-            properties.limits().content().toBytes(),
-            clock),
+        new MessageCalls(accounts, access, sending),
+        new MultiRecipientCalls(accounts, sending),
         accounts,
         metrics,
         clock);

@@ -1,0 +1,184 @@
+package io.coterie.messaging.api;
+
+import static io.coterie.messaging.api.Route.Access.ANYONE;
+import static io.coterie.messaging.api.Route.Body.MULTI_RECIPIENT;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.UnsafeByteOperations;
+import io.coterie.messaging.account.Account;
+import io.coterie.messaging.account.Accounts;
+import io.coterie.messaging.account.DeviceAddress;
+import io.coterie.messaging.account.IdentityType;
+import io.coterie.messaging.account.ServiceIdentifier;
+import io.coterie.messaging.queue.Delivery;
+import io.coterie.proto.signal.Envelope;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.TreeMap;
+import org.signal.libsignal.protocol.InvalidMessageException;
+import org.signal.libsignal.protocol.InvalidVersionException;
+import org.signal.libsignal.protocol.SealedSenderMultiRecipientMessage;
+import org.signal.libsignal.protocol.ServiceId;
+
+/** Sending one message to the devices of many accounts. */
+public final class MultiRecipientCalls {
+  /** Most recipients of one request, as on Signal's server. */
+  private static final int MAX_RECIPIENTS = 5_000;
+
+  private final Accounts accounts;
+  private final Sending sending;
+
+  public MultiRecipientCalls(Accounts accounts, Sending sending) {
+    this.accounts = accounts;
+    this.sending = sending;
+  }
+
+  List<Route> routes() {
+    return List.of(
+        new Route(
+            "PUT", "/v1/messages/multi_recipient", ANYONE, MULTI_RECIPIENT, false, this::send));
+  }
+
+  private record SentToMany(List<String> uuids404) {}
+
+  private record AccountMismatch(String uuid, DeviceLists.Mismatched devices) {}
+
+  private record AccountStale(String uuid, DeviceLists.Stale devices) {}
+
+  /** One recipient of a multi-recipient message, found. */
+  private record Target(
+      ServiceIdentifier id,
+      Account account,
+      SealedSenderMultiRecipientMessage.Recipient recipient,
+      Map<Integer, Integer> registrationIds) {}
+
+  private ApiResponse send(Route.Call call) {
+    ApiRequest request = call.request();
+    // A sealed sender who names itself would undo the seal.
+    if (request.connection().isPresent() || request.header("Authorization").isPresent()) {
+      throw ApiException.badRequest();
+    }
+    boolean story = request.queryFlag("story", false);
+    boolean online = request.queryFlag("online", false);
+    boolean urgent = request.queryFlag("urgent", true);
+    long timestamp = timestamp(request);
+    AccessCheck.requireNoGroupToken(call);
+    Optional<byte[]> accessKey = AccessCheck.accessKey(request);
+    if (accessKey.isEmpty() && !story) {
+      throw ApiException.unauthorized();
+    }
+    SealedSenderMultiRecipientMessage message = parse(request.body());
+    List<Target> targets = targets(message, story);
+    if (!story) {
+      AccessCheck.requireCombined(
+          accessKey.orElseThrow(), targets.stream().map(Target::account).toList());
+    }
+    requireDevices(targets);
+    for (Target target : targets) {
+      sending.requireContentSize(message.messageSizeForRecipient(target.recipient()));
+    }
+    for (Target target : targets) {
+      sending.takeRate(Optional.empty(), target.account(), story);
+    }
+    List<Delivery.Recipient> recipients = new ArrayList<>();
+    for (Target target : targets) {
+      ByteString content =
+          UnsafeByteOperations.unsafeWrap(message.messageForRecipient(target.recipient()));
+      byte[] view = message.serializedRecipientView(target.recipient());
+      Envelope.Builder envelope =
+          sending
+              .envelope(target.id(), timestamp, online, urgent, story)
+              .setType(Envelope.Type.UNIDENTIFIED_SENDER);
+      for (int device : target.registrationIds().keySet()) {
+        recipients.add(
+            new Delivery.Recipient(
+                new DeviceAddress(target.account().aci(), device),
+                Sending.withGuid(envelope).build(),
+                content,
+                view));
+      }
+    }
+    sending.enqueue(call, online, request.body(), recipients);
+    return ApiResponse.json(new SentToMany(List.of()));
+  }
+
+  private static long timestamp(ApiRequest request) {
+    String text = request.query("ts").orElseThrow(ApiException::badRequest);
+    if (!text.matches("[0-9]{1,16}") || Long.parseLong(text) > Sending.MAX_TIMESTAMP_MS) {
+      throw ApiException.badRequest();
+    }
+    return Long.parseLong(text);
+  }
+
+  private static SealedSenderMultiRecipientMessage parse(byte[] body) {
+    try {
+      SealedSenderMultiRecipientMessage message = SealedSenderMultiRecipientMessage.parse(body);
+      int recipients = message.getRecipients().size();
+      if (recipients == 0 || recipients > MAX_RECIPIENTS) {
+        throw ApiException.badRequest();
+      }
+      return message;
+    } catch (InvalidMessageException | InvalidVersionException e) {
+      throw ApiException.badRequest();
+    }
+  }
+
+  private List<Target> targets(SealedSenderMultiRecipientMessage message, boolean story) {
+    List<Target> targets = new ArrayList<>();
+    for (Map.Entry<ServiceId, SealedSenderMultiRecipientMessage.Recipient> entry :
+        message.getRecipients().entrySet()) {
+      ServiceIdentifier id = ServiceIdentifier.of(entry.getKey());
+      if (id.kind() == IdentityType.PNI) {
+        // Both identities of an account have one access key, so the two would cancel each other.
+        throw ApiException.unauthorized();
+      }
+      Map<Integer, Integer> registrationIds = new TreeMap<>();
+      entry
+          .getValue()
+          .getDevicesAndRegistrationIds()
+          .forEach(
+              pair -> {
+                if (registrationIds.put((int) pair.getFirst(), (int) pair.getSecond()) != null) {
+                  throw ApiException.badRequest();
+                }
+              });
+      Optional<Account> account = accounts.find(id);
+      if (account.isPresent()) {
+        targets.add(new Target(id, account.get(), entry.getValue(), registrationIds));
+      } else if (!story) {
+        throw ApiException.notFound();
+      }
+    }
+    return targets;
+  }
+
+  /** All recipients' devices are as the sender thinks, or nothing is queued for anyone. */
+  private static void requireDevices(List<Target> targets) {
+    List<AccountMismatch> mismatches = new ArrayList<>();
+    List<AccountStale> stales = new ArrayList<>();
+    for (Target target : targets) {
+      Optional<DeviceLists.Mismatched> mismatch =
+          DeviceLists.mismatch(
+              target.account(), target.registrationIds().keySet(), OptionalInt.empty());
+      if (mismatch.isPresent()) {
+        mismatches.add(new AccountMismatch(target.id().toString(), mismatch.get()));
+        continue;
+      }
+      Set<Integer> stale =
+          DeviceLists.stale(target.account(), target.id().kind(), target.registrationIds());
+      if (!stale.isEmpty()) {
+        stales.add(new AccountStale(target.id().toString(), new DeviceLists.Stale(stale)));
+      }
+    }
+    if (!mismatches.isEmpty()) {
+      throw new ApiException(ApiResponse.json(409, mismatches));
+    }
+    if (!stales.isEmpty()) {
+      throw new ApiException(ApiResponse.json(410, stales));
+    }
+  }
+}
