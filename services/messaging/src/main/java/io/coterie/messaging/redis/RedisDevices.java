@@ -24,7 +24,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
@@ -49,15 +48,12 @@ public final class RedisDevices implements Presence, OnlineQueue {
   /** A claim may be forgotten after this: later ones have higher numbers all the same. */
   private static final Duration CLAIM_LIFE = Duration.ofDays(1);
 
-  private static final String CHANNEL_SUFFIX = "}:live";
-  private static final String PREFIX = "coterie:{";
-
   private final RedisLink link;
   private final RedisAccountChanges changes;
   private final OnlineMessages here;
   private final Clock clock;
   private final Limits limits;
-  private final Map<DeviceAddress, Holder> holders = new ConcurrentHashMap<>();
+  private final Map<DeviceAddress, DeviceClaim> holders = new ConcurrentHashMap<>();
 
   /**
    * @param timeToLive how long an online message waits to be fetched
@@ -77,97 +73,19 @@ public final class RedisDevices implements Presence, OnlineQueue {
     link.subscriptionConnection().addListener(new Signals());
   }
 
-  /** One connection of a device to this replica. */
-  private static final class Holder {
-    final Subscriber subscriber;
-    final String nonce = UUID.randomUUID().toString();
-
-    /** Completed when the connection is the one of its device, and at the latest when it ends. */
-    final CompletableFuture<@Nullable Void> claimed = new CompletableFuture<>();
-
-    // Guarded by this.
-    /** Of the claim; 0 until it has been made. */
-    private long number;
-
-    /** Whether the first claim is under way. */
-    private boolean claiming;
-
-    /** The highest claim heard of another connection. */
-    private long newestOther;
-
-    /** While a claim is under way: what has come, to be delivered after what waited. */
-    private @Nullable List<Online> early = new ArrayList<>();
-
-    Holder(Subscriber subscriber) {
-      this.subscriber = subscriber;
-    }
-
-    synchronized long number() {
-      return number;
-    }
-
-    /**
-     * Whether to claim now, or to confirm the claim. Two connections of a device to this replica
-     * subscribe twice, and both answers find the newer one: claiming twice, it would get two
-     * numbers, and take the device away from another replica with the second while it keeps the
-     * first, so that nobody had it.
-     */
-    synchronized boolean beginClaim() {
-      if (claiming) {
-        return false;
-      }
-      claiming = number == 0;
-      if (early == null) {
-        early = new ArrayList<>();
-      }
-      return true;
-    }
-
-    /** Whether the message was put aside. */
-    synchronized boolean putAside(Online message, int most) {
-      if (early == null) {
-        return false;
-      }
-      if (early.size() < most) {
-        early.add(message);
-      }
-      return true;
-    }
-
-    /** Whether the connection has been displaced. */
-    synchronized boolean heard(long other) {
-      newestOther = Math.max(newestOther, other);
-      return number > 0 && newestOther > number;
-    }
-
-    /** Whether the connection is still the one of its device. */
-    synchronized boolean claimed(long newest) {
-      claiming = false;
-      if (number == 0) {
-        number = newest;
-      }
-      return number >= newest && number > newestOther;
-    }
-
-    synchronized List<Online> stopGathering() {
-      List<Online> gathered = early == null ? List.of() : early;
-      early = null;
-      return gathered;
-    }
-  }
-
   // ---- who is connected ----
 
   @Override
   public void connect(DeviceAddress device, Subscriber subscriber) {
-    Holder holder = new Holder(subscriber);
-    AtomicReference<@Nullable Holder> older = new AtomicReference<>();
+    DeviceClaim holder = new DeviceClaim(subscriber);
+    AtomicReference<@Nullable DeviceClaim> older = new AtomicReference<>();
     holders.compute(
         device,
         (key, before) -> {
           older.set(before);
           // Inside, so that subscribing and unsubscribing reach Redis in the order of the map.
-          CompletionStage<?> subscribing = link.subscriptions().ssubscribe(channel(device));
+          CompletionStage<?> subscribing =
+              link.subscriptions().ssubscribe(DeviceKeys.channel(device));
           subscribing.whenComplete(
               (x, failure) -> {
                 if (failure != null) {
@@ -176,7 +94,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
               });
           return holder;
         });
-    Holder displaced = older.get();
+    DeviceClaim displaced = older.get();
     if (displaced != null) {
       displace(device, displaced);
     }
@@ -188,7 +106,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
     }
   }
 
-  private void displace(DeviceAddress device, Holder holder) {
+  private void displace(DeviceAddress device, DeviceClaim holder) {
     holder.stopGathering().forEach(online -> keep(device, online));
     holder.claimed.complete(null);
     holder.subscriber.displaced();
@@ -203,7 +121,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
             return holder;
           }
           holder.claimed.complete(null);
-          link.subscriptions().sunsubscribe(channel(device));
+          link.subscriptions().sunsubscribe(DeviceKeys.channel(device));
           return null;
         });
   }
@@ -211,10 +129,10 @@ public final class RedisDevices implements Presence, OnlineQueue {
   @Override
   public void storedAvailable(DeviceAddress device) {
     link.commands()
-        .spublish(channel(device), DeviceSignal.STORED)
+        .spublish(DeviceKeys.channel(device), DeviceSignal.STORED)
         .whenComplete(
             (x, failure) -> {
-              Holder holder = failure == null ? null : holders.get(device);
+              DeviceClaim holder = failure == null ? null : holders.get(device);
               if (holder != null) {
                 holder.subscriber.storedAvailable();
               }
@@ -233,7 +151,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
 
   @Override
   public void revoke(DeviceAddress device) {
-    Holder holder = holders.get(device);
+    DeviceClaim holder = holders.get(device);
     if (holder != null) {
       holder.subscriber.revoked();
     }
@@ -271,7 +189,11 @@ public final class RedisDevices implements Presence, OnlineQueue {
       answers.add(
           link.run(
               Script.DELIVER,
-              new byte[][] {channel(device), waiting(device), waitingBytes(device)},
+              new byte[][] {
+                DeviceKeys.channel(device),
+                DeviceKeys.waiting(device),
+                DeviceKeys.waitingBytes(device)
+              },
               DeviceSignal.encode(new Online(delivery.online(recipient), deadline)),
               ascii(Long.toString(limits.timeToLive().toMillis())),
               ascii(Integer.toString(limits.maxMessages())),
@@ -288,7 +210,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
   @Override
   public void drop(DeviceAddress device) {
     here.drop(device);
-    link.commands().unlink(waiting(device), waitingBytes(device));
+    link.commands().unlink(DeviceKeys.waiting(device), DeviceKeys.waitingBytes(device));
   }
 
   @Override
@@ -297,8 +219,8 @@ public final class RedisDevices implements Presence, OnlineQueue {
     List<byte[]> keys = new ArrayList<>();
     for (int id = Device.PRIMARY_ID; id <= Device.MAX_ID; id++) {
       DeviceAddress device = new DeviceAddress(aci, id);
-      keys.add(waiting(device));
-      keys.add(waitingBytes(device));
+      keys.add(DeviceKeys.waiting(device));
+      keys.add(DeviceKeys.waitingBytes(device));
     }
     link.commands().unlink(keys.toArray(byte[][]::new));
   }
@@ -318,24 +240,24 @@ public final class RedisDevices implements Presence, OnlineQueue {
   private final class Signals extends RedisPubSubAdapter<byte[], byte[]> {
     @Override
     public void ssubscribed(byte[] shardChannel, long count) {
-      device(shardChannel).ifPresent(RedisDevices.this::claim);
+      DeviceKeys.device(shardChannel).ifPresent(RedisDevices.this::claim);
     }
 
     @Override
     public void smessage(byte[] shardChannel, byte[] message) {
-      device(shardChannel).ifPresent(device -> received(device, message));
+      DeviceKeys.device(shardChannel).ifPresent(device -> received(device, message));
     }
   }
 
   private void claim(DeviceAddress device) {
     // Computed and not just read: the answer may come before the subscriber is in the map.
-    Holder holder =
+    DeviceClaim holder =
         holders.compute(
             device,
             (key, present) -> {
               if (present == null) {
                 // Disconnected while Redis was away, and subscribed again with all others.
-                link.subscriptions().sunsubscribe(channel(device));
+                link.subscriptions().sunsubscribe(DeviceKeys.channel(device));
               }
               return present;
             });
@@ -346,7 +268,10 @@ public final class RedisDevices implements Presence, OnlineQueue {
         link.run(
             Script.CLAIM,
             new byte[][] {
-              channel(device), holderKey(device), waiting(device), waitingBytes(device)
+              DeviceKeys.channel(device),
+              DeviceKeys.holder(device),
+              DeviceKeys.waiting(device),
+              DeviceKeys.waitingBytes(device)
             },
             ascii(Long.toString(holder.number())),
             ascii(holder.nonce),
@@ -366,7 +291,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
         });
   }
 
-  private void claimed(DeviceAddress device, Holder holder, List<byte[]> result) {
+  private void claimed(DeviceAddress device, DeviceClaim holder, List<byte[]> result) {
     long newest = Long.parseLong(new String(result.getFirst(), StandardCharsets.US_ASCII));
     if (!holder.claimed(newest)) {
       displace(device, holder);
@@ -386,7 +311,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
   }
 
   private void received(DeviceAddress device, byte[] message) {
-    Holder holder = holders.get(device);
+    DeviceClaim holder = holders.get(device);
     switch (signal(message)) {
       case Online online -> {
         if (holder == null || !holder.putAside(online, limits.maxMessages())) {
@@ -420,40 +345,6 @@ public final class RedisDevices implements Presence, OnlineQueue {
     } catch (IllegalArgumentException e) {
       LOG.warn("something in Redis that this service did not write", e);
       return null;
-    }
-  }
-
-  // ---- names; the part in braces decides where a cluster keeps them, so all of a device together
-
-  private static byte[] channel(DeviceAddress device) {
-    return ascii(PREFIX + device + CHANNEL_SUFFIX);
-  }
-
-  private static byte[] holderKey(DeviceAddress device) {
-    return ascii(PREFIX + device + "}:holder");
-  }
-
-  private static byte[] waiting(DeviceAddress device) {
-    return ascii(PREFIX + device + "}:online");
-  }
-
-  private static byte[] waitingBytes(DeviceAddress device) {
-    return ascii(PREFIX + device + "}:online-bytes");
-  }
-
-  private static Optional<DeviceAddress> device(byte[] channel) {
-    String name = new String(channel, StandardCharsets.US_ASCII);
-    int dot = name.lastIndexOf('.');
-    if (!name.startsWith(PREFIX) || !name.endsWith(CHANNEL_SUFFIX) || dot < 0) {
-      return Optional.empty();
-    }
-    try {
-      return Optional.of(
-          new DeviceAddress(
-              UUID.fromString(name.substring(PREFIX.length(), dot)),
-              Integer.parseInt(name.substring(dot + 1, name.length() - CHANNEL_SUFFIX.length()))));
-    } catch (IllegalArgumentException e) {
-      return Optional.empty();
     }
   }
 }

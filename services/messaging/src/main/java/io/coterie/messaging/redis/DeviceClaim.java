@@ -1,0 +1,88 @@
+package io.coterie.messaging.redis;
+
+import io.coterie.messaging.queue.Presence.Subscriber;
+import io.coterie.messaging.redis.DeviceSignal.Online;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/** The claim of one connection of a device to this replica: whether the device is its own. */
+final class DeviceClaim {
+  final Subscriber subscriber;
+  final String nonce = UUID.randomUUID().toString();
+
+  /** Completed when the connection is the one of its device, and at the latest when it ends. */
+  final CompletableFuture<@Nullable Void> claimed = new CompletableFuture<>();
+
+  // Guarded by this.
+  /** Of the claim; 0 until it has been made. */
+  private long number;
+
+  /** Whether the first claim is under way. */
+  private boolean claiming;
+
+  /** The highest claim heard of another connection. */
+  private long newestOther;
+
+  /** While a claim is under way: what has come, to be delivered after what waited. */
+  private @Nullable List<Online> early = new ArrayList<>();
+
+  DeviceClaim(Subscriber subscriber) {
+    this.subscriber = subscriber;
+  }
+
+  synchronized long number() {
+    return number;
+  }
+
+  /**
+   * Whether to claim now, or to confirm the claim. Two connections of a device to this replica
+   * subscribe twice, and both answers find the newer one: claiming twice, it would get two numbers,
+   * and take the device away from another replica with the second while it keeps the first, so that
+   * nobody had it.
+   */
+  synchronized boolean beginClaim() {
+    if (claiming) {
+      return false;
+    }
+    claiming = number == 0;
+    if (early == null) {
+      early = new ArrayList<>();
+    }
+    return true;
+  }
+
+  /** Whether the message was put aside. */
+  synchronized boolean putAside(Online message, int most) {
+    if (early == null) {
+      return false;
+    }
+    if (early.size() < most) {
+      early.add(message);
+    }
+    return true;
+  }
+
+  /** Whether the connection has been displaced. */
+  synchronized boolean heard(long other) {
+    newestOther = Math.max(newestOther, other);
+    return number > 0 && newestOther > number;
+  }
+
+  /** Whether the connection is still the one of its device. */
+  synchronized boolean claimed(long newest) {
+    claiming = false;
+    if (number == 0) {
+      number = newest;
+    }
+    return number >= newest && number > newestOther;
+  }
+
+  synchronized List<Online> stopGathering() {
+    List<Online> gathered = early == null ? List.of() : early;
+    early = null;
+    return gathered;
+  }
+}
