@@ -277,6 +277,17 @@ class AccountTest {
 
   @ParameterizedTest
   @EnumSource
+  void answers_a_path_with_a_slash_at_its_end_like_one_without(Via via) {
+    Transport transport = via.open(client, party);
+    for (String path : List.of("/v1/accounts/whoami", "/v1/devices", "/v2/keys", "/v1/keepalive")) {
+      assertThat(transport.call("GET", path + "/").status()).as(path).isEqualTo(200);
+      assertThat(transport.call("GET", path + "//").status()).as(path).isEqualTo(404);
+    }
+    assertThat(transport.call("DELETE", "/v1/devices/1/").status()).isEqualTo(403);
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void answers_keepalive_and_config(Via via) {
     assertThat(via.open(client, (String) null).call("GET", "/v1/keepalive").status())
         .isEqualTo(200);

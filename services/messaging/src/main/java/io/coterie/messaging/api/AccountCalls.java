@@ -78,8 +78,6 @@ public final class AccountCalls {
         new Route("POST", "/v1/registration", ANYONE, JSON, true, this::register),
         new Route("GET", "/v1/accounts/whoami", DEVICE, NONE, false, this::whoAmI),
         new Route("PUT", "/v1/accounts/attributes", DEVICE, JSON, true, this::setAttributes),
-        // Signal's server has the path with a slash at its end, and clients use that.
-        new Route("PUT", "/v1/accounts/attributes/", DEVICE, JSON, true, this::setAttributes),
         new Route("GET", "/v1/devices", DEVICE, NONE, false, this::devices),
         new Route("PUT", "/v1/devices/capabilities", DEVICE, JSON, true, this::setCapabilities),
         new Route("DELETE", "/v1/devices/*", DEVICE, NONE, true, this::removeDevice),

@@ -196,8 +196,10 @@ public final class Dispatcher {
     return null;
   }
 
+  /** The public server knows every path with and without a slash at its end. */
   private static String[] segments(String path) {
-    return path.split("/", -1);
+    boolean slash = path.length() > 1 && path.endsWith("/");
+    return (slash ? path.substring(0, path.length() - 1) : path).split("/", -1);
   }
 
   private static String decode(String segment) {
