@@ -6,6 +6,7 @@ import io.coterie.messaging.TestClient.Party;
 import io.coterie.messaging.TestClient.Reply;
 import io.coterie.messaging.TestClient.Transport;
 import io.coterie.messaging.certificate.SenderCertificates.CertificateFiles;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.time.Instant;
@@ -186,6 +187,23 @@ class AccountTest {
     }
     attributes.put("unidentifiedAccessKey", numbers.subList(0, 15));
     assertThat(own.json("PUT", "/v1/accounts/attributes", attributes).status()).isEqualTo(422);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void lists_devices_with_the_fields_of_old_and_new_clients(Via via) throws Exception {
+    JsonNode device =
+        via.open(client, party).call("GET", "/v1/devices").json().get("devices").get(0);
+    assertThat(device.get("registrationId").asInt()).isEqualTo(party.registrationId);
+    byte[] created =
+        party
+            .identity
+            .getPrivateKey()
+            .open(
+                Base64.getDecoder().decode(device.get("createdAtCiphertext").asString()),
+                "deviceCreatedAt",
+                ByteBuffer.allocate(5).put((byte) 1).putInt(party.registrationId).array());
+    assertThat(ByteBuffer.wrap(created).getLong()).isEqualTo(device.get("created").asLong());
   }
 
   @ParameterizedTest

@@ -21,6 +21,7 @@ import io.coterie.messaging.keys.PreKey;
 import io.coterie.messaging.limit.RateLimits;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.Presence;
+import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
@@ -235,20 +236,42 @@ public final class AccountCalls {
 
   private record DeviceList(List<DeviceInfo> devices) {}
 
-  private record DeviceInfo(int id, @Nullable String name, long lastSeen, long created) {}
+  /**
+   * @param created for clients of before {@code createdAtCiphertext}
+   * @param createdAtCiphertext the same, sealed to the account's identity key and bound to the
+   *     device
+   */
+  private record DeviceInfo(
+      int id,
+      @Nullable String name,
+      long lastSeen,
+      int registrationId,
+      long created,
+      byte[] createdAtCiphertext) {
+    static DeviceInfo of(Device device, ECPublicKey identityKey) {
+      long created = device.created().toEpochMilli();
+      return new DeviceInfo(
+          device.id(),
+          device.name(),
+          device.lastSeen().truncatedTo(ChronoUnit.DAYS).toEpochMilli(),
+          device.registrationId(),
+          created,
+          identityKey.seal(
+              ByteBuffer.allocate(Long.BYTES).putLong(created).array(),
+              "deviceCreatedAt",
+              ByteBuffer.allocate(1 + Integer.BYTES)
+                  .put((byte) device.id())
+                  .putInt(device.registrationId())
+                  .array()));
+    }
+  }
 
   private ApiResponse devices(Route.Call call) {
+    Account account = call.device().account();
+    ECPublicKey identityKey = KeyEntities.identityKey(account.aciIdentityKey());
     return ApiResponse.json(
         new DeviceList(
-            call.device().account().devices().stream()
-                .map(
-                    d ->
-                        new DeviceInfo(
-                            d.id(),
-                            d.name(),
-                            d.lastSeen().truncatedTo(ChronoUnit.DAYS).toEpochMilli(),
-                            d.created().toEpochMilli()))
-                .toList()));
+            account.devices().stream().map(d -> DeviceInfo.of(d, identityKey)).toList()));
   }
 
   private ApiResponse removeDevice(Route.Call call) {
