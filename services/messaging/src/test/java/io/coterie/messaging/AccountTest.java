@@ -45,7 +45,8 @@ class AccountTest {
         "/v1/devices",
         "/v1/certificate/delivery",
         "/v2/keys",
-        "/v1/config"
+        "/v1/config",
+        "/v2/config"
       })
   void refuses_who_is_not_authenticated(String path) throws Exception {
     assertThat(client.rest(null).call("GET", path).status()).isEqualTo(401);
@@ -312,6 +313,23 @@ class AccountTest {
     assertThat(via.open(client, party).call("GET", "/v1/keepalive").status()).isEqualTo(200);
     assertThat(via.open(client, party).call("GET", "/v1/config").json().get("config").isArray())
         .isTrue();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void sends_the_second_version_of_config_once_to_a_client_that_keeps_its_tag(Via via) {
+    Transport transport = via.open(client, party);
+    Reply first = transport.call("GET", "/v2/config");
+    assertThat(first.text()).isEqualTo("{\"config\":{}}");
+    String tag = first.headers().get("ETag");
+    Reply again =
+        transport.call("GET", "/v2/config", new byte[0], Map.of("If-None-Match", "\"x\", " + tag));
+    assertThat(again.status()).isEqualTo(304);
+    assertThat(again.headers()).containsEntry("ETag", tag);
+    assertThat(again.body()).isEmpty();
+    Reply other =
+        transport.call("GET", "/v2/config", new byte[0], Map.of("If-None-Match", "\"x\""));
+    assertThat(other.status()).isEqualTo(200);
   }
 
   @ParameterizedTest

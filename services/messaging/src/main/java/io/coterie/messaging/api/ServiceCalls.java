@@ -9,9 +9,13 @@ import io.coterie.messaging.telemetry.MessagingMetrics;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /** Calls about the service itself, and the sum of all calls. */
 public final class ServiceCalls {
+  /** Of the second version of the configuration, which never changes. */
+  private static final String CONFIG_TAG = "\"00000000\"";
+
   private final Clock clock;
 
   private ServiceCalls(Clock clock) {
@@ -40,7 +44,8 @@ public final class ServiceCalls {
   private List<Route> routes() {
     return List.of(
         new Route("GET", "/v1/keepalive", ANYONE, NONE, false, call -> ApiResponse.ok()),
-        new Route("GET", "/v1/config", DEVICE, NONE, false, this::config));
+        new Route("GET", "/v1/config", DEVICE, NONE, false, this::config),
+        new Route("GET", "/v2/config", DEVICE, NONE, false, this::configByName));
   }
 
   private record RemoteConfig(List<String> config, long serverEpochTime) {}
@@ -48,5 +53,19 @@ public final class ServiceCalls {
   /** No function of a client is switched from here. */
   private ApiResponse config(Route.Call call) {
     return ApiResponse.json(new RemoteConfig(List.of(), clock.millis() / 1000));
+  }
+
+  private record ConfigByName(Map<String, String> config) {}
+
+  /** Whether the client has this answer already, it says with the tag of the answer. */
+  private ApiResponse configByName(Route.Call call) {
+    boolean known =
+        call.request()
+            .header("If-None-Match")
+            .filter(tags -> List.of(tags.split("\\s*,\\s*")).contains(CONFIG_TAG))
+            .isPresent();
+    ApiResponse response =
+        known ? ApiResponse.empty(304) : ApiResponse.json(new ConfigByName(Map.of()));
+    return response.withHeader("ETag", CONFIG_TAG);
   }
 }
