@@ -51,13 +51,23 @@ public final class MessageCalls {
       @Nullable List<@Nullable Message> messages,
       @Nullable Boolean online,
       @Nullable Boolean urgent,
-      @Nullable Long timestamp) {}
+      @Nullable Long timestamp) {
+    /** Zero if it is missing, as on the public server. */
+    long timestampOrZero() {
+      return timestamp == null ? 0 : timestamp;
+    }
+  }
 
   private record Message(
       @Nullable Integer type,
       @Nullable Integer destinationDeviceId,
       @Nullable Integer destinationRegistrationId,
-      byte @Nullable [] content) {}
+      byte @Nullable [] content) {
+    /** Zero, which no device has, if it is missing. */
+    int registrationIdOrZero() {
+      return destinationRegistrationId == null ? 0 : destinationRegistrationId;
+    }
+  }
 
   /** A message whose fields are all there and in range. */
   private record Checked(Envelope.Type type, int device, int registrationId, byte[] content) {}
@@ -103,7 +113,11 @@ public final class MessageCalls {
     boolean online = Boolean.TRUE.equals(request.online());
     Envelope.Builder envelope =
         sending.envelope(
-            target, request.timestamp(), online, !Boolean.FALSE.equals(request.urgent()), story);
+            target,
+            request.timestampOrZero(),
+            online,
+            !Boolean.FALSE.equals(request.urgent()),
+            story);
     sender.ifPresent(
         s -> {
           ServiceIdentifier source = new ServiceIdentifier(IdentityType.ACI, s.account().aci());
@@ -135,10 +149,10 @@ public final class MessageCalls {
 
   private List<Checked> check(MessageList request) {
     if (request.messages() == null
+        || request.messages().isEmpty()
         || request.messages().size() > Device.MAX_ID
-        || request.timestamp() == null
-        || request.timestamp() < 0
-        || request.timestamp() > Sending.MAX_TIMESTAMP_MS) {
+        || request.timestampOrZero() < 0
+        || request.timestampOrZero() > Sending.MAX_TIMESTAMP_MS) {
       throw ApiException.unprocessable();
     }
     List<Checked> messages = new ArrayList<>(request.messages().size());
@@ -147,7 +161,6 @@ public final class MessageCalls {
       if (message == null
           || message.type() == null
           || message.destinationDeviceId() == null
-          || message.destinationRegistrationId() == null
           || message.content() == null
           || message.content().length == 0
           || message.destinationDeviceId() < Device.PRIMARY_ID
@@ -164,7 +177,7 @@ public final class MessageCalls {
           new Checked(
               type,
               message.destinationDeviceId(),
-              message.destinationRegistrationId(),
+              message.registrationIdOrZero(),
               message.content()));
     }
     return messages;

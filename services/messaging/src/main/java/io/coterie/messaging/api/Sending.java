@@ -68,12 +68,12 @@ public final class Sending {
 
   Envelope.Builder envelope(
       ServiceIdentifier destination,
-      @Nullable Long timestamp,
+      long timestamp,
       boolean online,
       boolean urgent,
       boolean story) {
     return Envelope.newBuilder()
-        .setClientTimestamp(timestamp == null ? 0 : timestamp)
+        .setClientTimestamp(timestamp)
         .setServerTimestamp(clock.millis())
         .setDestination(destination.toString())
         .setDestinationServiceId(UnsafeByteOperations.unsafeWrap(destination.toBytes()))
