@@ -148,6 +148,9 @@ class KeysTest {
     assertThat(withKey(anonymous, unknown, owner.accessKey).status())
         .as("an anonymous caller does not learn who exists")
         .isEqualTo(401);
+    assertThat(withKey(anonymous, path("2"), owner.accessKey).status())
+        .as("nor which devices there are")
+        .isEqualTo(401);
     assertThat(withKey(anonymous, "/v2/keys/PNI:" + owner.pni + "/*", owner.accessKey).status())
         .as("access keys are for account identities")
         .isEqualTo(401);

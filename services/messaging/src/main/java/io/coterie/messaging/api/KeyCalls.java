@@ -161,7 +161,8 @@ public final class KeyCalls {
       }
     }
     if (found.isEmpty()) {
-      throw ApiException.notFound();
+      // An anonymous caller does not learn which devices there are.
+      throw call.caller().isPresent() ? ApiException.notFound() : ApiException.unauthorized();
     }
     return ApiResponse.json(new Bundle(account.identityKey(target.kind()), found));
   }
