@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.CompletionException;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
@@ -37,6 +38,7 @@ class LimitsTest {
             "--coterie.messaging.rates.messages=3/0.001",
             "--coterie.messaging.rates.sealed-messages=20/0.001",
             "--coterie.messaging.rates.pre-keys=2/0.001",
+            "--coterie.messaging.stories=true",
             "--coterie.messaging.rates.stories=1/0.001",
             "--coterie.messaging.rates.changes=2/0.001");
     client = new TestClient(service);
@@ -90,6 +92,46 @@ class LimitsTest {
         TestClient.messages(true, TestClient.message(to, TestClient.bytes("x")));
     assertThat(client.rest(null).json("PUT", story, body).status()).isEqualTo(200);
     assertLimited(client.rest(null).json("PUT", story, body));
+  }
+
+  @Test
+  void lets_stories_through_without_telling_who_exists_or_who_sent_them() {
+    Party to = client.party();
+    Party toMany = client.party();
+    UUID unknown = UUID.randomUUID();
+    String path = "/v1/messages/" + to.aci;
+    Map<String, Object> body =
+        TestClient.messages(true, TestClient.message(to, TestClient.bytes("story")));
+    try (Socket socket = to.connect().drained();
+        Socket socketOfMany = toMany.connect().drained()) {
+      assertThat(client.party().rest().json("PUT", path + "?story=true", body).status())
+          .as("a story does not carry its sender")
+          .isEqualTo(400);
+      assertThat(client.rest(null).json("PUT", path + "?story=perhaps", body).status())
+          .isEqualTo(400);
+      assertThat(client.rest(null).json("PUT", path + "?story=true", body).status()).isEqualTo(200);
+      assertThat(socket.next().envelope().getStory()).isTrue();
+      assertThat(
+              client
+                  .rest(null)
+                  .json("PUT", "/v1/messages/" + unknown + "?story=true", body)
+                  .status())
+          .isEqualTo(200);
+      assertThat(
+              client
+                  .rest(null)
+                  .call(
+                      "PUT",
+                      "/v1/messages/multi_recipient?ts=1&online=true&story=true",
+                      TestClient.multiRecipient(
+                          TestClient.bytes("x"),
+                          Recipient.of(toMany),
+                          new Recipient(unknown, 1, 5)),
+                      Map.of("Content-Type", "application/vnd.signal-messenger.mrm"))
+                  .status())
+          .isEqualTo(200);
+      assertThat(socketOfMany.next().envelope().getStory()).isTrue();
+    }
   }
 
   @Test

@@ -169,23 +169,10 @@ class MultiRecipientTest {
 
   @ParameterizedTest
   @EnumSource
-  void reports_an_unknown_recipient_except_for_stories(Via via) {
+  void reports_an_unknown_recipient(Via via) {
     Recipient unknown = new Recipient(UUID.randomUUID(), 1, 5);
     assertThat(send(via, ONLINE, TestClient.multiRecipientHeaders(a), toA, unknown).status())
         .isEqualTo(404);
-    try (Socket socketA = a.connect().drained()) {
-      String story = ONLINE.replace("story=false", "story=true");
-      assertThat(
-              send(
-                      via,
-                      story,
-                      Map.of("Content-Type", "application/vnd.signal-messenger.mrm"),
-                      toA,
-                      unknown)
-                  .status())
-          .isEqualTo(200);
-      assertThat(socketA.next().envelope().getStory()).isTrue();
-    }
   }
 
   @ParameterizedTest

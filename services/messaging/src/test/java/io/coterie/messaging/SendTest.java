@@ -274,21 +274,28 @@ class SendTest {
     }
   }
 
-  @Test
-  void lets_stories_through_without_telling_who_exists() {
+  @ParameterizedTest
+  @EnumSource
+  void takes_no_stories_unless_they_are_offered(Via via) {
     Map<String, Object> body =
         TestClient.messages(true, TestClient.message(recipient, TestClient.bytes("story")));
-    Transport anonymous = client.rest(null);
-    try (Socket socket = recipient.connect().drained()) {
-      assertThat(anonymous.json("PUT", path + "?story=true", body).status()).isEqualTo(200);
-      assertThat(socket.next().envelope().getStory()).isTrue();
+    String unknown = "/v1/messages/" + UUID.randomUUID();
+    for (String to : List.of(path, unknown)) {
+      assertThat(via.open(client, (String) null).json("PUT", to + "?story=true", body).status())
+          .isEqualTo(403);
+      assertThat(via.open(client, sender).json("PUT", to + "?story=true", body).status())
+          .isEqualTo(403);
     }
     assertThat(
-            anonymous
-                .json("PUT", "/v1/messages/" + UUID.randomUUID() + "?story=true", body)
+            via.open(client, (String) null)
+                .call(
+                    "PUT",
+                    "/v1/messages/multi_recipient?ts=1&online=true&story=true",
+                    TestClient.multiRecipient(
+                        TestClient.bytes("story"), TestClient.Recipient.of(recipient)),
+                    Map.of("Content-Type", "application/vnd.signal-messenger.mrm"))
                 .status())
-        .isEqualTo(200);
-    assertThat(anonymous.json("PUT", path + "?story=perhaps", body).status()).isEqualTo(400);
+        .isEqualTo(403);
   }
 
   @Test

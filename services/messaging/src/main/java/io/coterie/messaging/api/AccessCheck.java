@@ -19,8 +19,33 @@ public final class AccessCheck {
 
   private final Accounts accounts;
 
-  public AccessCheck(Accounts accounts) {
+  private final boolean stories;
+
+  /**
+   * @param stories whether stories are offered, which reach every account without its access key
+   */
+  public AccessCheck(Accounts accounts, boolean stories) {
     this.accounts = accounts;
+    this.stories = stories;
+  }
+
+  /**
+   * Whether a message is sent as a story.
+   *
+   * @throws ApiException 403 if stories are not offered, 400 if the sender names itself, which the
+   *     story would tell its recipients
+   */
+  boolean isStory(Route.Call call) {
+    if (!call.request().queryFlag("story", false)) {
+      return false;
+    }
+    if (!stories) {
+      throw ApiException.forbidden();
+    }
+    if (call.caller().isPresent()) {
+      throw ApiException.badRequest();
+    }
+    return true;
   }
 
   /**

@@ -78,7 +78,7 @@ public final class MessageCalls {
     ServiceIdentifier target =
         ServiceIdentifier.parse(call.segments().getFirst())
             .orElseThrow(ApiException::unprocessable);
-    boolean story = call.request().queryFlag("story", false);
+    boolean story = access.isStory(call);
     Optional<Authenticated> sender = call.caller();
     boolean toSelf = sender.filter(s -> s.account().isIdentifiedBy(target)).isPresent();
     if (toSelf && target.kind() == IdentityType.PNI) {

@@ -30,10 +30,12 @@ public final class MultiRecipientCalls {
   private static final int MAX_RECIPIENTS = 5_000;
 
   private final Accounts accounts;
+  private final AccessCheck access;
   private final Sending sending;
 
-  public MultiRecipientCalls(Accounts accounts, Sending sending) {
+  public MultiRecipientCalls(Accounts accounts, AccessCheck access, Sending sending) {
     this.accounts = accounts;
+    this.access = access;
     this.sending = sending;
   }
 
@@ -62,7 +64,7 @@ public final class MultiRecipientCalls {
     if (request.connection().isPresent() || request.header("Authorization").isPresent()) {
       throw ApiException.badRequest();
     }
-    boolean story = request.queryFlag("story", false);
+    boolean story = access.isStory(call);
     boolean online = request.queryFlag("online", false);
     boolean urgent = request.queryFlag("urgent", true);
     long timestamp = timestamp(request);

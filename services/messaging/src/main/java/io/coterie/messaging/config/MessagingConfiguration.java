@@ -241,14 +241,14 @@ public class MessagingConfiguration {
       MessagingMetrics metrics,
       MessagingProperties properties,
       Clock clock) {
-    AccessCheck access = new AccessCheck(accounts);
+    AccessCheck access = new AccessCheck(accounts, properties.stories());
     Sending sending =
         new Sending(queue, rates, metrics, properties.limits().content().toBytes(), clock);
     return ServiceCalls.dispatcher(
         new AccountCalls(accounts, certificates, queue, presence, rates, new SecureRandom(), clock),
         new KeyCalls(preKeys, access, rates),
         new MessageCalls(accounts, access, sending),
-        new MultiRecipientCalls(accounts, sending),
+        new MultiRecipientCalls(accounts, access, sending),
         accounts,
         metrics,
         clock);

@@ -21,6 +21,7 @@ import org.springframework.util.unit.DataSize;
  * @param enrolments one-time tokens with which numbers may register
  * @param redis through which several replicas share online messages and presence; if it is missing,
  *     there must be one replica
+ * @param stories whether messages may be sent as stories: by anyone, to every account
  * @param limits sizes and times
  * @param rates token buckets
  */
@@ -30,6 +31,7 @@ public record MessagingProperties(
     Certificates certificates,
     @DefaultValue List<Enrolment> enrolments,
     @Nullable Redis redis,
+    @DefaultValue("false") boolean stories,
     @DefaultValue Limits limits,
     @DefaultValue Rates rates) {
 
