@@ -149,6 +149,18 @@ class MultiRecipientTest {
         .isEqualTo(401);
   }
 
+  /** Counted twice, the key of the account would cancel itself. */
+  @ParameterizedTest
+  @EnumSource
+  void refuses_an_account_that_is_named_twice(Via via) {
+    Recipient second = new Recipient(a.aci, 2, a.registrationId);
+    assertThat(send(via, ONLINE, TestClient.multiRecipientHeaders(), toA, second).status())
+        .isEqualTo(401);
+    assertThat(send(via, ONLINE, TestClient.multiRecipientHeaders(), toA, toB, toA).status())
+        .as("a device twice is not even a message")
+        .isEqualTo(400);
+  }
+
   @ParameterizedTest
   @EnumSource
   void refuses_a_sender_that_names_itself(Via via) {
