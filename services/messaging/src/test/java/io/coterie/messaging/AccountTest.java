@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
@@ -292,6 +293,30 @@ class AccountTest {
                 .json("PUT", "/v1/devices/capabilities", Map.of("c".repeat(65), true))
                 .status())
         .isEqualTo(422);
+  }
+
+  /** Access keys need not be derived from anything. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 127, 255})
+  void takes_any_sixteen_bytes_as_an_access_key(int value) {
+    byte[] key = new byte[16];
+    Arrays.fill(key, (byte) value);
+    Map<String, Object> attributes =
+        Map.of(
+            "fetchesMessages",
+            true,
+            "registrationId",
+            party.registrationId,
+            "unidentifiedAccessKey",
+            TestClient.base64(key));
+    assertThat(party.rest().json("PUT", "/v1/accounts/attributes", attributes).status())
+        .isEqualTo(204);
+    Map<String, String> right = Map.of("Unidentified-Access-Key", TestClient.base64(key));
+    String keys = "/v2/keys/" + party.aci + "/*";
+    assertThat(client.rest(null).call("GET", keys, new byte[0], right).status()).isEqualTo(200);
+    key[15] ^= 1;
+    Map<String, String> wrong = Map.of("Unidentified-Access-Key", TestClient.base64(key));
+    assertThat(client.rest(null).call("GET", keys, new byte[0], wrong).status()).isEqualTo(401);
   }
 
   @ParameterizedTest
