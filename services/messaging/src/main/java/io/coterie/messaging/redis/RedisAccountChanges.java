@@ -11,6 +11,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -46,8 +47,12 @@ public final class RedisAccountChanges implements AccountChanges, AutoCloseable 
             new RedisPubSubAdapter<byte[], byte[]>() {
               @Override
               public void message(byte[] channel, byte[] message) {
-                if (Arrays.equals(channel, CHANNEL) && !listening.isShutdown()) {
-                  listening.execute(() -> received(message));
+                if (Arrays.equals(channel, CHANNEL)) {
+                  try {
+                    listening.execute(() -> received(message));
+                  } catch (RejectedExecutionException e) {
+                    LOG.debug("stopping, nothing is in memory for long");
+                  }
                 }
               }
 

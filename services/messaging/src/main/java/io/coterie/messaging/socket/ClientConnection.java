@@ -37,6 +37,9 @@ import org.springframework.dao.DataAccessException;
 final class ClientConnection implements Presence.Subscriber {
   private static final Logger LOG = LoggerFactory.getLogger(ClientConnection.class);
 
+  private static final ApiResponse UNAVAILABLE =
+      ApiResponse.empty(503).withHeader("Retry-After", "2");
+
   /** The device has connected elsewhere. */
   static final CloseCode DISPLACED = CloseCodes.getCloseCode(4409);
 
@@ -288,7 +291,7 @@ final class ClientConnection implements Presence.Subscriber {
       return;
     }
     if (!calls.begin()) {
-      reply(message.getId(), ApiResponse.empty(503).withHeader("Retry-After", "2"));
+      reply(message.getId(), UNAVAILABLE);
       return;
     }
     if (!services.dispatcher().mayBlock(request)) {
@@ -298,6 +301,8 @@ final class ClientConnection implements Presence.Subscriber {
     try {
       calls.runBlocking(() -> answer(message.getId(), request));
     } catch (RejectedExecutionException e) {
+      reply(message.getId(), UNAVAILABLE);
+      calls.end();
       goAway();
     }
   }

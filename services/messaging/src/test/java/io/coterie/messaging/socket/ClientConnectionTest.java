@@ -2,15 +2,26 @@ package io.coterie.messaging.socket;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.messaging.api.AccountCalls;
+import io.coterie.messaging.api.Dispatcher;
+import io.coterie.messaging.api.KeyCalls;
+import io.coterie.messaging.api.MessageCalls;
+import io.coterie.messaging.api.MultiRecipientCalls;
+import io.coterie.messaging.api.ServiceCalls;
 import io.coterie.messaging.config.MessagingProperties;
+import io.coterie.messaging.telemetry.MessagingMetrics;
 import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
+import io.coterie.proto.signal.WebSocketResponseMessage;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import jakarta.websocket.CloseReason;
 import jakarta.websocket.RemoteEndpoint;
 import jakarta.websocket.SendHandler;
 import jakarta.websocket.SendResult;
 import jakarta.websocket.Session;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
+import java.time.Clock;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -33,6 +44,7 @@ class ClientConnectionTest {
     final List<ByteBuffer> frames = new ArrayList<>();
     final Deque<SendHandler> waiting = new ArrayDeque<>();
     boolean holds;
+    int closed;
 
     Session session() {
       RemoteEndpoint.Async remote =
@@ -50,7 +62,13 @@ class ClientConnectionTest {
                 return null;
               });
       return fake(
-          Session.class, (method, arguments) -> method.equals("getAsyncRemote") ? remote : null);
+          Session.class,
+          (method, arguments) -> {
+            if (method.equals("close")) {
+              closed = ((CloseReason) arguments[0]).getCloseCode().getCode();
+            }
+            return method.equals("getAsyncRemote") ? remote : null;
+          });
     }
 
     private interface Calls {
@@ -68,27 +86,52 @@ class ClientConnectionTest {
 
   private static ByteBuffer request(long id) {
     // The path is malformed, so that the answer needs nothing but the connection.
+    return request(id, "/?%");
+  }
+
+  private static ByteBuffer request(long id, String path) {
     return ByteBuffer.wrap(
         WebSocketMessage.newBuilder()
             .setType(WebSocketMessage.Type.REQUEST)
-            .setRequest(
-                WebSocketRequestMessage.newBuilder().setId(id).setVerb("GET").setPath("/?%"))
+            .setRequest(WebSocketRequestMessage.newBuilder().setId(id).setVerb("GET").setPath(path))
             .build()
             .toByteArray());
   }
 
-  @Test
-  void writes_on_when_no_thread_can_take_over() {
+  /** An anonymous connection of a service whose threads take no more work. */
+  private static ClientConnection connection() {
     ExecutorService stopped = Executors.newSingleThreadExecutor();
     stopped.shutdown();
     MessagingProperties.Limits limits =
         new Binder(new MapConfigurationPropertySource(Map.of()))
             .bindOrCreate("none", MessagingProperties.Limits.class);
-    ClientConnection connection =
-        new ClientConnection(
+    MessagingMetrics metrics = new MessagingMetrics(new SimpleMeterRegistry());
+    Dispatcher dispatcher =
+        ServiceCalls.dispatcher(
+            new AccountCalls(null, null, null, null, null, null, null),
+            new KeyCalls(null, null, null),
+            new MessageCalls(null, null, null),
+            new MultiRecipientCalls(null, null, null),
             null,
-            new ClientConnection.Services(
-                null, null, null, null, null, stopped, new AtomicLong(), limits, closed -> {}));
+            metrics,
+            Clock.systemUTC());
+    return new ClientConnection(
+        null,
+        new ClientConnection.Services(
+            dispatcher,
+            null,
+            null,
+            null,
+            metrics,
+            stopped,
+            new AtomicLong(),
+            limits,
+            closed -> {}));
+  }
+
+  @Test
+  void writes_on_when_no_thread_can_take_over() {
+    ClientConnection connection = connection();
     FakeSession socket = new FakeSession();
     connection.opened(socket.session());
     socket.holds = true;
@@ -101,5 +144,18 @@ class ClientConnectionTest {
     assertThat(socket.frames).hasSize(REQUESTS);
     connection.received(request(REQUESTS + 1), true);
     assertThat(socket.frames).hasSize(REQUESTS + 1);
+  }
+
+  @Test
+  void answers_a_call_that_no_thread_can_take_and_closes() throws Exception {
+    ClientConnection connection = connection();
+    FakeSession socket = new FakeSession();
+    connection.opened(socket.session());
+    connection.received(request(1, "/v2/keys"), true);
+    WebSocketResponseMessage answer =
+        WebSocketMessage.parseFrom(socket.frames.getFirst()).getResponse();
+    assertThat(answer.getStatus()).isEqualTo(503);
+    assertThat(answer.getHeadersList()).contains("Retry-After: 2");
+    assertThat(socket.closed).isEqualTo(1012);
   }
 }
