@@ -25,6 +25,14 @@ CREATE TABLE device (
     PRIMARY KEY (aci, device_id)
 );
 
+-- Accounts that deleted themselves: a sender who still has the access key is told that the account is gone.
+CREATE TABLE deleted_account (
+    aci                     uuid PRIMARY KEY,
+    unidentified_access_key bytea CHECK (length(unidentified_access_key) = 16),
+    unrestricted_access     boolean NOT NULL,
+    deleted_at              timestamptz NOT NULL
+);
+
 -- One-time tokens with which a number may register. A row is never removed, so a token is never accepted twice.
 CREATE TABLE enrolment (
     number     text NOT NULL,

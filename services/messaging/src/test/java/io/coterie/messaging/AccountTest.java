@@ -284,6 +284,37 @@ class AccountTest {
 
   @ParameterizedTest
   @EnumSource
+  void deletes_its_own_account_with_all_that_belongs_to_it(Via via) {
+    Party other = client.party();
+    other
+        .rest()
+        .json(
+            "PUT",
+            "/v1/messages/" + party.aci,
+            TestClient.messages(false, TestClient.message(party, TestClient.bytes("x"))));
+    assertThat(via.open(client, party).call("DELETE", "/v1/accounts/me").status()).isEqualTo(204);
+    assertThat(party.rest().call("GET", "/v1/accounts/whoami").status()).isEqualTo(401);
+    assertThat(other.rest().call("GET", "/v2/keys/" + party.aci + "/*").status()).isEqualTo(404);
+    for (String table : List.of("device", "repeated_prekey", "stored_message")) {
+      assertThat(
+              service.count("SELECT count(*) FROM %s WHERE aci = '%s'".formatted(table, party.aci)))
+          .as(table)
+          .isZero();
+    }
+    Party again = client.sameNumber(party);
+    assertThat(again.register(service.enrol(again.number)).status()).isEqualTo(200);
+    assertThat(again.aci).isNotEqualTo(party.aci);
+  }
+
+  @Test
+  void closes_the_sockets_of_a_deleted_account() {
+    TestClient.Socket socket = party.connect().drained();
+    assertThat(party.rest().call("DELETE", "/v1/accounts/me").status()).isEqualTo(204);
+    assertThat(socket.closeCode()).isEqualTo(4401);
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void takes_capabilities(Via via) {
     Transport transport = via.open(client, party);
     assertThat(transport.json("PUT", "/v1/devices/capabilities", Map.of("spqr", true)).status())

@@ -189,6 +189,21 @@ class MultiRecipientTest {
 
   @ParameterizedTest
   @EnumSource
+  void names_deleted_accounts_to_a_sender_that_knew_their_keys(Via via) {
+    assertThat(b.rest().call("DELETE", "/v1/accounts/me").status()).isEqualTo(204);
+    try (Socket socketA = a.connect().drained()) {
+      Reply reply = send(via, ONLINE, TestClient.multiRecipientHeaders(a, b), toA, toB);
+      assertThat(reply.status()).isEqualTo(200);
+      assertThat(reply.text()).isEqualTo("{\"uuids404\":[\"" + b.aci + "\"]}");
+      assertThat(socketA.next().envelope().getContent().toStringUtf8()).endsWith("to all");
+    }
+    assertThat(send(via, ONLINE, TestClient.multiRecipientHeaders(a), toA, toB).status())
+        .as("without the key of the deleted account")
+        .isEqualTo(401);
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void queues_for_nobody_when_a_device_does_not_match(Via via) {
     Map<String, String> headers = TestClient.multiRecipientHeaders(a, b);
     Recipient staleB = new Recipient(b.aci, 1, b.registrationId ^ 1);

@@ -41,6 +41,14 @@ public interface AccountStore {
     record Refused() implements RegistrationResult {}
   }
 
+  /**
+   * An account that deleted itself.
+   *
+   * @param unidentifiedAccessKey as it was last, so that a sender who does not know of the deletion
+   *     is told, and nobody else; null if nobody could have written to the account without a name
+   */
+  public record DeletedAccount(byte @Nullable [] unidentifiedAccessKey, boolean unrestricted) {}
+
   /** Makes a token known; one that is known already stays as it is, used or not. */
   void enrol(String number, byte[] tokenHash);
 
@@ -49,6 +57,9 @@ public interface AccountStore {
 
   /** The account with that ACI. */
   Optional<Account> find(UUID aci);
+
+  /** The account that had that ACI, if it deleted itself. */
+  Optional<DeletedAccount> findDeleted(UUID aci);
 
   /** The ACI of the account with that PNI. */
   Optional<UUID> findAciByPni(UUID pni);
@@ -68,4 +79,7 @@ public interface AccountStore {
 
   /** Removes a device with its keys and messages; whether there was one. */
   boolean removeDevice(DeviceAddress address);
+
+  /** Deletes an account with its devices, keys and messages. Its number may register anew. */
+  void deleteAccount(UUID aci);
 }

@@ -31,6 +31,7 @@ public final class Accounts {
   private final Clock clock;
   private final LoadingCache<UUID, Optional<Account>> byAci;
   private final LoadingCache<UUID, Optional<UUID>> aciByPni;
+  private final LoadingCache<UUID, Optional<AccountStore.DeletedAccount>> deletedByAci;
 
   /**
    * @param changes how other replicas hear of changes, and this one of theirs
@@ -41,6 +42,7 @@ public final class Accounts {
     this.clock = clock;
     this.byAci = cache(changes, maxCached).build(store::find);
     this.aciByPni = cache(changes, maxCached).build(store::findAciByPni);
+    this.deletedByAci = cache(changes, maxCached).build(store::findDeleted);
     changes.onChanged(this::forget);
   }
 
@@ -52,6 +54,7 @@ public final class Accounts {
   private void forget(UUID id) {
     byAci.invalidate(id);
     aciByPni.invalidate(id);
+    deletedByAci.invalidate(id);
   }
 
   private void changed(UUID id) {
@@ -65,6 +68,11 @@ public final class Accounts {
       case ACI -> byAci.get(id.uuid());
       case PNI -> aciByPni.get(id.uuid()).flatMap(byAci::get);
     };
+  }
+
+  /** The account that had that ACI, if it deleted itself. */
+  public Optional<AccountStore.DeletedAccount> findDeleted(UUID aci) {
+    return deletedByAci.get(aci);
   }
 
   /** The account and device that these credentials belong to. */
@@ -141,6 +149,16 @@ public final class Accounts {
       return store.removeDevice(address);
     } finally {
       changed(address.aci());
+    }
+  }
+
+  /** Deletes an account with all that belongs to it. */
+  public void delete(Account account) {
+    try {
+      store.deleteAccount(account.aci());
+    } finally {
+      changed(account.aci());
+      changed(account.pni());
     }
   }
 

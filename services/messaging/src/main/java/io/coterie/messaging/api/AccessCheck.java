@@ -8,6 +8,7 @@ import java.security.MessageDigest;
 import java.util.Base64;
 import java.util.Collection;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Who may reach an account: any device that names itself, and, without a name, whoever knows the
@@ -74,23 +75,26 @@ public final class AccessCheck {
     return same || account.unrestrictedUnidentifiedAccess();
   }
 
+  /** What an account's key contributes to the combined key of many; empty if it has none. */
+  static Optional<byte[]> share(byte @Nullable [] accessKey, boolean unrestricted) {
+    return unrestricted
+        ? Optional.of(new byte[Account.ACCESS_KEY_BYTES])
+        : Optional.ofNullable(accessKey);
+  }
+
   /**
    * Checks one access key for many accounts: the exclusive or of the keys of those that are
    * restricted.
    *
+   * @param shares what each account contributes
    * @throws ApiException 401
    */
-  static void requireCombined(byte[] accessKey, Collection<Account> accounts) {
+  static void requireCombined(byte[] accessKey, Collection<Optional<byte[]>> shares) {
     byte[] expected = new byte[Account.ACCESS_KEY_BYTES];
-    for (Account account : accounts) {
-      if (!account.unrestrictedUnidentifiedAccess()) {
-        byte[] key = account.unidentifiedAccessKey();
-        if (key == null) {
-          throw ApiException.unauthorized();
-        }
-        for (int i = 0; i < expected.length; i++) {
-          expected[i] ^= key[i];
-        }
+    for (Optional<byte[]> share : shares) {
+      byte[] key = share.orElseThrow(ApiException::unauthorized);
+      for (int i = 0; i < expected.length; i++) {
+        expected[i] ^= key[i];
       }
     }
     if (!MessageDigest.isEqual(expected, accessKey)) {

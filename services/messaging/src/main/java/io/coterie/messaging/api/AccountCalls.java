@@ -79,6 +79,7 @@ public final class AccountCalls {
         new Route("POST", "/v1/registration", ANYONE, JSON, true, this::register),
         new Route("GET", "/v1/accounts/whoami", DEVICE, NONE, false, this::whoAmI),
         new Route("PUT", "/v1/accounts/attributes", DEVICE, JSON, true, this::setAttributes),
+        new Route("DELETE", "/v1/accounts/me", DEVICE, NONE, true, this::deleteAccount),
         new Route("GET", "/v1/devices", DEVICE, NONE, false, this::devices),
         new Route("PUT", "/v1/devices/capabilities", DEVICE, JSON, true, this::setCapabilities),
         new Route("DELETE", "/v1/devices/*", DEVICE, NONE, true, this::removeDevice),
@@ -219,6 +220,15 @@ public final class AccountCalls {
             device.lastSeen());
     accounts.updateAttributes(
         who.address(), changed, attributes.accessKey(), attributes.unrestricted());
+    return ApiResponse.empty(204);
+  }
+
+  private ApiResponse deleteAccount(Route.Call call) {
+    Authenticated who = call.device();
+    accounts.delete(who.account());
+    queue.dropOnline(who.account().aci());
+    presence.revoke(who.account().aci());
+    LOG.atInfo().addKeyValue("aci", who.account().aci()).log("account deleted");
     return ApiResponse.empty(204);
   }
 

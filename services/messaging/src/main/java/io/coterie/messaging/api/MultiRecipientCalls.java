@@ -6,6 +6,7 @@ import static io.coterie.messaging.api.Route.Body.MULTI_RECIPIENT;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnsafeByteOperations;
 import io.coterie.messaging.account.Account;
+import io.coterie.messaging.account.AccountStore.DeletedAccount;
 import io.coterie.messaging.account.Accounts;
 import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.account.IdentityType;
@@ -74,10 +75,11 @@ public final class MultiRecipientCalls {
       throw ApiException.unauthorized();
     }
     SealedSenderMultiRecipientMessage message = parse(request.body());
-    List<Target> targets = targets(message, story);
+    List<Optional<byte[]>> accessKeys = new ArrayList<>();
+    List<String> deleted = new ArrayList<>();
+    List<Target> targets = targets(message, story, accessKeys, deleted);
     if (!story) {
-      AccessCheck.requireCombined(
-          accessKey.orElseThrow(), targets.stream().map(Target::account).toList());
+      AccessCheck.requireCombined(accessKey.orElseThrow(), accessKeys);
     }
     requireDevices(targets);
     for (Target target : targets) {
@@ -105,7 +107,7 @@ public final class MultiRecipientCalls {
       }
     }
     sending.enqueue(call, online, request.body(), recipients);
-    return ApiResponse.json(new SentToMany(List.of()));
+    return ApiResponse.json(new SentToMany(deleted));
   }
 
   private static long timestamp(ApiRequest request) {
@@ -129,7 +131,17 @@ public final class MultiRecipientCalls {
     }
   }
 
-  private List<Target> targets(SealedSenderMultiRecipientMessage message, boolean story) {
+  /**
+   * The recipients whose accounts exist.
+   *
+   * @param accessKeys receives what each recipient contributes to the combined access key
+   * @param deleted receives the recipients whose accounts have been deleted
+   */
+  private List<Target> targets(
+      SealedSenderMultiRecipientMessage message,
+      boolean story,
+      List<Optional<byte[]>> accessKeys,
+      List<String> deleted) {
     List<Target> targets = new ArrayList<>();
     for (Map.Entry<ServiceId, SealedSenderMultiRecipientMessage.Recipient> entry :
         message.getRecipients().entrySet()) {
@@ -138,24 +150,35 @@ public final class MultiRecipientCalls {
         // Both identities of an account have one access key, so the two would cancel each other.
         throw ApiException.unauthorized();
       }
-      Map<Integer, Integer> registrationIds = new TreeMap<>();
-      entry
-          .getValue()
-          .getDevicesAndRegistrationIds()
-          .forEach(
-              pair -> {
-                if (registrationIds.put((int) pair.getFirst(), (int) pair.getSecond()) != null) {
-                  throw ApiException.badRequest();
-                }
-              });
+      Map<Integer, Integer> registrationIds = registrationIds(entry.getValue());
       Optional<Account> account = accounts.find(id);
       if (account.isPresent()) {
-        targets.add(new Target(id, account.get(), entry.getValue(), registrationIds));
+        Account found = account.get();
+        targets.add(new Target(id, found, entry.getValue(), registrationIds));
+        accessKeys.add(
+            AccessCheck.share(
+                found.unidentifiedAccessKey(), found.unrestrictedUnidentifiedAccess()));
       } else if (!story) {
-        throw ApiException.notFound();
+        DeletedAccount gone = accounts.findDeleted(id.uuid()).orElseThrow(ApiException::notFound);
+        deleted.add(id.toString());
+        accessKeys.add(AccessCheck.share(gone.unidentifiedAccessKey(), gone.unrestricted()));
       }
     }
     return targets;
+  }
+
+  private static Map<Integer, Integer> registrationIds(
+      SealedSenderMultiRecipientMessage.Recipient recipient) {
+    Map<Integer, Integer> registrationIds = new TreeMap<>();
+    recipient
+        .getDevicesAndRegistrationIds()
+        .forEach(
+            pair -> {
+              if (registrationIds.put((int) pair.getFirst(), (int) pair.getSecond()) != null) {
+                throw ApiException.badRequest();
+              }
+            });
+    return registrationIds;
   }
 
   /** All recipients' devices are as the sender thinks, or nothing is queued for anyone. */

@@ -46,6 +46,9 @@ final class ClientConnection implements Presence.Subscriber {
   /** The credentials of the device are no longer valid. */
   static final CloseCode REAUTHENTICATE = CloseCodes.getCloseCode(4401);
 
+  private static final CloseReason GOING_AWAY =
+      new CloseReason(CloseCodes.SERVICE_RESTART, "restarting");
+
   /**
    * What connections share.
    *
@@ -74,6 +77,7 @@ final class ClientConnection implements Presence.Subscriber {
   // Guarded by this.
   private @Nullable Session session;
   private boolean closing;
+  private CloseReason leaveReason = GOING_AWAY;
 
   ClientConnection(@Nullable Authenticated who, Services services) {
     MessagingProperties.Limits limits = services.limits();
@@ -113,7 +117,7 @@ final class ClientConnection implements Presence.Subscriber {
       refuse = closing;
     }
     if (refuse) {
-      closeSession(opened, CloseCodes.SERVICE_RESTART, "");
+      closeSession(opened, GOING_AWAY);
       return;
     }
     frames.open(opened.getAsyncRemote());
@@ -172,6 +176,10 @@ final class ClientConnection implements Presence.Subscriber {
   }
 
   void close(CloseCode code, String reason) {
+    close(new CloseReason(code, reason));
+  }
+
+  private void close(CloseReason reason) {
     Session toClose;
     synchronized (this) {
       if (closing) {
@@ -182,8 +190,8 @@ final class ClientConnection implements Presence.Subscriber {
     }
     release();
     if (toClose != null) {
-      services.metrics().closed(Integer.toString(code.getCode()));
-      closeSession(toClose, code, reason);
+      services.metrics().closed(Integer.toString(reason.getCloseCode().getCode()));
+      closeSession(toClose, reason);
     }
   }
 
@@ -197,11 +205,11 @@ final class ClientConnection implements Presence.Subscriber {
   }
 
   /** A close handshake may wait for a frame that is being written; no caller shall. */
-  private void closeSession(Session toClose, CloseCode code, String reason) {
+  private void closeSession(Session toClose, CloseReason reason) {
     Runnable close =
         () -> {
           try {
-            toClose.close(new CloseReason(code, reason));
+            toClose.close(reason);
           } catch (IOException | IllegalStateException e) {
             LOG.debug("close failed", e);
           }
@@ -217,6 +225,13 @@ final class ClientConnection implements Presence.Subscriber {
    * The service is stopping: takes no more calls, and closes when those in progress are answered.
    */
   void leave() {
+    leave(GOING_AWAY);
+  }
+
+  private void leave(CloseReason reason) {
+    synchronized (this) {
+      leaveReason = reason;
+    }
     calls.shut();
     if (window != null) {
       window.stop();
@@ -226,12 +241,16 @@ final class ClientConnection implements Presence.Subscriber {
 
   /** Closes whatever is still in progress. */
   void goAway() {
-    close(CloseCodes.SERVICE_RESTART, "restarting");
+    close(GOING_AWAY);
   }
 
   private void closeIfLeft() {
     if (calls.isEmptied() && frames.isIdle()) {
-      goAway();
+      CloseReason reason;
+      synchronized (this) {
+        reason = leaveReason;
+      }
+      close(reason);
     }
   }
 
@@ -240,9 +259,12 @@ final class ClientConnection implements Presence.Subscriber {
     close(DISPLACED, "connected elsewhere");
   }
 
+  /**
+   * The call that revokes the credentials may have come through this connection: it is answered.
+   */
   @Override
   public void revoked() {
-    close(REAUTHENTICATE, "reauthentication required");
+    leave(new CloseReason(REAUTHENTICATE, "reauthentication required"));
   }
 
   @Override

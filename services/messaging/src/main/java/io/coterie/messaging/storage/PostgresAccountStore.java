@@ -181,6 +181,35 @@ public final class PostgresAccountStore implements AccountStore {
   }
 
   @Override
+  public Optional<DeletedAccount> findDeleted(UUID aci) {
+    return jdbc.sql("SELECT * FROM deleted_account WHERE aci = :aci")
+        .param("aci", aci)
+        .query(
+            (row, n) ->
+                new DeletedAccount(
+                    row.getBytes("unidentified_access_key"), row.getBoolean("unrestricted_access")))
+        .optional();
+  }
+
+  @Override
+  public void deleteAccount(UUID aci) {
+    transaction.executeWithoutResult(
+        status -> {
+          jdbc.sql(
+                  """
+                  INSERT INTO deleted_account
+                    (aci, unidentified_access_key, unrestricted_access, deleted_at)
+                  SELECT aci, unidentified_access_key, unrestricted_access, :now FROM account
+                  WHERE aci = :aci
+                  """)
+              .param("now", Timestamp.from(clock.instant()))
+              .param("aci", aci)
+              .update();
+          jdbc.sql("DELETE FROM account WHERE aci = :aci").param("aci", aci).update();
+        });
+  }
+
+  @Override
   public Optional<UUID> findAciByPni(UUID pni) {
     return jdbc.sql("SELECT aci FROM account WHERE pni = :pni")
         .param("pni", pni)
