@@ -1,6 +1,7 @@
 package io.coterie.messaging.api;
 
 import io.coterie.messaging.account.Accounts.Authenticated;
+import io.coterie.messaging.limit.Source;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
@@ -17,11 +18,13 @@ public final class ApiRequest {
   private final Map<String, String> headers;
   private final byte[] body;
   private final @Nullable Authenticated connection;
+  private final Source source;
 
   /**
    * @param target path, with a query after {@code ?} if there is one
    * @param headers first value of each; names in any case
    * @param connection who the WebSocket belongs to, if the call came through an authenticated one
+   * @param source whose share of the service the call uses
    * @throws ApiException 400 if the target is malformed
    */
   public ApiRequest(
@@ -29,7 +32,8 @@ public final class ApiRequest {
       String target,
       Map<String, String> headers,
       byte[] body,
-      @Nullable Authenticated connection) {
+      @Nullable Authenticated connection,
+      Source source) {
     int question = target.indexOf('?');
     this.verb = verb;
     this.path = question < 0 ? target : target.substring(0, question);
@@ -38,6 +42,7 @@ public final class ApiRequest {
     this.headers.putAll(headers);
     this.body = body;
     this.connection = connection;
+    this.source = source;
   }
 
   private static Map<String, String> parseQuery(String text) {
@@ -87,6 +92,11 @@ public final class ApiRequest {
 
   public byte[] body() {
     return body;
+  }
+
+  /** Whose share of the service the call uses. */
+  public Source source() {
+    return source;
   }
 
   /** Who the WebSocket belongs to, if it is an authenticated one. */

@@ -17,7 +17,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -57,41 +60,63 @@ public final class Dispatcher {
     return match(request) instanceof Match m && m.route().blocking();
   }
 
-  /** Answers a call. Never throws. */
-  public ApiResponse dispatch(ApiRequest request) {
+  /** Answers a call. Neither throws nor fails. */
+  public CompletableFuture<ApiResponse> dispatch(ApiRequest request) {
     long start = System.nanoTime();
     Match match = match(request);
     Optional<TraceContext> trace = request.header(TraceContext.HEADER).flatMap(TraceContext::parse);
-    ApiResponse response;
+    CompletableFuture<ApiResponse> answer;
     try (LogScope scope = LogScope.open()) {
       trace.ifPresent(scope::trace);
-      response = answer(match, request, trace);
-      LOG.debug("{} {}: {}", request.verb(), template(match), response.status());
+      answer = answer(match, request, trace);
     }
-    metrics.request(template(match), response.status(), System.nanoTime() - start);
-    return response.withHeader("X-Signal-Timestamp", Long.toString(clock.millis()));
+    return answer.handle(
+        (response, failure) -> {
+          ApiResponse ended =
+              response != null
+                  ? response
+                  : refusal(match, request, Objects.requireNonNull(failure));
+          LOG.debug("{} {}: {}", request.verb(), template(match), ended.status());
+          metrics.request(template(match), ended.status(), System.nanoTime() - start);
+          return ended.withHeader("X-Signal-Timestamp", Long.toString(clock.millis()));
+        });
   }
 
-  private ApiResponse answer(
+  private CompletableFuture<ApiResponse> answer(
       @Nullable Match match, ApiRequest request, Optional<TraceContext> trace) {
     try {
-      return match == null ? noRoute(request) : handle(match, request, trace);
-    } catch (ApiException e) {
-      return e.response();
-    } catch (RateLimitedException e) {
-      return retryLater(429, e.retryAfter());
-    } catch (QueueFullException e) {
-      return retryLater(429, QUEUE_FULL_RETRY);
-    } catch (CannotCreateTransactionException
-        | TransactionSystemException
-        | DataAccessResourceFailureException
-        | TransientDataAccessException e) {
-      LOG.warn("database unavailable", e);
-      return retryLater(503, UNAVAILABLE_RETRY);
+      return match == null
+          ? CompletableFuture.completedFuture(noRoute(request))
+          : handle(match, request, trace);
     } catch (RuntimeException e) {
-      LOG.error("call failed: {} {}", request.verb(), template(match), e);
-      return ApiResponse.empty(500);
+      return CompletableFuture.failedFuture(e);
     }
+  }
+
+  /** Whatever went wrong, as a response without internals in it. */
+  private static ApiResponse refusal(@Nullable Match match, ApiRequest request, Throwable failure) {
+    Throwable cause =
+        failure instanceof CompletionException && failure.getCause() != null
+            ? failure.getCause()
+            : failure;
+    return switch (cause) {
+      case ApiException e -> e.response();
+      case RateLimitedException e -> retryLater(429, e.retryAfter());
+      case QueueFullException e -> retryLater(429, QUEUE_FULL_RETRY);
+      case CannotCreateTransactionException e -> unavailable(e);
+      case TransactionSystemException e -> unavailable(e);
+      case DataAccessResourceFailureException e -> unavailable(e);
+      case TransientDataAccessException e -> unavailable(e);
+      default -> {
+        LOG.error("call failed: {} {}", request.verb(), template(match), cause);
+        yield ApiResponse.empty(500);
+      }
+    };
+  }
+
+  private static ApiResponse unavailable(RuntimeException cause) {
+    LOG.warn("database unavailable", cause);
+    return retryLater(503, UNAVAILABLE_RETRY);
   }
 
   private static String template(@Nullable Match match) {
@@ -110,7 +135,8 @@ public final class Dispatcher {
     return ApiResponse.empty(otherVerb ? 405 : 404);
   }
 
-  private ApiResponse handle(Match match, ApiRequest request, Optional<TraceContext> trace) {
+  private CompletableFuture<ApiResponse> handle(
+      Match match, ApiRequest request, Optional<TraceContext> trace) {
     Optional<Authenticated> caller = authenticate(match.route().access(), request);
     requireMediaType(match.route().body(), request);
     return match

@@ -4,6 +4,7 @@ import io.coterie.messaging.account.Accounts.Authenticated;
 import io.coterie.platform.telemetry.TraceContext;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,7 +18,29 @@ import org.jspecify.annotations.Nullable;
  *     connection
  */
 record Route(
-    String verb, String template, Access access, Body body, boolean blocking, Handler handler) {
+    String verb,
+    String template,
+    Access access,
+    Body body,
+    boolean blocking,
+    DeferredHandler handler) {
+
+  /** A call that is answered when its handler returns. */
+  Route(String verb, String template, Access access, Body body, boolean blocking, Handler handler) {
+    this(
+        verb,
+        template,
+        access,
+        body,
+        blocking,
+        (DeferredHandler) call -> CompletableFuture.completedFuture(handler.handle(call)));
+  }
+
+  /** A call that does not hold up its connection, and is answered later. */
+  static Route deferred(
+      String verb, String template, Access access, Body body, DeferredHandler handler) {
+    return new Route(verb, template, access, body, false, handler);
+  }
 
   /** Who may call. */
   enum Access {
@@ -49,6 +72,16 @@ record Route(
      * @throws ApiException to end with another status
      */
     ApiResponse handle(Call call);
+  }
+
+  /** Parse, authorise, act; reply when the act is done. */
+  @FunctionalInterface
+  interface DeferredHandler {
+    /**
+     * @return fails like {@link #handle} throws
+     * @throws ApiException to end with another status
+     */
+    CompletableFuture<ApiResponse> handle(Call call);
   }
 
   /**

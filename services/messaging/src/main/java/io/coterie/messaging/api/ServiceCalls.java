@@ -43,9 +43,13 @@ public final class ServiceCalls {
 
   private List<Route> routes() {
     return List.of(
-        new Route("GET", "/v1/keepalive", ANYONE, NONE, false, call -> ApiResponse.ok()),
+        new Route("GET", "/v1/keepalive", ANYONE, NONE, false, this::keepAlive),
         new Route("GET", "/v1/config", DEVICE, NONE, false, this::config),
         new Route("GET", "/v2/config", DEVICE, NONE, false, this::configByName));
+  }
+
+  private ApiResponse keepAlive(Route.Call call) {
+    return ApiResponse.ok();
   }
 
   private record RemoteConfig(List<String> config, long serverEpochTime) {}

@@ -7,6 +7,7 @@ import io.coterie.messaging.api.ApiException;
 import io.coterie.messaging.api.ApiRequest;
 import io.coterie.messaging.api.ApiResponse;
 import io.coterie.messaging.api.Dispatcher;
+import io.coterie.messaging.limit.Source;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
@@ -76,8 +77,16 @@ public final class ApiServlet extends HttpServlet {
     String query = request.getQueryString();
     String target = query == null ? request.getRequestURI() : request.getRequestURI() + "?" + query;
     try {
-      return dispatcher.dispatch(
-          new ApiRequest(request.getMethod(), target, headers(request), body, null));
+      return dispatcher
+          .dispatch(
+              new ApiRequest(
+                  request.getMethod(),
+                  target,
+                  headers(request),
+                  body,
+                  null,
+                  Source.of(null, request.getRemoteAddr())))
+          .join();
     } catch (ApiException e) {
       return e.response();
     }
@@ -125,7 +134,8 @@ public final class ApiServlet extends HttpServlet {
       reply(response, ApiResponse.empty(403));
       return;
     }
-    Optional<ClientConnection> connection = connections.open(who);
+    Optional<ClientConnection> connection =
+        connections.open(who, Source.of(who, request.getRemoteAddr()));
     if (connection.isEmpty()) {
       reply(response, UNAVAILABLE);
       return;

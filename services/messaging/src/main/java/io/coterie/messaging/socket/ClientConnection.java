@@ -8,6 +8,7 @@ import io.coterie.messaging.api.ApiRequest;
 import io.coterie.messaging.api.ApiResponse;
 import io.coterie.messaging.api.Dispatcher;
 import io.coterie.messaging.config.MessagingProperties;
+import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.Presence;
 import io.coterie.messaging.telemetry.MessagingMetrics;
@@ -66,6 +67,7 @@ final class ClientConnection implements Presence.Subscriber {
       Consumer<ClientConnection> onClosed) {}
 
   private final @Nullable Authenticated who;
+  private final Source source;
   private final Services services;
   private final FrameAssembler assembler;
   private final OutboundFrames frames;
@@ -79,9 +81,10 @@ final class ClientConnection implements Presence.Subscriber {
   private boolean closing;
   private CloseReason leaveReason = GOING_AWAY;
 
-  ClientConnection(@Nullable Authenticated who, Services services) {
+  ClientConnection(@Nullable Authenticated who, Source source, Services services) {
     MessagingProperties.Limits limits = services.limits();
     this.who = who;
+    this.source = source;
     this.services = services;
     this.assembler =
         new FrameAssembler(
@@ -307,7 +310,7 @@ final class ClientConnection implements Presence.Subscriber {
   private void request(WebSocketRequestMessage message) {
     ApiRequest request;
     try {
-      request = SocketMessages.call(message, who);
+      request = SocketMessages.call(message, who, source);
     } catch (ApiException e) {
       reply(message.getId(), e.response());
       return;
@@ -330,9 +333,15 @@ final class ClientConnection implements Presence.Subscriber {
   }
 
   private void answer(long id, ApiRequest request) {
-    reply(id, services.dispatcher().dispatch(request));
-    calls.end();
-    closeIfLeft();
+    services
+        .dispatcher()
+        .dispatch(request)
+        .thenAccept(
+            response -> {
+              reply(id, response);
+              calls.end();
+              closeIfLeft();
+            });
   }
 
   private void reply(long id, ApiResponse response) {

@@ -4,6 +4,7 @@ import io.coterie.messaging.account.Accounts;
 import io.coterie.messaging.account.Accounts.Authenticated;
 import io.coterie.messaging.api.Dispatcher;
 import io.coterie.messaging.config.MessagingProperties;
+import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.Presence;
 import io.coterie.messaging.telemetry.MessagingMetrics;
@@ -70,7 +71,7 @@ public final class Connections implements SmartLifecycle {
   }
 
   /** A connection to be upgraded to; empty if there is no room or the service is stopping. */
-  Optional<ClientConnection> open(@Nullable Authenticated who) {
+  Optional<ClientConnection> open(@Nullable Authenticated who, Source source) {
     if (!running) {
       return Optional.empty();
     }
@@ -78,7 +79,7 @@ public final class Connections implements SmartLifecycle {
       count.decrementAndGet();
       return Optional.empty();
     }
-    ClientConnection connection = new ClientConnection(who, services);
+    ClientConnection connection = new ClientConnection(who, source, services);
     open.add(connection);
     return Optional.of(connection);
   }

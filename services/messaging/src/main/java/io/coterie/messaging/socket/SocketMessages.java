@@ -6,6 +6,7 @@ import io.coterie.messaging.account.Accounts.Authenticated;
 import io.coterie.messaging.api.ApiException;
 import io.coterie.messaging.api.ApiRequest;
 import io.coterie.messaging.api.ApiResponse;
+import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.QueuedMessage;
 import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
@@ -24,15 +25,18 @@ final class SocketMessages {
    * The call in a request.
    *
    * @param who owner of the connection
+   * @param source whose share of the service the connection uses
    * @throws ApiException 400 if the request is malformed
    */
-  static ApiRequest call(WebSocketRequestMessage message, @Nullable Authenticated who) {
+  static ApiRequest call(
+      WebSocketRequestMessage message, @Nullable Authenticated who, Source source) {
     return new ApiRequest(
         message.getVerb(),
         message.getPath(),
         headers(message),
         message.getBody().toByteArray(),
-        who);
+        who,
+        source);
   }
 
   /** Written {@code Name: value}; anything else is ignored. */

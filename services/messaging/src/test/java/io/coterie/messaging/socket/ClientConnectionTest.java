@@ -9,6 +9,7 @@ import io.coterie.messaging.api.MessageCalls;
 import io.coterie.messaging.api.MultiRecipientCalls;
 import io.coterie.messaging.api.ServiceCalls;
 import io.coterie.messaging.config.MessagingProperties;
+import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.telemetry.MessagingMetrics;
 import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
@@ -117,6 +118,7 @@ class ClientConnectionTest {
             Clock.systemUTC());
     return new ClientConnection(
         null,
+        Source.of(null, "192.0.2.1"),
         new ClientConnection.Services(
             dispatcher,
             null,
