@@ -131,8 +131,10 @@ public final class MessageCalls {
       recipients.add(
           new Delivery.Recipient(
               new DeviceAddress(account.aci(), message.device()),
-              Sending.withGuid(envelope).setType(message.type()).build(),
-              UnsafeByteOperations.unsafeWrap(message.content()),
+              Sending.withGuid(envelope)
+                  .setType(message.type())
+                  .setContent(UnsafeByteOperations.unsafeWrap(message.content()))
+                  .build(),
               null));
     }
     sending.enqueue(call, online, null, recipients);

@@ -3,8 +3,6 @@ package io.coterie.messaging.api;
 import static io.coterie.messaging.api.Route.Access.ANYONE;
 import static io.coterie.messaging.api.Route.Body.MULTI_RECIPIENT;
 
-import com.google.protobuf.ByteString;
-import com.google.protobuf.UnsafeByteOperations;
 import io.coterie.messaging.account.Account;
 import io.coterie.messaging.account.AccountStore.DeletedAccount;
 import io.coterie.messaging.account.Accounts;
@@ -12,6 +10,7 @@ import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.account.IdentityType;
 import io.coterie.messaging.account.ServiceIdentifier;
 import io.coterie.messaging.queue.Delivery;
+import io.coterie.messaging.queue.SharedContent;
 import io.coterie.proto.signal.Envelope;
 import java.util.ArrayList;
 import java.util.List;
@@ -90,9 +89,11 @@ public final class MultiRecipientCalls {
     }
     List<Delivery.Recipient> recipients = new ArrayList<>();
     for (Target target : targets) {
-      ByteString content =
-          UnsafeByteOperations.unsafeWrap(message.messageForRecipient(target.recipient()));
-      byte[] view = message.serializedRecipientView(target.recipient());
+      SharedContent content =
+          new SharedContent(
+              request.body(),
+              message.serializedRecipientView(target.recipient()),
+              message.messageSizeForRecipient(target.recipient()));
       Envelope.Builder envelope =
           sending
               .envelope(target.id(), timestamp, online, urgent, story)
@@ -102,8 +103,7 @@ public final class MultiRecipientCalls {
             new Delivery.Recipient(
                 new DeviceAddress(target.account().aci(), device),
                 Sending.withGuid(envelope).build(),
-                content,
-                view));
+                content));
       }
     }
     sending.enqueue(call, online, request.body(), recipients);

@@ -148,14 +148,7 @@ public class MessagingConfiguration {
     @Bean
     LocalOnlineQueue onlineQueue(
         LocalPresence presence, Clock clock, MessagingProperties properties) {
-      MessagingProperties.Limits limits = properties.limits();
-      return new LocalOnlineQueue(
-          new OnlineMessages(
-              clock,
-              limits.onlineTimeToLive(),
-              limits.onlineMessages(),
-              limits.onlineBytes().toBytes()),
-          presence);
+      return new LocalOnlineQueue(new OnlineMessages(clock, onlineLimits(properties)), presence);
     }
   }
 
@@ -180,14 +173,17 @@ public class MessagingConfiguration {
     @Bean
     RedisDevices devices(
         RedisLink link, RedisAccountChanges changes, Clock clock, MessagingProperties properties) {
-      MessagingProperties.Limits limits = properties.limits();
-      return new RedisDevices(
-          link,
-          changes,
-          clock,
-          new RedisDevices.Limits(
-              limits.onlineTimeToLive(), limits.onlineMessages(), limits.onlineBytes().toBytes()));
+      return new RedisDevices(link, changes, clock, onlineLimits(properties));
     }
+  }
+
+  private static OnlineMessages.Limits onlineLimits(MessagingProperties properties) {
+    MessagingProperties.Limits limits = properties.limits();
+    return new OnlineMessages.Limits(
+        limits.onlineTimeToLive(),
+        limits.onlineMessages(),
+        limits.onlineBytes().toBytes(),
+        limits.onlineTotal().toBytes());
   }
 
   /** Under the name {@code replicas}: whether devices of other replicas can be reached. */

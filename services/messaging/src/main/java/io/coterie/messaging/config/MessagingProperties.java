@@ -144,6 +144,8 @@ public record MessagingProperties(
    * @param onlineTimeToLive an online message not fetched in this time is dropped
    * @param onlineMessages most online messages that wait for a device
    * @param onlineBytes most bytes of online messages that wait for a device
+   * @param onlineTotal most bytes of online messages that wait for all devices; the longest queues
+   *     give way
    * @param storedMessages most stored messages that wait for a device
    * @param storedTimeToLive a stored message not fetched in this time is dropped
    * @param connections most WebSockets at once
@@ -162,6 +164,7 @@ public record MessagingProperties(
       @DefaultValue("10s") Duration onlineTimeToLive,
       @DefaultValue("4096") int onlineMessages,
       @DefaultValue("16MB") DataSize onlineBytes,
+      @DefaultValue("32MB") DataSize onlineTotal,
       @DefaultValue("10000") int storedMessages,
       @DefaultValue("30d") Duration storedTimeToLive,
       @DefaultValue("4096") int connections,
@@ -179,6 +182,7 @@ public record MessagingProperties(
       requirePositive(onlineTimeToLive, "limits.online-time-to-live");
       requirePositive(onlineMessages, "limits.online-messages");
       requirePositive(onlineBytes, "limits.online-bytes");
+      requirePositive(onlineTotal, "limits.online-total");
       requirePositive(storedMessages, "limits.stored-messages");
       requirePositive(storedTimeToLive, "limits.stored-time-to-live");
       requirePositive(connections, "limits.connections");

@@ -1,5 +1,6 @@
 package io.coterie.messaging.redis;
 
+import io.coterie.messaging.queue.OnlineMessages;
 import io.coterie.messaging.queue.Presence.Subscriber;
 import io.coterie.messaging.redis.DeviceSignal.Online;
 import java.util.ArrayList;
@@ -29,6 +30,8 @@ final class DeviceClaim {
   /** While a claim is under way: what has come, to be delivered after what waited. */
   private @Nullable List<Online> early = new ArrayList<>();
 
+  private long earlyBytes;
+
   DeviceClaim(Subscriber subscriber) {
     this.subscriber = subscriber;
   }
@@ -54,13 +57,15 @@ final class DeviceClaim {
     return true;
   }
 
-  /** Whether the message was put aside. */
-  synchronized boolean putAside(Online message, int most) {
+  /** Whether the message was put aside, or dropped because too much has been. */
+  synchronized boolean putAside(Online message, OnlineMessages.Limits limits) {
     if (early == null) {
       return false;
     }
-    if (early.size() < most) {
+    int size = message.message().envelope().getSerializedSize();
+    if (early.size() < limits.messages() && earlyBytes + size <= limits.bytes()) {
       early.add(message);
+      earlyBytes += size;
     }
     return true;
   }
@@ -83,6 +88,7 @@ final class DeviceClaim {
   synchronized List<Online> stopGathering() {
     List<Online> gathered = early == null ? List.of() : early;
     early = null;
+    earlyBytes = 0;
     return gathered;
   }
 }

@@ -46,7 +46,7 @@ sealed interface DeviceSignal {
         trace == null || trace.length() > MAX_TRACEPARENT
             ? new byte[0]
             : trace.getBytes(StandardCharsets.US_ASCII);
-    byte[] envelope = online.message().envelope().toByteArray();
+    byte[] envelope = online.message().complete().toByteArray();
     return ByteBuffer.allocate(1 + Long.BYTES + 1 + traceparent.length + envelope.length)
         .put((byte) 'M')
         .putLong(online.deadline().toEpochMilli())
@@ -86,6 +86,7 @@ sealed interface DeviceSignal {
         new QueuedMessage(
             OptionalLong.empty(),
             envelope,
+            null,
             traceparent.length == 0 ? null : new String(traceparent, StandardCharsets.US_ASCII)),
         deadline);
   }

@@ -52,23 +52,16 @@ public final class RedisDevices implements Presence, OnlineQueue {
   private final RedisAccountChanges changes;
   private final OnlineMessages here;
   private final Clock clock;
-  private final Limits limits;
+  private final OnlineMessages.Limits limits;
   private final Map<DeviceAddress, DeviceClaim> holders = new ConcurrentHashMap<>();
 
-  /**
-   * @param timeToLive how long an online message waits to be fetched
-   * @param maxMessages most online messages that wait for one device
-   * @param maxBytes most bytes of online messages that wait for one device
-   */
-  public record Limits(Duration timeToLive, int maxMessages, long maxBytes) {}
-
-  public RedisDevices(RedisLink link, RedisAccountChanges changes, Clock clock, Limits limits) {
+  public RedisDevices(
+      RedisLink link, RedisAccountChanges changes, Clock clock, OnlineMessages.Limits limits) {
     this.link = link;
     this.changes = changes;
     this.clock = clock;
     this.limits = limits;
-    this.here =
-        new OnlineMessages(clock, limits.timeToLive(), limits.maxMessages(), limits.maxBytes());
+    this.here = new OnlineMessages(clock, limits);
     changes.onRevoked(this::revokedElsewhere);
     link.subscriptionConnection().addListener(new Signals());
   }
@@ -196,8 +189,8 @@ public final class RedisDevices implements Presence, OnlineQueue {
               },
               DeviceSignal.encode(new Online(delivery.online(recipient), deadline)),
               ascii(Long.toString(limits.timeToLive().toMillis())),
-              ascii(Integer.toString(limits.maxMessages())),
-              ascii(Long.toString(limits.maxBytes()))));
+              ascii(Integer.toString(limits.messages())),
+              ascii(Long.toString(limits.bytes()))));
     }
     link.await(answers);
   }
@@ -314,7 +307,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
     DeviceClaim holder = holders.get(device);
     switch (signal(message)) {
       case Online online -> {
-        if (holder == null || !holder.putAside(online, limits.maxMessages())) {
+        if (holder == null || !holder.putAside(online, limits)) {
           keep(device, online);
           if (holder != null) {
             holder.subscriber.onlineAvailable();

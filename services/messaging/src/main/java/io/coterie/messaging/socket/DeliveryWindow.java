@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Consumer;
 
@@ -33,7 +34,9 @@ final class DeliveryWindow {
   private final Consumer<Runnable> background;
   private final int size;
 
-  private final Map<Long, QueuedMessage> inFlight = new HashMap<>();
+  /** By request: id of the stored message, or none for an online one, which is nowhere any more. */
+  private final Map<Long, OptionalLong> inFlight = new HashMap<>();
+
   private final Set<Long> refused = new HashSet<>();
   private long lastRequestId;
   private boolean running;
@@ -109,11 +112,11 @@ final class DeliveryWindow {
    * @return whether the client may stay: false if it has refused too many messages
    */
   boolean answered(long requestId, boolean accepted) {
-    QueuedMessage message;
+    OptionalLong storedId;
     synchronized (this) {
-      message = inFlight.remove(requestId);
-      if (message != null && message.storedId().isPresent()) {
-        long id = message.storedId().getAsLong();
+      storedId = inFlight.remove(requestId);
+      if (storedId != null && storedId.isPresent()) {
+        long id = storedId.getAsLong();
         if (accepted) {
           queue.acknowledge(id);
         } else {
@@ -125,9 +128,9 @@ final class DeliveryWindow {
         }
       }
     }
-    if (message != null) {
+    if (storedId != null) {
       if (accepted) {
-        metrics.delivered(message.storedId().isPresent());
+        metrics.delivered(storedId.isPresent());
       }
       resume();
     }
@@ -157,7 +160,7 @@ final class DeliveryWindow {
         loadAgain = false;
         limit = Math.min(LOAD_BATCH, size - inFlight.size());
         except = new HashSet<>(refused);
-        inFlight.values().forEach(m -> m.storedId().ifPresent(except::add));
+        inFlight.values().forEach(id -> id.ifPresent(except::add));
       }
       List<QueuedMessage> loaded = queue.stored(device, except, limit);
       synchronized (this) {
@@ -193,7 +196,7 @@ final class DeliveryWindow {
 
   /** The lock is held. */
   private void push(QueuedMessage message) {
-    inFlight.put(++lastRequestId, message);
+    inFlight.put(++lastRequestId, message.storedId());
     frames.push(SocketMessages.push(lastRequestId, message));
   }
 }

@@ -77,7 +77,7 @@ final class SocketMessages {
   static byte[] push(long id, QueuedMessage message) {
     WebSocketRequestMessage.Builder request =
         request(id, "/api/v1/message")
-            .setBody(message.envelope().toByteString())
+            .setBody(message.complete().toByteString())
             .addHeaders("X-Signal-Key: false")
             .addHeaders("X-Signal-Timestamp: " + message.envelope().getServerTimestamp());
     if (message.traceparent() != null) {

@@ -8,6 +8,7 @@ import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.OnlineQueue;
 import io.coterie.messaging.queue.Presence;
 import io.coterie.messaging.queue.QueuedMessage;
+import io.coterie.messaging.queue.SharedContent;
 import io.coterie.proto.signal.Envelope;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -124,11 +125,11 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
         delivery.recipients(),
         delivery.recipients().size(),
         (statement, recipient) -> {
-          Envelope envelope = bodyId == null ? recipient.complete() : recipient.envelope();
+          SharedContent shared = recipient.shared();
           statement.setTimestamp(1, now);
-          statement.setBytes(2, envelope.toByteArray());
+          statement.setBytes(2, recipient.envelope().toByteArray());
           statement.setObject(3, bodyId, Types.BIGINT);
-          statement.setBytes(4, recipient.view());
+          statement.setBytes(4, shared == null ? null : shared.view());
           statement.setString(5, delivery.traceparent());
           statement.setObject(6, recipient.device().aci());
           statement.setInt(7, recipient.device().deviceId());
@@ -184,7 +185,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
         envelope = envelope.toBuilder().setContent(ByteString.copyFrom(content)).build();
       }
       return new QueuedMessage(
-          OptionalLong.of(row.getLong("id")), envelope, row.getString("traceparent"));
+          OptionalLong.of(row.getLong("id")), envelope, null, row.getString("traceparent"));
     } catch (InvalidProtocolBufferException | InvalidVersionException e) {
       throw new IllegalStateException("stored message " + row.getLong("id") + " is damaged", e);
     }

@@ -35,13 +35,20 @@ class OnlineMessagesTest {
           return now;
         }
       };
-  private final OnlineMessages messages = new OnlineMessages(clock, TIME_TO_LIVE, 3, 100);
+  private final OnlineMessages messages = messages(3, 2_000, 1 << 20);
+
+  private OnlineMessages messages(int most, long bytes, long totalBytes) {
+    return new OnlineMessages(
+        clock, new OnlineMessages.Limits(TIME_TO_LIVE, most, bytes, totalBytes));
+  }
+
   private final DeviceAddress device = new DeviceAddress(UUID.randomUUID(), 1);
 
   private static QueuedMessage message(String text) {
     return new QueuedMessage(
         OptionalLong.empty(),
         Envelope.newBuilder().setContent(ByteString.copyFromUtf8(text)).build(),
+        null,
         null);
   }
 
@@ -83,7 +90,7 @@ class OnlineMessagesTest {
       messages.add(device, message(text));
     }
     assertThat(take()).isEqualTo("b");
-    messages.add(device, message("x".repeat(99)));
+    messages.add(device, message("x".repeat(900)));
     assertThat(take()).isEqualTo("d");
     assertThat(take()).startsWith("xx");
     assertThat(messages.depth()).isZero();
@@ -101,5 +108,51 @@ class OnlineMessagesTest {
     messages.drop(device.aci());
     assertThat(messages.depth()).isEqualTo(1);
     assertThat(messages.take(other)).isPresent();
+  }
+
+  private static DeviceAddress newDevice() {
+    return new DeviceAddress(UUID.randomUUID(), 1);
+  }
+
+  @Test
+  void many_absent_devices_do_not_fill_the_memory_and_cost_others_nothing() {
+    OnlineMessages bounded = messages(1_000, 1 << 20, 100_000);
+    DeviceAddress honest = newDevice();
+    bounded.add(honest, message("first"));
+    for (int i = 0; i < 100; i++) {
+      DeviceAddress absent = newDevice();
+      for (int j = 0; j < 20; j++) {
+        bounded.add(absent, message("x".repeat(1_000)));
+        assertThat(bounded.bytes()).isLessThanOrEqualTo(100_000);
+      }
+    }
+    bounded.add(honest, message("second"));
+    assertThat(bounded.take(honest)).isPresent();
+    assertThat(bounded.take(honest)).isPresent();
+    assertThat(bounded.depth()).isPositive();
+  }
+
+  @Test
+  void a_body_that_recipients_share_counts_once_and_is_freed_with_the_last_of_them() {
+    OnlineMessages bounded = messages(1_000, 1 << 20, 100_000);
+    byte[] body = new byte[50_000];
+    for (int i = 0; i < 20; i++) {
+      bounded.add(
+          new DeviceAddress(device.aci(), i + 1),
+          new QueuedMessage(
+              OptionalLong.empty(),
+              Envelope.getDefaultInstance(),
+              new SharedContent(body, new byte[13], 40_000),
+              null));
+    }
+    assertThat(bounded.depth()).isEqualTo(20);
+    assertThat(bounded.bytes()).isBetween(50_000L, 65_000L);
+    for (int i = 0; i < 19; i++) {
+      bounded.drop(new DeviceAddress(device.aci(), i + 1));
+    }
+    assertThat(bounded.bytes()).isGreaterThan(50_000);
+    bounded.drop(device.aci());
+    assertThat(bounded.bytes()).isZero();
+    assertThat(bounded.depth()).isZero();
   }
 }

@@ -73,8 +73,7 @@ class PostgresMessageQueueTest {
                 device ->
                     new Delivery.Recipient(
                         device,
-                        Envelope.getDefaultInstance(),
-                        ByteString.copyFromUtf8("hello"),
+                        Envelope.newBuilder().setContent(ByteString.copyFromUtf8("hello")).build(),
                         null))
             .toList(),
         null);
