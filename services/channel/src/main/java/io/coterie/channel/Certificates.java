@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.metadata.certificate.CertificateValidator;
 import org.signal.libsignal.metadata.certificate.InvalidCertificateException;
 import org.signal.libsignal.metadata.certificate.SenderCertificate;
+import org.signal.libsignal.protocol.IdentityKey;
 import org.signal.libsignal.protocol.InvalidKeyException;
 import org.signal.libsignal.protocol.ecc.ECPublicKey;
 import org.slf4j.Logger;
@@ -28,6 +29,18 @@ final class Certificates {
 
   /** Pause after a certificate could not be had. */
   private static final Duration RETRY = Duration.ofSeconds(1);
+
+  /** The identity key that the roster pins for a peer, and its certificate that last verified. */
+  static final class Pinned {
+    private final IdentityKey identity;
+    private volatile @Nullable Verified last;
+
+    Pinned(IdentityKey identity) {
+      this.identity = identity;
+    }
+  }
+
+  private record Verified(byte[] certificate, long untilMs) {}
 
   private final Member self;
   private final CertificateValidator validator;
@@ -143,13 +156,12 @@ final class Certificates {
    *
    * @return why it is refused, or null
    */
-  ChannelMetrics.@Nullable Rejection refusal(Peer peer, SenderCertificate certificate) {
+  ChannelMetrics.@Nullable Rejection refusal(Pinned peer, SenderCertificate certificate) {
     long now = System.currentTimeMillis();
     byte[] bytes = certificate.getSerialized();
-    synchronized (peer) {
-      if (now < peer.verifiedUntilMs && Arrays.equals(bytes, peer.verifiedCertificate)) {
-        return null;
-      }
+    Verified last = peer.last;
+    if (last != null && now < last.untilMs && Arrays.equals(bytes, last.certificate)) {
+      return null;
     }
     try {
       validator.validate(certificate, now);
@@ -159,10 +171,7 @@ final class Certificates {
     if (!certificate.getKey().equals(peer.identity.getPublicKey())) {
       return ChannelMetrics.Rejection.IDENTITY;
     }
-    synchronized (peer) {
-      peer.verifiedCertificate = bytes;
-      peer.verifiedUntilMs = certificate.getExpiration();
-    }
+    peer.last = new Verified(bytes, certificate.getExpiration());
     return null;
   }
 }

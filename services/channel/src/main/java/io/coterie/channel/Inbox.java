@@ -206,7 +206,7 @@ final class Inbox {
     if (peer == null) {
       throw new RefusedException(Rejection.STRANGER);
     }
-    Rejection refusal = certificates.refusal(peer, certificate);
+    Rejection refusal = certificates.refusal(peer.certificate, certificate);
     if (refusal != null) {
       LOG.warn(
           "a message in the name of {} was refused: {}",
@@ -263,7 +263,7 @@ final class Inbox {
     } catch (InvalidMessageException | LegacyMessageException e) {
       throw new RefusedException(Rejection.UNDECRYPTABLE);
     }
-    peer.lastHeardNanos = System.nanoTime();
+    peer.keys.alive(System.nanoTime());
     try {
       return switch (Frame.decode(padded)) {
         case Frame.Body(_, byte[] data) -> {
@@ -292,7 +292,7 @@ final class Inbox {
   private void pairwise(Arrival arrival, Peer peer, int type, byte[] content)
       throws RefusedException {
     byte[] padded = decrypt(peer, type, content);
-    peer.lastHeardNanos = System.nanoTime();
+    peer.keys.alive(System.nanoTime());
     try {
       switch (Frame.decode(padded)) {
         case Frame.Body(boolean broadcast, byte[] data) -> {

@@ -62,7 +62,7 @@ final class Outbox {
     this.store = store;
     this.messaging = messaging;
     this.certificates = certificates;
-    this.self = new SignalProtocolAddress(self.aci().toString(), self.deviceId());
+    this.self = ProtocolStore.address(self);
     // No phone number: accounts are known by their ACI.
     this.sealing = new SealedSessionCipher(store, self.aci(), null, self.deviceId());
     this.pool = pool;

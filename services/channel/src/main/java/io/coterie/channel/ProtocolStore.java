@@ -56,6 +56,11 @@ final class ProtocolStore implements SignalProtocolStore {
     this.registrationId = registrationId;
   }
 
+  /** The address by which libsignal knows a member. */
+  static SignalProtocolAddress address(Member member) {
+    return new SignalProtocolAddress(member.aci().toString(), member.deviceId());
+  }
+
   /** Trusts that key, and no other, for that address. */
   void pin(SignalProtocolAddress address, IdentityKey key) {
     pinned.put(address, key);

@@ -117,11 +117,6 @@ public final class SignalChannel implements SecureChannel {
         Executors.newSingleThreadScheduledExecutor(
             Thread.ofPlatform().name("channel-" + name + "-timer").daemon().factory());
     this.store = new ProtocolStore(identity, account.registrationId());
-    for (Member member : roster.members()) {
-      if (!member.equals(self)) {
-        admit(member);
-      }
-    }
     this.metrics = new ChannelMetrics(registry, () -> reachable().size());
     SSLContext tls = PinnedTls.context(config.caPem());
     this.authenticated =
@@ -135,10 +130,15 @@ public final class SignalChannel implements SecureChannel {
         new KeyExchange(config, store, outbox, certificates, metrics, pool, self, peers.values());
     this.inbox =
         new Inbox(config, store, certificates, exchange, metrics, pool, peers, this::deliver);
+    for (Member member : roster.members()) {
+      if (!member.equals(self)) {
+        admit(member);
+      }
+    }
   }
 
   private Peer admit(Member member) {
-    Peer peer = new Peer(member, pool, config, reassemblyBytes);
+    Peer peer = new Peer(member, exchange.with(member), pool, config, reassemblyBytes);
     store.pin(peer.address, peer.identity);
     peers.put(new Inbox.Address(member.aci(), member.deviceId()), peer);
     return peer;
@@ -263,13 +263,14 @@ public final class SignalChannel implements SecureChannel {
     ChannelException unknown = resolve(members, needed);
     return unknown != null
         ? CompletableFuture.failedFuture(unknown)
-        : exchange.when(needed, exchange::established, null);
+        : exchange.when(needed, Peer::established, null);
   }
 
   @Override
   public Set<Member> reachable() {
+    long now = System.nanoTime();
     return peers.values().stream()
-        .filter(exchange::reachable)
+        .filter(peer -> peer.keys.reachable(now))
         .map(peer -> peer.member)
         .collect(Collectors.toUnmodifiableSet());
   }
@@ -294,7 +295,7 @@ public final class SignalChannel implements SecureChannel {
               yield wiping(
                   frames,
                   exchange
-                      .when(to, exchange::offered, config.timing().establishWait())
+                      .when(to, Peer::offered, config.timing().establishWait())
                       .thenCompose(
                           ready -> outbox.group(mode, exchange.senderKey(), to, frames, options)));
             }
@@ -338,7 +339,7 @@ public final class SignalChannel implements SecureChannel {
     return wiping(
         frames,
         exchange
-            .when(List.of(peer), exchange::established, config.timing().establishWait())
+            .when(List.of(peer), Peer::established, config.timing().establishWait())
             .thenCompose(ready -> outbox.pairwise(mode, peer, frames, options)));
   }
 
@@ -488,7 +489,7 @@ public final class SignalChannel implements SecureChannel {
 
   /** Broadcasts to all peers that can read it. */
   private CompletableFuture<Void> tellAll(byte[] frame) {
-    List<Peer> to = peers.values().stream().filter(exchange::offered).toList();
+    List<Peer> to = peers.values().stream().filter(Peer::offered).toList();
     return to.isEmpty()
         ? CompletableFuture.completedFuture(null)
         : outbox.group(

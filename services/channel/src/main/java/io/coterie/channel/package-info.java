@@ -8,9 +8,8 @@
  *
  * <ol>
  *   <li>the {@link io.coterie.channel.SignalChannel} itself: changes of the roster
- *   <li>{@code KeyExchange.keys}: the choice of own sender keys
- *   <li>a {@link io.coterie.channel.Peer}: the state of the key exchange with it, and its verified
- *       certificate
+ *   <li>the {@link io.coterie.channel.SenderKeyRotation}: the choice of own sender keys
+ *   <li>a {@link io.coterie.channel.PeerKeys}: the key exchange with a peer
  *   <li>an {@link io.coterie.channel.OwnSenderKey}: its chain
  *   <li>one of these, under which no other lock is taken: {@code Peer.session} (the ratchet with a
  *       peer), {@code Inbox.arrivals} (the order of envelopes), {@code Link.lock} (a connection and
