@@ -82,7 +82,7 @@ bench: build ## measure key generation and signing against their floors; QUICK=1
 	@$(STEP) bench-core cargo build --release --manifest-path services/mpc-core/Cargo.toml -p bench-core
 	@STEP_SHOW='^[a-z_0-9/ -]+ +time: ' $(STEP) criterion cargo bench --manifest-path services/mpc-core/Cargo.toml -p protocols --bench bls -- $(if $(QUICK),--quick)
 	@$(STEP) jmh-build $(MAVEN) -pl services/channel -am test-compile dependency:build-classpath -Dmdep.includeScope=test -Dmdep.outputFile=target/test-classpath
-	@STEP_SHOW='^(Benchmark|ChannelBenchmark[^:]*(:p0[.]50)?) ' $(STEP) jmh $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) io.coterie.channel.ChannelBenchmark
+	@STEP_SHOW='^(Benchmark|ChannelBenchmark[^:]*(:p0[.]50)?) ' $(STEP) jmh $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) io.coterie.channel.signal.ChannelBenchmark
 	@$(JAVA) io.coterie.acceptance.Bench
 
 bench-circuits: ## measure garbling and authenticated garbling against bare AES; LONG=1 for the whole Ed25519 program, RUNS=5

@@ -2,13 +2,13 @@ package io.coterie.acceptance;
 
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.ChannelConfig;
-import io.coterie.channel.Enrolment;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.RosterFile;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SendMode;
-import io.coterie.channel.SignalChannel;
+import io.coterie.channel.link.Enrolment;
+import io.coterie.channel.signal.SignalChannel;
 import io.coterie.cli.RequesterKeyFile;
 import io.coterie.coordinator.CoordinatorApplication;
 import io.coterie.messaging.MessagingApplication;

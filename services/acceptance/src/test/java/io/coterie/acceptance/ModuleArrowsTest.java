@@ -115,6 +115,22 @@ class ModuleArrowsTest {
         .check(CLASSES);
   }
 
+  /** Services know the contract of the channel, and the two classes that make accounts and channels. */
+  @Test
+  void inside_of_the_channel_is_its_own() {
+    noClasses()
+        .that(describe("are not the channel", c -> !module(c).equals("channel")))
+        .should()
+        .dependOnClassesThat(
+            describe(
+                "are inside the channel",
+                c ->
+                    c.getPackageName().startsWith(ROOT + "channel.")
+                        && !c.getName().equals(ROOT + "channel.signal.SignalChannel")
+                        && !c.getName().equals(ROOT + "channel.link.Enrolment")))
+        .check(CLASSES);
+  }
+
   @Test
   void only_the_binding_touches_foreign_memory() {
     noClasses()

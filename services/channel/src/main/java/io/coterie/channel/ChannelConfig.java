@@ -105,6 +105,9 @@ public record ChannelConfig(
       int preKeyBatch,
       int senderKeyMessages,
       int cryptoThreads) {
+    /** Largest number of chunks of a body. */
+    public static final int MAX_CHUNKS = 1024;
+
     public static final Limits DEFAULT =
         new Limits(
             4 << 20,
@@ -132,9 +135,8 @@ public record ChannelConfig(
         throw new IllegalArgumentException(
             "channel limits out of range: " + maxBody + ", " + chunk);
       }
-      if (maxBody > Frame.MAX_CHUNKS * (long) chunk) {
-        throw new IllegalArgumentException(
-            "maxBody needs more than " + Frame.MAX_CHUNKS + " chunks");
+      if (maxBody > MAX_CHUNKS * (long) chunk) {
+        throw new IllegalArgumentException("maxBody needs more than " + MAX_CHUNKS + " chunks");
       }
       if (preKeyBatch < 1 || preKeyBatch > 100) {
         throw new IllegalArgumentException("preKeyBatch " + preKeyBatch + " is not 1 to 100");

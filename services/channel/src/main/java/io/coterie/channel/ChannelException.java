@@ -1,5 +1,8 @@
 package io.coterie.channel;
 
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+
 /**
  * Why a message could not be handed to the messaging service. The text names members and causes,
  * never content.
@@ -39,5 +42,35 @@ public final class ChannelException extends RuntimeException {
 
   public Cause reason() {
     return reason;
+  }
+
+  /** The channel exception inside, or one of cause INTERNAL around what is inside. */
+  public static ChannelException of(Throwable failure) {
+    Throwable inner = failure;
+    while ((inner instanceof CompletionException || inner instanceof ExecutionException)
+        && inner.getCause() != null) {
+      inner = inner.getCause();
+    }
+    return inner instanceof ChannelException e
+        ? e
+        : new ChannelException(Cause.INTERNAL, "unexpected failure in the channel", inner);
+  }
+
+  /**
+   * The failure that a status of the messaging service means.
+   *
+   * @param what the request that was answered, for the text
+   */
+  public static ChannelException ofStatus(int status, String what) {
+    Cause cause =
+        switch (status) {
+          case 401, 403 -> Cause.UNAUTHENTICATED;
+          case 404 -> Cause.NOT_ESTABLISHED;
+          case 413 -> Cause.TOO_LARGE;
+          case 428, 429 -> Cause.RATE_LIMITED;
+          default -> status >= 500 ? Cause.UNAVAILABLE : Cause.INTERNAL;
+        };
+    return new ChannelException(
+        cause, what + ": the messaging service answered with status " + status);
   }
 }

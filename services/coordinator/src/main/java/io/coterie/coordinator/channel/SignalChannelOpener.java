@@ -2,13 +2,13 @@ package io.coterie.coordinator.channel;
 
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.ChannelConfig;
-import io.coterie.channel.Enrolment;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.RosterFile;
 import io.coterie.channel.SecureChannel;
-import io.coterie.channel.SignalChannel;
+import io.coterie.channel.link.Enrolment;
+import io.coterie.channel.signal.SignalChannel;
 import io.coterie.platform.unseal.PassphraseDataKeySource;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;

@@ -2,11 +2,11 @@ package io.coterie.signer.config;
 
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.ChannelConfig;
-import io.coterie.channel.Enrolment;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.channel.RosterFile;
-import io.coterie.channel.SignalChannel;
+import io.coterie.channel.link.Enrolment;
+import io.coterie.channel.signal.SignalChannel;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,0 +1,413 @@
+package io.coterie.channel.link;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.ChannelConfig;
+import io.coterie.channel.ChannelException;
+import io.coterie.channel.ChannelException.Cause;
+import io.coterie.channel.Member;
+import io.coterie.channel.SecureChannel;
+import io.coterie.channel.keys.PreKeys;
+import io.coterie.channel.link.Link.Response;
+import io.coterie.channel.telemetry.ChannelMetrics.Mode;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import org.jspecify.annotations.Nullable;
+import org.signal.libsignal.protocol.IdentityKey;
+import org.signal.libsignal.protocol.InvalidKeyException;
+import org.signal.libsignal.protocol.ecc.ECPublicKey;
+import org.signal.libsignal.protocol.kem.KEMPublicKey;
+import org.signal.libsignal.protocol.state.KyberPreKeyRecord;
+import org.signal.libsignal.protocol.state.PreKeyBundle;
+import org.signal.libsignal.protocol.state.PreKeyRecord;
+import org.signal.libsignal.protocol.state.SignedPreKeyRecord;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.ArrayNode;
+import tools.jackson.databind.node.ObjectNode;
+
+/**
+ * The calls of the Signal server API that the channel makes, over the two sockets: what needs the
+ * account on the authenticated one, everything that must not say who is asking on the other.
+ */
+public final class Messaging implements PreKeys.Service {
+  static final int ACCESS_KEY_BYTES = 16;
+
+  private static final byte[] ACCESS_KEY_INFO =
+      "coterie/channel/access-key/1".getBytes(StandardCharsets.US_ASCII);
+
+  /** Pause before a request is repeated when the service did not say how long. */
+  private static final Duration DEFAULT_RETRY_AFTER = Duration.ofMillis(200);
+
+  private static final JsonMapper JSON = JsonMapper.builder().build();
+
+  private final Link authenticated;
+  private final Link anonymous;
+  private final ChannelConfig config;
+  private final Executor pool;
+
+  /** Devices the service names in a 409 or 410. */
+  public record DeviceProblem(@Nullable UUID account, List<Integer> missing, List<Integer> extra) {}
+
+  public Messaging(Link authenticated, Link anonymous, ChannelConfig config, Executor pool) {
+    this.authenticated = authenticated;
+    this.anonymous = anonymous;
+    this.config = config;
+    this.pool = pool;
+  }
+
+  /**
+   * What a sender must present to reach a member without saying who it is: 16 bytes derived from
+   * the pinned identity key. Whoever has the roster knows it; a stranger does not, and cannot fill
+   * the member's queue.
+   */
+  static byte[] accessKey(byte[] identityKey) {
+    try {
+      Mac mac = Mac.getInstance("HmacSHA256");
+      mac.init(new SecretKeySpec(ACCESS_KEY_INFO, "HmacSHA256"));
+      return java.util.Arrays.copyOf(mac.doFinal(identityKey), ACCESS_KEY_BYTES);
+    } catch (java.security.GeneralSecurityException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Override
+  public CompletableFuture<Void> uploadKeys(
+      @Nullable SignedPreKeyRecord signed,
+      @Nullable KyberPreKeyRecord lastResort,
+      List<PreKeyRecord> oneTime,
+      List<KyberPreKeyRecord> kyberOneTime) {
+    try {
+      ObjectNode body = JSON.createObjectNode();
+      ArrayNode ec = body.putArray("preKeys");
+      for (PreKeyRecord key : oneTime) {
+        ec.addObject()
+            .put("keyId", key.getId())
+            .put("publicKey", base64(key.getKeyPair().getPublicKey().serialize()));
+      }
+      ArrayNode kyber = body.putArray("pqPreKeys");
+      for (KyberPreKeyRecord key : kyberOneTime) {
+        kyber.add(json(key));
+      }
+      if (signed != null) {
+        body.set("signedPreKey", json(signed));
+      }
+      if (lastResort != null) {
+        body.set("pqLastResortPreKey", json(lastResort));
+      }
+      return call(
+              authenticated,
+              Mode.CONTROL,
+              "PUT",
+              "/v2/keys?identity=aci",
+              List.of("content-type:application/json"),
+              JSON.writeValueAsBytes(body))
+          .thenAccept(response -> requireOk(response, "upload of prekeys"));
+    } catch (InvalidKeyException e) {
+      throw new IllegalStateException("an own prekey is not readable", e);
+    }
+  }
+
+  static ObjectNode json(SignedPreKeyRecord key) throws InvalidKeyException {
+    return JSON.createObjectNode()
+        .put("keyId", key.getId())
+        .put("publicKey", base64(key.getKeyPair().getPublicKey().serialize()))
+        .put("signature", base64(key.getSignature()));
+  }
+
+  static ObjectNode json(KyberPreKeyRecord key) throws InvalidKeyException {
+    return JSON.createObjectNode()
+        .put("keyId", key.getId())
+        .put("publicKey", base64(key.getKeyPair().getPublicKey().serialize()))
+        .put("signature", base64(key.getSignature()));
+  }
+
+  @Override
+  public CompletableFuture<PreKeys.KeyCount> keyCount() {
+    return call(authenticated, Mode.CONTROL, "GET", "/v2/keys?identity=aci", List.of(), null)
+        .thenApply(
+            response -> {
+              requireOk(response, "count of prekeys");
+              JsonNode body = parse(response.body(), "count of prekeys");
+              return new PreKeys.KeyCount(
+                  body.path("count").asInt(0), body.path("pqCount").asInt(0));
+            });
+  }
+
+  public CompletableFuture<byte[]> senderCertificate() {
+    return call(
+            authenticated,
+            Mode.CONTROL,
+            "GET",
+            "/v1/certificate/delivery?includeE164=false",
+            List.of(),
+            null)
+        .thenApply(
+            response -> {
+              requireOk(response, "sender certificate");
+              return bytes(
+                  parse(response.body(), "sender certificate"),
+                  "certificate",
+                  "sender certificate");
+            });
+  }
+
+  /**
+   * The keys with which a session to that member can be opened.
+   *
+   * @return fails with UNTRUSTED when they are not those of the pinned identity
+   */
+  public CompletableFuture<PreKeyBundle> fetchKeys(Recipient peer) {
+    Member member = peer.member();
+    return call(
+            anonymous,
+            Mode.CONTROL,
+            "GET",
+            "/v2/keys/" + member.aci() + "/" + member.deviceId(),
+            List.of("unidentified-access-key:" + base64(peer.accessKey())),
+            null)
+        .thenApply(
+            response -> {
+              requireOk(response, "keys of " + member.name());
+              return bundle(peer, parse(response.body(), "keys of " + member.name()));
+            });
+  }
+
+  private static PreKeyBundle bundle(Recipient peer, JsonNode body) {
+    String what = "keys of " + peer.member().name();
+    try {
+      IdentityKey identity = new IdentityKey(bytes(body, "identityKey", what));
+      if (!identity.equals(peer.identity())) {
+        throw new ChannelException(
+            Cause.UNTRUSTED,
+            peer.member().name()
+                + ": the messaging service has another identity key than the roster");
+      }
+      for (JsonNode device : body.path("devices")) {
+        if (device.path("deviceId").asInt(0) != peer.member().deviceId()) {
+          continue;
+        }
+        JsonNode signed = device.path("signedPreKey");
+        JsonNode kyber = device.path("pqPreKey");
+        JsonNode oneTime = device.path("preKey");
+        boolean hasOneTime = oneTime.isObject();
+        return new PreKeyBundle(
+            device.path("registrationId").asInt(-1),
+            peer.member().deviceId(),
+            hasOneTime ? oneTime.path("keyId").asInt(-1) : PreKeyBundle.NULL_PRE_KEY_ID,
+            hasOneTime ? new ECPublicKey(bytes(oneTime, "publicKey", what)) : null,
+            signed.path("keyId").asInt(-1),
+            new ECPublicKey(bytes(signed, "publicKey", what)),
+            bytes(signed, "signature", what),
+            identity,
+            kyber.path("keyId").asInt(-1),
+            new KEMPublicKey(bytes(kyber, "publicKey", what)),
+            bytes(kyber, "signature", what));
+      }
+    } catch (InvalidKeyException | RuntimeException e) {
+      if (e instanceof ChannelException known) {
+        throw known;
+      }
+      throw new ChannelException(Cause.UNAVAILABLE, what + ": not usable", e);
+    }
+    throw new ChannelException(
+        Cause.NOT_ESTABLISHED, what + ": the pinned device is not registered");
+  }
+
+  /** Sends one sealed message to one device. The answer's status is for the caller to judge. */
+  public CompletableFuture<Response> sendOne(
+      Mode mode,
+      Recipient to,
+      int registrationId,
+      byte[] sealed,
+      SecureChannel.SendOptions options) {
+    byte[] body =
+        ("{\"messages\":[{\"type\":6,\"destinationDeviceId\":"
+                + to.member().deviceId()
+                + ",\"destinationRegistrationId\":"
+                + registrationId
+                + ",\"content\":\""
+                + base64(sealed)
+                + "\"}],\"online\":"
+                + options.online()
+                + ",\"urgent\":false,\"timestamp\":"
+                + System.currentTimeMillis()
+                + "}")
+            .getBytes(StandardCharsets.ISO_8859_1);
+    List<String> headers = headers("application/json", to.accessKey(), options.traceparent());
+    return call(
+        anonymous,
+        mode,
+        "PUT",
+        "/v1/messages/" + to.member().aci() + "?story=false",
+        headers,
+        body);
+  }
+
+  /** Sends one multi-recipient message. The answer's status is for the caller to judge. */
+  public CompletableFuture<Response> sendMany(
+      Mode mode, List<Recipient> recipients, byte[] sealed, SecureChannel.SendOptions options) {
+    byte[] key = new byte[ACCESS_KEY_BYTES];
+    for (Recipient recipient : recipients) {
+      for (int i = 0; i < key.length; i++) {
+        key[i] ^= recipient.accessKey()[i];
+      }
+    }
+    return call(
+        anonymous,
+        mode,
+        "PUT",
+        "/v1/messages/multi_recipient?ts="
+            + System.currentTimeMillis()
+            + "&online="
+            + options.online()
+            + "&urgent=false&story=false",
+        headers("application/vnd.signal-messenger.mrm", key, options.traceparent()),
+        sealed);
+  }
+
+  private static List<String> headers(
+      String contentType, byte[] accessKey, @Nullable String traceparent) {
+    List<String> headers = new ArrayList<>(3);
+    headers.add("content-type:" + contentType);
+    headers.add("unidentified-access-key:" + base64(accessKey));
+    if (traceparent != null) {
+      headers.add("traceparent:" + traceparent);
+    }
+    return headers;
+  }
+
+  /**
+   * A request that is repeated after 429 and 503, as long as that fits into the time a request may
+   * take.
+   */
+  private CompletableFuture<Response> call(
+      Link link,
+      Mode mode,
+      String verb,
+      String path,
+      List<String> headers,
+      byte @Nullable [] body) {
+    long deadline = System.nanoTime() + config.timing().request().toNanos();
+    return attempt(link, mode, verb, path, headers, body, deadline, 0);
+  }
+
+  private CompletableFuture<Response> attempt(
+      Link link,
+      Mode mode,
+      String verb,
+      String path,
+      List<String> headers,
+      byte @Nullable [] body,
+      long deadline,
+      int attempt) {
+    return link.request(mode, verb, path, headers, body)
+        .thenCompose(
+            response -> {
+              if (response.status() != 429 && response.status() != 503) {
+                return CompletableFuture.completedFuture(response);
+              }
+              Duration pause = retryAfter(response, attempt);
+              if (pause.compareTo(config.timing().maxRetryAfter()) > 0
+                  || System.nanoTime() + pause.toNanos() - deadline > 0) {
+                return CompletableFuture.completedFuture(response);
+              }
+              return CompletableFuture.supplyAsync(
+                      () -> attempt(link, mode, verb, path, headers, body, deadline, attempt + 1),
+                      CompletableFuture.delayedExecutor(
+                          pause.toNanos(), TimeUnit.NANOSECONDS, pool))
+                  .thenCompose(again -> again);
+            });
+  }
+
+  private static Duration retryAfter(Response response, int attempt) {
+    String header = response.header("retry-after");
+    if (header != null && header.matches("\\d{1,9}")) {
+      return Duration.ofSeconds(Long.parseLong(header));
+    }
+    long base = DEFAULT_RETRY_AFTER.toMillis() << Math.min(attempt, 6);
+    return Duration.ofMillis(base / 2 + ThreadLocalRandom.current().nextLong(base / 2 + 1));
+  }
+
+  /** The accounts a multi-recipient message was not delivered to. */
+  public static List<UUID> undelivered(Response response) {
+    List<UUID> accounts = new ArrayList<>();
+    for (JsonNode id : parse(response.body(), "broadcast").path("uuids404")) {
+      accounts.add(uuid(id.asString("")));
+    }
+    return accounts;
+  }
+
+  /** The devices that a 409 or 410 of a send to many names. */
+  public static List<DeviceProblem> deviceProblems(Response response) {
+    List<DeviceProblem> problems = new ArrayList<>();
+    for (JsonNode entry : parse(response.body(), "broadcast")) {
+      problems.add(problem(uuid(entry.path("uuid").asString("")), entry.path("devices")));
+    }
+    return problems;
+  }
+
+  /** The devices that a 409 or 410 of a send to one names. */
+  public static DeviceProblem deviceProblem(Response response) {
+    return problem(null, parse(response.body(), "send"));
+  }
+
+  private static DeviceProblem problem(@Nullable UUID account, JsonNode devices) {
+    return new DeviceProblem(
+        account, ints(devices.path("missingDevices")), ints(devices.path("extraDevices")));
+  }
+
+  private static List<Integer> ints(JsonNode array) {
+    List<Integer> values = new ArrayList<>();
+    for (JsonNode value : array) {
+      values.add(value.asInt(0));
+    }
+    return values;
+  }
+
+  private static UUID uuid(String text) {
+    try {
+      return UUID.fromString(text);
+    } catch (IllegalArgumentException e) {
+      throw new ChannelException(
+          Cause.UNAVAILABLE, "the messaging service answered with what is no account id");
+    }
+  }
+
+  public static void requireOk(Response response, String what) {
+    if (response.status() / 100 != 2) {
+      throw ChannelException.ofStatus(response.status(), what);
+    }
+  }
+
+  static JsonNode parse(ByteString body, String what) {
+    try {
+      return JSON.readTree(body.toByteArray());
+    } catch (JacksonException e) {
+      throw new ChannelException(
+          Cause.UNAVAILABLE, what + ": the messaging service did not answer with JSON");
+    }
+  }
+
+  private static byte[] bytes(JsonNode object, String field, String what) {
+    try {
+      return Base64.getDecoder().decode(object.path(field).asString("").strip());
+    } catch (IllegalArgumentException e) {
+      throw new ChannelException(Cause.UNAVAILABLE, what + ": " + field + " is not base64");
+    }
+  }
+
+  static String base64(byte[] bytes) {
+    return Base64.getEncoder().encodeToString(bytes);
+  }
+}

@@ -1,0 +1,314 @@
+package io.coterie.channel.signal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.coterie.channel.ChannelConfig;
+import io.coterie.channel.Roster;
+import io.coterie.channel.SecureChannel;
+import io.coterie.channel.SendMode;
+import io.coterie.channel.telemetry.ChannelMetrics;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Processes come and go; nobody helps. */
+class RestartTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(TestGroup.PATIENCE_SECONDS);
+
+  private TestServer server;
+
+  @BeforeEach
+  void startServer() throws Exception {
+    server = new TestServer();
+  }
+
+  @AfterEach
+  void stopServer() throws Exception {
+    server.close();
+  }
+
+  @Test
+  void restartedMemberTalksAndHears() throws Exception {
+    try (TestGroup group = TestGroup.started(server, 3)) {
+      TestGroup.Node restarted = group.node(1);
+      for (int i = 0; i < 3; i++) {
+        restarted.stop();
+        restarted.start();
+        restarted
+            .channel
+            .established(group.roster.members())
+            .toCompletableFuture()
+            .get(30, java.util.concurrent.TimeUnit.SECONDS);
+        String round = "round " + i;
+        restarted.broadcast(round);
+        group.node(0).broadcast(round);
+        group.node(0).send(restarted, "pair " + i);
+        restarted.send(group.node(2), "pair " + i);
+        await().atMost(PATIENCE).until(() -> restarted.texts().contains("pair " + round.charAt(6)));
+        await().atMost(PATIENCE).until(() -> restarted.texts().contains(round));
+        await().atMost(PATIENCE).until(() -> group.node(0).texts().contains(round));
+        await().atMost(PATIENCE).until(() -> group.node(2).texts().contains(round));
+      }
+      await().atMost(PATIENCE).until(() -> group.node(2).received.size() == 9);
+    }
+  }
+
+  /**
+   * The others believe the old process is there still: what they broadcast is held until the key
+   * comes.
+   */
+  @Test
+  void broadcastToAMemberThatRestartedUnnoticedArrives() throws Exception {
+    AtomicBoolean blocked = new AtomicBoolean();
+    try (TestGroup group = TestGroup.started(server, 3)) {
+      TestGroup.Node restarted = group.node(1);
+      // Its hellos do not get through for a while.
+      server.intercept =
+          request ->
+              blocked.get()
+                      && request.is("PUT", "/v1/messages/")
+                      && !request.path().contains("multi_recipient")
+                  ? Optional.of(TestServer.Answer.of(503))
+                  : Optional.empty();
+      blocked.set(true);
+      restarted.stop();
+      restarted.start();
+      await().atMost(PATIENCE).until(restarted.channel::connected);
+      group.node(0).broadcast("early");
+      assertThat(restarted.received).isEmpty();
+      blocked.set(false);
+      await().atMost(PATIENCE).until(() -> restarted.texts().equals(List.of("early")));
+    }
+  }
+
+  @Test
+  void allRestartAtOnce() throws Exception {
+    try (TestGroup group = TestGroup.started(server, 5)) {
+      group.nodes.forEach(TestGroup.Node::stop);
+      group.nodes.forEach(TestGroup.Node::start);
+      group.awaitEstablished();
+      for (TestGroup.Node node : group.nodes) {
+        node.broadcast("again " + node.index);
+      }
+      for (TestGroup.Node node : group.nodes) {
+        await().atMost(PATIENCE).until(() -> node.received.size() == 4);
+      }
+    }
+  }
+
+  @Test
+  void memberThatComesLaterIsGreeted() throws Exception {
+    try (TestGroup group = new TestGroup(server, 3, config -> config)) {
+      group.node(0).start();
+      group.node(1).start();
+      group.awaitEstablished(group.nodes.subList(0, 2));
+      assertThat(group.node(0).channel.reachable()).containsExactly(group.node(1).member());
+      CompletionStage<Void> waiting = group.node(0).channel.established(group.roster.members());
+      assertThat(waiting.toCompletableFuture()).isNotDone();
+      group.node(2).start();
+      group.awaitEstablished();
+      // Told on a thread of the channel, which may come after what is asked anew.
+      assertThat(waiting).succeedsWithin(PATIENCE);
+      group.node(2).broadcast("late");
+      await().atMost(PATIENCE).until(() -> group.node(0).texts().contains("late"));
+    }
+  }
+
+  @Test
+  void messagesFlowAgainWhenTheServiceComesBack() throws Exception {
+    try (TestGroup group = TestGroup.started(server, 3)) {
+      server.stop();
+      await().atMost(PATIENCE).until(() -> !group.node(0).channel.connected());
+      // Sent while nobody listens: waits for the connection and is then delivered once.
+      CompletionStage<Void> sent =
+          group
+              .node(0)
+              .channel
+              .broadcast(
+                  group.roster.members(),
+                  "meanwhile".getBytes(StandardCharsets.UTF_8),
+                  SecureChannel.SendOptions.stored(null));
+      server.restart();
+      sent.toCompletableFuture().get(30, java.util.concurrent.TimeUnit.SECONDS);
+      await().atMost(PATIENCE).until(() -> group.node(1).texts().contains("meanwhile"));
+      await().atMost(PATIENCE).until(() -> group.node(2).channel.connected());
+      group.node(2).broadcast("after");
+      await().atMost(PATIENCE).until(() -> group.node(0).texts().contains("after"));
+      await().atMost(PATIENCE).until(() -> group.node(1).texts().contains("after"));
+      assertThat(group.node(1).texts()).containsExactly("meanwhile", "after");
+    }
+  }
+
+  @Test
+  void silentMemberIsNotReachable() throws Exception {
+    try (TestGroup group =
+        TestGroup.started(
+            server, 2, config -> config.withTiming(Timings.heartbeat(Duration.ofMillis(100))))) {
+      await()
+          .atMost(PATIENCE)
+          .until(() -> group.node(0).channel.reachable().contains(group.node(1).member()));
+      // Neither heartbeats nor farewells come through: it might as well have been killed.
+      server.intercept =
+          request ->
+              request.is("PUT", "/v1/messages/multi_recipient")
+                  ? Optional.of(TestServer.Answer.of(503))
+                  : Optional.empty();
+      group.node(1).stop();
+      await().atMost(PATIENCE).until(() -> group.node(0).channel.reachable().isEmpty());
+      server.intercept = request -> Optional.empty();
+      group.node(1).start();
+      await().atMost(PATIENCE).until(() -> !group.node(0).channel.reachable().isEmpty());
+    }
+  }
+
+  /**
+   * A member that closes its channel says so: it is out of reach long before it is missed, and what
+   * is meant for it waits for its next process, in every mode.
+   */
+  @ParameterizedTest
+  @EnumSource(SendMode.class)
+  void memberThatLeavesSaysSo(SendMode mode) throws Exception {
+    try (TestGroup group =
+        TestGroup.started(
+            server,
+            3,
+            config ->
+                config
+                    .withSendMode(mode)
+                    .withTiming(Timings.heartbeat(Duration.ofMinutes(1), PATIENCE)))) {
+      TestGroup.Node sender = group.node(0);
+      TestGroup.Node leaving = group.node(1);
+      leaving.stop();
+      await()
+          .atMost(PATIENCE)
+          .until(() -> sender.channel.reachable().equals(Set.of(group.node(2).member())));
+
+      CompletionStage<Void> order =
+          sender.channel.broadcast(
+              group.roster.members(),
+              "order".getBytes(StandardCharsets.US_ASCII),
+              SecureChannel.SendOptions.online(null));
+      CompletionStage<Void> part =
+          sender.channel.send(
+              leaving.member(),
+              "part".getBytes(StandardCharsets.US_ASCII),
+              SecureChannel.SendOptions.online(null));
+      assertThat(part.toCompletableFuture()).isNotDone();
+      leaving.start();
+      assertThat(order).succeedsWithin(PATIENCE);
+      assertThat(part).succeedsWithin(PATIENCE);
+      await().atMost(PATIENCE).until(() -> leaving.received.size() == 2);
+      assertThat(leaving.texts()).containsExactlyInAnyOrder("order", "part");
+      await().atMost(PATIENCE).until(() -> sender.channel.reachable().size() == 2);
+    }
+  }
+
+  @Test
+  void senderKeyIsReplacedWhileMessagesFlow() throws Exception {
+    ChannelConfig.Limits d = ChannelConfig.Limits.DEFAULT;
+    ChannelConfig.Limits rotating =
+        new ChannelConfig.Limits(
+            d.maxBody(),
+            d.chunk(),
+            d.maxWebSocketMessage(),
+            d.maxQueued(),
+            d.maxRequests(),
+            d.maxInbound(),
+            d.maxReassemblies(),
+            d.maxReassemblyBytes(),
+            d.maxHeld(),
+            d.maxHeldBytes(),
+            d.preKeyBatch(),
+            20,
+            d.cryptoThreads());
+    try (TestGroup group = TestGroup.started(server, 3, config -> config.withLimits(rotating))) {
+      java.util.UUID first = group.node(0).channel.senderKey();
+      int sent = 0;
+      long deadline = System.nanoTime() + PATIENCE.toNanos();
+      java.util.Set<java.util.UUID> keys = new java.util.HashSet<>();
+      while (keys.size() < 4 && System.nanoTime() < deadline) {
+        group.node(0).broadcast("m" + sent++);
+        keys.add(group.node(0).channel.senderKey());
+      }
+      assertThat(keys).hasSizeGreaterThanOrEqualTo(4).contains(first);
+      int all = sent;
+      await().atMost(PATIENCE).until(() -> group.node(1).received.size() == all);
+      await().atMost(PATIENCE).until(() -> group.node(2).received.size() == all);
+      assertThat(group.node(1).texts())
+          .isEqualTo(java.util.stream.IntStream.range(0, all).mapToObj(i -> "m" + i).toList());
+    }
+  }
+
+  @Test
+  void memberThatLeavesTheRosterIsCutOff() throws Exception {
+    try (TestGroup group = TestGroup.started(server, 3)) {
+      java.util.UUID before = group.node(0).channel.senderKey();
+      Roster smaller = new Roster(2, List.of(group.node(0).member(), group.node(1).member()));
+      group.node(0).channel.updateRoster(smaller);
+      group.node(1).channel.updateRoster(smaller);
+      await().atMost(PATIENCE).until(() -> !group.node(0).channel.senderKey().equals(before));
+      group.node(2).broadcast("from outside");
+      group.node(1).broadcast(smaller.members(), "from inside");
+      await().atMost(PATIENCE).until(() -> group.node(0).texts().contains("from inside"));
+      await()
+          .atMost(PATIENCE)
+          .until(() -> group.node(0).rejected(ChannelMetrics.Rejection.STRANGER) > 0);
+      assertThat(group.node(0).texts()).doesNotContain("from outside");
+      assertThat(
+              group
+                  .node(0)
+                  .channel
+                  .send(group.node(2).member(), new byte[1], SecureChannel.SendOptions.online(null))
+                  .toCompletableFuture())
+          .failsWithin(PATIENCE)
+          .withThrowableThat()
+          .havingRootCause()
+          .withMessageContaining("not in the roster");
+      // And back again.
+      group.node(0).channel.updateRoster(new Roster(3, group.roster.members()));
+      group.node(1).channel.updateRoster(new Roster(3, group.roster.members()));
+      group.awaitEstablished(group.nodes.subList(0, 2));
+      group
+          .node(0)
+          .channel
+          .established(group.roster.members())
+          .toCompletableFuture()
+          .get(30, java.util.concurrent.TimeUnit.SECONDS);
+      group.node(0).broadcast("welcome back");
+      await().atMost(PATIENCE).until(() -> group.node(2).texts().contains("welcome back"));
+    }
+  }
+
+  @Test
+  void callerWhoWaitsForMemberThatLeavesIsToldUnderNoLockOfTheChannel() throws Exception {
+    try (TestGroup group = TestGroup.started(server, 3)) {
+      SignalChannel channel = group.node(0).channel;
+      group.node(2).channel.close();
+      await()
+          .atMost(PATIENCE)
+          .until(() -> !channel.established(group.roster.members()).toCompletableFuture().isDone());
+      CompletableFuture<Boolean> locked =
+          channel
+              .established(group.roster.members())
+              .handle(
+                  (done, failure) -> {
+                    assertThat(failure).hasMessageContaining("left the roster");
+                    return Thread.holdsLock(channel);
+                  })
+              .toCompletableFuture();
+      channel.updateRoster(new Roster(2, List.of(group.node(0).member(), group.node(1).member())));
+      assertThat(locked).succeedsWithin(PATIENCE).isEqualTo(false);
+    }
+  }
+}

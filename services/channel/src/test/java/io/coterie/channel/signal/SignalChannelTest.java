@@ -1,0 +1,91 @@
+package io.coterie.channel.signal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.coterie.channel.ChannelException;
+import io.coterie.channel.InboundMessage;
+import io.coterie.channel.SendMode;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Members exchange messages through a messaging service. */
+class SignalChannelTest {
+  private TestServer server;
+
+  @BeforeEach
+  void startServer() throws Exception {
+    server = new TestServer();
+  }
+
+  @AfterEach
+  void stopServer() throws Exception {
+    server.close();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "2, GROUP",
+    "5, GROUP",
+    "20, GROUP",
+    "2, PAIRWISE_SEQUENTIAL",
+    "5, PAIRWISE_SEQUENTIAL",
+    "2, PAIRWISE_PARALLEL",
+    "5, PAIRWISE_PARALLEL"
+  })
+  void everyoneHearsEveryone(int size, SendMode mode) throws Exception {
+    try (TestGroup group = TestGroup.started(server, size, config -> config.withSendMode(mode))) {
+      for (TestGroup.Node node : group.nodes) {
+        node.broadcast("from " + node.index);
+      }
+      for (TestGroup.Node node : group.nodes) {
+        await()
+            .atMost(Duration.ofSeconds(TestGroup.PATIENCE_SECONDS))
+            .until(() -> node.received.size() == size - 1);
+        assertThat(node.received).allMatch(InboundMessage::broadcast);
+        assertThat(node.received)
+            .allSatisfy(
+                m ->
+                    assertThat(new String(m.body()))
+                        .isEqualTo("from " + (m.sender().partyId() - 1)));
+      }
+    }
+  }
+
+  @Test
+  void pairwiseMessageReachesOneMember() throws Exception {
+    try (TestGroup group = TestGroup.started(server, 3)) {
+      group.node(0).send(group.node(2), "for you alone");
+      await().until(() -> group.node(2).received.size() == 1);
+      assertThat(group.node(2).received.getFirst().broadcast()).isFalse();
+      assertThat(group.node(2).received.getFirst().sender()).isEqualTo(group.node(0).member());
+      assertThat(group.node(1).received).isEmpty();
+    }
+  }
+
+  @Test
+  void aClosedChannelLetsNobodyWaitForItsPeers() throws Exception {
+    try (TestGroup group = new TestGroup(server, 2, config -> config)) {
+      group.node(0).start();
+      SignalChannel channel = group.node(0).channel;
+      CompletionStage<Void> before = channel.established(group.roster.members());
+      channel.close();
+      CompletionStage<Void> after = channel.established(group.roster.members());
+      for (CompletionStage<Void> waiting : List.of(before, after)) {
+        assertThat(waiting.toCompletableFuture())
+            .failsWithin(Duration.ofSeconds(TestGroup.PATIENCE_SECONDS))
+            .withThrowableThat()
+            .havingCause()
+            .isInstanceOfSatisfying(
+                ChannelException.class,
+                e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.CLOSED));
+      }
+    }
+  }
+}
