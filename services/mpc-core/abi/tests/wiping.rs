@@ -101,7 +101,20 @@ struct Scheme {
     sign: ProtocolId,
     presign: Option<(ProtocolId, ProtocolId)>,
     renewals: (ProtocolId, ProtocolId),
+    spoiled: Spoiled,
 }
+
+/// A message of signing with one bit flipped, and the cause of the abort that this leads to.
+struct Spoiled {
+    round: u8,
+    /// Where, counted from the end, in an envelope of so many bytes.
+    from_end: fn(usize) -> usize,
+    cause: i32,
+}
+
+const TRANSFER_CHECK_FAILED: i32 = 15;
+const WRONG_PARTIAL_SIGNATURE: i32 = 12;
+const NOT_ENOUGH_PARTIALS: i32 = 13;
 
 const SCHEMES: [Scheme; 4] = [
     Scheme {
@@ -109,24 +122,28 @@ const SCHEMES: [Scheme; 4] = [
         sign: ProtocolId::BlsSign,
         presign: None,
         renewals: (ProtocolId::BlsRefresh, ProtocolId::BlsReshare),
+        spoiled: Spoiled { round: 1, from_end: |_| 1, cause: NOT_ENOUGH_PARTIALS },
     },
     Scheme {
         keygen: ProtocolId::EcdsaKeygen,
         sign: ProtocolId::EcdsaSign,
         presign: Some((ProtocolId::EcdsaPresign, ProtocolId::EcdsaSignPresigned)),
         renewals: (ProtocolId::EcdsaRefresh, ProtocolId::EcdsaReshare),
+        spoiled: Spoiled { round: 2, from_end: |length| length / 2, cause: TRANSFER_CHECK_FAILED },
     },
     Scheme {
         keygen: ProtocolId::Ed25519Keygen,
         sign: ProtocolId::Ed25519Sign,
         presign: Some((ProtocolId::Ed25519Presign, ProtocolId::Ed25519SignPresigned)),
         renewals: (ProtocolId::Ed25519Refresh, ProtocolId::Ed25519Reshare),
+        spoiled: Spoiled { round: 2, from_end: |_| 32, cause: WRONG_PARTIAL_SIGNATURE },
     },
     Scheme {
         keygen: ProtocolId::Bip340Keygen,
         sign: ProtocolId::Bip340Sign,
         presign: Some((ProtocolId::Bip340Presign, ProtocolId::Bip340SignPresigned)),
         renewals: (ProtocolId::Bip340Refresh, ProtocolId::Bip340Reshare),
+        spoiled: Spoiled { round: 2, from_end: |_| 1, cause: WRONG_PARTIAL_SIGNATURE },
     },
 ];
 
@@ -256,9 +273,44 @@ fn nothing_of_a_share_or_a_nonce_outlives_an_abort() {
         no_share_found(&format!("{:?} aborted", scheme.keygen));
         drop(sessions);
     }
+    for scheme in SCHEMES {
+        signing_aborts(&scheme, &parties);
+    }
     drop((parties, key));
     nothing_found("aborted and closed");
     witness::forget();
+}
+
+/// A wrong message of party 2 ends signing at party 1, which then holds nonces and, with ECDSA, the choices of its
+/// transfers and the factors of its multiplications.
+fn signing_aborts(scheme: &Scheme, parties: &[Party]) {
+    let keygen = |party: &Party| config(scheme.keygen, party.id, &all(parties), 2);
+    let shares = run(&format!("{:?}", scheme.keygen), || start(parties, keygen, &BTreeMap::new()));
+    let signing = |party: &Party| SessionConfig {
+        payload: vec![0xd1; 32],
+        ..config(scheme.sign, party.id, &all(&parties[..2]), 2)
+    };
+    let Spoiled { round, from_end, cause } = scheme.spoiled;
+    let mut altered = false;
+    let (mut sessions, aborts) = apart(|| {
+        let mut sessions = start(&parties[..2], signing, &shares);
+        let (_, aborts) = deliver(&mut sessions, |from, bytes| {
+            if from == 2 && Forged::open(bytes).unwrap().round == round {
+                let place = bytes.len() - from_end(bytes.len());
+                bytes[place] ^= 1;
+                altered = true;
+            }
+        });
+        (sessions, aborts)
+    });
+    let abort = aborts.get(&1).unwrap_or_else(|| panic!("{:?}: {aborts:?}", scheme.sign));
+    assert!(altered && aborts.len() == 1, "{:?}: {aborts:?}", scheme.sign);
+    assert_eq!((abort.cause, abort.culprits.as_slice()), (cause, &[2][..]), "{:?}", scheme.sign);
+    // Party 2 may wait for more, and holds what it needs for that.
+    sessions.remove(&2);
+    no_share_found(&format!("{:?} aborted", scheme.sign));
+    drop(sessions);
+    no_share_found(&format!("{:?} aborted and freed", scheme.sign));
 }
 
 fn identity_of(party: &Party) -> EvidenceKey {
