@@ -24,12 +24,14 @@ use primitives::bls12_381::{
     UncheckedG2, verify, verify_batch,
 };
 use primitives::schnorr::{self, Nonce, Statement};
-use primitives::shamir::{Polynomial, Weights};
+use primitives::shamir::Weights;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::POSSESSION_DOMAIN;
 use super::key::{KeyPublic, KeyShare, VerificationShare};
+use super::scheme::Subgroup;
+use crate::dealing::{Polynomial, read, shown_by_both};
 use crate::hedged::HedgedRng;
 use crate::tags;
 
@@ -180,14 +182,14 @@ pub enum Keygen {
 /// State of round 1.
 pub struct Committed {
     me: PartyId,
-    polynomial: Polynomial,
+    polynomial: Polynomial<Subgroup>,
     opening: Opening,
 }
 
 /// State of round 2.
 pub struct Opened {
     me: PartyId,
-    polynomial: Polynomial,
+    polynomial: Polynomial<Subgroup>,
     opening: Opening,
     commitments: BTreeMap<PartyId, [u8; DIGEST_BYTES]>,
 }
@@ -245,10 +247,8 @@ impl Protocol for Keygen {
         }
         // [K1.1] a polynomial of `threshold` terms and its points.
         let mut drawn = HedgedRng::new(ctx, tags::BLS_COEFFICIENT, &[], rng);
-        let terms = 0..ctx.threshold().get();
-        let polynomial =
-            Polynomial::new(terms.map(|_| Secret::new(Scalar::from_wide(&drawn.block()))).collect());
-        let points = polynomial.coefficients().iter().map(|a| CurveG1::from(G1::mul_generator(a))).collect();
+        let polynomial = Polynomial::draw(ctx.threshold().get(), None, &mut drawn);
+        let points = polynomial.points().into_iter().map(CurveG1::from).collect();
         Committed::commit(ctx, me, polynomial, points, rng)
     }
 
@@ -317,12 +317,12 @@ impl Committed {
     fn commit(
         ctx: &SessionContext,
         me: PartyId,
-        polynomial: Polynomial,
+        polynomial: Polynomial<Subgroup>,
         points: Vec<CurveG1>,
         rng: &mut dyn CryptoRng,
     ) -> Result<(Keygen, Outbox), SetupError> {
         // [K1.2] proof of knowledge of the constant term, bound to everything agreed and to all points.
-        let [constant_term, ..] = polynomial.coefficients() else { return Err(SetupError::ThresholdRange) };
+        let constant_term = polynomial.constant().ok_or(SetupError::ThresholdRange)?;
         let transcript = constant_term_transcript(ctx, me, &points);
         let proof = prove(ctx, tags::BLS_CONSTANT_TERM_PROOF, constant_term, &transcript, rng);
         // [K1.3] 32 bytes of randomness, which also hide the commitment.
@@ -392,9 +392,9 @@ impl Opened {
         // [K3.4] one share for each peer.
         let mut outbox = Outbox::new();
         for peer in ctx.peers().iter() {
-            outbox.private(peer, &Share { value: polynomial.evaluate(peer.get()) });
+            outbox.private(peer, &Share { value: polynomial.at(peer) });
         }
-        let own_share = polynomial.evaluate(me.get());
+        let own_share = polynomial.at(me);
         let points = openings.into_iter().map(|(party, opening)| (party, opening.points)).collect();
         Ok(Next::Round(Keygen::Dealt(Dealt { me, own_share, joint, points }), outbox))
     }
@@ -610,11 +610,6 @@ fn signing_share_statement(
 
 // Blame: what an honest party shows, and what everybody checks.
 
-/// Decodes a body; what is wrong with it is shown by the envelope alone.
-fn read<B: Body>(ctx: &SessionContext, envelope: &Arc<Envelope>) -> Result<B, Fault> {
-    parse(ctx, envelope).map_err(|cause| Fault::proven(cause, envelope.sender(), vec![Arc::clone(envelope)]))
-}
-
 /// The first sender whose message has the fault that the batch showed someone to have.
 fn first_fault(inbox: &Inbox, cause: AbortCause, faulty: impl Fn(&Arc<Envelope>) -> bool) -> Fault {
     match inbox.iter().find(|envelope| faulty(envelope)) {
@@ -681,28 +676,16 @@ fn opening_differs(
     commitment: &Envelope,
     opening: &Envelope,
 ) -> bool {
-    if commitment.sender() != accused || opening.sender() != accused {
-        return false;
-    }
-    match (parse::<Commitment>(ctx, commitment), parse::<Opening>(ctx, opening)) {
-        (Ok(commitment), Ok(opening)) => commitment.digest != commitment_digest(ctx, accused, &opening),
-        (Err(_), _) | (_, Err(_)) => false,
-    }
+    shown_by_both(ctx, accused, (commitment, opening), |commitment: Commitment, opening: Opening| {
+        commitment.digest != commitment_digest(ctx, accused, &opening)
+    })
 }
 
 fn share_differs(ctx: &SessionContext, accused: PartyId, opening: &Envelope, share: &Envelope) -> bool {
-    let (true, true, Some(recipient)) =
-        (opening.sender() == accused, share.sender() == accused, share.recipient())
-    else {
-        return false;
-    };
-    match (parse::<Opening>(ctx, opening), parse::<Share>(ctx, share)) {
-        (Ok(opening), Ok(share)) => {
-            let point = G1::mul_generator(&share.value);
-            !CurveG1::evaluates_to(&opening.points, recipient.get(), &point)
-        }
-        (Err(_), _) | (_, Err(_)) => false,
-    }
+    let Some(recipient) = share.recipient() else { return false };
+    shown_by_both(ctx, accused, (opening, share), |opening: Opening, share: Share| {
+        !CurveG1::evaluates_to(&opening.points, recipient.get(), &G1::mul_generator(&share.value))
+    })
 }
 
 fn constant_term_unproven(ctx: &SessionContext, accused: PartyId, opening: &Envelope) -> bool {

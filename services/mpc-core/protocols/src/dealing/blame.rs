@@ -71,19 +71,31 @@ fn body_fault<S: Scheme>(ctx: &SessionContext, envelope: &Envelope) -> Option<Ab
     }
 }
 
+/// Whether two envelopes, both of the accused, show `fault` together. Bodies that do not decode show nothing here.
+pub(crate) fn shown_by_both<A: Body, B: Body>(
+    ctx: &SessionContext,
+    accused: PartyId,
+    (first, second): (&Envelope, &Envelope),
+    fault: impl FnOnce(A, B) -> bool,
+) -> bool {
+    if first.sender() != accused || second.sender() != accused {
+        return false;
+    }
+    match (parse(ctx, first), parse(ctx, second)) {
+        (Ok(first), Ok(second)) => fault(first, second),
+        (Err(_), _) | (_, Err(_)) => false,
+    }
+}
+
 fn opening_differs<S: Scheme>(
     ctx: &SessionContext,
     accused: PartyId,
     commitment: &Envelope,
     opening: &Envelope,
 ) -> bool {
-    if commitment.sender() != accused || opening.sender() != accused {
-        return false;
-    }
-    match (parse::<Commitment>(ctx, commitment), parse::<Opening<S>>(ctx, opening)) {
-        (Ok(commitment), Ok(opening)) => commitment.digest != opening.digest(ctx, accused),
-        (Err(_), _) | (_, Err(_)) => false,
-    }
+    shown_by_both(ctx, accused, (commitment, opening), |commitment: Commitment, opening: Opening<S>| {
+        commitment.digest != opening.digest(ctx, accused)
+    })
 }
 
 /// Whether the opening of a reshare has a constant term that is not its maker's.
@@ -102,17 +114,10 @@ fn share_differs<S: Scheme>(
     opening: &Envelope,
     share: &Envelope,
 ) -> bool {
-    let (true, true, Some(recipient)) =
-        (opening.sender() == accused, share.sender() == accused, share.recipient())
-    else {
-        return false;
-    };
-    match (parse::<Opening<S>>(ctx, opening), parse::<Share<S>>(ctx, share)) {
-        (Ok(opening), Ok(share)) => {
-            share.value.is_some_and(|value| !on_polynomial::<S>(&value, &opening.points, recipient))
-        }
-        (Err(_), _) | (_, Err(_)) => false,
-    }
+    let Some(recipient) = share.recipient() else { return false };
+    shown_by_both(ctx, accused, (opening, share), |opening: Opening<S>, share: Share<S>| {
+        share.value.is_some_and(|value| !on_polynomial::<S>(&value, &opening.points, recipient))
+    })
 }
 
 fn constant_unproven<S: Scheme>(ctx: &SessionContext, accused: PartyId, opening: &Envelope) -> bool {

@@ -32,4 +32,5 @@ pub use rounds::Reshared;
 pub use scheme::{Generated, Held, PointOf, Public, ScalarOf, Scheme};
 pub use terms::ReshareTerms;
 
-pub(crate) use curve::lagrange;
+pub(crate) use blame::{read, shown_by_both};
+pub(crate) use curve::{Polynomial, lagrange};
