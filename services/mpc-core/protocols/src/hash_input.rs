@@ -1,10 +1,13 @@
 //! What is hashed, as structures: each names its tag and its fields once, so that no hash goes without a tag, and no
 //! two different inputs hash the same bytes.
 
-use engine::{PartyId, SessionContext, Transcript};
+use engine::{PartyId, SessionContext, Tag, Transcript};
 
 /// A structure made by [`hash_input`].
 pub(crate) trait HashInput {
+    /// What the hash is for.
+    const TAG: Tag;
+
     /// The session, the tag, then each field with its name and length.
     fn transcript(&self, ctx: &SessionContext) -> Transcript;
 
@@ -19,7 +22,7 @@ pub(crate) trait HashInput {
     }
 }
 
-/// What can be a field.
+/// What can be a field. A map, or a list, may become several items.
 pub(crate) trait Field {
     fn absorb(&self, name: &'static str, transcript: &mut Transcript);
 }
@@ -53,23 +56,51 @@ impl Field for &Vec<(PartyId, [u8; 32])> {
     }
 }
 
-/// A structure with a tag and fields.
+/// A structure with a tag and fields, in one of two forms:
+///
+/// - `Name<'a> under TAG { .. }`, hashed as the tag and then the fields. The tag's item has the label `tag`, or the one
+///   that follows `as`.
+/// - `Name<'a> by party under TAG { .. }`: something that one party says. The structure has the party as a field too,
+///   and the hash names it beside the tag.
+///
+/// A field's item is labelled with the field's name, or with the text that follows `as`.
 macro_rules! hash_input {
-    ($(#[$doc:meta])* $name:ident<$life:lifetime> under $tag:path { $($field:ident: $kind:ty),+ $(,)? }) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident $(<$life:lifetime>)? $(by $party:ident)? under $tag:path $(as $tag_label:literal)? {
+            $($field:ident: $kind:ty $(as $label:literal)?),+ $(,)?
+        }
+    ) => {
         $(#[$doc])*
-        struct $name<$life> {
+        struct $name $(<$life>)? {
+            $($party: engine::PartyId,)?
             $($field: $kind),+
         }
 
-        impl<$life> $crate::hash_input::HashInput for $name<$life> {
+        impl $(<$life>)? $crate::hash_input::HashInput for $name $(<$life>)? {
+            const TAG: engine::Tag = $tag;
+
             fn transcript(&self, ctx: &engine::SessionContext) -> engine::Transcript {
-                let mut transcript = ctx.transcript();
-                transcript.append("tag", $tag.as_bytes());
-                $($crate::hash_input::Field::absorb(&self.$field, stringify!($field), &mut transcript);)+
+                let mut transcript =
+                    $crate::hash_input::hash_input!(@begin ctx $(by (self.$party))? $(as $tag_label)?);
+                $($crate::hash_input::Field::absorb(
+                    &self.$field,
+                    $crate::hash_input::hash_input!(@label $field $($label)?),
+                    &mut transcript,
+                );)+
                 transcript
             }
         }
     };
+    (@begin $ctx:ident by $party:tt) => { $ctx.transcript().fork(Self::TAG, $party) };
+    (@begin $ctx:ident) => { $crate::hash_input::hash_input!(@begin $ctx as "tag") };
+    (@begin $ctx:ident as $label:literal) => {{
+        let mut transcript = $ctx.transcript();
+        transcript.append($label, Self::TAG.as_bytes());
+        transcript
+    }};
+    (@label $field:ident) => { stringify!($field) };
+    (@label $field:ident $label:literal) => { $label };
 }
 
 pub(crate) use hash_input;
