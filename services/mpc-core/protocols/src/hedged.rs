@@ -7,8 +7,6 @@ use rand_core::{CryptoRng, TryCryptoRng, TryRng};
 use sha2::{Digest, Sha512};
 use zeroize::Zeroizing;
 
-use crate::dealing::Curve;
-
 /// SHA-512 in counter mode over a seed from [`hedged`]. Everything secret that dealing draws comes out of one.
 pub struct HedgedRng {
     seed: Secret<[u8; 64]>,
@@ -28,11 +26,6 @@ impl HedgedRng {
         hash.update(self.drawn.to_be_bytes());
         self.drawn += 1;
         Zeroizing::new(hash.finalize().into())
-    }
-
-    /// A uniform scalar; zero has probability below 2^-250.
-    pub(crate) fn scalar<C: Curve>(&mut self) -> Secret<C::Scalar> {
-        Secret::new(C::reduce_wide(&self.block()))
     }
 
     /// Any number of bytes.

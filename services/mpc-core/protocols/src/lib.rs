@@ -4,6 +4,7 @@
 
 pub mod bip32;
 pub mod bls;
+mod curve;
 pub mod dealing;
 pub mod ecdsa;
 pub mod frost;

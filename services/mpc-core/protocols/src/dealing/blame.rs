@@ -5,8 +5,8 @@ use std::sync::Arc;
 use engine::{AbortCause, Body, Envelope, Fault, PartyId, SessionContext, View, parse};
 
 use super::companion::Companion;
-use super::joint::Joint;
 use super::messages::{Commitment, Confirmation, Exchange, Opening, Share, on_polynomial};
+use super::openings::join;
 use super::scheme::Scheme;
 use super::terms::{Operation, ReshareTerms};
 
@@ -138,9 +138,9 @@ fn share_unproven<S: Scheme>(
     else {
         return false;
     };
-    let joint = view.bodies::<Opening<S>>(ctx).and_then(|openings| Joint::of(ctx, &openings));
+    let joint = view.bodies::<Opening<S>>(ctx).and_then(|openings| join(ctx, &openings));
     match (joint, parse::<Confirmation<S>>(ctx, confirmation)) {
-        (Ok(joint), Ok(confirmation)) => !joint.proves_share(ctx, accused, &confirmation),
+        (Ok(joint), Ok(confirmation)) => !joint.proves_share(ctx, accused, confirmation.proof.as_ref()),
         (Err(_), _) | (_, Err(_)) => false,
     }
 }

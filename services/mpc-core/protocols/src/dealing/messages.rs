@@ -11,14 +11,13 @@ use rand_core::CryptoRng;
 use crate::hash_input::{HashInput, hash_input};
 
 use super::companion::Companion;
-use super::curve::{Curve, Polynomial, SCALAR_BYTES, encoding, evaluate_public};
+use super::joint::DIGEST_BYTES;
 use super::proof::{Proof, proof_bytes, read_scalar};
 use super::scheme::{PointOf, ScalarOf, Scheme};
 use super::tags;
 use super::terms::{Operation, roles_of};
+use crate::curve::{Curve, Polynomial, SCALAR_BYTES, encoding, evaluate_public};
 
-/// Bytes of a commitment, and of a contribution to the joint randomness.
-pub(super) const DIGEST_BYTES: usize = 32;
 /// Most points that an opening can have and still be looked at: twice as many as any honest one has, so that a vector
 /// that is too long is blamed and not only dropped.
 const MAX_POINTS: usize = 2 * MAX_PARTIES;

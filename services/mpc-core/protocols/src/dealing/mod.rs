@@ -9,9 +9,9 @@
 
 mod blame;
 mod companion;
-mod curve;
 mod joint;
 mod messages;
+mod openings;
 mod operations;
 mod proof;
 mod roles;
@@ -20,8 +20,8 @@ mod scheme;
 pub mod tags;
 mod terms;
 
+pub use crate::curve::{Curve, SCALAR_BYTES};
 pub use companion::{CheckFailed, Companion, Setting};
-pub use curve::{Curve, SCALAR_BYTES};
 pub use joint::Joint;
 #[cfg(feature = "forge")]
 pub use messages::forged_commitment;
@@ -32,5 +32,5 @@ pub use rounds::Reshared;
 pub use scheme::{Generated, Held, PointOf, Public, ScalarOf, Scheme};
 pub use terms::ReshareTerms;
 
+pub(crate) use crate::curve::{Polynomial, lagrange};
 pub(crate) use blame::{read, shown_by_both};
-pub(crate) use curve::{Polynomial, lagrange};

@@ -10,11 +10,11 @@ use engine::{
 use rand_core::CryptoRng;
 
 use super::blame::judge;
-use super::curve::Curve;
 use super::messages::rounds;
 use super::rounds::{Constant, Dealing, Reshared, Turn, deal};
 use super::scheme::{Generated, Held, Public, Scheme};
 use super::terms::{ReshareTerms, base_of};
+use crate::curve::Curve;
 
 /// Makes a key.
 pub struct Keygen<S: Generated>(Dealing<S>);

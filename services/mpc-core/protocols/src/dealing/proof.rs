@@ -8,8 +8,8 @@ use zeroize::Zeroizing;
 use crate::hash_input::{HashInput, hash_input};
 use crate::hedged::HedgedRng;
 
-use super::curve::{Curve, SCALAR_BYTES, encoding};
 use super::tags;
+use crate::curve::{Curve, SCALAR_BYTES, encoding};
 
 /// A nonce point and a response. The point stays encoded: who verifies computes the only one that fits and compares the
 /// encodings, so that there is nothing to decode, and no second encoding or point of another order to refuse.

@@ -13,13 +13,14 @@ use crate::hedged::HedgedRng;
 
 use super::blame::read;
 use super::companion::{CheckFailed, Companion, Setting};
-use super::curve::{Curve, Polynomial, sum};
-use super::joint::Joint;
-use super::messages::{Commitment, Confirmation, DIGEST_BYTES, Exchange, Opening, Share, on_polynomial};
+use super::joint::{DIGEST_BYTES, Joint};
+use super::messages::{Commitment, Confirmation, Exchange, Opening, Share, on_polynomial};
+use super::openings::join;
 use super::roles::Roles;
 use super::scheme::{PointOf, ScalarOf, Scheme};
 use super::tags;
 use super::terms::{Operation, ReshareTerms, base_of, roles_of};
+use crate::curve::{Curve, Polynomial, sum};
 
 type Messages<S> = BTreeMap<PartyId, <<S as Scheme>::Companion as Companion>::Message>;
 
@@ -200,7 +201,7 @@ impl<S: Scheme> Opened<S> {
             openings.insert(sender, opening);
         }
         // [K3.3] the joint key and every verification share; none may be the identity.
-        let joint = Joint::of(ctx, &openings).map_err(Fault::nobody)?;
+        let joint = join(ctx, &openings).map_err(Fault::nobody)?;
         // [K3.4] a share for each receiver, and what begins the exchange of each pair.
         let mut signing_share = Secret::new(S::Curve::scalar(0));
         if roles.receives(me) {
@@ -336,7 +337,7 @@ impl<S: Scheme> Confirmed<S> {
         let Self(Settled { me, roles, joint, signing_share, companion }) = self;
         for envelope in inbox.iter() {
             let confirmation: Confirmation<S> = read(ctx, envelope)?;
-            if !joint.proves_share(ctx, envelope.sender(), &confirmation) {
+            if !joint.proves_share(ctx, envelope.sender(), confirmation.proof.as_ref()) {
                 let evidence = history.view()?.evidence(envelope);
                 return Err(Fault::proven(AbortCause::WrongProof, envelope.sender(), evidence));
             }

@@ -7,9 +7,9 @@ use primitives::declassify::published;
 use crate::bip32::CHAIN_CODE_BYTES;
 
 use super::companion::Companion;
-use super::curve::Curve;
 use super::joint::Joint;
 use super::tags;
+use crate::curve::Curve;
 
 /// A scheme whose keys are shared by polynomials with Feldman commitments.
 pub trait Scheme: Sized + Send + Sync + 'static {

@@ -4,9 +4,9 @@
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{AbortCause, PartyId, PartySet, SessionContext, SetupError};
 
-use super::curve::{Curve, lagrange};
 use super::roles::Roles;
 use super::scheme::{PointOf, Public, ScalarOf, Scheme};
+use crate::curve::{Curve, lagrange};
 
 /// Which of the three a session is.
 #[derive(Clone, Copy, PartialEq, Eq)]

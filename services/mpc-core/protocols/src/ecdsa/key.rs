@@ -17,7 +17,7 @@ use crate::bip32::{CHAIN_CODE_BYTES, DerivationPath, Derived, derive, extended_p
 use crate::dealing;
 use crate::share::{self, OpenShareError};
 
-use super::scheme::Secp256k1;
+use super::curve::Secp256k1;
 
 /// Which protocols can use these shares.
 pub const FAMILY: &str = "ecdsa-secp256k1";

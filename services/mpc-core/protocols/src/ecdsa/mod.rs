@@ -3,6 +3,7 @@
 //!
 //! Specification with numbered steps: `docs/protocols/ecdsa.md`.
 
+mod curve;
 pub mod key;
 pub mod presign;
 pub mod presignature;

@@ -16,7 +16,7 @@ use crate::ecdsa::read::{read_point, read_scalar};
 pub(in crate::ecdsa) const COMMIT_BYTES: usize = DIGEST_BYTES + SAMPLE_BYTES;
 /// Length of a round 2 body, in bytes.
 pub(in crate::ecdsa) const MULTIPLY_BODY_BYTES: usize =
-    3 * DIGEST_BYTES - DIGEST_BYTES + 4 * POINT_BYTES + SCALAR_BYTES + MULTIPLY_BYTES;
+    2 * DIGEST_BYTES + 4 * POINT_BYTES + SCALAR_BYTES + MULTIPLY_BYTES;
 
 /// Bodies of the presignatures that a session makes, in order.
 struct All<B>(Vec<B>);

@@ -24,10 +24,11 @@ use rand_core::CryptoRng;
 use crate::dealing::Public as _;
 use crate::ecdsa::key::KeyShare;
 use crate::ecdsa::presignature::Presignature;
-use messages::{Commit, Multiply, post_all, read_all};
+use messages::{post_all, read_all};
 
 pub(super) use material::{Material, check_key, pairwise_ready};
 pub(super) use messages::{COMMIT_BYTES, MULTIPLY_BODY_BYTES, post, read, read_each};
+pub use messages::{Commit, Multiply};
 pub use payload::{MAX_BATCH, PresignPayload};
 pub use rounds::{Committed, Multiplied};
 

@@ -135,3 +135,10 @@ impl<C: Curve> Polynomial<C> {
 pub(crate) fn sum<C: Curve>(a: &Secret<C::Scalar>, b: &Secret<C::Scalar>) -> Secret<C::Scalar> {
     Secret::new(C::add(a.expose(), b.expose()))
 }
+
+impl HedgedRng {
+    /// A uniform scalar; zero has probability below 2^-250.
+    pub(crate) fn scalar<C: Curve>(&mut self) -> Secret<C::Scalar> {
+        Secret::new(C::reduce_wide(&self.block()))
+    }
+}
