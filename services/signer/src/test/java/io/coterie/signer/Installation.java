@@ -29,9 +29,9 @@ import io.coterie.signer.policy.RequesterRule;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.PresignatureLimits;
 import io.coterie.signer.session.ProtocolCore;
-import io.coterie.signer.session.SessionDriver;
 import io.coterie.signer.session.SessionId;
 import io.coterie.signer.session.SessionLimits;
+import io.coterie.signer.session.SessionService;
 import io.coterie.signer.session.WorkPool;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
@@ -256,7 +256,7 @@ public final class Installation implements AutoCloseable {
     public final String name;
     public final int id;
     public final PartyStore store;
-    public final SessionDriver driver;
+    public final SessionService driver;
     public final SimpleMeterRegistry meters = new SimpleMeterRegistry();
     private final SecureChannel channel;
     private final WorkPool pool;
@@ -306,7 +306,7 @@ public final class Installation implements AutoCloseable {
                       List.of(new Glob("*")),
                       1024)));
       driver =
-          new SessionDriver(
+          new SessionService(
               net,
               intent -> {
                 judging.accept(name, intent);

@@ -13,8 +13,8 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.session.PartyNetwork;
-import io.coterie.signer.session.SessionDriver;
 import io.coterie.signer.session.SessionId;
+import io.coterie.signer.session.SessionService;
 import io.coterie.signer.session.SessionTelemetry;
 import io.coterie.signer.session.WorkPool;
 import java.io.IOException;
@@ -32,7 +32,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The secure channel as the session driver sees it: messages in both directions, typed; what the
+ * The secure channel as the session service sees it: messages in both directions, typed; what the
  * messaging service could not take is tried again for a while.
  */
 public final class ChannelNetwork implements PartyNetwork {
@@ -63,9 +63,9 @@ public final class ChannelNetwork implements PartyNetwork {
     this.telemetry = telemetry;
   }
 
-  /** Hands everything that comes to the driver. Before {@link SecureChannel#start}, once. */
-  public void deliverTo(SessionDriver driver) {
-    channel.onMessage(message -> deliver(driver, message));
+  /** Hands everything that comes to the service. Before {@link SecureChannel#start}, once. */
+  public void deliverTo(SessionService service) {
+    channel.onMessage(message -> deliver(service, message));
   }
 
   @Override
@@ -150,7 +150,7 @@ public final class ChannelNetwork implements PartyNetwork {
         };
   }
 
-  private void deliver(SessionDriver driver, InboundMessage message) {
+  private void deliver(SessionService service, InboundMessage message) {
     if (message.body().length > MAX_BODY_BYTES) {
       telemetry.dropped("too_large");
       return;
@@ -166,31 +166,31 @@ public final class ChannelNetwork implements PartyNetwork {
       return;
     }
     switch (parsed.getBodyCase()) {
-      case ORDER -> driver.onOrder(message.sender(), parsed.getOrder(), message.traceparent());
+      case ORDER -> service.onOrder(message.sender(), parsed.getOrder(), message.traceparent());
       case ENVELOPE -> {
         SessionEnvelope envelope = parsed.getEnvelope();
         byte[] bytes = envelope.getEnvelope().toByteArray();
         SessionId id = id(envelope.getSessionId());
         Arrays.fill(message.body(), (byte) 0);
         if (id != null) {
-          driver.onEnvelope(message.sender(), id, bytes, message.receivedNanos());
+          service.onEnvelope(message.sender(), id, bytes, message.receivedNanos());
         }
       }
       case REPORT -> {
         SessionReport report = parsed.getReport();
         SessionId id = id(report.getSessionId());
         if (id != null) {
-          driver.onReport(message.sender(), id, report);
+          service.onReport(message.sender(), id, report);
         }
       }
       case CANCEL -> {
         SessionId id = id(parsed.getCancel().getSessionId());
         if (id != null) {
-          driver.onCancel(message.sender(), id);
+          service.onCancel(message.sender(), id);
         }
       }
-      case CLAIM_COUNT -> driver.onClaimCount(message.sender(), parsed.getClaimCount());
-      case CLAIM_MEMORY -> driver.onClaimMemory(message.sender(), parsed.getClaimMemory());
+      case CLAIM_COUNT -> service.onClaimCount(message.sender(), parsed.getClaimCount());
+      case CLAIM_MEMORY -> service.onClaimMemory(message.sender(), parsed.getClaimMemory());
       case BODY_NOT_SET -> telemetry.dropped("undecodable");
     }
   }

@@ -11,7 +11,7 @@ import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.session.KeyTrouble;
 import io.coterie.signer.session.PolicyGate;
-import io.coterie.signer.session.SessionDriver;
+import io.coterie.signer.session.SessionService;
 import io.coterie.signer.session.WorkPool;
 import io.coterie.signer.storage.PartySecrets;
 import io.coterie.signer.storage.PartyStore;
@@ -87,7 +87,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private @Nullable WorkPool pool;
   private @Nullable SecureChannel channel;
   private volatile BooleanSupplier connected = () -> false;
-  private @Nullable SessionDriver driver;
+  private @Nullable SessionService service;
 
   Party(
       SignerProperties properties,
@@ -253,8 +253,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
     connected = opened.connected();
     ChannelNetwork network = new ChannelNetwork(freshChannel, freshPool, metrics);
     PartyStore openStore = present(store);
-    SessionDriver freshDriver =
-        new SessionDriver(
+    SessionService freshService =
+        new SessionService(
             network,
             policy,
             openStore.claims(),
@@ -266,8 +266,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
             properties.sessions().limits(properties.presignatures()),
             clock,
             freshPool);
-    driver = freshDriver;
-    network.deliverTo(freshDriver);
+    service = freshService;
+    network.deliverTo(freshService);
     freshChannel.start();
   }
 
@@ -291,9 +291,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
       if (!executor.awaitTermination(properties.drain().toMillis() + 1, TimeUnit.MILLISECONDS)) {
         log.warn("a step of the start does not end");
       }
-      if (wasReady && driver != null) {
+      if (wasReady && service != null) {
         phase = Phase.DRAINING;
-        boolean drained = driver.drain(properties.drain());
+        boolean drained = service.drain(properties.drain());
         log.info("sessions {}", drained ? "are finished" : "did not finish in time");
       }
     } catch (InterruptedException e) {
@@ -313,9 +313,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
   }
 
   private void closeSessions() {
-    if (driver != null) {
-      driver.close();
-      driver = null;
+    if (service != null) {
+      service.close();
+      service = null;
     }
     if (channel != null) {
       channel.close();

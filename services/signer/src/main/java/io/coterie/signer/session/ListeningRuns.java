@@ -1,5 +1,8 @@
 package io.coterie.signer.session;
 
+import io.coterie.signer.session.SessionLifecycle.Event;
+import java.time.Duration;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -12,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Ended sessions of signed protocols until their deadline: a party that ended first still hears a
  * proof of what it could not see, and shows what it saw to those who saw something else.
- * Thread-safe. A session that is taken out has its run closed by the caller, in its own lane.
+ * Thread-safe. A run is closed in the lane of its session.
  */
 final class ListeningRuns {
   /** Each holds its session's broadcasts, at most some 100 KiB. */
@@ -21,10 +24,54 @@ final class ListeningRuns {
   /** In the order in which they ended. */
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
 
+  private final WorkPool pool;
+  private final InstantSource clock;
+  private volatile boolean draining;
   private boolean closed;
+
+  ListeningRuns(WorkPool pool, InstantSource clock) {
+    this.pool = pool;
+    this.clock = clock;
+  }
 
   synchronized @Nullable Session get(SessionId id) {
     return sessions.get(id);
+  }
+
+  /**
+   * Leaves the run of a session that has ended open for what others show, until its deadline. In
+   * the session's lane.
+   *
+   * @param event that ended the session
+   * @return false if the run is to be closed
+   */
+  boolean keep(Session session, Event event) {
+    SessionPlan plan = session.plan;
+    if (plan == null
+        || !plan.protocol().operation().makesShare()
+        || (event != Event.SHARE_STORED && event != Event.ABORT)
+        || draining) {
+      return false;
+    }
+    Duration left = Duration.between(clock.instant(), plan.deadline());
+    if (left.isNegative()) {
+      return false;
+    }
+    session.deadline = pool.after(left, () -> session.run(() -> stop(session)));
+    add(session).ifPresent(other -> other.run(other::closeRun));
+    return true;
+  }
+
+  /** Closes the run of a session that listens. In the session's lane. */
+  void stop(Session session) {
+    if (remove(session)) {
+      session.closeRun();
+    }
+  }
+
+  /** Adds no further session from now on. */
+  void drain() {
+    draining = true;
   }
 
   /**
@@ -33,7 +80,7 @@ final class ListeningRuns {
    *
    * @return the session that gives way, if one does; the added one after {@link #close}
    */
-  synchronized Optional<Session> add(Session session) {
+  private synchronized Optional<Session> add(Session session) {
     if (closed) {
       return Optional.of(session);
     }
@@ -53,11 +100,11 @@ final class ListeningRuns {
   }
 
   /** Takes a session out; false if it is not there. */
-  synchronized boolean remove(Session session) {
+  private synchronized boolean remove(Session session) {
     return sessions.remove(session.id, session);
   }
 
-  /** Takes all out, and takes no further one. */
+  /** Takes all out, and takes no further one. The caller closes their runs, each in its lane. */
   synchronized List<Session> close() {
     closed = true;
     List<Session> all = new ArrayList<>(sessions.values());

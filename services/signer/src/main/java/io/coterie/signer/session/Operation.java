@@ -6,6 +6,7 @@ import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Outgoing;
+import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import java.time.Duration;
 import java.time.Instant;
@@ -97,7 +98,22 @@ sealed interface Operation permits Signing, BoundSigning, Presigning, KeyGenerat
         ByteString sealedShare,
         @Nullable DecodedPayload payload,
         @Nullable Presignature presignature)
-        implements Beginning {}
+        implements Beginning {
+
+      /**
+       * What the core is started with.
+       *
+       * @param self id of this party
+       */
+      SessionConfig config(SessionPlan plan, int self) {
+        SessionConfig.Builder config =
+            plan.config(self).setPayload(payload == null ? ByteString.EMPTY : payload.toSign());
+        if (presignature != null) {
+          config.setPresignatureId(presignature.id()).setSealedPresignature(presignature.sealed());
+        }
+        return config.build();
+      }
+    }
 
     /** It waits until its key is active in the ordered epoch. */
     record AwaitKey() implements Beginning {}

@@ -16,11 +16,17 @@ final class Refusals {
   private final ClaimLedger claims;
   private final RequestBindings bindings;
   private final SessionReports reports;
+  private final SessionRecords records;
 
-  Refusals(ClaimLedger claims, RequestBindings bindings, SessionReports reports) {
+  Refusals(
+      ClaimLedger claims,
+      RequestBindings bindings,
+      SessionReports reports,
+      SessionRecords records) {
     this.claims = claims;
     this.bindings = bindings;
     this.reports = reports;
+    this.records = records;
   }
 
   /** A session is refused in its present state. */
@@ -50,6 +56,12 @@ final class Refusals {
                       }
                       reports.refused(session, refusal);
                     }));
+  }
+
+  /** Refuses an order that does not become a session. */
+  void unseen(Session session, RefusalReason reason, String detail) {
+    reports.refused(session, new RefusedException(reason, detail));
+    records.refusedUnseen(session, reason);
   }
 
   /** A session has ended; others learn if this party has not contributed to it and never will. */

@@ -129,6 +129,17 @@ final class Session {
     observer.moved(before, event, state);
   }
 
+  /** Closes the run, if it has one, and stops its clock. */
+  void closeRun() {
+    if (deadline != null) {
+      deadline.cancel(false);
+    }
+    if (run != null) {
+      run.close();
+      run = null;
+    }
+  }
+
   /** Runs a task in this session's lane, with its ids in every log line. */
   void run(Runnable task) {
     lane.execute(

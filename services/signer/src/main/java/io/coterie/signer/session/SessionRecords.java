@@ -10,6 +10,7 @@ import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
 import java.time.Duration;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
@@ -87,6 +88,25 @@ final class SessionRecords {
             session.state.label(),
             cause,
             Duration.ofNanos(System.nanoTime() - session.orderedNanos).toMillis());
+  }
+
+  /**
+   * The last missing message of the session's round has come.
+   *
+   * @param last that message
+   * @param straggler roster name of its sender; null if the roster has none
+   */
+  void roundLeft(
+      Session session, EarlyEnvelopes.Arrived last, @Nullable String straggler, long nowNanos) {
+    Protocol protocol = session.plan().protocol();
+    // A session that only waits for its result lets messages lie on purpose: what counts there is
+    // when the last one came.
+    long left = session.state == State.COMBINING ? last.receivedNanos() : nowNanos;
+    telemetry.roundLeft(protocol, session.round, Math.max(0, left - session.roundEnteredNanos));
+    if (straggler != null) {
+      long waited = Math.max(0, last.receivedNanos() - session.sentNanos);
+      telemetry.waited(protocol, session.round, straggler, waited);
+    }
   }
 
   /** The core ended the run of a session. */

@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -10,11 +11,12 @@ import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.proto.party.v1.TimedOut;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Tells how a session ended here: its coordinator, and the parties that wait for a part of this
- * one. It decides nothing and changes no session.
+ * Sends what the core says, and tells how a session ended here: its coordinator, and the parties
+ * that wait for a contribution of this one. It decides nothing and changes no session.
  */
 final class SessionReports {
   private final PartyNetwork network;
@@ -29,11 +31,31 @@ final class SessionReports {
   }
 
   /** The message that carries an envelope of the core. */
-  static PartyMessage envelope(SessionId session, ByteString envelope) {
+  private static PartyMessage envelope(SessionId session, ByteString envelope) {
     return PartyMessage.newBuilder()
         .setEnvelope(
             SessionEnvelope.newBuilder().setSessionId(session.bytes()).setEnvelope(envelope))
         .build();
+  }
+
+  /** A message of the core leaves. A broadcast goes to the coordinator too. */
+  void message(Session session, Outgoing outgoing) {
+    PartyMessage message = envelope(session.id, outgoing.getEnvelope());
+    if (outgoing.getRecipient() != 0) {
+      network
+          .roster()
+          .byPartyId(outgoing.getRecipient())
+          .ifPresent(member -> network.send(member, message, session.traceparent));
+      return;
+    }
+    List<Member> recipients = new ArrayList<>();
+    for (Member party : session.plan().parties()) {
+      if (party.partyId() != network.self().partyId()) {
+        recipients.add(party);
+      }
+    }
+    recipients.add(session.coordinator);
+    network.broadcast(recipients, message, session.traceparent);
   }
 
   /** The core ended the run, or this party failed. */

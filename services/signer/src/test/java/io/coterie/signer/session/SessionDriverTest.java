@@ -79,7 +79,7 @@ class SessionDriverTest {
   private SessionLimits limits =
       new SessionLimits(8, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
   private @Nullable WorkPool pool;
-  private @Nullable SessionDriver driver;
+  private @Nullable SessionService driver;
 
   // ---- what surrounds the driver ---------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class SessionDriverTest {
     stop();
     pool = new WorkPool("alpha", 2, limits.combineDelay());
     driver =
-        new SessionDriver(
+        new SessionService(
             net,
             SessionDriverTest::admit,
             ledger,
@@ -381,7 +381,7 @@ class SessionDriverTest {
     return SessionId.ofOrder(bytes);
   }
 
-  private SessionDriver driver() {
+  private SessionService driver() {
     return java.util.Objects.requireNonNull(driver);
   }
 

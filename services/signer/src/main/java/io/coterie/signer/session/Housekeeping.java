@@ -1,0 +1,78 @@
+package io.coterie.signer.session;
+
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.concurrent.ScheduledFuture;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Does what is due now and then: forgets what is too old, and asks again for what is missing. */
+final class Housekeeping implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(Housekeeping.class);
+
+  private static final Duration TICK = Duration.ofMillis(500);
+
+  /** How often the ledger is asked to forget what is of no use any more. */
+  private static final Duration FORGET = Duration.ofMinutes(1);
+
+  /** How long a binding is kept after its intent has expired: clocks are set. */
+  private static final Duration KEEP = Duration.ofHours(1);
+
+  private final Inbox inbox;
+  private final PresignaturePool presignatures;
+  private final KeyActivation activation;
+  private final ClaimWitnesses witnesses;
+  private final KeyShareStore shares;
+  private final ClaimLedger claims;
+  private final InstantSource clock;
+
+  /** Work that reads the disk now and then. */
+  private final WorkPool.Lane disk;
+
+  private final ScheduledFuture<?> ticking;
+
+  /** When the ledger was last asked to forget; touched by the timer alone. */
+  private long forgotNanos = System.nanoTime();
+
+  Housekeeping(
+      Inbox inbox,
+      PresignaturePool presignatures,
+      KeyActivation activation,
+      ClaimWitnesses witnesses,
+      KeyShareStore shares,
+      ClaimLedger claims,
+      InstantSource clock,
+      WorkPool pool) {
+    this.inbox = inbox;
+    this.presignatures = presignatures;
+    this.activation = activation;
+    this.witnesses = witnesses;
+    this.shares = shares;
+    this.claims = claims;
+    this.clock = clock;
+    this.disk = pool.lane();
+    this.ticking = pool.every(TICK, this::tick);
+  }
+
+  private void tick() {
+    try {
+      long now = System.nanoTime();
+      inbox.expire(now);
+      presignatures.expire(now);
+      activation.tick(now);
+      disk.execute(shares::housekeep);
+      witnesses.tick();
+      if (now - forgotNanos >= FORGET.toNanos()) {
+        forgotNanos = now;
+        claims.forgetBindings(clock.instant().minus(KEEP));
+      }
+    } catch (RuntimeException e) {
+      log.error("housekeeping failed", e);
+    }
+  }
+
+  @Override
+  public void close() {
+    ticking.cancel(false);
+  }
+}

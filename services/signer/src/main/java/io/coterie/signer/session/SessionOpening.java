@@ -1,0 +1,254 @@
+package io.coterie.signer.session;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.session.Operation.Beginning;
+import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.signer.session.SessionLifecycle.State;
+import java.time.Duration;
+import java.time.InstantSource;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Takes a session from its order to the start of its run: it is admitted, judged against its key,
+ * claimed, and handed to {@link SessionDriver}. Called in the session's lane.
+ */
+final class SessionOpening {
+  private static final Logger log = LoggerFactory.getLogger(SessionOpening.class);
+
+  private final Admission admission;
+  private final Sessions sessions;
+  private final Inbox inbox;
+  private final Leases leases;
+  private final Exclusions exclusions;
+  private final KeyActivation activation;
+  private final SessionClaims claims;
+  private final Refusals refusals;
+  private final SessionReports reports;
+  private final ProtocolCore core;
+  private final int self;
+  private final InstantSource clock;
+  private final WorkPool pool;
+  private final SessionDriver driver;
+
+  /**
+   * @param self id of this party
+   */
+  SessionOpening(
+      Admission admission,
+      Sessions sessions,
+      Inbox inbox,
+      Leases leases,
+      Exclusions exclusions,
+      KeyActivation activation,
+      SessionClaims claims,
+      Refusals refusals,
+      SessionReports reports,
+      ProtocolCore core,
+      int self,
+      InstantSource clock,
+      WorkPool pool,
+      SessionDriver driver) {
+    this.admission = admission;
+    this.sessions = sessions;
+    this.inbox = inbox;
+    this.leases = leases;
+    this.exclusions = exclusions;
+    this.activation = activation;
+    this.claims = claims;
+    this.refusals = refusals;
+    this.reports = reports;
+    this.core = core;
+    this.self = self;
+    this.clock = clock;
+    this.pool = pool;
+    this.driver = driver;
+  }
+
+  /**
+   * An order came for a session that is followed already. What was sent comes before the refusal: a
+   * coordinator that takes over needs it, and the refusal tells it that no more will come.
+   */
+  void orderedAgain(Session known, Session session) {
+    reports.sendAgain(known.id, session);
+    if (!known.coordinator.equals(session.coordinator)) {
+      refusals.unseen(
+          session,
+          RefusalReason.REFUSAL_REASON_SESSION_REPLAYED,
+          "the order of another coordinator");
+    }
+  }
+
+  /** Judges an order, and follows it if this party takes part. */
+  void begin(Session session, ByteString bytes) {
+    inbox.expect(session.id);
+    try {
+      KeyShare made = admission.admit(session, bytes).orElse(null);
+      if (made != null) {
+        activation.announceAgain(made, session.coordinator);
+        driver.end(session, Event.SHARE_EXISTS, SessionRecords.NO_CAUSE, ByteString.EMPTY);
+        return;
+      }
+      SessionPlan plan = session.plan();
+      Duration left = Duration.between(clock.instant(), plan.deadline());
+      session.deadline = pool.after(left, () -> session.run(() -> driver.deadline(session)));
+      exclusions.check(plan);
+      goOn(session);
+    } catch (RefusedException e) {
+      driver.refuse(session, e);
+    } catch (RuntimeException e) {
+      log.error("an order could not be judged", e);
+      driver.refuse(
+          session, RefusalReason.REFUSAL_REASON_INTERNAL, "the order could not be judged");
+    }
+  }
+
+  /** Carries out the judgement of an order against its key. */
+  private void goOn(Session session) throws RefusedException {
+    SessionPlan plan = session.plan();
+    switch (session.operation().begin()) {
+      case Beginning.Claim claim -> {
+        if (session.operation().background()) {
+          session.untilLastSent.close();
+          session.lane.priority(WorkPool.Priority.BACKGROUND);
+        }
+        if (plan.protocol().operation().makesShare()) {
+          supersede(session);
+          activation.expect(plan);
+        }
+        claim(session, claim);
+      }
+      case Beginning.AwaitKey _ -> {
+        session.move(Event.KEY_PROVISIONAL);
+        activation.awaitActive(
+            plan.key(), plan.epoch(), session, () -> session.run(() -> keyActive(session)));
+      }
+      case Beginning.Await(SessionId older) -> await(session, older);
+      case Beginning.Undecided(KeyShare earlier) -> {
+        activation.askAbout(earlier);
+        throw new RefusedException(
+            RefusalReason.REFUSAL_REASON_NOT_READY,
+            "an earlier refresh or reshare of the key is not decided");
+      }
+    }
+  }
+
+  /** Ends an older session of the same request if that still may end, and goes on after it. */
+  private void await(Session session, SessionId id) throws RefusedException {
+    Session older = sessions.get(id);
+    if (older == null) {
+      throw BoundSigning.boundTo(ByteString.EMPTY);
+    }
+    older.run(
+        () -> {
+          // The newer order counts, unless the older session has given its contribution by now.
+          if (older.state == State.CLAIMING || older.state == State.RUNNING) {
+            driver.endIfAllowed(older, Event.CANCEL, "superseded");
+          }
+          session.run(() -> beginAgain(session));
+        });
+  }
+
+  private void beginAgain(Session session) {
+    if (session.state != State.RECEIVED) {
+      return;
+    }
+    try {
+      goOn(session);
+    } catch (RefusedException e) {
+      driver.refuse(session, e);
+    }
+  }
+
+  private void keyActive(Session session) {
+    if (!SessionLifecycle.allows(session.state, Event.KEY_ACTIVE)) {
+      return;
+    }
+    session.move(Event.KEY_ACTIVE);
+    beginAgain(session);
+  }
+
+  /** A run whose share is being stored goes on; any older one ends. */
+  private void supersede(Session session) throws RefusedException {
+    leases
+        .makeShare(session, session.plan().key())
+        .ifPresent(
+            other -> other.run(() -> driver.endIfAllowed(other, Event.CANCEL, "superseded")));
+  }
+
+  private void claim(Session session, Beginning.Claim begun) throws RefusedException {
+    session.move(Event.CHECKED);
+    session.share = begun.share();
+    if (begun.presignature() != null) {
+      // What is sent is known before it may be, and is claimed with the request: so a process that
+      // starts again can send it again, and the claim is all that the disk is waited for.
+      open(session, begun);
+    }
+    Operation operation = session.operation();
+    ClaimLedger.Binding binding = operation.binding(session.firstStep).orElse(null);
+    claims
+        .claim(session, binding, operation.instead(), begun.payload())
+        .whenComplete(
+            (outcome, failure) ->
+                session.run(() -> claimed(session, begun, binding, outcome, failure)));
+  }
+
+  private void claimed(
+      Session session,
+      Beginning.Claim begun,
+      ClaimLedger.@Nullable Binding binding,
+      ClaimLedger.@Nullable Outcome outcome,
+      @Nullable Throwable failure) {
+    if (outcome == ClaimLedger.Outcome.CLAIMED) {
+      session.multiplying = session.plan().protocol().multiplies();
+      claims.multiplied(session); // if it was cancelled or too late meanwhile
+      if (binding != null) {
+        session.operation().bound(binding);
+      }
+    }
+    if (!SessionLifecycle.allows(session.state, Event.CLAIMED)) {
+      refusals.ended(session); // cancelled or too late meanwhile
+      return;
+    }
+    if (failure != null || outcome == null) {
+      log.error("the claim of a session could not be stored", failure);
+      driver.refuse(
+          session, RefusalReason.REFUSAL_REASON_INTERNAL, "the claim could not be stored");
+    } else if (outcome != ClaimLedger.Outcome.CLAIMED) {
+      driver.refuse(session, claims.refusal(session.plan(), outcome));
+    } else {
+      start(session, begun);
+    }
+  }
+
+  private void start(Session session, Beginning.Claim begun) {
+    session.move(Event.CLAIMED);
+    try {
+      if (session.run == null) {
+        open(session, begun);
+      }
+    } catch (RefusedException e) {
+      driver.refuse(session, e);
+      return;
+    }
+    session.operation().started();
+    Step first = session.firstStep;
+    if (first == null) {
+      throw new IllegalStateException("a run without a first step");
+    }
+    session.firstStep = null;
+    session.plan = session.plan().withoutPayload();
+    driver.started(session, first);
+    inbox.open(session);
+  }
+
+  /** Starts the core. What it says first leaves later. */
+  private void open(Session session, Beginning.Claim begun) throws RefusedException {
+    ProtocolCore.Run run = core.start(begun.config(session.plan(), self), begun.sealedShare());
+    session.run = run;
+    session.firstStep = run.firstStep();
+  }
+}

@@ -1,0 +1,289 @@
+package io.coterie.signer.session;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.channel.Member;
+import io.coterie.proto.party.v1.ClaimCount;
+import io.coterie.proto.party.v1.ClaimMemory;
+import io.coterie.proto.party.v1.Completed;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.signer.session.SessionLifecycle.Event;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The sessions of this party, as the channel and the process see them: orders, envelopes and
+ * reports come in, and at the end running sessions finish or are stopped. Messages arrive on the
+ * channel's threads and are only put into a lane there; everything else happens in the lane of the
+ * session, and no lock is held across a call of the core, the store or the network.
+ */
+public final class SessionService implements AutoCloseable {
+  /** How long {@link #close} waits for tasks that are being run. */
+  private static final Duration CLOSE_TIME = Duration.ofSeconds(5);
+
+  private final WorkPool pool;
+  private final SessionTelemetry telemetry;
+  private final Sessions sessions = new Sessions();
+  private final RequestBindings bindings = new RequestBindings();
+  private final Leases leases;
+  private final ListeningRuns listening;
+  private final Inbox inbox;
+  private final PresignaturePool presignatures;
+  private final KeyActivation activation;
+  private final ClaimWitnesses witnesses;
+  private final SessionRecords records;
+  private final Refusals refusals;
+  private final SessionDriver driver;
+  private final SessionOpening opening;
+  private final Housekeeping housekeeping;
+  private volatile boolean draining;
+
+  /**
+   * @param pool closed by whoever made it, after this
+   */
+  public SessionService(
+      PartyNetwork network,
+      PolicyGate gate,
+      ClaimLedger claims,
+      KeyShareStore shares,
+      ShownClaims shownClaims,
+      ProtocolCore core,
+      AuditLog audit,
+      SessionTelemetry telemetry,
+      SessionLimits limits,
+      InstantSource clock,
+      WorkPool pool) {
+    int self = network.self().partyId();
+    this.pool = pool;
+    this.telemetry = telemetry;
+    this.leases = new Leases(limits);
+    this.listening = new ListeningRuns(pool, clock);
+    this.inbox = new Inbox(sessions, listening, telemetry, this::deliver);
+    this.presignatures =
+        new PresignaturePool(limits.presignatures(), core::discardPresignature, telemetry);
+    this.activation =
+        new KeyActivation(
+            network,
+            shares,
+            pool.lane(),
+            core,
+            telemetry,
+            (share, sameEpoch) ->
+                presignatures.refreshed(
+                    share.key(), sameEpoch ? PresignaturePool.NO_EPOCH : share.epoch()));
+    this.witnesses =
+        new ClaimWitnesses(
+            network,
+            claims,
+            shownClaims,
+            core,
+            pool.lane(),
+            this::exclusionsChanged,
+            System::nanoTime);
+    this.records = new SessionRecords(audit, telemetry);
+    SessionReports reports = new SessionReports(network, bindings);
+    this.refusals = new Refusals(claims, bindings, reports, records);
+    SessionClaims sessionClaims = new SessionClaims(claims, bindings, self);
+    Exclusions exclusions = new Exclusions(shares, presignatures);
+    this.driver =
+        new SessionDriver(
+            network,
+            sessions,
+            listening,
+            inbox,
+            leases,
+            exclusions,
+            shares,
+            activation,
+            witnesses,
+            bindings,
+            sessionClaims,
+            refusals,
+            reports,
+            records,
+            telemetry,
+            limits,
+            clock,
+            pool);
+    Operations operations =
+        new Operations(shares, presignatures, bindings, core::discardPresignature, self);
+    Admission admission =
+        new Admission(
+            gate,
+            new OrderCheck(network.roster(), network.self(), limits),
+            shares,
+            leases,
+            operations,
+            clock);
+    this.opening =
+        new SessionOpening(
+            admission,
+            sessions,
+            inbox,
+            leases,
+            exclusions,
+            activation,
+            sessionClaims,
+            refusals,
+            reports,
+            core,
+            self,
+            clock,
+            pool,
+            driver);
+    bindings.load(claims.bindings(RequestBindings.MAX), SessionService::signingSet);
+    this.housekeeping =
+        new Housekeeping(inbox, presignatures, activation, witnesses, shares, claims, clock, pool);
+    telemetry.live(sessions::size);
+    activation.resume();
+  }
+
+  // ---- what comes in, on the channel's threads -------------------------------------------------
+
+  /** An order, from whoever sent it. */
+  public void onOrder(Member sender, ByteString bytes, @Nullable String traceparent) {
+    SessionId id = SessionId.ofOrder(bytes);
+    if (sender.role() != Member.Role.COORDINATOR) {
+      records.orderOfParty(id, sender);
+      return;
+    }
+    Session session = new Session(id, sender, traceparent, pool.lane(), telemetry, driver::failed);
+    if (draining) {
+      refusals.unseen(
+          session, RefusalReason.REFUSAL_REASON_NOT_READY, "this party is shutting down");
+      return;
+    }
+    if (!leases.admit(session)) {
+      refusals.unseen(
+          session, RefusalReason.REFUSAL_REASON_OVERLOADED, "too many sessions at once");
+      return;
+    }
+    Session known = sessions.add(session).orElse(null);
+    if (known != null) {
+      session.untilLastSent.close();
+      // It is already being followed; whoever orders it again may have missed what was sent in it.
+      known.run(() -> opening.orderedAgain(known, session));
+      return;
+    }
+    session.run(() -> opening.begin(session, bytes));
+  }
+
+  /**
+   * An envelope of the core.
+   *
+   * @param envelope no longer used by the caller; zeroed after use
+   */
+  public void onEnvelope(Member sender, SessionId id, byte[] envelope, long receivedNanos) {
+    inbox.arrived(sender, id, envelope, receivedNanos);
+  }
+
+  /** A party states how far its ledger has come. */
+  public void onClaimCount(Member sender, ClaimCount count) {
+    witnesses.stated(sender, count);
+  }
+
+  /** A party says what it remembers of this one's ledger. */
+  public void onClaimMemory(Member sender, ClaimMemory remembered) {
+    witnesses.answered(sender, remembered);
+  }
+
+  /** A peer's report. Only that a share is stored, or never will be, concerns other parties. */
+  public void onReport(Member sender, SessionId id, SessionReport report) {
+    if (sender.role() != Member.Role.PARTY) {
+      return;
+    }
+    if (report.hasForsaken()) {
+      forsaken(sender, id);
+      return;
+    }
+    if (!report.getCompleted().hasKeyPublic()) {
+      return;
+    }
+    Completed completed = report.getCompleted();
+    if (completed.getKeyPublic().getSerializedSize() > SessionLimits.MAX_KEY_PUBLIC_BYTES
+        || completed.getCertificateCount() > SessionLimits.MAX_PARTIES
+        || !activation.reported(sender, id, completed)) {
+      telemetry.dropped("unacceptable");
+    }
+  }
+
+  /** A party will give nothing of a session: of a signature, or of shares. */
+  private void forsaken(Member sender, SessionId id) {
+    Session session = sessions.get(id);
+    if (session == null && !bindings.forsaken(id, sender.partyId())) {
+      // Its order may have come in between.
+      session = sessions.get(id);
+    }
+    Session running = session;
+    if (running != null) {
+      running.run(() -> driver.forsaken(running, sender));
+    } else if (!activation.forsaken(sender, id)) {
+      telemetry.dropped("unacceptable");
+    }
+  }
+
+  /** The coordinator no longer wants the result; also of a session that has made a presignature. */
+  public void onCancel(Member sender, SessionId id) {
+    if (sender.role() != Member.Role.COORDINATOR) {
+      return;
+    }
+    Session session = sessions.get(id);
+    if (session == null) {
+      presignatures.cancelled(id, sender.name());
+    } else if (session.coordinator.equals(sender)) {
+      session.run(() -> driver.cancelled(session));
+    }
+  }
+
+  private void deliver(Session session, EarlyEnvelopes.Arrived arrived) {
+    driver.deliver(session, arrived);
+  }
+
+  private void exclusionsChanged() {
+    driver.leaveExcluded();
+  }
+
+  private static Set<Integer> signingSet(ByteString order) {
+    try {
+      return Set.copyOf(Order.parseFrom(order).getSigningSetList());
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException("a stored order does not decode", e);
+    }
+  }
+
+  // ---- the end of the service ------------------------------------------------------------------
+
+  /**
+   * Refuses new orders and waits for running sessions.
+   *
+   * @return whether all ended in time
+   */
+  public boolean drain(Duration time) throws InterruptedException {
+    draining = true;
+    listening.drain();
+    return sessions.awaitNone(time.toNanos());
+  }
+
+  /** Ends what still runs. */
+  @Override
+  public void close() {
+    draining = true;
+    listening.drain();
+    housekeeping.close();
+    for (Session session : sessions.all()) {
+      session.run(() -> driver.endIfAllowed(session, Event.STOP, SessionRecords.NO_CAUSE));
+    }
+    for (Session session : listening.close()) {
+      session.run(session::closeRun);
+    }
+    try {
+      drain(CLOSE_TIME);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
