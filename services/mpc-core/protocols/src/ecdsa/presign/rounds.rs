@@ -40,7 +40,8 @@ pub struct Committed {
     pub(super) nonce: Secret<Scalar>,
     pub(super) mask: Secret<Scalar>,
     pub(super) nonce_point: Point,
-    pub(super) salt: [u8; DIGEST_BYTES],
+    /// Wiped, as an abort leaves the commitment closed.
+    pub(super) salt: Zeroizing<[u8; DIGEST_BYTES]>,
     pub(super) commitment: [u8; DIGEST_BYTES],
     pub(super) bobs: BTreeMap<PartyId, Bob>,
 }
@@ -81,7 +82,7 @@ impl Committed {
         let [nonce, mask] = [tags::NONCE, tags::MASK].map(|tag| Secret::new(reduce_wide(wide(tag).expose())));
         let nonce_point = mul_generator(nonce.expose());
         // [P1.2] half of what is drawn is as long as the digest that it blinds.
-        let mut salt = [0u8; DIGEST_BYTES];
+        let mut salt = Zeroizing::new([0u8; DIGEST_BYTES]);
         salt.copy_from_slice(&wide(tags::SALT).expose()[..DIGEST_BYTES]);
         let commitment = commitment_of(ctx, (material.me, place), &nonce_point, &salt);
         // [P1.3]
@@ -136,7 +137,7 @@ impl Committed {
             }
             let body = Multiply {
                 commitments: agreed,
-                salt,
+                salt: *salt,
                 nonce_point,
                 key_point,
                 product_points,
