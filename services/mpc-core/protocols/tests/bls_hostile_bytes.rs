@@ -26,7 +26,7 @@ proptest! {
     }
 
     #[test]
-    fn bodies_of_key_generation(data in bytes(500)) {
+    fn bodies(data in bytes(500)) {
         hostile_code::keygen_body(&data);
     }
 
@@ -51,12 +51,25 @@ proptest! {
     }
 }
 
+/// Chooses what the parties of a refresh or reshare agree on.
+const AGREED: u8 = 0x30;
+
 /// Genuine bodies, which the fuzzers bend, reach the rules of their round; a changed one does not pass.
 #[test]
 fn bodies_of_every_round_are_decoded() {
-    for round in 0..4 {
-        assert!(hostile_code::keygen_body(&[round, 1, 0, 0]), "round {}", round + 1);
+    for (protocol, round) in (0..3u8).flat_map(|protocol| (0..4).map(move |round| (protocol, round))) {
+        let choice = protocol << 4 | round;
+        assert!(hostile_code::keygen_body(&[choice, 1, 0, 0]), "protocol {protocol}, round {}", round + 1);
+        for at in [0, 1, 33, 70] {
+            hostile_code::keygen_body(&[choice, 1, 0, at, 0x80, 0, 1]);
+        }
     }
+    assert!(hostile_code::keygen_body(&[AGREED, 1, 0, 0]));
+    for renewal in [0x10, 0x20] {
+        assert!(!hostile_code::keygen_body(&[renewal, 1, 0, 0, 1]), "a changed commitment");
+        assert!(!hostile_code::keygen_body(&[renewal | 2, 1, 0, 0, 1]), "a changed share");
+    }
+    assert!(!hostile_code::keygen_body(&[AGREED, 1, 0, 0, 1]));
     assert!(hostile_code::partial_signature(&[1, 0, 0]));
     assert!(!hostile_code::partial_signature(&[1, 0, 50, 1]));
     assert!(hostile_code::sealed_share(&[1, 0, 0]));

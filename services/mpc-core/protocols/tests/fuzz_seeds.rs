@@ -91,8 +91,11 @@ fn the_corpus_holds_genuine_messages_and_whole_histories() {
         add("keygen_message", vec![expected_message()]);
         add("sealed_envelope", sealed_hostile::seeds());
         add("history", histories());
-        // A genuine body, share or presignature, which the fuzzers bend; of each round where there are several.
-        add("keygen_body", (0..4).map(|round| [&[round], &AS_IT_IS[..]].concat()).collect());
+        // A genuine body, share or presignature, which the fuzzers bend; of each round where there are several, and of
+        // key generation, refresh and reshare, with what the parties of the latter two agree on.
+        let choices =
+            [0x00, 0x10, 0x20].into_iter().flat_map(|protocol| protocol..protocol + 4).chain([0x30]);
+        add("keygen_body", choices.map(|choice: u8| [&[choice], &AS_IT_IS[..]].concat()).collect());
         for target in ["partial_signature", "sealed_share", "ecdsa_sealed"] {
             add(target, vec![AS_IT_IS.to_vec()]);
         }
