@@ -16,6 +16,7 @@
 #[path = "../../protocols/tests/common/mod.rs"]
 mod common;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{evidence_key, keygen, keygen_with, party, sign_with};
@@ -92,16 +93,16 @@ fn bend(rng: &mut ChaCha20Rng, old: &[Packet], packet: Packet) -> Vec<Packet> {
     if pick(rng, 3) == 0 { vec![packet, bent] } else { vec![bent] }
 }
 
-fn faults<'a>(plan: &'a Plan, seed: u64) -> Faults<'a> {
+/// `heard` keeps every message, so that a later run of the session can meet messages of an earlier one.
+fn faults<'a>(plan: &'a Plan, seed: u64, heard: &'a RefCell<Vec<Packet>>) -> Faults<'a> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed ^ 0x5eed);
-    let mut old: Vec<Packet> = Vec::new();
     let tamper = move |packet: Packet| {
         let packets = if plan.corrupt.contains(&packet.from) && pick(&mut rng, 3) == 0 {
-            bend(&mut rng, &old, packet.clone())
+            bend(&mut rng, &heard.borrow(), packet.clone())
         } else {
             vec![packet.clone()]
         };
-        old.push(packet);
+        heard.borrow_mut().push(packet);
         packets
     };
     Faults {
@@ -131,6 +132,24 @@ fn nobody_honest_is_blamed<T>(plan: &Plan, outcomes: &BTreeMap<Address, Outcome<
     }
 }
 
+/// An honest party that runs and has no result names culprits or suspects, or whom it waits for.
+fn whoever_failed_is_named<T>(plan: &Plan, outcomes: &BTreeMap<Address, Outcome<T>>) -> usize {
+    let runs = |address: &Address| {
+        address.is_none_or(|id| !plan.corrupt.contains(&id) && plan.crash.is_none_or(|(dead, _)| dead != id))
+    };
+    let without = outcomes.iter().filter(|(address, outcome)| runs(address) && outcome.done.is_none());
+    let mut failed = 0;
+    for (address, outcome) in without {
+        let named = match outcome.abort() {
+            Some(abort) => !abort.culprits.is_empty() || !abort.suspects.is_empty(),
+            None => !outcome.missing.is_empty(),
+        };
+        assert!(named, "{address:?} has no result and names nobody");
+        failed += 1;
+    }
+    failed
+}
+
 #[test]
 fn key_generation_holds_its_promises() {
     let (mut finished, mut blamed) = (0, 0);
@@ -138,8 +157,10 @@ fn key_generation_holds_its_promises() {
     for &seed in &seeds {
         println!("seed {seed}");
         let plan = plan(&mut ChaCha20Rng::seed_from_u64(seed));
-        let outcomes = keygen_with(&plan.parties, plan.t, seed, faults(&plan, seed));
+        let heard = RefCell::default();
+        let outcomes = keygen_with(&plan.parties, plan.t, seed, faults(&plan, seed, &heard));
         nobody_honest_is_blamed(&plan, &outcomes);
+        whoever_failed_is_named(&plan, &outcomes);
         let honest: Vec<&Outcome<KeyShare>> = outcomes
             .iter()
             .filter(|(address, _)| !address.is_some_and(|id| plan.corrupt.contains(&id)))
@@ -186,7 +207,9 @@ fn signing_holds_its_promises() {
             sign_with(shares, p, b"m", 0, Faults::default())[&None].done.as_ref().unwrap().signature
         })
         .collect();
-    for seed in seeds::wanted("signing of BLS", 10_000) {
+    let (mut again, mut failed) = (0, 0);
+    let seeds = seeds::wanted("signing of BLS", 10_000);
+    for &seed in &seeds {
         println!("seed {seed}");
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let which = pick(&mut rng, keys.len());
@@ -197,17 +220,31 @@ fn signing_holds_its_promises() {
         plan.corrupt = (0..pick(&mut rng, parties.len()))
             .map(|_| party(parties[pick(&mut rng, parties.len())]))
             .collect();
-        plan.crash = None;
-        let outcomes = sign_with(shares, parties, b"m", seed, faults(&plan, seed));
-        nobody_honest_is_blamed(&plan, &outcomes);
-        for (address, outcome) in &outcomes {
-            if let Some(done) = &outcome.done {
-                assert_eq!(done.signature, expected[which], "one signature");
-                assert!(
-                    address.is_some_and(|id| plan.corrupt.contains(&id))
-                        || done.culprits.iter().all(|(culprit, _)| plan.corrupt.contains(culprit))
-                );
+        // The crash is of a party of this key.
+        plan.crash = plan.crash.map(|(_, after)| (party(parties[pick(&mut rng, parties.len())]), after));
+        // The same order comes up to twice more: at parties whose stores were put back, or at copies of them. Corrupt
+        // parties have the messages of every earlier run.
+        let heard = RefCell::default();
+        let runs = 1 + pick(&mut rng, 3);
+        again += usize::from(runs > 1);
+        for run in 0..runs {
+            let seed = seed ^ (run as u64) << 48;
+            let outcomes = sign_with(shares, parties, b"m", seed, faults(&plan, seed, &heard));
+            nobody_honest_is_blamed(&plan, &outcomes);
+            failed += usize::from(whoever_failed_is_named(&plan, &outcomes) > 0);
+            for (address, outcome) in &outcomes {
+                if let Some(done) = &outcome.done {
+                    assert_eq!(done.signature, expected[which], "one signature");
+                    assert!(
+                        address.is_some_and(|id| plan.corrupt.contains(&id))
+                            || done.culprits.iter().all(|(culprit, _)| plan.corrupt.contains(culprit))
+                    );
+                }
             }
         }
+    }
+    if seeds.len() >= 100 {
+        let some = seeds.len() / 20;
+        assert!(again > some && failed > some, "the plans are worth running: {again} again, {failed} failed");
     }
 }
