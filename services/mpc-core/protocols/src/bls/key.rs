@@ -12,6 +12,8 @@ use crate::share::{self, OpenShareError};
 
 /// The family named in the label of a sealed share.
 pub const FAMILY: &str = "bls12-381";
+/// Domain separation tag of proofs of possession (draft-irtf-cfrg-bls-signature, section 4.2.3).
+pub const POSSESSION_DOMAIN: &[u8] = b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
 /// The public point of one party's signing share.
 ///
@@ -37,7 +39,7 @@ pub struct KeyPublic {
     pub epoch: u32,
     /// One for each party of the key, ascending by party.
     pub verification_shares: Vec<VerificationShare>,
-    /// Signature of the public key by itself under [`super::POSSESSION_DOMAIN`]: compressed point of G2.
+    /// Signature of the public key by itself under [`POSSESSION_DOMAIN`]: compressed point of G2.
     pub proof_of_possession: [u8; G2_COMPRESSED_BYTES],
 }
 

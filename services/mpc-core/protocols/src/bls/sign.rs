@@ -17,8 +17,11 @@ use primitives::shamir::Weights;
 use rand_core::CryptoRng;
 
 use super::key::{KeyPublic, KeyShare};
-use super::{MAX_MESSAGE_BYTES, SIGNATURE_DOMAIN};
+use crate::MAX_MESSAGE_BYTES;
 use crate::dealing::Public;
+
+/// Domain separation tag of signatures (draft-irtf-cfrg-bls-signature, section 4.2.3).
+pub const SIGNATURE_DOMAIN: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
 /// What signing starts from.
 pub enum SignInput {

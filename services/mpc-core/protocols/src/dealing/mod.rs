@@ -32,5 +32,5 @@ pub use rounds::Reshared;
 pub use scheme::{Generated, Held, PointOf, Public, ScalarOf, Scheme};
 pub use terms::ReshareTerms;
 
-pub(crate) use crate::curve::{Polynomial, lagrange};
+pub(crate) use crate::curve::lagrange;
 pub(crate) use blame::{read, shown_by_both};
