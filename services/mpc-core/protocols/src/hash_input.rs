@@ -1,6 +1,8 @@
 //! What is hashed, as structures: each names its tag and its fields once, so that no hash goes without a tag, and no
 //! two different inputs hash the same bytes.
 
+use std::collections::BTreeMap;
+
 use engine::{PartyId, SessionContext, Tag, Transcript};
 
 /// A structure made by [`hash_input`].
@@ -42,6 +44,22 @@ impl Field for &[u8; 32] {
 impl Field for PartyId {
     fn absorb(&self, name: &'static str, transcript: &mut Transcript) {
         transcript.append_u64(name, u64::from(self.get()));
+    }
+}
+
+impl Field for u8 {
+    fn absorb(&self, name: &'static str, transcript: &mut Transcript) {
+        transcript.append_u64(name, u64::from(*self));
+    }
+}
+
+/// Each party, and its value under the name of the field.
+impl Field for &BTreeMap<PartyId, [u8; 32]> {
+    fn absorb(&self, name: &'static str, transcript: &mut Transcript) {
+        for (party, value) in *self {
+            party.absorb("party", transcript);
+            value.absorb(name, transcript);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 use super::signature::DIGEST_BYTES;
 use super::tags;
 use crate::bip32::DerivationPath;
+use crate::hash_input::{HashInput, hash_input};
 
 /// Bytes of the number that names a presignature, the same at all its parties.
 pub const PRESIGNATURE_ID_BYTES: usize = 32;
@@ -163,12 +164,18 @@ pub(super) fn nonce_shift(
     nonce_point: &Point,
     digest: &[u8; DIGEST_BYTES],
 ) -> Scalar {
-    let mut transcript = ctx.transcript();
-    transcript.append("purpose", tags::NONCE_SHIFT.as_bytes());
-    transcript.append("child_key", &encode_point(child_key));
-    transcript.append("nonce_point", &encode_point(nonce_point));
-    transcript.append("digest", digest);
-    reduce_wide(&transcript.wide())
+    let depends_on =
+        NonceShift { child_key: &encode_point(child_key), nonce_point: &encode_point(nonce_point), digest };
+    reduce_wide(&depends_on.wide(ctx))
+}
+
+hash_input! {
+    /// The shift depends on the key that signs, the nonce point before it, and the digest that is signed.
+    NonceShift<'a> under tags::NONCE_SHIFT as "purpose" {
+        child_key: &'a [u8],
+        nonce_point: &'a [u8],
+        digest: &'a [u8; DIGEST_BYTES],
+    }
 }
 
 /// The nonce point moved by a shift.

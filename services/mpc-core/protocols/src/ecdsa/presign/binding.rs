@@ -7,8 +7,43 @@ use primitives::secp256k1::{Point, Scalar, encode_points, reduce_wide};
 use zeroize::Zeroizing;
 
 use crate::ecdsa::tags;
+use crate::hash_input::{HashInput, hash_input};
 
 pub(super) const DIGEST_BYTES: usize = 32;
+
+hash_input! {
+    /// A nonce point, as its maker commits to it.
+    CommittedTo<'a> by party under tags::NONCE_COMMITMENT {
+        place: u8,
+        nonce_point: &'a [u8],
+        salt: &'a [u8; DIGEST_BYTES],
+    }
+}
+
+hash_input! {
+    /// All commitments of one place, ascending by party.
+    Commitments<'a> under tags::COMMITMENTS as "purpose" {
+        place: u8,
+        commitments: &'a BTreeMap<PartyId, [u8; DIGEST_BYTES]> as "commitment",
+    }
+}
+
+hash_input! {
+    /// One multiplication of one pair.
+    Multiplication by alice under tags::MULTIPLICATION {
+        place: u8,
+        bob: PartyId,
+    }
+}
+
+hash_input! {
+    /// The share of zero of one pair.
+    ZeroShare<'a> by lower under tags::ZERO_SHARE {
+        higher: PartyId,
+        commitments: &'a [u8; DIGEST_BYTES],
+        seed: &'a [u8; 32],
+    }
+}
 
 pub(super) fn commitment_of(
     ctx: &SessionContext,
@@ -16,12 +51,8 @@ pub(super) fn commitment_of(
     nonce_point: &Point,
     salt: &[u8; DIGEST_BYTES],
 ) -> [u8; DIGEST_BYTES] {
-    let [point] = encode_points(&[*nonce_point]);
-    let mut transcript = ctx.transcript().fork(tags::NONCE_COMMITMENT, party);
-    transcript.append_u64("place", u64::from(place));
-    transcript.append("nonce_point", &point);
-    transcript.append("salt", salt);
-    transcript.digest()
+    let [nonce_point] = encode_points(&[*nonce_point]);
+    CommittedTo { party, place, nonce_point: &nonce_point, salt }.digest(ctx)
 }
 
 pub(super) fn digest_of(
@@ -29,14 +60,7 @@ pub(super) fn digest_of(
     place: u8,
     commitments: &BTreeMap<PartyId, [u8; DIGEST_BYTES]>,
 ) -> [u8; DIGEST_BYTES] {
-    let mut transcript = ctx.transcript();
-    transcript.append("purpose", tags::COMMITMENTS.as_bytes());
-    transcript.append_u64("place", u64::from(place));
-    for (party, commitment) in commitments {
-        transcript.append_u64("party", u64::from(party.get()));
-        transcript.append("commitment", commitment);
-    }
-    transcript.digest()
+    Commitments { place, commitments }.digest(ctx)
 }
 
 /// What one multiplication is bound to.
@@ -46,10 +70,7 @@ pub(super) fn multiplication(
     alice: PartyId,
     bob: PartyId,
 ) -> [u8; DIGEST_BYTES] {
-    let mut transcript = ctx.transcript().fork(tags::MULTIPLICATION, alice);
-    transcript.append_u64("place", u64::from(place));
-    transcript.append_u64("bob", u64::from(bob.get()));
-    transcript.digest()
+    Multiplication { alice, place, bob }.digest(ctx)
 }
 
 /// What `me` adds for the pair with `peer`; the peer subtracts it.
@@ -59,10 +80,8 @@ pub(super) fn zero_share(
     (me, peer): (PartyId, PartyId),
     seed: &Secret<[u8; 32]>,
 ) -> Secret<Scalar> {
-    let mut transcript = ctx.transcript().fork(tags::ZERO_SHARE, me.min(peer));
-    transcript.append_u64("higher", u64::from(me.max(peer).get()));
-    transcript.append("commitments", agreed);
-    transcript.append("seed", seed.expose());
-    let share = reduce_wide(&Zeroizing::new(transcript.wide()));
+    let (lower, higher) = (me.min(peer), me.max(peer));
+    let share = ZeroShare { lower, higher, commitments: agreed, seed: seed.expose() };
+    let share = reduce_wide(&Zeroizing::new(share.wide(ctx)));
     Secret::new(if me < peer { share } else { -share })
 }
