@@ -76,14 +76,14 @@ test-rust:
 
 demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1 stays up, EDGE=1 with Envoy in front
 	@$(if $(EDGE),$(STEP) envoy .ci/envoy)
-	@$(JAVA) io.coterie.acceptance.Demo
+	@$(JAVA) io.coterie.acceptance.demo.Demo
 
 bench: build ## measure key generation and signing against their floors; QUICK=1 for fewer runs
 	@$(STEP) bench-core cargo build --release --manifest-path services/mpc-core/Cargo.toml -p bench-core
 	@STEP_SHOW='^[a-z_0-9/ -]+ +time: ' $(STEP) criterion cargo bench --manifest-path services/mpc-core/Cargo.toml -p protocols --bench bls -- $(if $(QUICK),--quick)
 	@$(STEP) jmh-build $(MAVEN) -pl services/channel -am test-compile dependency:build-classpath -Dmdep.includeScope=test -Dmdep.outputFile=target/test-classpath
 	@STEP_SHOW='^(Benchmark|ChannelBenchmark[^:]*(:p0[.]50)?) ' $(STEP) jmh $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) io.coterie.channel.signal.ChannelBenchmark
-	@$(JAVA) io.coterie.acceptance.Bench
+	@$(JAVA) io.coterie.acceptance.bench.Bench
 
 bench-circuits: ## measure garbling and authenticated garbling against bare AES; LONG=1 for the whole Ed25519 program, RUNS=5
 	@STEP_SHOW='circuit,2,2|^scenario' $(STEP) bench-circuits cargo run --release --locked --manifest-path services/mpc-core/Cargo.toml -p circuits --example measure -- $(or $(RUNS),5) $(if $(LONG),long)
@@ -93,7 +93,7 @@ bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20
 
 lab: build build/lab/python ## measure with real delays between the services (needs root); PAPER=1, LARGE=1, CONTACTS=1 or QUICK=1 for fewer cells
 	@$(STEP) delayer cargo build --release --locked --manifest-path loadtest/lab/delayer/Cargo.toml
-	@loadtest/lab/run $(LAB_PARTIES) $(JAVA) io.coterie.acceptance.Lab loadtest/lab/delayer/target/release/delayer $(LAB_PARTIES) $(LAB_EXTENT) \
+	@loadtest/lab/run $(LAB_PARTIES) $(JAVA) io.coterie.acceptance.lab.Lab loadtest/lab/delayer/target/release/delayer $(LAB_PARTIES) $(LAB_EXTENT) \
 	  && PYTHONPATH=build/lab/python loadtest/lab/plot build/lab || { status=$$?; [ $$status = 77 ] && exit 0 || exit $$status; }
 
 build/lab/python: loadtest/lab/requirements.txt
@@ -129,7 +129,7 @@ images: build $(IMAGES) ## container images of the services in build/images, wit
 	@cat $(IMAGES)
 
 starts: images ## measure how fast a signer is ready, from its image's files; RUNS=5, BUSY=2 beside so many busy threads
-	@set -o pipefail; $(JAVA) io.coterie.acceptance.Rehearsal measure build/images $(or $(RUNS),5) $(or $(BUSY),0) | grep '^  '
+	@set -o pipefail; $(JAVA) io.coterie.acceptance.bench.Rehearsal measure build/images $(or $(RUNS),5) $(or $(BUSY),0) | grep '^  '
 
 cluster-images: build $(CLUSTER_IMAGES)
 

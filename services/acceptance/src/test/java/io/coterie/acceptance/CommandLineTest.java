@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.acceptance.SharedCluster.Running;
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.InstallationCa;
+import io.coterie.acceptance.cluster.OutsideVerifier;
 import io.coterie.cli.Coterie;
 import java.io.PrintWriter;
 import java.io.StringWriter;

@@ -3,6 +3,10 @@ package io.coterie.acceptance;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.OutsideVerifier;
+import io.coterie.acceptance.cluster.Service;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.proto.custody.v1.Key;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.google.rpc.ErrorInfo;
 import io.coterie.acceptance.Deviation.Kind;
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.OutsideVerifier;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;

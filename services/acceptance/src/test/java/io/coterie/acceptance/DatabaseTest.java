@@ -2,6 +2,8 @@ package io.coterie.acceptance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.acceptance.cluster.Database;
+import io.coterie.acceptance.cluster.Site;
 import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.sql.Connection;

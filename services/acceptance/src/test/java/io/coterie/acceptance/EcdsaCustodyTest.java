@@ -4,6 +4,10 @@ import static io.coterie.acceptance.Refusals.refused;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.OutsideVerifier;
+import io.coterie.acceptance.cluster.Settings;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.intent.IntentException;

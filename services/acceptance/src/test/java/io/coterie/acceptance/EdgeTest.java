@@ -7,6 +7,12 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.google.protobuf.util.JsonFormat;
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.Edge;
+import io.coterie.acceptance.cluster.InstallationCa;
+import io.coterie.acceptance.cluster.Metrics;
+import io.coterie.acceptance.cluster.OutsideVerifier;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;

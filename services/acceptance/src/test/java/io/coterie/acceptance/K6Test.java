@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.coterie.acceptance.SharedCluster.Running;
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.Tools;
 import io.coterie.proto.custody.v1.Scheme;
 import java.io.IOException;
 import java.nio.file.Files;

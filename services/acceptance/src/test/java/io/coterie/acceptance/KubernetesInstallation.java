@@ -1,6 +1,8 @@
 package io.coterie.acceptance;
 
 import io.coterie.acceptance.Runbooks.Section;
+import io.coterie.acceptance.cluster.InstallationCa;
+import io.coterie.acceptance.cluster.WalletBackend;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

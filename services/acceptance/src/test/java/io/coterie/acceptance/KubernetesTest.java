@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.google.protobuf.ByteString;
 import io.coterie.acceptance.Runbooks.Section;
+import io.coterie.acceptance.cluster.OutsideVerifier;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;

@@ -3,6 +3,7 @@ package io.coterie.acceptance;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import io.coterie.acceptance.cluster.Metrics;
 import org.junit.jupiter.api.Test;
 
 class MetricsTest {

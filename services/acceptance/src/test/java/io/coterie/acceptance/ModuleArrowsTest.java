@@ -115,7 +115,9 @@ class ModuleArrowsTest {
         .check(CLASSES);
   }
 
-  /** Services know the contract of the channel, and the two classes that make accounts and channels. */
+  /**
+   * Services know the contract of the channel, and the two classes that make accounts and channels.
+   */
   @Test
   void inside_of_the_channel_is_its_own() {
     noClasses()

@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.google.protobuf.ByteString;
+import io.coterie.acceptance.cluster.Prometheus;
+import io.coterie.acceptance.cluster.Tools;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

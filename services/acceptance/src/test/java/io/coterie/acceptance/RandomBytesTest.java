@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.coterie.acceptance.SharedCluster.Running;
+import io.coterie.acceptance.cluster.Service;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.grpc.CallOptions;

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.OutsideVerifier;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.payload.EthereumAddress;

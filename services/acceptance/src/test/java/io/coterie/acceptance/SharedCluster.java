@@ -1,5 +1,8 @@
 package io.coterie.acceptance;
 
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.OutsideVerifier;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.proto.custody.v1.Key;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;

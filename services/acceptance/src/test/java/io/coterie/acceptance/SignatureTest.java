@@ -4,6 +4,7 @@ import static io.coterie.acceptance.Refusals.refused;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.acceptance.SharedCluster.Running;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.GetKeyRequest;

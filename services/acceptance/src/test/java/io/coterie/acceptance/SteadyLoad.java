@@ -1,6 +1,8 @@
 package io.coterie.acceptance;
 
 import com.google.protobuf.ByteString;
+import io.coterie.acceptance.cluster.OutsideVerifier;
+import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;

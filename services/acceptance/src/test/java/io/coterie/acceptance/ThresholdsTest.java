@@ -2,6 +2,8 @@ package io.coterie.acceptance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.OutsideVerifier;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
 import java.nio.charset.StandardCharsets;

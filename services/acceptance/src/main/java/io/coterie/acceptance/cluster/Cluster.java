@@ -1,0 +1,669 @@
+package io.coterie.acceptance.cluster;
+
+import io.coterie.channel.ChannelAccount;
+import io.coterie.channel.ChannelConfig;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.RosterFile;
+import io.coterie.channel.SecureChannel;
+import io.coterie.channel.SendMode;
+import io.coterie.channel.link.Enrolment;
+import io.coterie.channel.signal.SignalChannel;
+import io.coterie.cli.RequesterKeyFile;
+import io.coterie.coordinator.CoordinatorApplication;
+import io.coterie.messaging.MessagingApplication;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.signer.SignerApplication;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import org.jspecify.annotations.Nullable;
+import org.signal.libsignal.protocol.IdentityKeyPair;
+import org.signal.libsignal.protocol.InvalidKeyException;
+
+/**
+ * A whole installation on this machine: PostgreSQL, messaging, coordinator and n signers, with a
+ * certificate authority of its own, real TLS between them, and identities that were enrolled and
+ * pinned.
+ *
+ * <pre>{@code
+ * try (Cluster cluster = Cluster.of(3).threshold(2).start()) {
+ *   cluster.createKey("treasury");
+ *   cluster.wallet().sign("treasury", "hello");
+ * }
+ * }</pre>
+ */
+public final class Cluster implements AutoCloseable {
+  /** The requester whom every service allows every key. */
+  public static final String WALLET = "wallet";
+
+  /** The requester whom every service allows only keys named {@code audit-*}, and no digests. */
+  public static final String AUDITOR = "auditor";
+
+  /** Who calls the services: name of its site, which is that of this JVM and PostgreSQL too. */
+  public static final String CLIENT = "client";
+
+  private static final Duration START_TIMEOUT = Duration.ofSeconds(120);
+  public static final String MESSAGING_NAME = "messaging";
+  private static final List<String> REGIONS = List.of("eu-central", "us-east", "ap-south");
+
+  private static final Service.Program MESSAGING =
+      new Service.Program(MessagingApplication::start, MessagingApplication.class, "160m");
+  private static final Service.Program COORDINATOR =
+      new Service.Program(CoordinatorApplication::start, CoordinatorApplication.class, "160m");
+  private static final Service.Program SIGNER =
+      new Service.Program(SignerApplication::start, SignerApplication.class, "96m");
+
+  private final Builder plan;
+  private final Path folder;
+  private final InstallationCa ca;
+  private final Settings settings;
+  private final Database database;
+  private final Service messaging;
+  private final List<Service> coordinators = new ArrayList<>();
+  private final Map<String, Service> signers = new LinkedHashMap<>();
+  private final Map<String, WalletBackend> backends = new LinkedHashMap<>();
+  private @Nullable Roster roster;
+  private @Nullable ChannelAccount secondCoordinator;
+  private final List<Integer> apiPorts;
+  private final @Nullable Edge edge;
+  private final int messagingPort;
+
+  /** Starts describing an installation of n parties. */
+  public static Builder of(int parties) {
+    return new Builder(parties);
+  }
+
+  /** What is to be built. */
+  public static final class Builder {
+    private final int parties;
+    private int threshold;
+    private Path folder = Path.of("target", "cluster");
+    private SendMode sendMode = SendMode.GROUP;
+    private Service.Home home = Service.Home.CONTEXT;
+    private Function<String, Site> sites = service -> Site.HERE;
+    private Consumer<String> progress = line -> {};
+    private String secondCoordinator = "";
+    private int coordinators = 1;
+    private Edge.@Nullable Plan edge;
+    private final List<String> strangers = new ArrayList<>();
+    private final Map<String, List<String>> more = new LinkedHashMap<>();
+    private final Map<String, Service.Launch> launches = new LinkedHashMap<>();
+
+    private Builder(int parties) {
+      this.parties = parties;
+      this.threshold = parties;
+    }
+
+    /** Parties needed to sign with keys made by {@link Cluster#createKey(String)}; n by default. */
+    public Builder threshold(int threshold) {
+      this.threshold = threshold;
+      return this;
+    }
+
+    /** Where everything is kept; emptied at the start. */
+    public Builder folder(Path folder) {
+      this.folder = folder;
+      return this;
+    }
+
+    public Builder sendMode(SendMode sendMode) {
+      this.sendMode = sendMode;
+      return this;
+    }
+
+    /** Each service as a process of its own; otherwise all are contexts of this JVM. */
+    public Builder processes() {
+      this.home = Service.Home.PROCESS;
+      return this;
+    }
+
+    /** Starts one of the {@link #processes} by a command instead of this JVM's class path. */
+    public Builder launch(String service, Service.Launch launch) {
+      launches.put(service, launch);
+      return this;
+    }
+
+    /**
+     * Each service as a process of its own that stays when the service is stopped.
+     *
+     * @param sites where each service runs, and {@link #CLIENT} and its PostgreSQL
+     */
+    public Builder residents(Function<String, Site> sites) {
+      this.home = Service.Home.RESIDENT;
+      this.sites = sites;
+      return this;
+    }
+
+    /** Further numbers that messaging lets enrol, whom no member pins. */
+    public Builder alsoEnrol(String... names) {
+      strangers.addAll(List.of(names));
+      return this;
+    }
+
+    /** So many coordinators with one database; the second one is called {@code coordinator-1}. */
+    public Builder coordinators(int count) {
+      coordinators = count;
+      return this;
+    }
+
+    /** A second coordinator that every member pins, and that is not one of the services. */
+    public Builder secondCoordinator(String name) {
+      alsoEnrol(name);
+      secondCoordinator = name;
+      return this;
+    }
+
+    /**
+     * Envoy in front of it: wallet backends and signers call it instead of the services.
+     *
+     * @param projectRoot where the Makefile is
+     */
+    public Builder edge(Path projectRoot) {
+      return edge(new Edge.Plan(projectRoot));
+    }
+
+    /** Envoy in front of it, with limits of its own. */
+    public Builder edge(Edge.Plan edge) {
+      this.edge = edge;
+      return setting(Settings.COORDINATOR, "--coterie.coordinator.edges[0]=dns:" + Edge.NAME);
+    }
+
+    /** Receives a line for each thing done. */
+    public Builder progress(Consumer<String> progress) {
+      this.progress = progress;
+      return this;
+    }
+
+    /** A further Spring setting of one service, {@code --key=value}. */
+    public Builder setting(String service, String argument) {
+      more.computeIfAbsent(service, s -> new ArrayList<>()).add(argument);
+      return this;
+    }
+
+    /** Starts everything and waits until it is ready. */
+    public Cluster start() {
+      Cluster cluster = new Cluster(this);
+      try {
+        cluster.startServices();
+        return cluster;
+      } catch (RuntimeException | Error e) {
+        cluster.close();
+        throw e;
+      }
+    }
+  }
+
+  private Cluster(Builder plan) {
+    this.plan = plan;
+    this.folder = plan.folder.toAbsolutePath().normalize();
+    empty(folder);
+    ca = InstallationCa.create(folder.resolve("ca"));
+    int edgePorts = 3 + plan.parties + 2 * plan.coordinators;
+    List<Integer> ports = freePorts(edgePorts + 4);
+    messagingPort = ports.get(1);
+    apiPorts = ports.subList(3 + plan.parties, 3 + plan.parties + plan.coordinators);
+    HttpClient http = httpClient();
+    edge =
+        plan.edge == null ? null : edge(plan.edge, ports.subList(edgePorts, edgePorts + 4), http);
+    List<String> members = new ArrayList<>(partyNames());
+    members.addAll(coordinatorNames());
+    members.addAll(plan.strangers);
+    settings =
+        new Settings(
+            folder,
+            ca,
+            messagingUri(),
+            edge == null ? messagingUri() : edge.parties(),
+            plan.sendMode,
+            plan.home != Service.Home.CONTEXT,
+            plan.sites,
+            members);
+    List<Settings.Requester> requesters =
+        List.of(requester(WALLET, "*", true), requester(AUDITOR, "keys/audit-*", false));
+    for (Settings.Requester requester : requesters) {
+      backends.put(requester.name(), newBackend(requester.name(), 0));
+    }
+    database =
+        Database.start(folder.resolve("database"), ports.get(0), plan.sites.apply(CLIENT).direct());
+    database.create("messaging");
+    database.create("coordinator");
+
+    messaging =
+        service(
+            MESSAGING_NAME,
+            MESSAGING,
+            settings.messaging(messagingPort, ports.get(2), database),
+            ports.get(2),
+            http);
+    for (int replica = 0; replica < plan.coordinators; replica++) {
+      String name = coordinatorNames().get(replica);
+      int port = ports.get(3 + plan.parties + plan.coordinators + replica);
+      List<String> arguments =
+          settings.coordinator(name, apiPorts.get(replica), port, database, requesters);
+      coordinators.add(service(name, COORDINATOR, arguments, port, http));
+    }
+    for (int party = 1; party <= plan.parties; party++) {
+      String name = partyName(party);
+      int port = ports.get(2 + party);
+      String region = REGIONS.get((party - 1) % REGIONS.size());
+      List<String> arguments = settings.signer(name, party, region, port, requesters);
+      signers.put(name, service(name, SIGNER, arguments, port, http));
+    }
+  }
+
+  private Edge edge(Edge.Plan edge, List<Integer> ports, HttpClient http) {
+    if (plan.home == Service.Home.RESIDENT) {
+      throw new IllegalStateException("the edge is on this machine, the services need not be");
+    }
+    return Edge.prepare(
+        edge,
+        folder.resolve(Edge.NAME),
+        ca,
+        new Edge.Ports(ports.get(0), ports.get(1), ports.get(2), ports.get(3)),
+        new Edge.Upstream("localhost", apiPorts.getFirst()),
+        new Edge.Upstream("localhost", messagingPort),
+        http);
+  }
+
+  private Service service(
+      String name, Service.Program program, List<String> arguments, int port, HttpClient http) {
+    List<String> all = new ArrayList<>(arguments);
+    all.addAll(plan.more.getOrDefault(name, List.of()));
+    return new Service(
+        name,
+        program,
+        all,
+        folder.resolve(name),
+        port,
+        http,
+        plan.home,
+        plan.sites.apply(name),
+        plan.launches.get(name));
+  }
+
+  private void startServices() {
+    plan.progress.accept("PostgreSQL runs, fsync on");
+    messaging.start();
+    messaging.awaitReady(START_TIMEOUT);
+    plan.progress.accept("messaging is ready at " + messagingUri());
+    coordinators.forEach(Service::start);
+    if (edge != null) {
+      edge.start();
+      plan.progress.accept("Envoy is ready at " + edge.clients() + " and " + edge.parties());
+    }
+    if (plan.home == Service.Home.RESIDENT) {
+      signers.values().parallelStream().forEach(Service::start);
+    } else {
+      signers.values().forEach(Service::start);
+    }
+    pinIdentities();
+    for (Service service : services()) {
+      service.awaitReady(START_TIMEOUT);
+    }
+    plan.progress.accept("coordinator is ready at " + coordinatorAddress(0));
+    plan.progress.accept("signers are ready: " + String.join(", ", signers.keySet()));
+  }
+
+  /** The operator's part: collects every member's own entry out of band and pins all of them. */
+  private void pinIdentities() {
+    List<Member> members = new ArrayList<>();
+    List<Service> holders = new ArrayList<>(signers.values());
+    holders.addAll(coordinators);
+    try {
+      for (Service holder : holders) {
+        Path entry = dataFolder(holder).resolve("roster-entry.json");
+        holder.awaitFile(entry, START_TIMEOUT);
+        members.add(RosterFile.parseEntry(Files.readAllBytes(entry)));
+      }
+      if (!plan.secondCoordinator.isEmpty()) {
+        secondCoordinator = enrol(plan.secondCoordinator);
+        members.add(member(plan.secondCoordinator, Member.Role.COORDINATOR, 0, secondCoordinator));
+      }
+      roster = new Roster(1, members);
+      for (Service holder : holders) {
+        RosterFile.write(dataFolder(holder).resolve("roster.json"), roster);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    plan.progress.accept(members.size() + " identities enrolled, collected and pinned");
+  }
+
+  private Path dataFolder(Service service) {
+    return coordinators.contains(service) ? service.folder() : service.folder().resolve("data");
+  }
+
+  /** Makes a messaging account for one of {@link Builder#alsoEnrol}. */
+  public ChannelAccount enrol(String stranger) {
+    try {
+      return Enrolment.enrol(
+          messagingUri(),
+          Files.readString(ca.certificateFile()),
+          settings.number(stranger),
+          settings.token(stranger));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** What a member would be pinned as; without an evidence key. */
+  public static Member member(String name, Member.Role role, int partyId, ChannelAccount account) {
+    try {
+      byte[] identity = new IdentityKeyPair(account.identityKeyPair()).getPublicKey().serialize();
+      byte[] evidence = new byte[role == Member.Role.PARTY ? 32 : 0];
+      return new Member(
+          name, role, partyId, "nowhere", account.aci(), account.deviceId(), identity, evidence);
+    } catch (InvalidKeyException e) {
+      throw new IllegalStateException("a fresh account has a damaged identity key", e);
+    }
+  }
+
+  /** A channel to this installation under an account of {@link #enrol}. */
+  public SecureChannel openChannel(ChannelAccount account, Roster own) {
+    try {
+      return SignalChannel.open(
+          ChannelConfig.of(
+              messagingUri(), Files.readString(ca.certificateFile()), settings.trustRoot()),
+          account,
+          own,
+          new SimpleMeterRegistry());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The account of {@link Builder#secondCoordinator}. */
+  public ChannelAccount secondCoordinator() {
+    return Objects.requireNonNull(secondCoordinator, "no second coordinator");
+  }
+
+  /** What all members pin. */
+  public Roster roster() {
+    return Objects.requireNonNull(roster, "nothing is pinned yet");
+  }
+
+  /** Creates {@code keys/key} among all parties with the cluster's threshold. */
+  public Key createKey(String key) {
+    return wallet().createKey(key, plan.threshold, partyNames());
+  }
+
+  public int threshold() {
+    return plan.threshold;
+  }
+
+  /** Names of all parties, in the order of their ids. */
+  public List<String> partyNames() {
+    List<String> names = new ArrayList<>();
+    for (int party = 1; party <= plan.parties; party++) {
+      names.add(partyName(party));
+    }
+    return names;
+  }
+
+  public static String partyName(int party) {
+    return "party-" + party;
+  }
+
+  /** The requester who may do everything. */
+  public WalletBackend wallet() {
+    return backend(WALLET);
+  }
+
+  public WalletBackend backend(String requester) {
+    WalletBackend backend = backends.get(requester);
+    if (backend == null) {
+      throw new IllegalArgumentException("no requester " + requester);
+    }
+    return backend;
+  }
+
+  public Service messaging() {
+    return messaging;
+  }
+
+  /** The first coordinator. */
+  public Service coordinator() {
+    return coordinators.getFirst();
+  }
+
+  /** All coordinators. */
+  public List<Service> coordinators() {
+    return List.copyOf(coordinators);
+  }
+
+  private List<String> coordinatorNames() {
+    List<String> names = new ArrayList<>(List.of(Settings.COORDINATOR));
+    for (int replica = 1; replica < plan.coordinators; replica++) {
+      names.add(Settings.COORDINATOR + "-" + replica);
+    }
+    return names;
+  }
+
+  /** The requester who may do everything, calling that one of {@link #coordinators}. */
+  public WalletBackend walletAt(int replica) {
+    return replica == 0
+        ? wallet()
+        : backends.computeIfAbsent(WALLET + "@" + replica, key -> newBackend(WALLET, replica));
+  }
+
+  private WalletBackend newBackend(String requester, int replica) {
+    return new WalletBackend(
+        requester, keyFile(requester), ca, ca.client(requester), endpoint(replica));
+  }
+
+  /** The signer of a party, {@code party-1} to {@code party-n}. */
+  public Service signer(String party) {
+    Service signer = signers.get(party);
+    if (signer == null) {
+      throw new IllegalArgumentException("no party " + party);
+    }
+    return signer;
+  }
+
+  public List<Service> signers() {
+    return List.copyOf(signers.values());
+  }
+
+  /** Messaging, coordinators, signers. */
+  public List<Service> services() {
+    List<Service> all = new ArrayList<>(List.of(messaging));
+    all.addAll(coordinators);
+    all.addAll(signers.values());
+    return all;
+  }
+
+  /** Envoy, if there is one in front. */
+  public Optional<Edge> edge() {
+    return Optional.ofNullable(edge);
+  }
+
+  public Database database() {
+    return database;
+  }
+
+  public InstallationCa ca() {
+    return ca;
+  }
+
+  public Path folder() {
+    return folder;
+  }
+
+  /** Where wallet backends call. */
+  public String endpoint() {
+    return endpoint(0);
+  }
+
+  private String endpoint(int replica) {
+    return edge == null ? coordinatorAddress(replica) : edge.clients().getAuthority();
+  }
+
+  private String coordinatorAddress(int replica) {
+    return plan.sites.apply(coordinatorNames().get(replica)).address()
+        + ":"
+        + apiPorts.get(replica);
+  }
+
+  private URI messagingUri() {
+    return URI.create(
+        "https://" + plan.sites.apply(MESSAGING_NAME).address() + ":" + messagingPort);
+  }
+
+  public int apiPort() {
+    return apiPorts.getFirst();
+  }
+
+  public int messagingPort() {
+    return messagingPort;
+  }
+
+  /** Ends a party as {@code kill -9} does. */
+  public void kill(String party) {
+    signer(party).kill();
+  }
+
+  /** Starts a killed party and waits until it is ready. */
+  public void restart(String party) {
+    signer(party).restart(START_TIMEOUT);
+  }
+
+  /** One reading of all services' metrics. */
+  public Metrics metrics() {
+    return Metrics.union(services().stream().map(Service::metrics).toList());
+  }
+
+  /** A profile with which {@code bin/coterie} speaks to this installation as a requester. */
+  public Path writeProfile(String requester) {
+    WalletBackend backend = backend(requester);
+    try {
+      return Files.writeString(
+          folder.resolve("profile.properties"),
+          """
+          endpoint=%s
+          management=%s
+          ca=%s
+          cert=%s
+          key=%s
+          requester=%s
+          requester-key=%s
+          """
+              .formatted(
+                  endpoint(0),
+                  coordinator().management(),
+                  ca.certificateFile(),
+                  backend.certificate().certificate(),
+                  backend.certificate().key(),
+                  requester,
+                  keyFile(requester)));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private Settings.Requester requester(String name, String keys, boolean digests) {
+    RequesterKeyFile.create(RequesterKeyFile.Algorithm.ED25519, keyFile(name));
+    return new Settings.Requester(name, RequesterKeyFile.publicFile(keyFile(name)), keys, digests);
+  }
+
+  private Path keyFile(String requester) {
+    return folder.resolve(requester + "-requester.pem");
+  }
+
+  /** Stops everything in order: those who call before those who are called. */
+  @Override
+  public void close() {
+    backends.values().forEach(WalletBackend::close);
+    coordinators.forEach(Service::close);
+    signers.values().forEach(Service::close);
+    if (edge != null) {
+      edge.close();
+    }
+    messaging.close();
+    database.close();
+  }
+
+  /** TLS that trusts this installation's CA and nothing else. */
+  public SSLContext tls() {
+    try {
+      KeyStore trust = KeyStore.getInstance(KeyStore.getDefaultType());
+      trust.load(null, null);
+      trust.setCertificateEntry("ca", ca.certificate());
+      TrustManagerFactory managers =
+          TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+      managers.init(trust);
+      SSLContext tls = SSLContext.getInstance("TLSv1.3");
+      tls.init(null, managers.getTrustManagers(), null);
+      return tls;
+    } catch (GeneralSecurityException | IOException e) {
+      throw new IllegalStateException("cannot pin the installation's CA", e);
+    }
+  }
+
+  private HttpClient httpClient() {
+    return HttpClient.newBuilder()
+        .version(HttpClient.Version.HTTP_1_1)
+        .sslContext(tls())
+        .connectTimeout(Duration.ofSeconds(5))
+        .build();
+  }
+
+  /**
+   * Ports that nobody listens on. Below those that the system gives to connections, so that none of
+   * these is taken by one before the service listens.
+   */
+  public static List<Integer> freePorts(int count) {
+    Set<Integer> ports = new LinkedHashSet<>();
+    for (int tries = 0; ports.size() < count && tries < 1_000 * count; tries++) {
+      int port = ThreadLocalRandom.current().nextInt(15_000, 32_000);
+      try (ServerSocket free = new ServerSocket(port)) {
+        ports.add(free.getLocalPort());
+      } catch (IOException e) {
+        // Somebody listens on it.
+        continue;
+      }
+    }
+    if (ports.size() < count) {
+      throw new IllegalStateException("no free ports");
+    }
+    return List.copyOf(ports);
+  }
+
+  private static void empty(Path folder) {
+    try {
+      if (Files.exists(folder)) {
+        try (Stream<Path> files = Files.walk(folder)) {
+          for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+            Files.delete(file);
+          }
+        }
+      }
+      Files.createDirectories(folder);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

@@ -1,0 +1,347 @@
+package io.coterie.acceptance.cluster;
+
+import io.coterie.channel.SendMode;
+import io.coterie.messaging.certificate.SenderCertificates;
+import io.coterie.messaging.certificate.SenderCertificates.CertificateFiles;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/**
+ * What an operator would write for each service of an installation: a configuration file, and the
+ * secrets as files beside it.
+ */
+public final class Settings {
+  public static final String COORDINATOR = "coordinator";
+
+  /** Not one of the ids that libsignal has built in or has revoked. */
+  private static final int SERVER_CERTIFICATE_ID = 7;
+
+  private static final int TOKEN_BYTES = 24;
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  private final Path folder;
+  private final InstallationCa ca;
+  private final URI messagingUri;
+  private final URI partiesUri;
+  private final SendMode sendMode;
+  private final Path sharedLog;
+  private final boolean ownLogs;
+  private final Function<String, Site> sites;
+  private final CertificateFiles certificates;
+
+  /** Account number of each member, and the one-time token it enrols with. */
+  private final Map<String, Enrolment> enrolments = new LinkedHashMap<>();
+
+  private record Enrolment(String number, Path token) {}
+
+  /**
+   * A requester, which calls with a client certificate of its own name.
+   *
+   * @param keys pattern of the keys that it may create, read and use everywhere
+   * @param digests whether signers sign digests for it, which they cannot look behind
+   */
+  record Requester(String name, Path publicKey, String keys, boolean digests) {}
+
+  /**
+   * Makes all secrets.
+   *
+   * @param messagingUri where the coordinator reaches messaging
+   * @param partiesUri where signers do
+   */
+  Settings(
+      Path folder,
+      InstallationCa ca,
+      URI messagingUri,
+      URI partiesUri,
+      SendMode sendMode,
+      boolean ownLogs,
+      Function<String, Site> sites,
+      List<String> members) {
+    this.folder = folder;
+    this.ca = ca;
+    this.messagingUri = messagingUri;
+    this.partiesUri = partiesUri;
+    this.sendMode = sendMode;
+    this.ownLogs = ownLogs;
+    this.sites = sites;
+    this.sharedLog = folder.resolve("log.json");
+    try {
+      this.certificates =
+          SenderCertificates.generate(folder.resolve("messaging"), SERVER_CERTIFICATE_ID);
+      for (String member : members) {
+        Path token = write(member, "enrolment-token", randomText());
+        String number = "+1555%07d".formatted(enrolments.size() + 1);
+        enrolments.put(member, new Enrolment(number, token));
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  List<String> messaging(int port, int managementPort, Database database) {
+    InstallationCa.Leaf tls = certificate("messaging");
+    StringBuilder text =
+        new StringBuilder(
+            """
+            coterie:
+              messaging:
+                tls:
+                  certificate: %s
+                  private-key: %s
+                certificates:
+                  trust-root: %s
+                  server-certificate: %s
+                  server-private-key: %s
+                enrolments:
+            """
+                .formatted(
+                    tls.certificate(),
+                    tls.key(),
+                    certificates.trustRoot(),
+                    certificates.serverCertificate(),
+                    certificates.serverPrivateKey()));
+    enrolments.forEach(
+        (member, enrolment) ->
+            text.append("      - number: \"%s\"\n".formatted(enrolment.number()))
+                .append(
+                    "        token-sha256: \"%s\"\n"
+                        .formatted(sha256(Base64.getDecoder().decode(read(enrolment.token()))))));
+    text.append(
+        """
+        spring:
+          datasource:
+            url: %s
+            username: %s
+        server:
+          port: %d
+        management:
+          server:
+            port: %d
+        """
+            .formatted(database.url("messaging"), database.user(), port, managementPort));
+    return arguments("messaging", text.toString());
+  }
+
+  List<String> coordinator(
+      String replica, int port, int managementPort, Database database, List<Requester> requesters) {
+    InstallationCa.Leaf tls = certificate(replica);
+    StringBuilder text =
+        new StringBuilder(
+            """
+            coterie:
+              coordinator:
+                replica: %s
+                data-folder: %s
+                tls:
+                  certificate: %s
+                  private-key: %s
+                  client-ca: %s
+                channel:
+                  messaging: %s
+                  ca: %s
+                  trust-root: %s
+                  number: "%s"
+                  token-file: %s
+                  send-mode: %s
+                unseal:
+                  passphrase-file: %s
+                requesters:
+            """
+                .formatted(
+                    replica,
+                    folder.resolve(replica),
+                    tls.certificate(),
+                    tls.key(),
+                    ca.certificateFile(),
+                    messagingUri,
+                    ca.certificateFile(),
+                    certificates.trustRoot(),
+                    enrolment(replica).number(),
+                    enrolment(replica).token(),
+                    sendMode,
+                    write(replica, "passphrase", randomText())));
+    for (Requester requester : requesters) {
+      text.append("      - name: %s\n".formatted(requester.name()));
+      text.append("        public-key: %s\n".formatted(requester.publicKey()));
+    }
+    text.append("    clients:\n");
+    for (Requester requester : requesters) {
+      text.append("      - name: %s\n".formatted(requester.name()));
+      text.append("        certificates: [\"dns:%s\"]\n".formatted(requester.name()));
+      text.append("        submit-for: [\"%s\"]\n".formatted(requester.name()));
+      text.append("        read-keys: [\"%s\"]\n".formatted(requester.keys()));
+    }
+    text.append(
+        """
+        spring:
+          datasource:
+            url: %s
+            username: %s
+          grpc:
+            server:
+              port: %d
+              reflection:
+                enabled: true
+        management:
+          server:
+            port: %d
+        """
+            .formatted(database.url("coordinator"), database.user(), port, managementPort));
+    return arguments(replica, text.toString());
+  }
+
+  List<String> signer(
+      String name, int partyId, String region, int managementPort, List<Requester> requesters) {
+    InstallationCa.Leaf tls = certificate(name);
+    StringBuilder text =
+        new StringBuilder(
+            """
+            coterie:
+              signer:
+                name: %s
+                party-id: %d
+                region: %s
+                data: %s
+                unseal:
+                  passphrase-file: %s
+                channel:
+                  messaging: %s
+                  ca-file: %s
+                  trust-root: %s
+                  number: "%s"
+                  token-file: %s
+                  send-mode: %s
+                requesters:
+            """
+                .formatted(
+                    name,
+                    partyId,
+                    region,
+                    folder.resolve(name).resolve("data"),
+                    write(name, "passphrase", randomText()),
+                    partiesUri,
+                    ca.certificateFile(),
+                    trustRoot(),
+                    enrolment(name).number(),
+                    enrolment(name).token(),
+                    sendMode));
+    for (Requester requester : requesters) {
+      text.append("      - name: %s\n".formatted(requester.name()));
+      text.append("        public-key-file: %s\n".formatted(requester.publicKey()));
+      text.append("        keys: [\"%s\"]\n".formatted(requester.keys()));
+      for (String right : List.of("create", "refresh", "reshare")) {
+        text.append("        may-%s-keys: true\n".formatted(right));
+      }
+      text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1]\n");
+      if (requester.digests()) {
+        text.append(
+            "        payloads: [message, digest, ethereum-transaction, ethereum-message,"
+                + " ethereum-typed-data, bitcoin-input, solana-transaction]\n");
+      }
+    }
+    text.append(
+        """
+        spring:
+          ssl:
+            bundle:
+              pem:
+                management:
+                  keystore:
+                    certificate: %s
+                    private-key: %s
+        management:
+          server:
+            port: %d
+        """
+            .formatted(tls.certificate(), tls.key(), managementPort));
+    return arguments(name, text.toString());
+  }
+
+  private InstallationCa.Leaf certificate(String service) {
+    Site site = sites.apply(service);
+    return ca.server(service, site.address(), site.direct());
+  }
+
+  /** The account number of a member. */
+  String number(String member) {
+    return enrolment(member).number();
+  }
+
+  /** The one-time token with which a member enrols. */
+  String token(String member) {
+    return read(enrolment(member).token());
+  }
+
+  /** The public key, base64, under which messaging certifies senders. */
+  String trustRoot() {
+    return read(certificates.trustRoot());
+  }
+
+  private Enrolment enrolment(String member) {
+    Enrolment enrolment = enrolments.get(member);
+    if (enrolment == null) {
+      throw new IllegalArgumentException("no enrolment for " + member);
+    }
+    return enrolment;
+  }
+
+  /** Writes the configuration file and says how to start with it. */
+  private List<String> arguments(String service, String yaml) {
+    Path file = write(service, "config.yaml", yaml);
+    List<String> arguments = new ArrayList<>();
+    arguments.add("--spring.config.additional-location=file:" + file);
+    arguments.add("--spring.main.banner-mode=off");
+    if (!ownLogs) {
+      // One JVM has one logging system: everything goes to one file, nothing to the console.
+      arguments.add("--logging.file.name=" + sharedLog);
+      arguments.add("--logging.structured.format.file=ecs");
+      arguments.add("--logging.threshold.console=OFF");
+    }
+    return arguments;
+  }
+
+  private Path write(String service, String name, String content) {
+    try {
+      Path file = Files.createDirectories(folder.resolve(service)).resolve(name);
+      return Files.writeString(file, content, StandardCharsets.UTF_8);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static String read(Path file) {
+    try {
+      return Files.readString(file).strip();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static String randomText() {
+    byte[] bytes = new byte[TOKEN_BYTES];
+    RANDOM.nextBytes(bytes);
+    return Base64.getEncoder().encodeToString(bytes);
+  }
+
+  private static String sha256(byte[] bytes) {
+    try {
+      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every JDK has SHA-256", e);
+    }
+  }
+}

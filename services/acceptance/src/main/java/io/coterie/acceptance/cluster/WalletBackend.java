@@ -1,0 +1,247 @@
+package io.coterie.acceptance.cluster;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
+import com.google.protobuf.util.Timestamps;
+import io.coterie.cli.RequesterKeyFile;
+import io.coterie.platform.intent.IntentSigner;
+import io.coterie.proto.custody.v1.CreateKeyRequest;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.RefreshKeyRequest;
+import io.coterie.proto.custody.v1.ReshareIntent;
+import io.coterie.proto.custody.v1.ReshareKeyRequest;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.grpc.Grpc;
+import io.grpc.ManagedChannel;
+import io.grpc.TlsChannelCredentials;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLContext;
+import org.springframework.boot.ssl.SslBundle;
+import org.springframework.boot.ssl.pem.PemSslStoreBundle;
+import org.springframework.boot.ssl.pem.PemSslStoreDetails;
+
+/** A requester: its own key for intents, its own client certificate, calls over gRPC. */
+public final class WalletBackend implements AutoCloseable {
+  private static final Duration INTENT_VALIDITY = Duration.ofMinutes(10);
+  private static final Duration DEADLINE = Duration.ofSeconds(60);
+
+  private final String name;
+  private final InstallationCa ca;
+  private final InstallationCa.Leaf certificate;
+  private final IntentSigner intents;
+  private final ManagedChannel channel;
+
+  public WalletBackend(
+      String name,
+      Path keyFile,
+      InstallationCa ca,
+      InstallationCa.Leaf certificate,
+      String endpoint) {
+    this.name = name;
+    this.ca = ca;
+    this.certificate = certificate;
+    this.intents = RequesterKeyFile.read(name, keyFile);
+    try {
+      this.channel =
+          Grpc.newChannelBuilder(
+                  endpoint,
+                  TlsChannelCredentials.newBuilder()
+                      .trustManager(ca.certificateFile().toFile())
+                      .keyManager(certificate.certificate().toFile(), certificate.key().toFile())
+                      .build())
+              .build();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public InstallationCa.Leaf certificate() {
+    return certificate;
+  }
+
+  /** Mutual TLS with this requester's certificate, for whatever else speaks with it. */
+  public SSLContext tls() {
+    return SslBundle.of(
+            new PemSslStoreBundle(
+                PemSslStoreDetails.forCertificate(certificate.certificate().toUri().toString())
+                    .withPrivateKey(certificate.key().toUri().toString()),
+                PemSslStoreDetails.forCertificate(ca.certificateFile().toUri().toString())))
+        .createSslContext();
+  }
+
+  /** Signs intents as this requester. */
+  public IntentSigner intents() {
+    return intents;
+  }
+
+  public ManagedChannel channel() {
+    return channel;
+  }
+
+  public KeyServiceGrpc.KeyServiceBlockingStub keys() {
+    return KeyServiceGrpc.newBlockingStub(channel)
+        .withDeadlineAfter(DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  public SigningServiceGrpc.SigningServiceBlockingStub signings() {
+    return SigningServiceGrpc.newBlockingStub(channel)
+        .withDeadlineAfter(DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  public SigningServiceGrpc.SigningServiceFutureStub signingsAsync() {
+    return SigningServiceGrpc.newFutureStub(channel)
+        .withDeadlineAfter(DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  /** Creates a BLS key and waits for it. */
+  public Key createKey(String key, int threshold, List<String> parties) {
+    return keys().createKey(request(intents.sign(keyIntent(key, threshold, parties).build())));
+  }
+
+  /** Creates an ECDSA key and waits for it. */
+  public Key createEcdsaKey(String key, int threshold, List<String> parties) {
+    return createKey(key, Scheme.SCHEME_ECDSA_SECP256K1, threshold, parties);
+  }
+
+  /** Creates a key and waits for it. */
+  public Key createKey(String key, Scheme scheme, int threshold, List<String> parties) {
+    return keys()
+        .createKey(
+            request(intents.sign(keyIntent(key, threshold, parties).setScheme(scheme).build())));
+  }
+
+  /** Gives the parties of an ECDSA key new shares and waits until all have them. */
+  public Key refreshKey(String key, int epoch) {
+    return refreshKey(key, Scheme.SCHEME_ECDSA_SECP256K1, epoch);
+  }
+
+  /** Gives the parties of a key new shares and waits until all have them. */
+  public Key refreshKey(String key, Scheme scheme, int epoch) {
+    return keys()
+        .refreshKey(
+            RefreshKeyRequest.newBuilder()
+                .setSignedIntent(intents.sign(refreshIntent(key, epoch).setScheme(scheme).build()))
+                .build());
+  }
+
+  /** Gives shares of an ECDSA key to these parties and waits until all have them. */
+  public Key reshareKey(Key key, int threshold, List<String> parties) {
+    return keys()
+        .reshareKey(
+            ReshareKeyRequest.newBuilder()
+                .setSignedIntent(intents.sign(reshareIntent(key, threshold, parties).build()))
+                .build());
+  }
+
+  /** Signs what an intent says and waits for the signature. */
+  public Signing sign(SigningIntent.Builder intent) {
+    return signings().sign(signRequest(intents.sign(intent.build())));
+  }
+
+  /** Signs a message and waits for the signature. */
+  public Signing sign(String key, byte[] message) {
+    return sign(signingIntent(key, message));
+  }
+
+  public Signing sign(String key, String message) {
+    return sign(key, message.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** An intent to create {@code keys/key}, with a fresh request id. */
+  public static KeyIntent.Builder keyIntent(String key, int threshold, List<String> parties) {
+    return KeyIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/" + key)
+        .setScheme(Scheme.SCHEME_BLS12381)
+        .setThreshold(threshold)
+        .addAllParties(parties)
+        .setPurpose("acceptance")
+        .setNotAfter(notAfter());
+  }
+
+  /** An intent to sign a message with {@code keys/key}, a BLS key, with a fresh request id. */
+  public static SigningIntent.Builder signingIntent(String key, byte[] message) {
+    return signingIntent(key, Scheme.SCHEME_BLS12381).setMessage(ByteString.copyFrom(message));
+  }
+
+  /** An intent to sign something with {@code keys/key}, an ECDSA key, with a fresh request id. */
+  public static SigningIntent.Builder ecdsaIntent(String key, Integer... path) {
+    return signingIntent(key, Scheme.SCHEME_ECDSA_SECP256K1).addAllDerivationPath(List.of(path));
+  }
+
+  /** An intent to sign with {@code keys/key}, without what is to be signed. */
+  public static SigningIntent.Builder signingIntent(String key, Scheme scheme) {
+    return SigningIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/" + key)
+        .setScheme(scheme)
+        .setPurpose("acceptance")
+        .setNotAfter(notAfter());
+  }
+
+  /** An intent to refresh {@code keys/key}, an ECDSA key, with a fresh request id. */
+  public static RefreshIntent.Builder refreshIntent(String key, int epoch) {
+    return RefreshIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/" + key)
+        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+        .setEpoch(epoch)
+        .setPurpose("acceptance")
+        .setNotAfter(notAfter());
+  }
+
+  /** An intent to give shares of a key to these parties, with a fresh request id. */
+  public static ReshareIntent.Builder reshareIntent(Key key, int threshold, List<String> parties) {
+    return ReshareIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey(key.getName())
+        .setScheme(key.getScheme())
+        .setEpoch(key.getEpoch())
+        .setThreshold(threshold)
+        .addAllParties(parties)
+        .setPublicKey(key.getPublicKey())
+        .setPurpose("acceptance")
+        .setNotAfter(notAfter());
+  }
+
+  private static Timestamp notAfter() {
+    return Timestamps.fromMillis(System.currentTimeMillis() + INTENT_VALIDITY.toMillis());
+  }
+
+  public static CreateKeyRequest request(SignedIntent intent) {
+    return CreateKeyRequest.newBuilder().setSignedIntent(intent).build();
+  }
+
+  public static SignRequest signRequest(SignedIntent intent) {
+    return SignRequest.newBuilder().setSignedIntent(intent).build();
+  }
+
+  @Override
+  public void close() {
+    channel.shutdownNow();
+    try {
+      channel.awaitTermination(1, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

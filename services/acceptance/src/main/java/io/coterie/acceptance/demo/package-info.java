@@ -1,0 +1,3 @@
+/** {@code make demo}. */
+@org.jspecify.annotations.NullMarked
+package io.coterie.acceptance.demo;
