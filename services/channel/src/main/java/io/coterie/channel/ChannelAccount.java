@@ -4,7 +4,7 @@ import java.util.Optional;
 import java.util.UUID;
 
 /**
- * What a member durably is at the messaging service. Ratchets and sender keys are not here: they
+ * A member's durable account at the messaging service. Ratchets and sender keys are not here: they
  * live and die with the process.
  *
  * @param aci account id

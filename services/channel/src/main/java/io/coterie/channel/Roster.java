@@ -9,8 +9,8 @@ import java.util.UUID;
 import java.util.regex.Pattern;
 
 /**
- * The pinned members of one installation. Whoever configures a party decides whom it trusts:
- * nothing is ever learned from the network.
+ * The pinned members of one installation. The operator of a party decides whom it trusts: nothing
+ * is ever learned from the network.
  *
  * @param version grows with every change
  * @param members at most {@value #MAX_MEMBERS}, ordered by name

@@ -2,8 +2,8 @@
  * The secure channel between the members of a roster: Signal sessions and sender keys over a
  * messaging service that is trusted with nothing but delivery.
  *
- * <p>This package is the contract, which the services know. Below it, each package may know
- * those before it:
+ * <p>This package is the contract, which the services know. Below it, each package may know those
+ * before it:
  *
  * <ul>
  *   <li>{@code telemetry}: metrics

@@ -9,7 +9,7 @@ import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.lang.syntax.ArchRuleDefinition;
 
-/** Who may import whom inside the channel. */
+/** The imports between the packages of the channel. */
 @AnalyzeClasses(
     packages = "io.coterie.channel",
     importOptions = ImportOption.DoNotIncludeTests.class)

@@ -9,7 +9,7 @@ import org.signal.libsignal.protocol.groups.GroupSessionBuilder;
  * A sender key of this member. The object itself is the lock around every use of the key: libsignal
  * loads, changes and stores its state.
  *
- * <p>What peers are given begins a little in the past: at the older of two snapshots, which are one
+ * <p>A distribution begins a little in the past: at the older of two snapshots, which are one
  * {@code held} period apart. A peer that has restarted unnoticed can thus still read the broadcasts
  * it kept while it asked for the key. The price is that messages of the last two periods are not
  * yet forward secret against someone who reads this process's memory.

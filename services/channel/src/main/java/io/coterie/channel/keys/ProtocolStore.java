@@ -27,9 +27,9 @@ import org.signal.libsignal.protocol.state.SignedPreKeyRecord;
  * The state libsignal works on, in memory only.
  *
  * <p>libsignal copies a record when it loads it and stores a new one when it has changed it, so
- * records are immutable here and need no copy. What a lock must cover is the whole operation of
- * load, change and store: the callers take one lock for each peer's session and one for each
- * distribution id. Different keys of these maps never wait for each other.
+ * records are immutable here and need no copy. A lock must cover the whole operation of load,
+ * change and store: the callers take one lock for each peer's session and one for each distribution
+ * id. Different keys of these maps never wait for each other.
  *
  * <p>Identities come from the pinned roster. Nothing libsignal has seen on the network can change
  * them: there is no trust on first use.

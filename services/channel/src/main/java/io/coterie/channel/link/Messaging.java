@@ -67,9 +67,9 @@ public final class Messaging implements PreKeys.Service {
   }
 
   /**
-   * What a sender must present to reach a member without saying who it is: 16 bytes derived from
-   * the pinned identity key. Whoever has the roster knows it; a stranger does not, and cannot fill
-   * the member's queue.
+   * The key that a sender presents to reach a member without saying who it is: 16 bytes derived
+   * from the pinned identity key. A holder of the roster knows it; a stranger does not, and cannot
+   * fill the member's queue.
    */
   static byte[] accessKey(byte[] identityKey) {
     try {

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * What is encrypted: one of a few kinds of content, padded. The layout is specified in
+ * The plaintext of a message: one of a few kinds of content, padded. The layout is specified in
  * docs/protocols/channel.md, "Frame"; integers are big-endian.
  */
 public sealed interface Frame {

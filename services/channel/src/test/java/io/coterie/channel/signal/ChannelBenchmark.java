@@ -40,7 +40,7 @@ import org.signal.libsignal.protocol.state.PreKeyBundle;
 import org.signal.libsignal.protocol.state.SignedPreKeyRecord;
 
 /**
- * What a broadcast costs: libsignal alone, and through channel, TLS and the test server until the
+ * The cost of a broadcast: libsignal alone, and through channel, TLS and the test server until the
  * last member has it. Run {@link #main}.
  */
 @BenchmarkMode(Mode.SampleTime)

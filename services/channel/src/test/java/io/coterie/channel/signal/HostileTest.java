@@ -77,7 +77,7 @@ class HostileTest {
     server.close();
   }
 
-  // Who somebody is
+  // Identities
 
   /** Someone with libsignal, an identity, and a certificate of his choice. */
   private final class Attacker {
@@ -291,7 +291,7 @@ class HostileTest {
     }
   }
 
-  // What comes over the wire
+  // Bytes on the wire
 
   private Envelope sealed(byte[] content) {
     return Envelope.newBuilder()
@@ -363,7 +363,7 @@ class HostileTest {
     }
   }
 
-  /** What the service kept because it lost the acknowledgement comes again, after a reconnect. */
+  /** A message whose acknowledgement the service lost comes again, after a reconnect. */
   @Test
   void storedMessageDeliveredAgainIsNotHandedOnAgain() throws Exception {
     try (TestGroup group = TestGroup.started(server, 2)) {
@@ -818,7 +818,7 @@ class HostileTest {
     abstract void make(TestServer server, TestServer.Account account);
   }
 
-  /** What is sent to all goes to the others, and whoever sent it is told who is in the way. */
+  /** A broadcast reaches the others, and its sender hears which member is in the way. */
   @ParameterizedTest
   @EnumSource(Change.class)
   void aMemberThatIsNotWhatTheRosterSaysDoesNotCutTheOthersOff(Change change) throws Exception {

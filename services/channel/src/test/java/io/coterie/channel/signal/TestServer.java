@@ -147,7 +147,7 @@ public final class TestServer implements AutoCloseable {
   /** Asked before a request is handled; an answer from it replaces the handling. */
   volatile Function<Request, Optional<Answer>> intercept = request -> Optional.empty();
 
-  /** What is pushed for an envelope: none, itself, something else, several. */
+  /** The envelopes that are pushed for one: none, itself, something else, several. */
   volatile Function<Envelope, List<Envelope>> tap = List::of;
 
   TestServer() throws Exception {
