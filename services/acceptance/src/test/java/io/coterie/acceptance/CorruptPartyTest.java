@@ -97,7 +97,8 @@ class CorruptPartyTest {
     "GARBLE, 2, KEY_CREATION_FAILED",
     "GARBLE, 3, KEY_CREATION_FAILED",
     "GARBLE, 4, KEY_CREATION_FAILED",
-    // What needs the sender's signing key in rounds 3 and 4 (wrong shares, wrong proofs, false
+    // Deviations that need the sender's signing key in rounds 3 and 4 (wrong shares, wrong proofs,
+    // false
     // complaints) is the core's own table of malicious parties.
     // Messages of two runs show that their sender ran the session twice: it is named, not blamed.
     "OTHER_RUN, 2, KEY_CREATION_FAILED",

@@ -13,10 +13,6 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.Supplier;
-import org.springframework.beans.factory.config.BeanPostProcessor;
-import org.springframework.context.ApplicationContextInitializer;
-import org.springframework.context.ConfigurableApplicationContext;
 
 /**
  * How a corrupt party leaves the protocol. Its envelopes are its own: it runs each session twice,
@@ -26,7 +22,7 @@ import org.springframework.context.ConfigurableApplicationContext;
  * @param round the round from which, or in which, it deviates
  */
 record Deviation(Kind kind, int round) {
-  /** What it does. */
+  /** Kind of a deviation. */
   enum Kind {
     NONE,
     /** Sends nothing from that round on. */
@@ -52,79 +48,37 @@ record Deviation(Kind kind, int round) {
   /** Length of an unsigned header with its run nonce, as engine/src/envelope.rs draws it. */
   private static final int HEADER_BYTES = 62;
 
-  /** What the party of this property does at the moment; the party is named at its start. */
+  /** The deviation of the corrupt party at the moment; {@link #PROPERTY} names it at its start. */
   static volatile Deviation current = new Deviation(Kind.NONE, 0);
 
   /** Set for the one signer that is corrupt. */
   static final String PROPERTY = "acceptance.corrupt";
 
   /** Wraps the core of the corrupt signer. Named in META-INF/spring.factories of the tests. */
-  static final class Initializer
-      implements ApplicationContextInitializer<ConfigurableApplicationContext> {
-    @Override
-    public void initialize(ConfigurableApplicationContext context) {
-      if (context.getEnvironment().getProperty(PROPERTY, Boolean.class, false)) {
-        context
-            .getBeanFactory()
-            .addBeanPostProcessor(
-                new BeanPostProcessor() {
-                  @Override
-                  public Object postProcessAfterInitialization(Object bean, String name) {
-                    return name.equals("nativeCore") ? corrupt((Supplier<?>) bean) : bean;
-                  }
-                });
-      }
-    }
-
-    private static Supplier<MpcCore> corrupt(Supplier<?> honest) {
-      return () -> {
-        MpcCore core = (MpcCore) honest.get();
-        return new MpcCore() {
-          @Override
-          public Verdict judge(SessionConfig config, Accusation accusation) {
-            return core.judge(config, accusation);
-          }
-
-          @Override
-          public Vault openVault(byte[] dataKey) {
-            return new TwoFacedVault(core.openVault(dataKey));
-          }
-
-          @Override
-          public MpcSession observe(SessionConfig config) {
-            return core.observe(config);
-          }
-        };
-      };
+  static final class Initializer extends WrappedCore {
+    Initializer() {
+      super(PROPERTY, TwoFacedCore::new);
     }
   }
 
-  private record TwoFacedVault(Vault vault) implements Vault {
+  private record TwoFacedCore(MpcCore core) implements MpcCore {
     @Override
-    public byte[] seal(String label, byte[] plaintext) {
-      return vault.seal(label, plaintext);
+    public Verdict judge(SessionConfig config, Accusation accusation) {
+      return core.judge(config, accusation);
     }
 
     @Override
-    public byte[] unseal(String label, byte[] sealed) {
-      return vault.unseal(label, sealed);
+    public Vault openVault(byte[] dataKey) {
+      return new TwoFacedVault(core.openVault(dataKey));
     }
 
     @Override
-    public SealedIdentity createIdentity(String partyName) {
-      return vault.createIdentity(partyName);
+    public MpcSession observe(SessionConfig config) {
+      return core.observe(config);
     }
+  }
 
-    @Override
-    public byte[] signStatement(byte[] sealedIdentity, byte[] statement) {
-      return vault.signStatement(sealedIdentity, statement);
-    }
-
-    @Override
-    public void dropPresignature(byte[] id) {
-      vault.dropPresignature(id);
-    }
-
+  private record TwoFacedVault(Vault vault) implements ForwardingVault {
     @Override
     public MpcSession start(SessionConfig config, byte[] sealedIdentity, byte[] sealedShare) {
       Deviation deviation = current;
@@ -149,11 +103,6 @@ record Deviation(Kind kind, int round) {
       byte[] bytes = new byte[32];
       new SecureRandom().nextBytes(bytes);
       return bytes;
-    }
-
-    @Override
-    public void close() {
-      vault.close();
     }
   }
 

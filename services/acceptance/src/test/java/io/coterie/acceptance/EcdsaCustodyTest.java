@@ -41,7 +41,7 @@ import org.junit.jupiter.api.Timeout;
 class EcdsaCustodyTest {
   private static final int POOL = 6;
 
-  /** What the first signature of a kind makes wanted. */
+  /** The presignatures that the first signature of a kind makes wanted. */
   private static final int FIRST_WANTED = 4;
 
   private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -105,7 +105,7 @@ class EcdsaCustodyTest {
     return key.getName().substring("keys/".length());
   }
 
-  /** What holds for every signature, whatever was signed. */
+  /** Checks what holds for every signature, whatever was signed. */
   private static Signing sign(Key key, SigningIntent.Builder intent) {
     SignRequest request = WalletBackend.signRequest(wallet.intents().sign(intent.build()));
     Signing signing = wallet.signings().sign(request);
@@ -278,7 +278,7 @@ class EcdsaCustodyTest {
     } finally {
       cluster.restart(victim);
     }
-    // What the restarted signer held is gone with its process; signing goes on with it and without.
+    // The restarted signer has lost its presignatures; signing goes on with it and without.
     for (int i = 0; i < POOL; i++) {
       signDigest(key, 3);
     }

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.google.protobuf.util.JsonFormat;
 import io.coterie.acceptance.cluster.Cluster;
 import io.coterie.acceptance.cluster.Edge;
+import io.coterie.acceptance.cluster.FreePorts;
 import io.coterie.acceptance.cluster.InstallationCa;
 import io.coterie.acceptance.cluster.Metrics;
 import io.coterie.acceptance.cluster.OutsideVerifier;
@@ -402,7 +403,7 @@ class EdgeTest {
 
   @Test
   void aCallThatNobodyAnswersIsEndedByEnvoy() throws Exception {
-    List<Integer> ports = Cluster.freePorts(4);
+    List<Integer> ports = FreePorts.find(4);
     // Takes connections and says nothing.
     try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
         Edge before =

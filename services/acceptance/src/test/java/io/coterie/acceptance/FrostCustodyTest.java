@@ -187,7 +187,7 @@ class FrostCustodyTest {
     return signing;
   }
 
-  /** What holds for every signature. */
+  /** Checks what holds for every signature. */
   private static void check(Key key, SigningIntent asked, Signing signing) {
     signed++;
     assertThat(signing.getState()).isEqualTo(Signing.State.SIGNED);
@@ -409,7 +409,10 @@ class FrostCustodyTest {
     private final List<Member> parties;
 
     Mallory(List<Integer> set) throws Exception {
-      channel = cluster.openChannel(cluster.secondCoordinator(), cluster.roster());
+      channel =
+          cluster
+              .members()
+              .openChannel(cluster.members().secondCoordinator(), cluster.members().roster());
       parties = set.stream().map(id -> channel.roster().byPartyId(id).orElseThrow()).toList();
       channel.onMessage(this::receive);
       channel.start();

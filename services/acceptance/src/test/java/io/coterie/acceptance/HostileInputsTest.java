@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What must not be signed is refused with its reason, and changes nothing. */
+/** Signers refuse inputs that must not be signed, with the reason, and nothing changes. */
 @ExtendWith(SharedCluster.class)
 class HostileInputsTest {
   private static final byte[] MESSAGE = "pay me".getBytes(StandardCharsets.UTF_8);

@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.Members;
 import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.Member;
@@ -69,7 +70,9 @@ class HostileMembersTest {
   void aCoordinatorThatAltersTheOrderIsRefusedByEverySignerItAsks() throws Exception {
     BlockingQueue<PartyMessage> answers = new LinkedBlockingQueue<>();
     try (SecureChannel mallory =
-        cluster.openChannel(cluster.secondCoordinator(), cluster.roster())) {
+        cluster
+            .members()
+            .openChannel(cluster.members().secondCoordinator(), cluster.members().roster())) {
       mallory.onMessage(
           message -> {
             try {
@@ -247,13 +250,13 @@ class HostileMembersTest {
 
   @Test
   void anAccountThatNobodyPinsIsNotHeard() throws Exception {
-    ChannelAccount account = cluster.enrol("stranger");
-    Member self = Cluster.member("stranger", Member.Role.COORDINATOR, 0, account);
-    List<Member> members = new ArrayList<>(parties(cluster.roster()));
+    ChannelAccount account = cluster.members().enrol("stranger");
+    Member self = Members.member("stranger", Member.Role.COORDINATOR, 0, account);
+    List<Member> members = new ArrayList<>(parties(cluster.members().roster()));
     members.add(self);
     double before = rejected();
     BlockingQueue<PartyMessage> answers = new LinkedBlockingQueue<>();
-    try (SecureChannel stranger = cluster.openChannel(account, new Roster(1, members))) {
+    try (SecureChannel stranger = cluster.members().openChannel(account, new Roster(1, members))) {
       stranger.onMessage(message -> answers.add(PartyMessage.getDefaultInstance()));
       stranger.start();
       long end = System.nanoTime() + PATIENCE.toNanos();
@@ -267,7 +270,7 @@ class HostileMembersTest {
     assertThat(cluster.wallet().sign(KEY, "undisturbed").getSignature().size()).isEqualTo(96);
   }
 
-  /** What the signers did not hear, because they do not pin who said it. */
+  /** Messages that the signers refused because they do not pin the sender. */
   private static double rejected() {
     return cluster
         .metrics()

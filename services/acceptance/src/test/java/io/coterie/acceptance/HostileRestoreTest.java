@@ -97,7 +97,10 @@ class HostileRestoreTest {
             .progress(line -> System.out.println("progress: hostile restore: " + line))
             .start();
     outside = OutsideVerifier.start(ProjectRoot.PATH);
-    mallory = cluster.openChannel(cluster.secondCoordinator(), cluster.roster());
+    mallory =
+        cluster
+            .members()
+            .openChannel(cluster.members().secondCoordinator(), cluster.members().roster());
     mallory.onMessage(
         message -> {
           try {
@@ -182,7 +185,7 @@ class HostileRestoreTest {
 
   private static void send(Order order) {
     List<Member> to =
-        cluster.roster().members().stream()
+        cluster.members().roster().members().stream()
             .filter(m -> m.role() == Member.Role.PARTY)
             .filter(m -> order.getSigningSetList().contains(m.partyId()))
             .toList();
@@ -272,7 +275,7 @@ class HostileRestoreTest {
     return output;
   }
 
-  /** What the command {@code keys} says of a key. */
+  /** The answer of the command {@code keys} about a key. */
   private static List<String> keys(String key) throws Exception {
     Path output = command(Path.of("/dev/null"), "keys", data(RESTORED).toString());
     return Files.readAllLines(output).stream()
@@ -354,7 +357,7 @@ class HostileRestoreTest {
     assertThat(WireLog.shownTwice()).isEmpty();
   }
 
-  /** What is in two of these. */
+  /** The values that are in two of these. */
   private static Set<ByteString> common(Collection<ByteString> bodies) {
     Set<ByteString> seen = new HashSet<>();
     Set<ByteString> common = new HashSet<>();

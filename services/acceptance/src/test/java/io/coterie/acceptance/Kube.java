@@ -30,7 +30,7 @@ final class Kube {
     this.folder = folder;
   }
 
-  /** What a command printed. */
+  /** The output of a command. */
   private record Result(int status, String output, String complaint) {}
 
   /** Runs a command and returns what it printed; throws with its complaint if it fails. */
@@ -45,7 +45,7 @@ final class Kube {
     return result.output();
   }
 
-  /** What a command printed, if it succeeded. */
+  /** The output of a command, if it succeeded. */
   Optional<String> attempt(List<String> words) {
     Result result = execute(words);
     return result.status() == 0 ? Optional.of(result.output()) : Optional.empty();

@@ -26,8 +26,8 @@ import org.springframework.util.FileSystemUtils;
 
 /**
  * An installation on Kubernetes, by the commands of docs/runbooks/install.md: the control plane in
- * one namespace, each of three parties in its own. What the page takes as given is made here:
- * certificates and PostgreSQL.
+ * one namespace, each of three parties in its own. This class makes certificates and PostgreSQL,
+ * which the page takes as given.
  */
 final class KubernetesInstallation implements AutoCloseable {
   static final String CONTROL = "coterie";
@@ -43,7 +43,7 @@ final class KubernetesInstallation implements AutoCloseable {
 
   static final String STRANGERS = "cluster-test-strangers";
 
-  /** What the control plane's releases are made of. */
+  /** Workloads of the control plane. */
   static final List<String> CONTROL_WORKLOADS =
       List.of("deployment/messaging", "statefulset/coordinator", "deployment/edge");
 
@@ -172,7 +172,7 @@ final class KubernetesInstallation implements AutoCloseable {
     return List.of("kubectl", "label", "namespace", namespace, label);
   }
 
-  /** What every page's commands may use. */
+  /** Variables that every page's commands may use. */
   private Map<String, String> variables() {
     Map<String, String> all = new TreeMap<>();
     all.put("FILES", folder.toString());
@@ -196,7 +196,7 @@ final class KubernetesInstallation implements AutoCloseable {
     return all;
   }
 
-  /** What commands about one party may use besides. */
+  /** Further variables of the commands about one party. */
   Map<String, String> party(String party) {
     return Map.of(
         "PARTY", party,
@@ -267,7 +267,7 @@ final class KubernetesInstallation implements AutoCloseable {
         List.of(root.resolve("deploy/metrics").toString(), namespace + "/" + pod, name));
   }
 
-  /** What somebody needs who looks for the reason of a failure: pods, warnings, last lines. */
+  /** The traces of a failure: pods, warnings, last lines. */
   String describe() {
     StringBuilder text = new StringBuilder();
     for (String namespace : namespaces()) {

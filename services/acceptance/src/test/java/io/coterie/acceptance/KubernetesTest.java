@@ -83,7 +83,7 @@ class KubernetesTest {
 
   private static final Duration LOOK = Duration.ofMillis(500);
 
-  /** What an upgrade waits for, as deploy/metrics is asked for it. */
+  /** The metrics that an upgrade waits for, as deploy/metrics is asked for it. */
   private static final String SETTLED = "coterie_\\(coordinator_waiting\\|quorum_margin\\)";
 
   private static final Predicate<String> WAITING = line -> line.contains("waiting");
@@ -100,7 +100,7 @@ class KubernetesTest {
   static final class Diagnosis implements TestWatcher {
     @Override
     public void testFailed(ExtensionContext context, Throwable cause) {
-      // What comes after would fail for this reason, each with its own patience.
+      // The rest would fail for this reason, each part with its own patience.
       installed = false;
       try {
         String text =
@@ -439,13 +439,13 @@ class KubernetesTest {
     }
   }
 
-  /** What commands about one release use. */
+  /** Variables of the commands about one release. */
   private static Map<String, String> release(
       String namespace, String release, String workload, String pod) {
     return Map.of("NAMESPACE", namespace, "RELEASE", release, "WORKLOAD", workload, "POD", pod);
   }
 
-  /** What commands about a party's release use. */
+  /** Variables of the commands about a party's release. */
   private static Map<String, String> signer(String party) {
     return release(party, "signer", KubernetesInstallation.SIGNER_WORKLOAD, "signer-0");
   }

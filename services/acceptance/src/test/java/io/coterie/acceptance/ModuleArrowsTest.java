@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
 /**
- * Who may import whom. The build's dependencies already keep most of it; this keeps the rest, and
- * says in one place what the arrows are.
+ * The imports between modules. The build's dependencies already keep most of it; this keeps the
+ * rest, and says in one place what the arrows are.
  */
 class ModuleArrowsTest {
   /** Module (package below {@code io.coterie}) and the others it may use. */

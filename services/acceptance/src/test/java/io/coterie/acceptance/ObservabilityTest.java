@@ -40,7 +40,7 @@ class ObservabilityTest {
   private static final Duration PATIENCE = Duration.ofSeconds(150);
   private static final int SIGNATURES_BETWEEN_LOOKS = 10;
 
-  /** What only an installation with several messaging replicas has. */
+  /** Series that only an installation with several messaging replicas has. */
   private static final Set<String> NEEDS_REDIS = Set.of("coterie_messaging_relay_seconds_count");
 
   private static final Pattern METRIC =
@@ -149,7 +149,7 @@ class ObservabilityTest {
     assertThat(missing).hasSizeGreaterThan(40);
     for (Rule rule : rules()) {
       if (rule.alert()) {
-        // What an alert looks at must be there; that it shows nothing is as it should be.
+        // The series of an alert must exist; an alert that shows nothing is as it should be.
         for (String metric : metrics(rule.expression())) {
           if (!NEEDS_REDIS.contains(metric)) {
             missing.put(rule.name() + " looks at " + metric, metric);

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** What a stopped signer has on its disk: its database, of one file or several. */
+/** The disk of a stopped signer: its database, of one file or several. */
 final class PartyFiles {
   private static final String PREFIX = "party.db";
 

@@ -57,7 +57,7 @@ class ProcessesTest {
   /** How long a request is repeated before it counts as never answered. */
   private static final Duration PATIENCE = Duration.ofSeconds(180);
 
-  /** What a caller is told when something is down, and may answer by trying again. */
+  /** Answers while something is down, after which a caller may try again. */
   private static final Set<Status.Code> TRY_AGAIN =
       EnumSet.of(
           Status.Code.UNAVAILABLE,
@@ -79,7 +79,7 @@ class ProcessesTest {
             .processes()
             // One line for each request is more than messaging says by default.
             .setting("messaging", "--logging.level.io.coterie.messaging.api=debug")
-            // Whoever is killed is waited for so long, again after each start of the coordinator.
+            // The coordinator waits so long for a killed party, again after each start of its own.
             .setting("coordinator", "--coterie.coordinator.keygen.initial=5s")
             .folder(Path.of("target", "cluster-processes"))
             .progress(line -> System.out.println("progress: processes: " + line))
@@ -308,7 +308,7 @@ class ProcessesTest {
         });
   }
 
-  /** What a wallet backend does: the same request again while the answer is "not now". */
+  /** Acts as a wallet backend does: the same request again while the answer is "not now". */
   private static <T> T untilAnswered(Supplier<Optional<T>> call) {
     long end = System.nanoTime() + PATIENCE.toNanos();
     while (true) {

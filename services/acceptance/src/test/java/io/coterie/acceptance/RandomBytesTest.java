@@ -70,7 +70,8 @@ class RandomBytesTest {
     for (int port : ports) {
       for (int i = 0; i < TIMES / 4; i++) {
         try (SSLSocket socket =
-            (SSLSocket) shared.cluster().tls().getSocketFactory().createSocket("localhost", port)) {
+            (SSLSocket)
+                shared.cluster().ca().tls().getSocketFactory().createSocket("localhost", port)) {
           socket.setSoTimeout((int) PATIENCE.toMillis());
           byte[] noise = bytes(1 + random.nextInt(20_000));
           if (i % 3 == 0) {
@@ -249,7 +250,7 @@ class RandomBytesTest {
   private static HttpClient client(Running shared) {
     return HttpClient.newBuilder()
         .version(HttpClient.Version.HTTP_1_1)
-        .sslContext(shared.cluster().tls())
+        .sslContext(shared.cluster().ca().tls())
         .connectTimeout(PATIENCE)
         .build();
   }

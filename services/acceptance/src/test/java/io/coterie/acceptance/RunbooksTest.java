@@ -37,7 +37,7 @@ class RunbooksTest {
   private static final Pattern INLINE = Pattern.compile("`([^`]+)`");
   private static final Pattern VARIABLE = Pattern.compile("\\$\\{?([A-Z_]+)\\b");
 
-  /** What is run by other tests: images, charts and this one. */
+  /** Targets that other tests run: images, charts and this one. */
   private static final Set<String> TARGETS =
       Set.of(
           "make images",

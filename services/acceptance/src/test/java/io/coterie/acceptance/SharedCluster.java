@@ -18,7 +18,7 @@ import org.junit.jupiter.api.extension.ParameterResolver;
 final class SharedCluster implements ParameterResolver {
   static final String KEY = "shared";
 
-  /** What a test may ask for. */
+  /** A running installation, with a key and a verifier. */
   record Running(Cluster cluster, Key key, OutsideVerifier outside) implements AutoCloseable {
     static Running start() {
       Cluster cluster =

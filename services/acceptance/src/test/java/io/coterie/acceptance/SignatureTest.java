@@ -21,7 +21,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** What a wallet backend does all day. */
+/** The everyday requests of a wallet backend. */
 @ExtendWith(SharedCluster.class)
 class SignatureTest {
 

@@ -29,11 +29,11 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * So many signatures a second, whether or not earlier requests are answered. Each request is asked
- * again, with the same request id, while the answer is "not now", until its deadline. What was
- * asked and answered is kept, for whoever verifies it.
+ * again, with the same request id, while the answer is "not now", until its deadline. Requests and
+ * answers are kept for verification.
  */
 final class SteadyLoad {
-  /** What a wallet backend waits for a signature in all. */
+  /** Time that a wallet backend waits for a signature in all. */
   private static final Duration DEADLINE = Duration.ofSeconds(60);
 
   /** For one attempt: what was lost on the way is asked again by then. */
@@ -49,7 +49,7 @@ final class SteadyLoad {
   private static final int CALLERS = 8;
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  /** What a caller is told when something is down, and may answer by trying again. */
+  /** Answers while something is down, after which a caller may try again. */
   private static final Set<Status.Code> TRY_AGAIN =
       EnumSet.of(
           Status.Code.UNAVAILABLE,
@@ -174,7 +174,7 @@ final class SteadyLoad {
   }
 
   /**
-   * What became of the signatures, once the load has ended.
+   * The fate of the signatures, once the load has ended.
    *
    * @param wrong requests whose signature an implementation that is not ours refuses
    * @param twice requests that are answered otherwise when they are asked again, by any of the

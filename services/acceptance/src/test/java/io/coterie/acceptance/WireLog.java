@@ -16,15 +16,11 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Supplier;
-import org.springframework.beans.factory.config.BeanPostProcessor;
-import org.springframework.context.ApplicationContextInitializer;
-import org.springframework.context.ConfigurableApplicationContext;
 
 /**
- * What signers of randomised signatures show of their nonces, as an observer sees it: every point
- * belongs to one session, and in FROST to one party of it, for ever; a party that runs the session
- * again has another one. Also everything that one signer's core lets out. Thread-safe.
+ * Nonces that signers of randomised signatures show, as an observer sees them: every point belongs
+ * to one session, and in FROST to one party of it, for ever; a party that runs the session again
+ * has another one. Also everything that one signer's core lets out. Thread-safe.
  */
 final class WireLog {
   /** Set for the coordinator whose observer is listened to, and for signers that are overheard. */
@@ -115,7 +111,7 @@ final class WireLog {
     }
   }
 
-  /** What overheard signers have let out in a round: of each session, the body of each run. */
+  /** Messages of overheard signers in a round: of each session, the body of each run. */
   static synchronized Collection<Map<ByteString, ByteString>> runs(int round) {
     Map<ByteString, Map<ByteString, ByteString>> sessions = new HashMap<>();
     for (ByteString envelope : overheard) {
@@ -140,25 +136,10 @@ final class WireLog {
     signatures++;
   }
 
-  /** Wraps the coordinator's core. Named in META-INF/spring.factories of the tests. */
-  static final class Initializer
-      implements ApplicationContextInitializer<ConfigurableApplicationContext> {
-    @Override
-    public void initialize(ConfigurableApplicationContext context) {
-      if (context.getEnvironment().getProperty(PROPERTY, Boolean.class, false)) {
-        context
-            .getBeanFactory()
-            .addBeanPostProcessor(
-                new BeanPostProcessor() {
-                  @Override
-                  public Object postProcessAfterInitialization(Object bean, String name) {
-                    if (bean instanceof Supplier<?> core && name.equals("nativeCore")) {
-                      return (Supplier<MpcCore>) () -> new Listening((MpcCore) core.get());
-                    }
-                    return bean instanceof MpcCore core ? new Listening(core) : bean;
-                  }
-                });
-      }
+  /** Wraps the core. Named in META-INF/spring.factories of the tests. */
+  static final class Initializer extends WrappedCore {
+    Initializer() {
+      super(PROPERTY, Listening::new);
     }
   }
 
@@ -201,32 +182,7 @@ final class WireLog {
     }
   }
 
-  private record ListeningVault(Vault vault) implements Vault {
-    @Override
-    public byte[] seal(String label, byte[] plaintext) {
-      return vault.seal(label, plaintext);
-    }
-
-    @Override
-    public byte[] unseal(String label, byte[] sealed) {
-      return vault.unseal(label, sealed);
-    }
-
-    @Override
-    public SealedIdentity createIdentity(String partyName) {
-      return vault.createIdentity(partyName);
-    }
-
-    @Override
-    public byte[] signStatement(byte[] sealedIdentity, byte[] statement) {
-      return vault.signStatement(sealedIdentity, statement);
-    }
-
-    @Override
-    public void dropPresignature(byte[] id) {
-      vault.dropPresignature(id);
-    }
-
+  private record ListeningVault(Vault vault) implements ForwardingVault {
     @Override
     public MpcSession start(SessionConfig config, byte[] sealedIdentity, byte[] sealedShare) {
       MpcSession session = vault.start(config, sealedIdentity, sealedShare);
@@ -251,11 +207,6 @@ final class WireLog {
           session.close();
         }
       };
-    }
-
-    @Override
-    public void close() {
-      vault.close();
     }
   }
 }

@@ -42,9 +42,9 @@ public final class EchoClient implements AutoCloseable {
   /** Enrols two members that nobody has pinned, and connects them. */
   static EchoClient connect(Cluster cluster, String oneName, String otherName) {
     HttpClient http =
-        HttpClient.newBuilder().sslContext(cluster.tls()).connectTimeout(PATIENCE).build();
-    ChannelAccount one = cluster.enrol(oneName);
-    ChannelAccount other = cluster.enrol(otherName);
+        HttpClient.newBuilder().sslContext(cluster.ca().tls()).connectTimeout(PATIENCE).build();
+    ChannelAccount one = cluster.members().enrol(oneName);
+    ChannelAccount other = cluster.members().enrol(otherName);
     return new EchoClient(
         http, new Socket(http, cluster, one, other), new Socket(http, cluster, other, one));
   }

@@ -174,7 +174,7 @@ final class Load {
     }
   }
 
-  /** What came of many requests at once. */
+  /** The outcome of many requests at once. */
   private record Flood(
       List<Double> latencies, int presigned, double seconds, double processorMillis) {}
 

@@ -74,7 +74,7 @@ public final class Rehearsal {
     } catch (RuntimeException e) {
       e.printStackTrace();
     }
-    // What gRPC and the database leave running must not keep the build waiting.
+    // Threads that gRPC and the database leave running must not keep the build waiting.
     System.exit(done ? 0 : 1);
   }
 

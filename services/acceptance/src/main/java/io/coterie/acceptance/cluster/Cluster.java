@@ -1,48 +1,28 @@
 package io.coterie.acceptance.cluster;
 
-import io.coterie.channel.ChannelAccount;
-import io.coterie.channel.ChannelConfig;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
-import io.coterie.channel.RosterFile;
-import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SendMode;
-import io.coterie.channel.link.Enrolment;
-import io.coterie.channel.signal.SignalChannel;
 import io.coterie.cli.RequesterKeyFile;
 import io.coterie.coordinator.CoordinatorApplication;
 import io.coterie.messaging.MessagingApplication;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.signer.SignerApplication;
-import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.GeneralSecurityException;
-import java.security.KeyStore;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
-import java.util.Set;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.Stream;
-import javax.net.ssl.SSLContext;
-import javax.net.ssl.TrustManagerFactory;
 import org.jspecify.annotations.Nullable;
-import org.signal.libsignal.protocol.IdentityKeyPair;
-import org.signal.libsignal.protocol.InvalidKeyException;
 
 /**
  * A whole installation on this machine: PostgreSQL, messaging, coordinator and n signers, with a
@@ -63,7 +43,7 @@ public final class Cluster implements AutoCloseable {
   /** The requester whom every service allows only keys named {@code audit-*}, and no digests. */
   public static final String AUDITOR = "auditor";
 
-  /** Who calls the services: name of its site, which is that of this JVM and PostgreSQL too. */
+  /** Name of the client's site, which is that of this JVM and PostgreSQL too. */
   public static final String CLIENT = "client";
 
   private static final Duration START_TIMEOUT = Duration.ofSeconds(120);
@@ -86,8 +66,7 @@ public final class Cluster implements AutoCloseable {
   private final List<Service> coordinators = new ArrayList<>();
   private final Map<String, Service> signers = new LinkedHashMap<>();
   private final Map<String, WalletBackend> backends = new LinkedHashMap<>();
-  private @Nullable Roster roster;
-  private @Nullable ChannelAccount secondCoordinator;
+  private final Members members;
   private final List<Integer> apiPorts;
   private final @Nullable Edge edge;
   private final int messagingPort;
@@ -97,7 +76,7 @@ public final class Cluster implements AutoCloseable {
     return new Builder(parties);
   }
 
-  /** What is to be built. */
+  /** The plan of an installation. */
   public static final class Builder {
     private final int parties;
     private int threshold;
@@ -223,15 +202,15 @@ public final class Cluster implements AutoCloseable {
     empty(folder);
     ca = InstallationCa.create(folder.resolve("ca"));
     int edgePorts = 3 + plan.parties + 2 * plan.coordinators;
-    List<Integer> ports = freePorts(edgePorts + 4);
+    List<Integer> ports = FreePorts.find(edgePorts + 4);
     messagingPort = ports.get(1);
     apiPorts = ports.subList(3 + plan.parties, 3 + plan.parties + plan.coordinators);
     HttpClient http = httpClient();
     edge =
         plan.edge == null ? null : edge(plan.edge, ports.subList(edgePorts, edgePorts + 4), http);
-    List<String> members = new ArrayList<>(partyNames());
-    members.addAll(coordinatorNames());
-    members.addAll(plan.strangers);
+    List<String> names = new ArrayList<>(partyNames());
+    names.addAll(coordinatorNames());
+    names.addAll(plan.strangers);
     settings =
         new Settings(
             folder,
@@ -241,7 +220,8 @@ public final class Cluster implements AutoCloseable {
             plan.sendMode,
             plan.home != Service.Home.CONTEXT,
             plan.sites,
-            members);
+            names);
+    members = new Members(ca, settings, messagingUri());
     List<Settings.Requester> requesters =
         List.of(requester(WALLET, "*", true), requester(AUDITOR, "keys/audit-*", false));
     for (Settings.Requester requester : requesters) {
@@ -320,90 +300,17 @@ public final class Cluster implements AutoCloseable {
     } else {
       signers.values().forEach(Service::start);
     }
-    pinIdentities();
+    Map<Service, Path> holders = new LinkedHashMap<>();
+    signers.values().forEach(signer -> holders.put(signer, signer.folder().resolve("data")));
+    coordinators.forEach(coordinator -> holders.put(coordinator, coordinator.folder()));
+    members.pin(holders, plan.secondCoordinator, START_TIMEOUT);
+    int pinned = members.roster().members().size();
+    plan.progress.accept(pinned + " identities enrolled, collected and pinned");
     for (Service service : services()) {
       service.awaitReady(START_TIMEOUT);
     }
     plan.progress.accept("coordinator is ready at " + coordinatorAddress(0));
     plan.progress.accept("signers are ready: " + String.join(", ", signers.keySet()));
-  }
-
-  /** The operator's part: collects every member's own entry out of band and pins all of them. */
-  private void pinIdentities() {
-    List<Member> members = new ArrayList<>();
-    List<Service> holders = new ArrayList<>(signers.values());
-    holders.addAll(coordinators);
-    try {
-      for (Service holder : holders) {
-        Path entry = dataFolder(holder).resolve("roster-entry.json");
-        holder.awaitFile(entry, START_TIMEOUT);
-        members.add(RosterFile.parseEntry(Files.readAllBytes(entry)));
-      }
-      if (!plan.secondCoordinator.isEmpty()) {
-        secondCoordinator = enrol(plan.secondCoordinator);
-        members.add(member(plan.secondCoordinator, Member.Role.COORDINATOR, 0, secondCoordinator));
-      }
-      roster = new Roster(1, members);
-      for (Service holder : holders) {
-        RosterFile.write(dataFolder(holder).resolve("roster.json"), roster);
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-    plan.progress.accept(members.size() + " identities enrolled, collected and pinned");
-  }
-
-  private Path dataFolder(Service service) {
-    return coordinators.contains(service) ? service.folder() : service.folder().resolve("data");
-  }
-
-  /** Makes a messaging account for one of {@link Builder#alsoEnrol}. */
-  public ChannelAccount enrol(String stranger) {
-    try {
-      return Enrolment.enrol(
-          messagingUri(),
-          Files.readString(ca.certificateFile()),
-          settings.number(stranger),
-          settings.token(stranger));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  /** What a member would be pinned as; without an evidence key. */
-  public static Member member(String name, Member.Role role, int partyId, ChannelAccount account) {
-    try {
-      byte[] identity = new IdentityKeyPair(account.identityKeyPair()).getPublicKey().serialize();
-      byte[] evidence = new byte[role == Member.Role.PARTY ? 32 : 0];
-      return new Member(
-          name, role, partyId, "nowhere", account.aci(), account.deviceId(), identity, evidence);
-    } catch (InvalidKeyException e) {
-      throw new IllegalStateException("a fresh account has a damaged identity key", e);
-    }
-  }
-
-  /** A channel to this installation under an account of {@link #enrol}. */
-  public SecureChannel openChannel(ChannelAccount account, Roster own) {
-    try {
-      return SignalChannel.open(
-          ChannelConfig.of(
-              messagingUri(), Files.readString(ca.certificateFile()), settings.trustRoot()),
-          account,
-          own,
-          new SimpleMeterRegistry());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  /** The account of {@link Builder#secondCoordinator}. */
-  public ChannelAccount secondCoordinator() {
-    return Objects.requireNonNull(secondCoordinator, "no second coordinator");
-  }
-
-  /** What all members pin. */
-  public Roster roster() {
-    return Objects.requireNonNull(roster, "nothing is pinned yet");
   }
 
   /** Creates {@code keys/key} among all parties with the cluster's threshold. */
@@ -494,6 +401,11 @@ public final class Cluster implements AutoCloseable {
     all.addAll(coordinators);
     all.addAll(signers.values());
     return all;
+  }
+
+  /** Accounts of members, and the roster that all pin. */
+  public Members members() {
+    return members;
   }
 
   /** Envoy, if there is one in front. */
@@ -606,50 +518,12 @@ public final class Cluster implements AutoCloseable {
     database.close();
   }
 
-  /** TLS that trusts this installation's CA and nothing else. */
-  public SSLContext tls() {
-    try {
-      KeyStore trust = KeyStore.getInstance(KeyStore.getDefaultType());
-      trust.load(null, null);
-      trust.setCertificateEntry("ca", ca.certificate());
-      TrustManagerFactory managers =
-          TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-      managers.init(trust);
-      SSLContext tls = SSLContext.getInstance("TLSv1.3");
-      tls.init(null, managers.getTrustManagers(), null);
-      return tls;
-    } catch (GeneralSecurityException | IOException e) {
-      throw new IllegalStateException("cannot pin the installation's CA", e);
-    }
-  }
-
   private HttpClient httpClient() {
     return HttpClient.newBuilder()
         .version(HttpClient.Version.HTTP_1_1)
-        .sslContext(tls())
+        .sslContext(ca.tls())
         .connectTimeout(Duration.ofSeconds(5))
         .build();
-  }
-
-  /**
-   * Ports that nobody listens on. Below those that the system gives to connections, so that none of
-   * these is taken by one before the service listens.
-   */
-  public static List<Integer> freePorts(int count) {
-    Set<Integer> ports = new LinkedHashSet<>();
-    for (int tries = 0; ports.size() < count && tries < 1_000 * count; tries++) {
-      int port = ThreadLocalRandom.current().nextInt(15_000, 32_000);
-      try (ServerSocket free = new ServerSocket(port)) {
-        ports.add(free.getLocalPort());
-      } catch (IOException e) {
-        // Somebody listens on it.
-        continue;
-      }
-    }
-    if (ports.size() < count) {
-      throw new IllegalStateException("no free ports");
-    }
-    return List.copyOf(ports);
   }
 
   private static void empty(Path folder) {

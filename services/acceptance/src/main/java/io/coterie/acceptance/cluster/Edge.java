@@ -4,14 +4,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
 import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -28,7 +25,6 @@ public final class Edge implements AutoCloseable {
   private static final String CONTRACTS = "proto/target/custody.protoset";
   private static final Duration START_TIMEOUT = Duration.ofSeconds(30);
   private static final Duration STOP_TIMEOUT = Duration.ofSeconds(10);
-  private static final Duration REQUEST_TIMEOUT = Duration.ofSeconds(10);
   private static final Duration LINE_TIMEOUT = Duration.ofSeconds(10);
   private static final Duration POLL = Duration.ofMillis(25);
 
@@ -63,7 +59,7 @@ public final class Edge implements AutoCloseable {
   private final Path configuration;
   private final Path log;
   private final Ports ports;
-  private final HttpClient http;
+  private final Management port;
   private @Nullable Process process;
 
   private Edge(Path program, Path configuration, Path log, Ports ports, HttpClient http) {
@@ -71,7 +67,7 @@ public final class Edge implements AutoCloseable {
     this.configuration = configuration;
     this.log = log;
     this.ports = ports;
-    this.http = http;
+    this.port = new Management("Envoy", at(ports.management()), http);
   }
 
   /** Whether there is an Envoy to start. */
@@ -221,7 +217,7 @@ public final class Edge implements AutoCloseable {
 
   /** Its own metrics and readiness. */
   public URI management() {
-    return at(ports.management());
+    return port.base();
   }
 
   private static URI at(int port) {
@@ -239,7 +235,7 @@ public final class Edge implements AutoCloseable {
         LINE_TIMEOUT,
         () -> {
           try {
-            // What is written while this is read may end in the middle of a line.
+            // The file may end in the middle of a line while Envoy writes it.
             return Files.readString(log)
                 .lines()
                 .filter(line -> line.contains(requestId) && line.endsWith("}"))
@@ -253,35 +249,12 @@ public final class Edge implements AutoCloseable {
 
   /** HTTP status of a management path; 0 if nobody answers. */
   public int status(String path) {
-    try {
-      return get(path).statusCode();
-    } catch (IOException e) {
-      return 0;
-    }
+    return port.status(path);
   }
 
   /** A reading of its Prometheus endpoint. */
   public Metrics metrics() {
-    try {
-      HttpResponse<String> answer = get("/stats/prometheus");
-      if (answer.statusCode() != 200) {
-        throw new IllegalStateException("Envoy's metrics: " + answer.statusCode());
-      }
-      return Metrics.parse(answer.body());
-    } catch (IOException e) {
-      throw new UncheckedIOException("Envoy gives no metrics", e);
-    }
-  }
-
-  private HttpResponse<String> get(String path) throws IOException {
-    try {
-      return http.send(
-          HttpRequest.newBuilder(management().resolve(path)).timeout(REQUEST_TIMEOUT).build(),
-          HttpResponse.BodyHandlers.ofString());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IllegalStateException("interrupted", e);
-    }
+    return port.metrics("/stats/prometheus");
   }
 
   /** Ends Envoy, with all connections through it. */
@@ -291,15 +264,7 @@ public final class Edge implements AutoCloseable {
     if (running == null) {
       return;
     }
-    running.destroy();
-    try {
-      if (!running.waitFor(STOP_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)) {
-        running.destroyForcibly();
-      }
-    } catch (InterruptedException e) {
-      running.destroyForcibly();
-      Thread.currentThread().interrupt();
-    }
+    Service.end(running, STOP_TIMEOUT);
     process = null;
   }
 }

@@ -10,6 +10,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
+import java.security.KeyStore;
 import java.security.PrivateKey;
 import java.security.SecureRandom;
 import java.security.cert.X509Certificate;
@@ -20,6 +21,8 @@ import java.util.ArrayList;
 import java.util.Date;
 import java.util.List;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 import org.bouncycastle.asn1.x500.X500Name;
 import org.bouncycastle.asn1.x509.BasicConstraints;
 import org.bouncycastle.asn1.x509.ExtendedKeyUsage;
@@ -199,5 +202,22 @@ public final class InstallationCa {
       writer.writeObject(object);
     }
     Files.writeString(file, text.toString());
+  }
+
+  /** TLS that trusts this installation's CA and nothing else. */
+  public SSLContext tls() {
+    try {
+      KeyStore trust = KeyStore.getInstance(KeyStore.getDefaultType());
+      trust.load(null, null);
+      trust.setCertificateEntry("ca", certificate());
+      TrustManagerFactory managers =
+          TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+      managers.init(trust);
+      SSLContext tls = SSLContext.getInstance("TLSv1.3");
+      tls.init(null, managers.getTrustManagers(), null);
+      return tls;
+    } catch (GeneralSecurityException | IOException e) {
+      throw new IllegalStateException("cannot pin the installation's CA", e);
+    }
   }
 }

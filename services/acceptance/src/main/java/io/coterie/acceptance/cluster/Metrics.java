@@ -95,7 +95,7 @@ public record Metrics(List<Sample> samples) {
         .toList();
   }
 
-  /** What happened between an earlier reading and this one; gauges make no sense in it. */
+  /** The change since an earlier reading; gauges make no sense in it. */
   public Metrics since(Metrics before) {
     Map<String, Double> old = new TreeMap<>();
     before.samples().forEach(s -> old.merge(s.name() + s.labels(), s.value(), Double::sum));

@@ -34,7 +34,7 @@ public final class OutsideVerifier implements AutoCloseable {
   private final BufferedReader answers;
 
   /**
-   * What the verifier says.
+   * The verifier's answer.
    *
    * @param by name and version of the implementation
    * @param value what it computed: an address, or a transaction in hexadecimal; or empty

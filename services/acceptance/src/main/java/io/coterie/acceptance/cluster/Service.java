@@ -6,8 +6,6 @@ import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.net.URI;
 import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -26,7 +24,6 @@ import org.springframework.context.ConfigurableApplicationContext;
  */
 public final class Service implements AutoCloseable {
   private static final Duration POLL = Duration.ofMillis(25);
-  private static final Duration REQUEST_TIMEOUT = Duration.ofSeconds(10);
   private static final Duration STOP_TIMEOUT = Duration.ofSeconds(60);
 
   /**
@@ -40,14 +37,14 @@ public final class Service implements AutoCloseable {
       Function<String[], ConfigurableApplicationContext> inJvm, Class<?> main, String heap) {}
 
   /**
-   * What starts a service as a process, instead of the class path of this JVM.
+   * A command that starts a service as a process, instead of the class path of this JVM.
    *
    * @param folder that the process works in
    * @param command asked for at each start; the service's arguments come after it
    */
   public record Launch(Path folder, Supplier<List<String>> command) {}
 
-  /** What a service lives in. */
+  /** The process or context that a service lives in. */
   enum Home {
     /** This JVM, as a context. */
     CONTEXT,
@@ -61,8 +58,7 @@ public final class Service implements AutoCloseable {
   private final Program program;
   private final List<String> arguments;
   private final Path folder;
-  private final int managementPort;
-  private final HttpClient http;
+  private final Management port;
   private final Home home;
   private final Site site;
   private final @Nullable Launch launch;
@@ -87,8 +83,8 @@ public final class Service implements AutoCloseable {
     this.program = program;
     this.arguments = List.copyOf(arguments);
     this.folder = folder;
-    this.managementPort = managementPort;
-    this.http = http;
+    URI base = URI.create("https://" + site.direct() + ":" + managementPort);
+    this.port = new Management(name, base, http);
     this.home = home;
     this.site = site;
     this.launch = launch;
@@ -103,13 +99,13 @@ public final class Service implements AutoCloseable {
     return folder;
   }
 
-  /** What the service wrote to its log. In one JVM all services share the log. */
+  /** The service's log. In one JVM all services share one. */
   public Path log() {
     return home == Home.CONTEXT ? folder.resolveSibling("log.json") : folder.resolve("log.json");
   }
 
   public URI management() {
-    return URI.create("https://" + site.direct() + ":" + managementPort);
+    return port.base();
   }
 
   /** The context of a service that runs in this JVM. */
@@ -261,18 +257,23 @@ public final class Service implements AutoCloseable {
   @Override
   public synchronized void close() {
     if (process != null) {
-      process.destroy();
-      try {
-        if (!process.waitFor(STOP_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)) {
-          process.destroyForcibly();
-        }
-      } catch (InterruptedException e) {
-        process.destroyForcibly();
-        Thread.currentThread().interrupt();
-      }
+      end(process, STOP_TIMEOUT);
       process = null;
     }
     closeContext();
+  }
+
+  /** Asks a process to end, and ends it when it has not after the timeout. */
+  static void end(Process process, Duration timeout) {
+    process.destroy();
+    try {
+      if (!process.waitFor(timeout.toMillis(), TimeUnit.MILLISECONDS)) {
+        process.destroyForcibly();
+      }
+    } catch (InterruptedException e) {
+      process.destroyForcibly();
+      Thread.currentThread().interrupt();
+    }
   }
 
   private void closeContext() {
@@ -317,36 +318,13 @@ public final class Service implements AutoCloseable {
   }
 
   /** HTTP status of a management path; 0 if nobody answers. */
-  int status(String path) {
-    try {
-      return get(path).statusCode();
-    } catch (IOException e) {
-      return 0;
-    }
+  public int status(String path) {
+    return port.status(path);
   }
 
   /** A reading of the Prometheus endpoint, with the label {@code service}. */
   public Metrics metrics() {
-    try {
-      HttpResponse<String> answer = get("/actuator/prometheus");
-      if (answer.statusCode() != 200) {
-        throw new IllegalStateException(name + " /actuator/prometheus: " + answer.statusCode());
-      }
-      return Metrics.parse(answer.body()).labelled("service", name);
-    } catch (IOException e) {
-      throw new UncheckedIOException(name + " gives no metrics", e);
-    }
-  }
-
-  private HttpResponse<String> get(String path) throws IOException {
-    try {
-      return http.send(
-          HttpRequest.newBuilder(management().resolve(path)).timeout(REQUEST_TIMEOUT).build(),
-          HttpResponse.BodyHandlers.ofString());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IllegalStateException("interrupted", e);
-    }
+    return port.metrics("/actuator/prometheus").labelled("service", name);
   }
 
   /** Resident memory of the process in bytes. */

@@ -21,8 +21,8 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * What an operator would write for each service of an installation: a configuration file, and the
- * secrets as files beside it.
+ * The settings that an operator would write for each service: a configuration file, and the secrets
+ * as files beside it.
  */
 public final class Settings {
   public static final String COORDINATOR = "coordinator";

@@ -10,8 +10,8 @@ public final class Tools {
   private Tools() {}
 
   /**
-   * What the scripts in {@code .ci} have fetched or built, or the system's; empty if there is
-   * neither.
+   * The program that the scripts in {@code .ci} fetched or built, or the system's; empty if there
+   * is neither.
    *
    * @param projectRoot where the Makefile is
    */

@@ -18,8 +18,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * What the overview dashboard would have shown of the calls of a measured cell: the very queries of
- * its panels, evaluated by a real Prometheus that reads the coordinator.
+ * The overview dashboard's view of the calls of a measured cell: the very queries of its panels,
+ * evaluated by a real Prometheus that reads the coordinator.
  */
 public final class LabDashboard implements AutoCloseable {
   private static final Path OVERVIEW =

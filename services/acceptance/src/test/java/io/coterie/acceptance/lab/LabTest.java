@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
  * where network namespaces may be made.
  */
 class LabTest {
-  /** What {@code loadtest/lab/run} says where it cannot run. */
+  /** Exit status of {@code loadtest/lab/run} where it cannot run. */
   private static final int NOT_HERE = 77;
 
   @Test

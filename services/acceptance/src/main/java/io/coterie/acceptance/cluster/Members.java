@@ -1,0 +1,114 @@
+package io.coterie.acceptance.cluster;
+
+import io.coterie.channel.ChannelAccount;
+import io.coterie.channel.ChannelConfig;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.channel.RosterFile;
+import io.coterie.channel.SecureChannel;
+import io.coterie.channel.link.Enrolment;
+import io.coterie.channel.signal.SignalChannel;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.signal.libsignal.protocol.IdentityKeyPair;
+import org.signal.libsignal.protocol.InvalidKeyException;
+
+/** The members of an installation: their accounts at messaging, and the roster that all pin. */
+public final class Members {
+  private final InstallationCa ca;
+  private final Settings settings;
+  private final URI messaging;
+  private @Nullable Roster roster;
+  private @Nullable ChannelAccount secondCoordinator;
+
+  Members(InstallationCa ca, Settings settings, URI messaging) {
+    this.ca = ca;
+    this.settings = settings;
+    this.messaging = messaging;
+  }
+
+  /**
+   * Does the operator's part: collects every member's own entry out of band and pins all of them.
+   *
+   * @param holders the services that are members, each with the folder of its roster
+   * @param second name of {@link Cluster.Builder#secondCoordinator}, or empty
+   */
+  void pin(Map<Service, Path> holders, String second, Duration timeout) {
+    List<Member> members = new ArrayList<>();
+    try {
+      for (Map.Entry<Service, Path> holder : holders.entrySet()) {
+        Path entry = holder.getValue().resolve("roster-entry.json");
+        holder.getKey().awaitFile(entry, timeout);
+        members.add(RosterFile.parseEntry(Files.readAllBytes(entry)));
+      }
+      if (!second.isEmpty()) {
+        secondCoordinator = enrol(second);
+        members.add(member(second, Member.Role.COORDINATOR, 0, secondCoordinator));
+      }
+      roster = new Roster(1, members);
+      for (Path folder : holders.values()) {
+        RosterFile.write(folder.resolve("roster.json"), roster);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Makes a messaging account for one of {@link Cluster.Builder#alsoEnrol}. */
+  public ChannelAccount enrol(String stranger) {
+    try {
+      return Enrolment.enrol(
+          messaging,
+          Files.readString(ca.certificateFile()),
+          settings.number(stranger),
+          settings.token(stranger));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The entry by which others would pin a member; without an evidence key. */
+  public static Member member(String name, Member.Role role, int partyId, ChannelAccount account) {
+    try {
+      byte[] identity = new IdentityKeyPair(account.identityKeyPair()).getPublicKey().serialize();
+      byte[] evidence = new byte[role == Member.Role.PARTY ? 32 : 0];
+      return new Member(
+          name, role, partyId, "nowhere", account.aci(), account.deviceId(), identity, evidence);
+    } catch (InvalidKeyException e) {
+      throw new IllegalStateException("a fresh account has a damaged identity key", e);
+    }
+  }
+
+  /** A channel to this installation under an account of {@link #enrol}. */
+  public SecureChannel openChannel(ChannelAccount account, Roster own) {
+    try {
+      return SignalChannel.open(
+          ChannelConfig.of(messaging, Files.readString(ca.certificateFile()), settings.trustRoot()),
+          account,
+          own,
+          new SimpleMeterRegistry());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The account of {@link Cluster.Builder#secondCoordinator}. */
+  public ChannelAccount secondCoordinator() {
+    return Objects.requireNonNull(secondCoordinator, "no second coordinator");
+  }
+
+  /** The roster that all members pin. */
+  public Roster roster() {
+    return Objects.requireNonNull(roster, "nothing is pinned yet");
+  }
+}
