@@ -12,7 +12,7 @@ use engine::forge::Forged;
 use engine::seal::{DataKey, SealKind, ShareLabel};
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND, Progress, Session};
 use engine::wire::{Reader, Writer};
-use engine::{Envelope, Protocol, Secret, SessionSettings};
+use engine::{Abort, AbortCause, Envelope, Protocol, Secret, SessionSettings};
 use protocols::bls::{KeyPublic, KeyShare, Refresh, Reshare, SignInput, Signing};
 use sim::{Address, Faults, Outcome, Packet};
 
@@ -101,8 +101,7 @@ fn body_of_keygen((round, kind): (u8, u8), body: &[u8]) -> bool {
     forged.body = bent(&forged.body, body);
     let step = session.handle(party(ATTACKER), &forged.encode(&evidence_key(party(ATTACKER))), &mut rng(1));
     if let Progress::Aborted(abort) = &step.progress {
-        // Whatever it was, nobody but its sender can be blamed for it.
-        assert!(abort.culprits.iter().all(|culprit| *culprit == party(ATTACKER)), "{abort}");
+        only_the_attacker_is_blamed(Some(party(1)), abort);
         return false;
     }
     kind == round && !matches!(step.progress, Progress::Dropped(_))
@@ -129,13 +128,17 @@ fn told((round, kind): (u8, u8), data: &[u8]) -> Faults<'_> {
     Faults { tamper: Some(Box::new(tamper)), ..Faults::default() }
 }
 
+/// Whatever the bytes were, nobody but their sender is blamed for them, and no party finds an error of its own.
+fn only_the_attacker_is_blamed(me: Address, abort: &Abort) {
+    assert!(abort.culprits.iter().all(|culprit| *culprit == party(ATTACKER)), "{abort}");
+    assert!(abort.cause != AbortCause::Internal || abort.reporter != me, "{abort}");
+}
+
 /// Nobody but the attacker is blamed, and whoever finishes has the key as it was. Tells whether all others finish.
 fn key_stays<T>(outcomes: &BTreeMap<Address, Outcome<T>>, public: impl Fn(&T) -> &KeyPublic) -> bool {
     let others = || outcomes.iter().filter(|(address, _)| **address != Some(party(ATTACKER)));
-    for (_, outcome) in others() {
-        for abort in &outcome.aborts {
-            assert!(abort.culprits.iter().all(|culprit| *culprit == party(ATTACKER)), "{abort}");
-        }
+    for (address, outcome) in others() {
+        outcome.aborts.iter().for_each(|abort| only_the_attacker_is_blamed(*address, abort));
         if let Some(done) = &outcome.done {
             assert_eq!(public(done).public_key, shares()[&1].public().public_key);
         }
