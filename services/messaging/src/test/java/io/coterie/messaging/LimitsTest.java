@@ -175,6 +175,32 @@ class LimitsTest {
   }
 
   @Test
+  void a_full_queue_keeps_nobody_else_from_getting_a_message() {
+    Party full = client.party();
+    Party other = client.party();
+    for (int i = 0; i < 3; i++) {
+      assertThat(sealed(full, false, TestClient.bytes("m" + i)).status()).isEqualTo(200);
+    }
+    Reply reply =
+        client
+            .rest(null)
+            .call(
+                "PUT",
+                "/v1/messages/multi_recipient?ts=1&online=false",
+                TestClient.multiRecipient(
+                    TestClient.bytes("to both"), Recipient.of(full), Recipient.of(other)),
+                TestClient.multiRecipientHeaders(full, other));
+    assertThat(reply.status()).isEqualTo(200);
+    assertThat(reply.text()).isEqualTo("{\"uuids404\":[],\"uuids429\":[\"" + full.aci + "\"]}");
+    try (Socket socket = other.connect().drained()) {
+      assertThat(socket.next().envelope().getContent().toStringUtf8()).endsWith("to both");
+    }
+    try (Socket socket = full.connect().drained()) {
+      assertThat(socket.pushed).hasSize(3);
+    }
+  }
+
+  @Test
   void has_at_most_so_many_messages_in_flight() {
     Party to = client.party();
     try (Socket socket = client.connectSilent(to.authorization()).drained()) {

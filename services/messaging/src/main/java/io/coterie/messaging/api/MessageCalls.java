@@ -21,6 +21,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** Sending to one account. */
@@ -44,7 +45,7 @@ public final class MessageCalls {
   }
 
   List<Route> routes() {
-    return List.of(new Route("PUT", "/v1/messages/*", OPTIONAL, JSON, false, this::send));
+    return List.of(Route.deferred("PUT", "/v1/messages/*", OPTIONAL, JSON, this::send));
   }
 
   private record MessageList(
@@ -74,7 +75,7 @@ public final class MessageCalls {
 
   private record Sent(boolean needsSync) {}
 
-  private ApiResponse send(Route.Call call) {
+  private CompletableFuture<ApiResponse> send(Route.Call call) {
     ServiceIdentifier target =
         ServiceIdentifier.parse(call.segments().getFirst())
             .orElseThrow(ApiException::unprocessable);
@@ -90,7 +91,7 @@ public final class MessageCalls {
     List<Checked> messages = check(request);
     boolean needsSync = !toSelf && sender.filter(s -> s.account().devices().size() > 1).isPresent();
     if (found.isEmpty()) {
-      return ApiResponse.json(new Sent(needsSync));
+      return CompletableFuture.completedFuture(ApiResponse.json(new Sent(needsSync)));
     }
     Account account = found.get();
     if (!toSelf) {
@@ -137,8 +138,9 @@ public final class MessageCalls {
                   .build(),
               null));
     }
-    sending.enqueue(call, online, null, recipients);
-    return ApiResponse.json(new Sent(needsSync));
+    return sending
+        .enqueue(call, online, null, recipients)
+        .thenApply(full -> ApiResponse.json(new Sent(needsSync)));
   }
 
   /** Stories are let through unchecked, so that nobody learns from them who has an account. */

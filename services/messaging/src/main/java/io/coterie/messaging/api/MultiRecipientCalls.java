@@ -3,6 +3,7 @@ package io.coterie.messaging.api;
 import static io.coterie.messaging.api.Route.Access.ANYONE;
 import static io.coterie.messaging.api.Route.Body.MULTI_RECIPIENT;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import io.coterie.messaging.account.Account;
 import io.coterie.messaging.account.AccountStore.DeletedAccount;
 import io.coterie.messaging.account.Accounts;
@@ -17,8 +18,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.SequencedSet;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import org.signal.libsignal.protocol.InvalidMessageException;
 import org.signal.libsignal.protocol.InvalidVersionException;
 import org.signal.libsignal.protocol.SealedSenderMultiRecipientMessage;
@@ -41,11 +45,17 @@ public final class MultiRecipientCalls {
 
   List<Route> routes() {
     return List.of(
-        new Route(
-            "PUT", "/v1/messages/multi_recipient", ANYONE, MULTI_RECIPIENT, false, this::send));
+        Route.deferred("PUT", "/v1/messages/multi_recipient", ANYONE, MULTI_RECIPIENT, this::send));
   }
 
-  private record SentToMany(List<String> uuids404) {}
+  /**
+   * @param uuids404 recipients whose accounts have been deleted
+   * @param uuids429 recipients whose queues are full; left out if there are none, as the public
+   *     server does not know it
+   */
+  private record SentToMany(
+      List<String> uuids404,
+      @JsonInclude(JsonInclude.Include.NON_EMPTY) SequencedSet<String> uuids429) {}
 
   private record AccountMismatch(String uuid, DeviceLists.Mismatched devices) {}
 
@@ -58,7 +68,7 @@ public final class MultiRecipientCalls {
       SealedSenderMultiRecipientMessage.Recipient recipient,
       Map<Integer, Integer> registrationIds) {}
 
-  private ApiResponse send(Route.Call call) {
+  private CompletableFuture<ApiResponse> send(Route.Call call) {
     ApiRequest request = call.request();
     // A sealed sender who names itself would undo the seal.
     if (request.connection().isPresent() || request.header("Authorization").isPresent()) {
@@ -106,8 +116,15 @@ public final class MultiRecipientCalls {
                 content));
       }
     }
-    sending.enqueue(call, online, request.body(), recipients);
-    return ApiResponse.json(new SentToMany(deleted));
+    return sending
+        .enqueue(call, online, request.body(), recipients)
+        .thenApply(full -> ApiResponse.json(new SentToMany(deleted, accounts(full))));
+  }
+
+  private static SequencedSet<String> accounts(Set<DeviceAddress> devices) {
+    SequencedSet<String> accounts = new TreeSet<>();
+    devices.forEach(device -> accounts.add(device.aci().toString()));
+    return accounts;
   }
 
   private static long timestamp(ApiRequest request) {

@@ -4,10 +4,13 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.UnsafeByteOperations;
 import io.coterie.messaging.account.Account;
 import io.coterie.messaging.account.Accounts.Authenticated;
+import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.account.ServiceIdentifier;
 import io.coterie.messaging.limit.RateLimits;
+import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.Delivery;
 import io.coterie.messaging.queue.MessageQueue;
+import io.coterie.messaging.queue.MessageQueue.QueueFullException;
 import io.coterie.messaging.telemetry.MessagingMetrics;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.signal.Envelope;
@@ -15,7 +18,9 @@ import java.nio.ByteBuffer;
 import java.time.Clock;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -94,21 +99,42 @@ public final class Sending {
                     .flip()));
   }
 
-  void enqueue(
+  /**
+   * Hands a message over to the queues of its recipients.
+   *
+   * @return completed when it is where it waits, with the recipients whose queues are full; fails
+   *     if those of all are
+   */
+  CompletableFuture<Set<DeviceAddress>> enqueue(
       Route.Call call,
       boolean online,
       byte @Nullable [] sharedBody,
       List<Delivery.Recipient> recipients) {
-    queue.enqueue(
+    Delivery delivery =
         new Delivery(
             online,
             sharedBody,
             recipients,
-            call.trace().map(TraceContext::traceparent).orElse(null)));
-    metrics.fanout(recipients.size());
-    LOG.atDebug()
-        .addKeyValue("devices", recipients.size())
-        .addKeyValue("online", online)
-        .log("message accepted");
+            call.trace().map(TraceContext::traceparent).orElse(null));
+    return queue
+        .enqueue(delivery, source(call))
+        .thenApply(
+            full -> {
+              if (!full.isEmpty() && full.size() == recipients.size()) {
+                throw new QueueFullException();
+              }
+              metrics.fanout(recipients.size() - full.size());
+              LOG.atDebug()
+                  .addKeyValue("devices", recipients.size())
+                  .addKeyValue("online", online)
+                  .log("message accepted");
+              return full;
+            });
+  }
+
+  private static Source source(Route.Call call) {
+    return call.caller()
+        .<Source>map(caller -> new Source.OfAccount(caller.account().aci()))
+        .orElse(call.request().source());
   }
 }

@@ -211,7 +211,11 @@ public class MessagingConfiguration {
             online,
             presence,
             clock,
-            new PostgresMessageQueue.Limits(limits.storedMessages(), limits.storedTimeToLive()));
+            new PostgresMessageQueue.Limits(
+                limits.storedMessages(),
+                limits.storedTimeToLive(),
+                limits.storedWait(),
+                limits.storedPending().toBytes()));
     metrics.queueDepth("online", queue::onlineDepth);
     return queue;
   }

@@ -148,6 +148,9 @@ public record MessagingProperties(
    *     give way
    * @param storedMessages most stored messages that wait for a device
    * @param storedTimeToLive a stored message not fetched in this time is dropped
+   * @param storedWait how long messages may wait to be stored before senders that fill more than
+   *     their share of the line are told to come back
+   * @param storedPending most bytes of messages that wait to be stored
    * @param connections most WebSockets at once
    * @param cachedAccounts most accounts kept in memory
    * @param drain how long requests in progress may take to end at shutdown
@@ -167,6 +170,8 @@ public record MessagingProperties(
       @DefaultValue("32MB") DataSize onlineTotal,
       @DefaultValue("10000") int storedMessages,
       @DefaultValue("30d") Duration storedTimeToLive,
+      @DefaultValue("250ms") Duration storedWait,
+      @DefaultValue("8MB") DataSize storedPending,
       @DefaultValue("4096") int connections,
       @DefaultValue("100000") int cachedAccounts,
       @DefaultValue("10s") Duration drain) {
@@ -185,6 +190,8 @@ public record MessagingProperties(
       requirePositive(onlineTotal, "limits.online-total");
       requirePositive(storedMessages, "limits.stored-messages");
       requirePositive(storedTimeToLive, "limits.stored-time-to-live");
+      requirePositive(storedWait, "limits.stored-wait");
+      requirePositive(storedPending, "limits.stored-pending");
       requirePositive(connections, "limits.connections");
       requirePositive(cachedAccounts, "limits.cached-accounts");
       requirePositive(drain, "limits.drain");

@@ -85,7 +85,7 @@ public final class RateLimit<K> {
     private static final long serialVersionUID = 1L;
     private final Duration retryAfter;
 
-    RateLimitedException(Duration retryAfter) {
+    public RateLimitedException(Duration retryAfter) {
       super("rate limited", null, false, false);
       this.retryAfter = retryAfter;
     }

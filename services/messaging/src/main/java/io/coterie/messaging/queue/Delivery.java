@@ -20,6 +20,15 @@ public record Delivery(
     List<Recipient> recipients,
     @Nullable String traceparent) {
 
+  /** Bytes of the messages of all recipients, a shared body once. */
+  public long bytes() {
+    long bytes = sharedBody == null ? 0 : sharedBody.length;
+    for (Recipient recipient : recipients) {
+      bytes += recipient.envelope().getSerializedSize();
+    }
+    return bytes;
+  }
+
   /** The message as its queue holds it for one of its recipients. */
   public QueuedMessage online(Recipient recipient) {
     return new QueuedMessage(

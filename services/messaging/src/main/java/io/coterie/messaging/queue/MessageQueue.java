@@ -1,21 +1,27 @@
 package io.coterie.messaging.queue;
 
 import io.coterie.messaging.account.DeviceAddress;
+import io.coterie.messaging.limit.Source;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 
 /** Messages that wait for devices. Online ones are in memory only, and for a short time. */
 public interface MessageQueue {
 
   /**
-   * Takes over a request for all its recipients, or for none. Stored messages are durable when this
-   * returns.
+   * Takes over a request. Those of one caller keep their order. A recipient whose queue is full
+   * does not get the message, and keeps nobody else from getting it.
    *
-   * @throws QueueFullException if a recipient's queue is at its limit
+   * @param source whose share of the queue the request uses
+   * @return completed with the recipients whose queues are full when the message is where it waits:
+   *     in memory or, if it is to be stored, durably
+   * @throws io.coterie.messaging.limit.RateLimit.RateLimitedException if the source has to wait
    */
-  void enqueue(Delivery delivery);
+  CompletableFuture<Set<DeviceAddress>> enqueue(Delivery delivery, Source source);
 
   /** Takes the oldest online message that is still in time. */
   Optional<QueuedMessage> takeOnline(DeviceAddress device);
@@ -36,12 +42,12 @@ public interface MessageQueue {
   /** Forgets the online messages of all devices of an account. */
   void dropOnline(UUID aci);
 
-  /** A device's queue is at its limit; nothing of the request was queued. */
+  /** The queues of all recipients are at their limits. */
   final class QueueFullException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     public QueueFullException() {
-      super("the queue of a recipient is full", null, false, false);
+      super("the queues of all recipients are full", null, false, false);
     }
   }
 }

@@ -3,30 +3,36 @@ package io.coterie.messaging.storage;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.messaging.account.DeviceAddress;
+import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.Delivery;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.OnlineQueue;
 import io.coterie.messaging.queue.Presence;
 import io.coterie.messaging.queue.QueuedMessage;
-import io.coterie.messaging.queue.SharedContent;
 import io.coterie.proto.signal.Envelope;
+import java.sql.Array;
+import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Timestamp;
-import java.sql.Types;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.InvalidVersionException;
 import org.signal.libsignal.protocol.SealedSenderMultiRecipientMessage;
@@ -62,12 +68,16 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
 
   private final BlockingQueue<Long> toDelete = new LinkedBlockingQueue<>();
   private final Thread deleter;
+  private final GroupCommit commit;
 
   /**
    * @param storedMessages most stored messages that wait for one device
    * @param storedTimeToLive how long a stored message waits to be fetched
+   * @param storedWait how long messages may wait to be stored before greedy senders are refused
+   * @param storedPending most bytes of messages that wait to be stored
    */
-  public record Limits(int storedMessages, Duration storedTimeToLive) {}
+  public record Limits(
+      int storedMessages, Duration storedTimeToLive, Duration storedWait, long storedPending) {}
 
   public PostgresMessageQueue(
       JdbcClient jdbc,
@@ -84,69 +94,172 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
     this.presence = presence;
     this.clock = clock;
     this.limits = limits;
+    this.commit =
+        new GroupCommit(
+            this::store,
+            new GroupCommit.Limits(limits.storedWait(), limits.storedPending()),
+            System::nanoTime);
     this.deleter =
         Thread.ofPlatform().name("messaging-acknowledged").start(this::deleteAcknowledged);
   }
 
   @Override
-  public void enqueue(Delivery delivery) {
+  public CompletableFuture<Set<DeviceAddress>> enqueue(Delivery delivery, Source source) {
     if (delivery.online()) {
       online.add(delivery);
-    } else {
-      transaction.executeWithoutResult(status -> store(delivery));
-      for (Delivery.Recipient recipient : delivery.recipients()) {
-        presence.storedAvailable(recipient.device());
-      }
+      return CompletableFuture.completedFuture(Set.of());
     }
+    return commit
+        .add(delivery, source)
+        .thenApply(
+            full -> {
+              for (Delivery.Recipient recipient : delivery.recipients()) {
+                if (!full.contains(recipient.device())) {
+                  presence.storedAvailable(recipient.device());
+                }
+              }
+              return full;
+            });
   }
 
-  private void store(Delivery delivery) {
-    for (Delivery.Recipient recipient : delivery.recipients()) {
-      if (countStored(recipient.device()) >= limits.storedMessages()) {
-        throw new QueueFullException();
+  private List<Set<DeviceAddress>> store(List<Delivery> deliveries) {
+    return Objects.requireNonNull(
+        transaction.execute(status -> storeInTransaction(deliveries)), "a transaction's result");
+  }
+
+  private List<Set<DeviceAddress>> storeInTransaction(List<Delivery> deliveries) {
+    Map<DeviceAddress, Integer> room = room(deliveries);
+    List<Set<DeviceAddress>> full = new ArrayList<>();
+    List<byte[]> bodies = new ArrayList<>();
+    List<Row> rows = new ArrayList<>();
+    for (Delivery delivery : deliveries) {
+      Set<DeviceAddress> refused = new HashSet<>();
+      int before = rows.size();
+      for (Delivery.Recipient recipient : delivery.recipients()) {
+        if (room.merge(recipient.device(), -1, Integer::sum) < 0) {
+          refused.add(recipient.device());
+        } else {
+          rows.add(
+              new Row(recipient, delivery.sharedBody() == null ? -1 : bodies.size(), delivery));
+        }
       }
+      if (delivery.sharedBody() != null && rows.size() > before) {
+        bodies.add(delivery.sharedBody());
+      }
+      full.add(refused);
     }
-    @Nullable Long bodyId =
-        delivery.sharedBody() == null
-            ? null
-            : jdbc.sql("INSERT INTO shared_body (body) VALUES (:body) RETURNING id")
-                .param("body", delivery.sharedBody())
-                .query(Long.class)
-                .single();
+    insert(rows, insertBodies(bodies));
+    return full;
+  }
+
+  /**
+   * @param body position of the shared body; -1 if there is none
+   */
+  private record Row(Delivery.Recipient recipient, int body, Delivery delivery) {}
+
+  /** How many more messages each recipient's queue takes. */
+  private Map<DeviceAddress, Integer> room(List<Delivery> deliveries) {
+    List<DeviceAddress> devices =
+        deliveries.stream()
+            .flatMap(delivery -> delivery.recipients().stream())
+            .map(Delivery.Recipient::device)
+            .distinct()
+            .toList();
+    Map<DeviceAddress, Integer> room = new HashMap<>();
+    jdbc.sql(
+            """
+            SELECT d.aci, d.device_id,
+              (SELECT count(*) FROM (SELECT 1 FROM stored_message m
+                WHERE m.aci = d.aci AND m.device_id = d.device_id LIMIT :most) AS waiting)
+            FROM unnest(CAST(:acis AS uuid[]), CAST(:devices AS smallint[])) AS d (aci, device_id)
+            """)
+        .param("most", limits.storedMessages())
+        .param("acis", devices.stream().map(d -> d.aci().toString()).toArray(String[]::new))
+        .param("devices", devices.stream().map(DeviceAddress::deviceId).toArray(Integer[]::new))
+        .query(
+            row -> {
+              room.put(
+                  new DeviceAddress(row.getObject(1, UUID.class), row.getInt(2)),
+                  limits.storedMessages() - row.getInt(3));
+            });
+    return room;
+  }
+
+  /** The ids of the bodies, in their order. */
+  private List<Long> insertBodies(List<byte[]> bodies) {
+    if (bodies.isEmpty()) {
+      return List.of();
+    }
+    List<Long> ids =
+        jdbc.sql(
+                """
+                SELECT nextval(pg_get_serial_sequence('shared_body', 'id'))
+                FROM generate_series(1, :count)
+                """)
+            .param("count", bodies.size())
+            .query(Long.class)
+            .list();
+    batch.update(
+        """
+        INSERT INTO shared_body (id, body) OVERRIDING SYSTEM VALUE
+        SELECT * FROM unnest(?::bigint[], ?::bytea[])
+        """,
+        statement -> {
+          Connection connection = statement.getConnection();
+          statement.setArray(1, connection.createArrayOf("bigint", ids.toArray()));
+          statement.setArray(2, connection.createArrayOf("bytea", bodies.toArray(byte[][]::new)));
+        });
+    return ids;
+  }
+
+  private void insert(List<Row> rows, List<Long> bodyIds) {
+    if (rows.isEmpty()) {
+      return;
+    }
     Timestamp now = Timestamp.from(clock.instant());
     // The device may have gone since it was looked up; then nobody is left to read the message.
-    batch.batchUpdate(
+    batch.update(
         """
         INSERT INTO stored_message (aci, device_id, received_at, envelope, shared_body_id,
           recipient_view, traceparent)
-        SELECT aci, device_id, ?::timestamptz, ?::bytea, ?::bigint, ?::bytea, ?::text FROM device
-        WHERE aci = ? AND device_id = ? FOR KEY SHARE
+        SELECT d.aci, d.device_id, ?, m.envelope, m.body, m.view, m.traceparent
+        FROM unnest(?::uuid[], ?::smallint[], ?::bytea[], ?::bigint[], ?::bytea[], ?::text[])
+          WITH ORDINALITY AS m (aci, device_id, envelope, body, view, traceparent, position)
+        JOIN device d ON d.aci = m.aci AND d.device_id = m.device_id
+        ORDER BY m.position FOR KEY SHARE OF d
         """,
-        delivery.recipients(),
-        delivery.recipients().size(),
-        (statement, recipient) -> {
-          SharedContent shared = recipient.shared();
+        statement -> {
+          Connection connection = statement.getConnection();
           statement.setTimestamp(1, now);
-          statement.setBytes(2, recipient.envelope().toByteArray());
-          statement.setObject(3, bodyId, Types.BIGINT);
-          statement.setBytes(4, shared == null ? null : shared.view());
-          statement.setString(5, delivery.traceparent());
-          statement.setObject(6, recipient.device().aci());
-          statement.setInt(7, recipient.device().deviceId());
+          statement.setArray(2, array(connection, "uuid", rows, r -> r.recipient().device().aci()));
+          statement.setArray(
+              3, array(connection, "smallint", rows, r -> r.recipient().device().deviceId()));
+          statement.setArray(
+              4, bytes(connection, rows, r -> r.recipient().envelope().toByteArray()));
+          statement.setArray(
+              5,
+              array(connection, "bigint", rows, r -> r.body() < 0 ? null : bodyIds.get(r.body())));
+          statement.setArray(
+              6,
+              bytes(
+                  connection,
+                  rows,
+                  r -> r.recipient().shared() == null ? null : r.recipient().shared().view()));
+          statement.setArray(7, array(connection, "text", rows, r -> r.delivery().traceparent()));
         });
   }
 
-  private int countStored(DeviceAddress device) {
-    return jdbc.sql(
-            """
-            SELECT count(*) FROM (SELECT 1 FROM stored_message
-              WHERE aci = :aci AND device_id = :device LIMIT :limit) AS waiting
-            """)
-        .param("aci", device.aci())
-        .param("device", device.deviceId())
-        .param("limit", limits.storedMessages())
-        .query(Integer.class)
-        .single();
+  private static Array array(
+      Connection connection, String type, List<Row> rows, Function<Row, @Nullable Object> column)
+      throws SQLException {
+    return connection.createArrayOf(type, rows.stream().map(column).toArray());
+  }
+
+  /** The driver takes bytes in an array of arrays of bytes only. */
+  private static Array bytes(
+      Connection connection, List<Row> rows, Function<Row, byte @Nullable []> column)
+      throws SQLException {
+    return connection.createArrayOf("bytea", rows.stream().map(column).toArray(byte[][]::new));
   }
 
   @Override
@@ -248,9 +361,10 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
     }
   }
 
-  /** Deletes what was acknowledged before this, and no more. */
+  /** Stores what was taken over and deletes what was acknowledged before this, and no more. */
   @Override
   public void close() {
+    commit.close();
     toDelete.add(END);
     try {
       deleter.join();

@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.messaging.TestClient;
 import io.coterie.messaging.TestService;
 import io.coterie.messaging.account.DeviceAddress;
+import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.Delivery;
 import io.coterie.messaging.queue.OnlineQueue;
 import io.coterie.messaging.queue.Presence;
@@ -24,6 +25,8 @@ import org.springframework.transaction.support.TransactionTemplate;
 
 /** What the queue does beyond what the calls of clients show. */
 class PostgresMessageQueueTest {
+  private static final Source SOURCE = new Source.OfNetwork("192.0.2.1");
+
   private final TestService service = TestService.shared();
 
   /** Some devices are connected; notes who is told of stored messages. */
@@ -97,9 +100,10 @@ class PostgresMessageQueueTest {
             bean(OnlineQueue.class),
             presence,
             Clock.systemUTC(),
-            new PostgresMessageQueue.Limits(10, Duration.ofHours(1)))) {
-      queue.enqueue(message(waiting, away));
-      queue.enqueue(message(waiting));
+            new PostgresMessageQueue.Limits(
+                10, Duration.ofHours(1), Duration.ofSeconds(1), 1 << 20))) {
+      queue.enqueue(message(waiting, away), SOURCE).join();
+      queue.enqueue(message(waiting), SOURCE).join();
       presence.told.clear();
 
       queue.remindConnected();
