@@ -2,6 +2,7 @@ package io.coterie.messaging;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,7 +18,10 @@ public final class ProcessReplica implements AutoCloseable {
   private final Process process;
   private final TestClient client;
 
-  ProcessReplica(TestService first) throws IOException {
+  /**
+   * @param options of the JVM, after those that every replica gets
+   */
+  ProcessReplica(TestService first, String... options) throws IOException {
     this.port = freePort();
     this.log = first.folder().resolve("replica-" + port + ".log");
     String classPath =
@@ -31,10 +35,9 @@ public final class ProcessReplica implements AutoCloseable {
                 "--enable-native-access=ALL-UNNAMED",
                 "-XX:+UseSerialGC",
                 "-XX:TieredStopAtLevel=1",
-                "-Xmx256m",
-                "-cp",
-                classPath,
-                MessagingApplication.class.getName()));
+                "-Xmx256m"));
+    command.addAll(List.of(options));
+    command.addAll(List.of("-cp", classPath, MessagingApplication.class.getName()));
     first.arguments().stream()
         .filter(argument -> !argument.startsWith("--server.port="))
         .forEach(command::add);
@@ -71,6 +74,19 @@ public final class ProcessReplica implements AutoCloseable {
               }
             });
     return client;
+  }
+
+  public boolean isAlive() {
+    return process.isAlive();
+  }
+
+  /** Its log so far. */
+  public String log() {
+    try {
+      return Files.readString(log);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** Ends the process as {@code kill -9} does. */

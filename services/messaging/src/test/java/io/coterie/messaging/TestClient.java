@@ -7,6 +7,7 @@ import io.coterie.proto.signal.WebSocketResponseMessage;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -60,9 +61,21 @@ public final class TestClient {
 
   /** Speaks to a replica of the service that listens elsewhere. */
   public TestClient(TestService service, IntSupplier port) {
+    this(service, port, HttpClient.newBuilder().sslContext(service.trust()).build());
+  }
+
+  private TestClient(TestService service, IntSupplier port, HttpClient http) {
     this.service = service;
     this.port = port;
-    this.http = HttpClient.newBuilder().sslContext(service.trust()).build();
+    this.http = http;
+  }
+
+  /** The same client at another address of this machine. */
+  public TestClient at(InetAddress address) {
+    return new TestClient(
+        service,
+        port,
+        HttpClient.newBuilder().sslContext(service.trust()).localAddress(address).build());
   }
 
   URI uri(String path) {

@@ -82,7 +82,7 @@ public final class TestService implements AutoCloseable {
   private TestService(Path folder, List<String> arguments) throws Exception {
     this.folder = folder;
     this.clock = new TestClock();
-    this.postgres = EmbeddedPostgres.builder().setServerConfig("max_connections", "50").start();
+    this.postgres = database().start();
     this.trust = writeTls(folder);
     CertificateFiles files = SenderCertificates.generate(folder, 7);
     baseArguments.addAll(
@@ -101,6 +101,18 @@ public final class TestService implements AutoCloseable {
     run();
   }
 
+  /** As durable as in production only on request, because tests do not need it and wait for it. */
+  private static EmbeddedPostgres.Builder database() {
+    EmbeddedPostgres.Builder database =
+        EmbeddedPostgres.builder().setServerConfig("max_connections", "50");
+    if (Boolean.getBoolean("coterie.messaging.durable")) {
+      for (String setting : List.of("fsync", "synchronous_commit", "full_page_writes")) {
+        database.setServerConfig(setting, "on");
+      }
+    }
+    return database;
+  }
+
   private TestService(TestService first) {
     this.folder = first.folder;
     this.postgres = first.postgres;
@@ -117,9 +129,9 @@ public final class TestService implements AutoCloseable {
   }
 
   /** Another replica of the service, as a process that can be killed. */
-  public ProcessReplica processReplica() {
+  public ProcessReplica processReplica(String... options) {
     try {
-      return new ProcessReplica(this);
+      return new ProcessReplica(this, options);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -135,7 +135,8 @@ public record MessagingProperties(
    * @param content most bytes of one recipient's content
    * @param body most bytes of a request's body over HTTP
    * @param frame most bytes of a WebSocket message
-   * @param partial most bytes of WebSocket messages that have begun and not ended, of all clients
+   * @param buffers most bytes that WebSockets hold: incomplete messages, calls in progress, frames
+   *     to be written; anonymous ones get at most half
    * @param inFlight most messages pushed to a device and not yet acknowledged
    * @param outbound most bytes that wait to be written to a socket; a client that lets more pile up
    *     is disconnected
@@ -151,7 +152,8 @@ public record MessagingProperties(
    * @param storedWait how long messages may wait to be stored before senders that fill more than
    *     their share of the line are told to come back
    * @param storedPending most bytes of messages that wait to be stored
-   * @param connections most WebSockets at once
+   * @param connections most WebSockets at once; anonymous ones get at most half. Each needs some
+   *     130 kB
    * @param cachedAccounts most accounts kept in memory
    * @param drain how long requests in progress may take to end at shutdown
    */
@@ -159,7 +161,7 @@ public record MessagingProperties(
       @DefaultValue("96KB") DataSize content,
       @DefaultValue("762176B") DataSize body,
       @DefaultValue("512KB") DataSize frame,
-      @DefaultValue("64MB") DataSize partial,
+      @DefaultValue("32MB") DataSize buffers,
       @DefaultValue("256") int inFlight,
       @DefaultValue("4MB") DataSize outbound,
       @DefaultValue("20s") Duration sendTimeout,
@@ -172,14 +174,14 @@ public record MessagingProperties(
       @DefaultValue("30d") Duration storedTimeToLive,
       @DefaultValue("250ms") Duration storedWait,
       @DefaultValue("8MB") DataSize storedPending,
-      @DefaultValue("4096") int connections,
+      @DefaultValue("1024") int connections,
       @DefaultValue("100000") int cachedAccounts,
       @DefaultValue("10s") Duration drain) {
     public Limits {
       requirePositive(content, "limits.content");
       requirePositive(body, "limits.body");
       requirePositive(frame, "limits.frame");
-      requirePositive(partial, "limits.partial");
+      requirePositive(buffers, "limits.buffers");
       requirePositive(inFlight, "limits.in-flight");
       requirePositive(outbound, "limits.outbound");
       requirePositive(sendTimeout, "limits.send-timeout");

@@ -24,7 +24,6 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -53,7 +52,8 @@ final class ClientConnection implements Presence.Subscriber {
   /**
    * What connections share.
    *
-   * @param partialBytes bytes of messages that have begun and not ended, on all connections
+   * @param memory of connections of clients that have proved who they are
+   * @param anonymousMemory of the others
    */
   record Services(
       Dispatcher dispatcher,
@@ -62,13 +62,15 @@ final class ClientConnection implements Presence.Subscriber {
       Presence presence,
       MessagingMetrics metrics,
       ExecutorService blockingCalls,
-      AtomicLong partialBytes,
+      ConnectionMemory memory,
+      ConnectionMemory anonymousMemory,
       MessagingProperties.Limits limits,
       Consumer<ClientConnection> onClosed) {}
 
   private final @Nullable Authenticated who;
   private final Source source;
   private final Services services;
+  private final ConnectionMemory.Account memory;
   private final FrameAssembler assembler;
   private final OutboundFrames frames;
   private final CallGate calls;
@@ -86,12 +88,13 @@ final class ClientConnection implements Presence.Subscriber {
     this.who = who;
     this.source = source;
     this.services = services;
-    this.assembler =
-        new FrameAssembler(
-            (int) limits.frame().toBytes(), services.partialBytes(), limits.partial().toBytes());
+    this.memory =
+        (who == null ? services.anonymousMemory() : services.memory())
+            .open(source, () -> close(CloseCodes.TRY_AGAIN_LATER, "holds too much memory"));
+    this.assembler = new FrameAssembler((int) limits.frame().toBytes(), memory);
     this.frames =
         new OutboundFrames(
-            limits.outbound().toBytes(), services.blockingCalls(), new FramesListener());
+            limits.outbound().toBytes(), memory, services.blockingCalls(), new FramesListener());
     this.calls = new CallGate(services.blockingCalls());
     this.window =
         who == null
@@ -103,6 +106,10 @@ final class ClientConnection implements Presence.Subscriber {
                 services.metrics(),
                 this::background,
                 limits.inFlight());
+  }
+
+  Source source() {
+    return source;
   }
 
   boolean isAuthenticated() {
@@ -205,6 +212,7 @@ final class ClientConnection implements Presence.Subscriber {
     }
     assembler.close();
     frames.close();
+    memory.close();
   }
 
   /** A close handshake may wait for a frame that is being written; no caller shall. */
@@ -319,6 +327,7 @@ final class ClientConnection implements Presence.Subscriber {
       reply(message.getId(), UNAVAILABLE);
       return;
     }
+    memory.take(request.body().length);
     if (!services.dispatcher().mayBlock(request)) {
       answer(message.getId(), request);
       return;
@@ -326,6 +335,7 @@ final class ClientConnection implements Presence.Subscriber {
     try {
       calls.runBlocking(() -> answer(message.getId(), request));
     } catch (RejectedExecutionException e) {
+      memory.release(request.body().length);
       reply(message.getId(), UNAVAILABLE);
       calls.end();
       goAway();
@@ -338,6 +348,7 @@ final class ClientConnection implements Presence.Subscriber {
         .dispatch(request)
         .thenAccept(
             response -> {
+              memory.release(request.body().length);
               reply(id, response);
               calls.end();
               closeIfLeft();

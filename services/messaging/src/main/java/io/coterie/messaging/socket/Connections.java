@@ -8,6 +8,7 @@ import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.Presence;
 import io.coterie.messaging.telemetry.MessagingMetrics;
+import jakarta.websocket.CloseReason.CloseCodes;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.Set;
@@ -16,8 +17,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -32,9 +31,9 @@ public final class Connections implements SmartLifecycle {
   private static final Logger LOG = LoggerFactory.getLogger(Connections.class);
 
   private final Set<ClientConnection> open = ConcurrentHashMap.newKeySet();
-  private final AtomicInteger count = new AtomicInteger();
+  private final Places<ClientConnection> places;
+  private final Places<ClientConnection> anonymousPlaces;
   private final ClientConnection.Services services;
-  private final int maxConnections;
   private final ExecutorService blockingCalls;
   private final Duration drain;
   private final Semaphore allClosed = new Semaphore(0);
@@ -47,7 +46,9 @@ public final class Connections implements SmartLifecycle {
       Presence presence,
       MessagingMetrics metrics,
       MessagingProperties.Limits limits) {
-    this.maxConnections = limits.connections();
+    // Anonymous clients get at most half of everything, so that the others always have the rest.
+    this.places = new Places<>(limits.connections() - limits.connections() / 2);
+    this.anonymousPlaces = new Places<>(limits.connections() / 2);
     this.drain = limits.drain();
     this.blockingCalls =
         Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("messaging-call-", 0).factory());
@@ -59,7 +60,8 @@ public final class Connections implements SmartLifecycle {
             presence,
             metrics,
             blockingCalls,
-            new AtomicLong(),
+            new ConnectionMemory(limits.buffers().toBytes() / 2, blockingCalls),
+            new ConnectionMemory(limits.buffers().toBytes() / 2, blockingCalls),
             limits,
             this::closed);
     metrics.connections("authenticated", () -> count(true));
@@ -70,24 +72,33 @@ public final class Connections implements SmartLifecycle {
     return open.stream().filter(c -> c.isAuthenticated() == authenticated).count();
   }
 
-  /** A connection to be upgraded to; empty if there is no room or the service is stopping. */
+  /**
+   * A connection to be upgraded to; empty if there is no room for the source or the service is
+   * stopping.
+   */
   Optional<ClientConnection> open(@Nullable Authenticated who, Source source) {
     if (!running) {
       return Optional.empty();
     }
-    if (count.incrementAndGet() > maxConnections) {
-      count.decrementAndGet();
-      return Optional.empty();
-    }
     ClientConnection connection = new ClientConnection(who, source, services);
-    open.add(connection);
-    return Optional.of(connection);
+    return switch (places(connection).take(source, connection)) {
+      case Places.Outcome.Admitted<ClientConnection>(Optional<ClientConnection> displaced) -> {
+        open.add(connection);
+        displaced.ifPresent(
+            other -> other.close(CloseCodes.TRY_AGAIN_LATER, "others have fewer connections"));
+        yield Optional.of(connection);
+      }
+      case Places.Outcome.Refused<ClientConnection> refused -> Optional.empty();
+    };
+  }
+
+  private Places<ClientConnection> places(ClientConnection connection) {
+    return connection.isAuthenticated() ? places : anonymousPlaces;
   }
 
   private void closed(ClientConnection connection) {
-    if (open.remove(connection)) {
-      count.decrementAndGet();
-    }
+    open.remove(connection);
+    places(connection).release(connection.source(), connection);
     if (!running && open.isEmpty()) {
       allClosed.release();
     }

@@ -4,14 +4,12 @@ import jakarta.websocket.CloseReason.CloseCode;
 import jakarta.websocket.CloseReason.CloseCodes;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** Puts the parts of one connection's WebSocket messages together, within bounds. */
 final class FrameAssembler {
   private final int maxMessageBytes;
-  private final AtomicLong partialBytes;
-  private final long maxPartialBytes;
+  private final ConnectionMemory.Account memory;
   private @Nullable ByteArrayOutputStream partial;
   private boolean closed;
 
@@ -23,19 +21,17 @@ final class FrameAssembler {
     /** More parts follow, or the connection is closed. */
     record Incomplete() implements Outcome {}
 
-    /** The message exceeds a bound. */
+    /** The message is too large. */
     record Refused(CloseCode code) implements Outcome {}
   }
 
   /**
    * @param maxMessageBytes most bytes of one message
-   * @param partialBytes bytes of incomplete messages of all connections
-   * @param maxPartialBytes most that {@code partialBytes} may reach
+   * @param memory where an incomplete message is accounted
    */
-  FrameAssembler(int maxMessageBytes, AtomicLong partialBytes, long maxPartialBytes) {
+  FrameAssembler(int maxMessageBytes, ConnectionMemory.Account memory) {
     this.maxMessageBytes = maxMessageBytes;
-    this.partialBytes = partialBytes;
-    this.maxPartialBytes = maxPartialBytes;
+    this.memory = memory;
   }
 
   synchronized Outcome add(ByteBuffer part, boolean last) {
@@ -50,11 +46,7 @@ final class FrameAssembler {
     if (last && partial == null) {
       return new Outcome.Complete(bytes(part));
     }
-    if (partialBytes.addAndGet(part.remaining()) > maxPartialBytes) {
-      partialBytes.addAndGet(-part.remaining());
-      drop();
-      return new Outcome.Refused(CloseCodes.TRY_AGAIN_LATER);
-    }
+    memory.take(part.remaining());
     if (partial == null) {
       partial = new ByteArrayOutputStream();
     }
@@ -81,7 +73,7 @@ final class FrameAssembler {
 
   private void drop() {
     if (partial != null) {
-      partialBytes.addAndGet(-partial.size());
+      memory.release(partial.size());
       partial = null;
     }
   }

@@ -26,6 +26,7 @@ final class OutboundFrames {
   private final long maxBytes;
   private final Executor executor;
   private final Listener listener;
+  private final ConnectionMemory.Account memory;
   private final Deque<ByteBuffer> frames = new ArrayDeque<>();
   private long bytes;
   private boolean writing;
@@ -46,10 +47,13 @@ final class OutboundFrames {
 
   /**
    * @param maxBytes bytes that may wait before pushing stops; answers may fill twice as much
+   * @param memory where the frames are accounted
    * @param executor where a thread that has written enough hands over
    */
-  OutboundFrames(long maxBytes, Executor executor, Listener listener) {
+  OutboundFrames(
+      long maxBytes, ConnectionMemory.Account memory, Executor executor, Listener listener) {
     this.maxBytes = maxBytes;
+    this.memory = memory;
     this.executor = executor;
     this.listener = listener;
   }
@@ -63,6 +67,7 @@ final class OutboundFrames {
   synchronized void close() {
     closed = true;
     frames.clear();
+    memory.release(bytes);
     bytes = 0;
   }
 
@@ -81,6 +86,7 @@ final class OutboundFrames {
     if (!closed) {
       frames.add(ByteBuffer.wrap(frame));
       bytes += frame.length;
+      memory.take(frame.length);
     }
   }
 
@@ -166,6 +172,7 @@ final class OutboundFrames {
       }
       roomAgain = bytes >= maxBytes && bytes - size < maxBytes;
       bytes -= size;
+      memory.release(size);
     }
     if (roomAgain) {
       listener.hasRoom();

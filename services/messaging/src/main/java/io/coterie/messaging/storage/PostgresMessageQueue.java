@@ -197,7 +197,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
                 FROM generate_series(1, :count)
                 """)
             .param("count", bodies.size())
-            .query(Long.class)
+            .query((row, n) -> row.getLong(1))
             .list();
     batch.update(
         """

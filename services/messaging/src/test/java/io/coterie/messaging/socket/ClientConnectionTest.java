@@ -30,7 +30,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
@@ -126,7 +125,8 @@ class ClientConnectionTest {
             null,
             metrics,
             stopped,
-            new AtomicLong(),
+            null,
+            new ConnectionMemory(1 << 20, stopped),
             limits,
             closed -> {}));
   }
