@@ -12,9 +12,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
@@ -69,6 +71,11 @@ class HostileSendersTest {
     }
   }
 
+  /** Sends and waits for the answer, or for the end of the connection. */
+  private static void send(Socket socket, String path, byte[] body, Map<String, String> headers) {
+    CompletableFuture.anyOf(socket.callAsync("PUT", path, body, headers), socket.closed).join();
+  }
+
   private void hostile(int number, TestClient client, Party victim, Party absent) {
     byte[] large = new byte[60 * 1024];
     Map<String, String> absentKey = TestClient.multiRecipientHeaders(absent);
@@ -78,8 +85,8 @@ class HostileSendersTest {
               client,
               null,
               s ->
-                  s.call(
-                      "PUT",
+                  send(
+                      s,
                       ONLINE,
                       TestClient.multiRecipient(large, Recipient.of(victim)),
                       absentKey));
@@ -88,8 +95,8 @@ class HostileSendersTest {
               client,
               null,
               s ->
-                  s.call(
-                      "PUT",
+                  send(
+                      s,
                       ONLINE,
                       TestClient.multiRecipient(large, Recipient.of(absent)),
                       absentKey));
@@ -110,15 +117,15 @@ class HostileSendersTest {
               null,
               s -> {
                 s.raw().sendBinary(ByteBuffer.wrap(new byte[400 * 1024]), false).join();
-                s.closed.orTimeout(5, java.util.concurrent.TimeUnit.SECONDS).join();
+                s.closed.orTimeout(5, TimeUnit.SECONDS).join();
               });
       default -> // Fills the database.
           attack(
               client,
               null,
               s ->
-                  s.call(
-                      "PUT",
+                  send(
+                      s,
                       STORED,
                       TestClient.multiRecipient(large, Recipient.of(absent)),
                       absentKey));
@@ -129,8 +136,9 @@ class HostileSendersTest {
   void honest_messages_arrive_and_the_service_stays_alive() throws Exception {
     TestService database = TestService.shared();
     Party party = new TestClient(database).party();
-    try (ProcessReplica replica = database.processReplica(IMAGE_HEAP);
-        ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+    // The service is closed first, so that no hostile sender waits for it any more.
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+        ProcessReplica replica = database.processReplica(IMAGE_HEAP)) {
       TestClient honest = replica.awaitReady(party.authorization());
       TestClient elsewhere = honest.at(InetAddress.ofLiteral("127.0.0.2"));
       Party from = honest.party();
