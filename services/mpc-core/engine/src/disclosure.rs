@@ -14,7 +14,6 @@ use crate::claim::Claim;
 use crate::context::SessionContext;
 use crate::envelope::Envelope;
 use crate::limits::{genuine, max_envelopes};
-use crate::party::PartyId;
 use crate::rounds::Delivery;
 use crate::view::View;
 use crate::wire::{Malformed, Reader, Writer};
@@ -29,6 +28,16 @@ impl Difference {
         let of_one_round = one.of_a_round() && one.round() == other.round();
         let differ = one.sender() != other.sender() && of_one_round && one.echo() != other.echo();
         differ.then_some(Self([one, other]))
+    }
+
+    /// The first of these messages that is of the round of `ours` and says that its sender saw something else.
+    pub(crate) fn find<'a>(
+        ours: &Claim,
+        messages: impl IntoIterator<Item = &'a Arc<Envelope>>,
+    ) -> Option<Self> {
+        let mut of_this_round = messages.into_iter().filter(|envelope| envelope.round() == ours.round());
+        let theirs = of_this_round.find(|envelope| envelope.echo() != ours.echo())?;
+        Self::new(ours.clone(), Claim::of(theirs)?)
     }
 
     pub(crate) fn claims(&self) -> &[Claim; 2] {
@@ -81,7 +90,7 @@ impl Disclosure {
 }
 
 /// A disclosure and its content.
-type Opened = (Arc<Envelope>, Disclosure);
+pub(crate) type Opened = (Arc<Envelope>, Disclosure);
 
 /// Whether a claim in `carrier` is by the sender of `disclosure`, from the same run, and is not supported by it.
 pub(crate) fn lied(ctx: &SessionContext, carrier: &Opened, disclosure: &Opened) -> bool {
@@ -89,37 +98,4 @@ pub(crate) fn lied(ctx: &SessionContext, carrier: &Opened, disclosure: &Opened) 
     carrier.1.difference.claims().iter().any(|claim| {
         claim.sender() == envelope.sender() && claim.run() == envelope.run() && !content.supports(ctx, claim)
     })
-}
-
-/// The disclosures of all parties, this one's included.
-#[derive(Default)]
-pub(crate) struct Dispute(BTreeMap<PartyId, Opened>);
-
-impl Dispute {
-    /// The disclosure of one party.
-    pub(crate) fn of(&self, sender: PartyId) -> Option<&Arc<Envelope>> {
-        self.0.get(&sender).map(|(envelope, _)| envelope)
-    }
-
-    pub(crate) fn add(&mut self, envelope: Arc<Envelope>, disclosure: Disclosure) {
-        self.0.insert(envelope.sender(), (envelope, disclosure));
-    }
-
-    /// The first party whose disclosure does not support its claim, with the evidence.
-    pub(crate) fn liar(&self, ctx: &SessionContext) -> Option<(PartyId, Vec<Arc<Envelope>>)> {
-        self.0.values().find_map(|carrier| {
-            let (liar, _) = self.0.values().find(|disclosed| lied(ctx, carrier, disclosed))?;
-            let mut evidence = vec![Arc::clone(liar)];
-            if carrier.0.sender() != liar.sender() {
-                evidence.insert(0, Arc::clone(&carrier.0));
-            }
-            Some((liar.sender(), evidence))
-        })
-    }
-
-    /// Claimants whose disclosure is not there.
-    pub(crate) fn missing(&self) -> impl Iterator<Item = PartyId> + '_ {
-        let claims = self.0.values().flat_map(|(_, disclosure)| disclosure.difference.claims());
-        claims.map(Claim::sender).filter(|sender| !self.0.contains_key(sender))
-    }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::claim::Claim;
+use crate::context::SessionContext;
 use crate::envelope::Envelope;
 use crate::error::AbortCause;
-use crate::party::PartyId;
+use crate::party::{PartyId, PartySet};
 use crate::wire::Malformed;
 
 /// What a protocol step found wrong. The session adds the round and turns it into an [`Abort`](crate::error::Abort).
@@ -54,6 +55,16 @@ impl Fault {
         match &self.evidence {
             Evidence::Envelopes(envelopes) if self.culprits.is_empty() => envelopes.first(),
             Evidence::Envelopes(_) | Evidence::Runs(_) => None,
+        }
+    }
+
+    /// Nobody beside culprits, or when the broken invariant is ours. All peers, unless it names some.
+    pub(crate) fn suspects_among(&self, ctx: &SessionContext) -> PartySet {
+        match (self.suspects.as_slice(), self.cause) {
+            _ if !self.culprits.is_empty() => PartySet::new(),
+            ([], AbortCause::Internal) => PartySet::new(),
+            ([], _) => ctx.peers(),
+            (named, _) => named.iter().copied().collect(),
         }
     }
 

@@ -4,11 +4,13 @@
 
 #![forbid(unsafe_code)]
 
+mod admission;
 pub mod body;
 mod broadcast;
 mod claim;
 pub mod context;
 mod disclosure;
+mod dispute;
 pub mod envelope;
 pub mod error;
 pub mod evidence;
@@ -23,6 +25,7 @@ pub mod party;
 mod private;
 pub mod protocol;
 pub mod rounds;
+mod runs;
 pub mod seal;
 pub mod session;
 pub mod tags;

@@ -15,13 +15,17 @@ use crate::claim::Claim;
 use crate::context::{SessionContext, SessionSettings};
 use crate::disclosure::{Disclosure, lied};
 use crate::envelope::{Envelope, MAX_ENVELOPE_BYTES};
-use crate::error::{AbortCause, SetupError};
+use crate::error::{AbortCause, Reject, SetupError};
 use crate::fault::{Evidence, Fault};
 use crate::limits::{accusation_bytes, genuine, max_envelopes};
-use crate::party::PartyId;
+use crate::party::{PartyId, PartySet};
 use crate::protocol::Protocol;
 use crate::rounds::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use crate::wire::{Malformed, Reader, Writer};
+
+/// Most notices of one peer that are judged. A party that follows the rules sends at most two: that it aborted without
+/// knowing why, and then, when another has shown it, why.
+const MAX_NOTICES: usize = 2;
 
 /// What an accusation comes to.
 pub enum Verdict {
@@ -45,6 +49,18 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
+    /// Of what ends a run. Of another's word that word alone is passed on.
+    pub(crate) fn of(
+        cause: AbortCause,
+        culprits: &[PartyId],
+        suspects: &PartySet,
+        evidence: Evidence,
+    ) -> Self {
+        let passed_on = culprits.is_empty() && matches!(&evidence, Evidence::Envelopes(e) if !e.is_empty());
+        let only = (suspects.len() == 1 && !passed_on).then(|| suspects.iter().next()).flatten();
+        Self { cause, accused: culprits.first().copied().or(only), evidence }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.u8(self.cause.number());
@@ -98,6 +114,23 @@ impl Notice {
             },
             _ => None,
         }
+    }
+}
+
+/// Digests of the notices of each peer that have been judged.
+#[derive(Default)]
+pub(crate) struct NoticesHeard(BTreeMap<PartyId, Vec<[u8; 32]>>);
+
+impl NoticesHeard {
+    /// Refuses a notice that has been judged, and one too many.
+    pub(crate) fn count(&mut self, envelope: &Envelope) -> Result<(), Reject> {
+        let judged = self.0.entry(envelope.sender()).or_default();
+        let digest = envelope.content_digest();
+        if judged.len() == MAX_NOTICES || judged.contains(&digest) {
+            return Err(Reject::Duplicate);
+        }
+        judged.push(digest);
+        Ok(())
     }
 }
 
