@@ -5,6 +5,7 @@
 
 use core::cell::Cell;
 use core::panic::AssertUnwindSafe;
+use core::ptr::NonNull;
 use std::panic::{catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
@@ -89,8 +90,6 @@ impl mpc_view {
 }
 
 impl mpc_buffer {
-    const EMPTY: mpc_buffer = mpc_buffer { data: core::ptr::null_mut(), len: 0 };
-
     fn from_vec(bytes: Vec<u8>) -> Self {
         if bytes.is_empty() {
             return Self::EMPTY;
@@ -99,6 +98,55 @@ impl mpc_buffer {
         let len = boxed.len();
         Self { data: Box::into_raw(boxed).cast::<u8>(), len }
     }
+}
+
+/// The value of an output to which nothing was put.
+trait Empty {
+    const EMPTY: Self;
+}
+
+impl Empty for mpc_buffer {
+    const EMPTY: Self = Self { data: core::ptr::null_mut(), len: 0 };
+}
+
+impl<T> Empty for *mut T {
+    const EMPTY: Self = core::ptr::null_mut();
+}
+
+impl Empty for i32 {
+    const EMPTY: Self = 0;
+}
+
+/// An output of a call, empty until something is put there.
+struct Out<T>(NonNull<T>);
+
+impl<T: Empty> Out<T> {
+    /// Empties the place; `None` if it is null.
+    ///
+    /// # Safety
+    /// `place` is null, or writable for as long as the output lives.
+    unsafe fn at(place: *mut T) -> Option<Self> {
+        let place = NonNull::new(place)?;
+        // SAFETY: not null, and writable by this function's contract.
+        unsafe { place.write(T::EMPTY) };
+        Some(Self(place))
+    }
+
+    fn put(self, value: T) {
+        // SAFETY: writable for as long as `self` lives, by the contract of `at`. What it held is empty: nothing leaks.
+        unsafe { self.0.write(value) };
+    }
+}
+
+/// The code of a call that an error ended, whose text goes to `detail`. Of sealed inputs nothing is told.
+fn refused(error: StartError, undecodable: &str, detail: Out<mpc_buffer>) -> mpc_code {
+    let (code, text) = match error {
+        StartError::Unseal => return MPC_UNSEAL_FAILED,
+        StartError::Undecodable => (MPC_INVALID_ARGUMENT, undecodable.to_owned()),
+        StartError::Setup(error) => (MPC_SETUP_REFUSED, error.to_string()),
+    };
+    detail.put(mpc_buffer::from_vec(text.into_bytes()));
+    code
 }
 
 /// The bytes in an allocation of exactly their size. Where that takes a copy the original is wiped.
@@ -161,11 +209,8 @@ pub unsafe extern "C" fn mpc_argon2id(
     lanes: u32,
     out: *mut mpc_buffer,
 ) -> mpc_code {
-    if out.is_null() {
-        return MPC_INVALID_ARGUMENT;
-    }
-    // SAFETY: `out` is writable by contract.
-    unsafe { out.write(mpc_buffer::EMPTY) };
+    // SAFETY: null or writable by contract.
+    let Some(out) = (unsafe { Out::at(out) }) else { return MPC_INVALID_ARGUMENT };
     guarded(|| {
         // SAFETY: valid views by contract.
         let (Some(passphrase), Some(salt)) = (unsafe { (passphrase.bytes(), salt.bytes()) }) else {
@@ -173,8 +218,7 @@ pub unsafe extern "C" fn mpc_argon2id(
         };
         match passphrase::argon2id(passphrase, salt, memory_kib, passes, lanes) {
             Ok(key) => {
-                // SAFETY: `out` is writable by contract.
-                unsafe { out.write(mpc_buffer::from_vec(key)) };
+                out.put(mpc_buffer::from_vec(key));
                 MPC_OK
             }
             Err(passphrase::Refused::Argument) => MPC_INVALID_ARGUMENT,
@@ -189,17 +233,13 @@ pub unsafe extern "C" fn mpc_argon2id(
 /// `data_key32` is a valid view; `out` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mpc_vault_open(data_key32: mpc_view, out: *mut *mut mpc_vault) -> mpc_code {
-    if out.is_null() {
-        return MPC_INVALID_ARGUMENT;
-    }
-    // SAFETY: `out` is writable by contract.
-    unsafe { out.write(core::ptr::null_mut()) };
+    // SAFETY: null or writable by contract.
+    let Some(out) = (unsafe { Out::at(out) }) else { return MPC_INVALID_ARGUMENT };
     guarded(|| {
         // SAFETY: a valid view by contract.
         let Some(key) = (unsafe { data_key32.bytes() }) else { return MPC_INVALID_ARGUMENT };
         let Ok(vault) = Vault::open(key) else { return MPC_INVALID_ARGUMENT };
-        // SAFETY: `out` is writable by contract.
-        unsafe { out.write(Box::into_raw(Box::new(mpc_vault(vault)))) };
+        out.put(Box::into_raw(Box::new(mpc_vault(vault))));
         MPC_OK
     })
 }
@@ -230,11 +270,8 @@ pub unsafe extern "C" fn mpc_vault_seal(
     plaintext: mpc_view,
     out: *mut mpc_buffer,
 ) -> mpc_code {
-    if out.is_null() {
-        return MPC_INVALID_ARGUMENT;
-    }
-    // SAFETY: `out` is writable by contract.
-    unsafe { out.write(mpc_buffer::EMPTY) };
+    // SAFETY: null or writable by contract.
+    let Some(out) = (unsafe { Out::at(out) }) else { return MPC_INVALID_ARGUMENT };
     guarded(|| {
         // SAFETY: live or null, and valid views, by contract.
         let (vault, label, plaintext) = unsafe { (vault.as_ref(), label.bytes(), plaintext.bytes()) };
@@ -242,8 +279,7 @@ pub unsafe extern "C" fn mpc_vault_seal(
             return MPC_INVALID_ARGUMENT;
         };
         let Ok(sealed) = vault.0.seal(label, plaintext) else { return MPC_INVALID_ARGUMENT };
-        // SAFETY: `out` is writable by contract.
-        unsafe { out.write(mpc_buffer::from_vec(sealed)) };
+        out.put(mpc_buffer::from_vec(sealed));
         MPC_OK
     })
 }
@@ -259,11 +295,8 @@ pub unsafe extern "C" fn mpc_vault_unseal(
     sealed: mpc_view,
     out: *mut mpc_buffer,
 ) -> mpc_code {
-    if out.is_null() {
-        return MPC_INVALID_ARGUMENT;
-    }
-    // SAFETY: `out` is writable by contract.
-    unsafe { out.write(mpc_buffer::EMPTY) };
+    // SAFETY: null or writable by contract.
+    let Some(out) = (unsafe { Out::at(out) }) else { return MPC_INVALID_ARGUMENT };
     guarded(|| {
         // SAFETY: live or null, and valid views, by contract.
         let (vault, label, sealed) = unsafe { (vault.as_ref(), label.bytes(), sealed.bytes()) };
@@ -271,8 +304,7 @@ pub unsafe extern "C" fn mpc_vault_unseal(
             return MPC_INVALID_ARGUMENT;
         };
         let Ok(plaintext) = vault.0.unseal(label, sealed) else { return MPC_UNSEAL_FAILED };
-        // SAFETY: `out` is writable by contract.
-        unsafe { out.write(mpc_buffer::from_vec(plaintext.into_bytes())) };
+        out.put(mpc_buffer::from_vec(plaintext.into_bytes()));
         MPC_OK
     })
 }
@@ -306,25 +338,20 @@ pub unsafe extern "C" fn mpc_identity_create(
     sealed_identity: *mut mpc_buffer,
     evidence_public_key: *mut mpc_buffer,
 ) -> mpc_code {
-    if sealed_identity.is_null() || evidence_public_key.is_null() {
+    // SAFETY: null or writable by contract.
+    let (Some(sealed_identity), Some(evidence_public_key)) =
+        (unsafe { (Out::at(sealed_identity), Out::at(evidence_public_key)) })
+    else {
         return MPC_INVALID_ARGUMENT;
-    }
-    // SAFETY: the outputs are writable by contract.
-    unsafe {
-        sealed_identity.write(mpc_buffer::EMPTY);
-        evidence_public_key.write(mpc_buffer::EMPTY);
-    }
+    };
     guarded(|| {
         // SAFETY: live or null, and a valid view, by contract.
         let (Some(vault), Some(name)) = (unsafe { (vault.as_ref(), party_name.bytes()) }) else {
             return MPC_INVALID_ARGUMENT;
         };
         let Ok((sealed, public)) = vault.0.create_identity(name) else { return MPC_INVALID_ARGUMENT };
-        // SAFETY: the outputs are writable by contract.
-        unsafe {
-            sealed_identity.write(mpc_buffer::from_vec(sealed));
-            evidence_public_key.write(mpc_buffer::from_vec(public));
-        }
+        sealed_identity.put(mpc_buffer::from_vec(sealed));
+        evidence_public_key.put(mpc_buffer::from_vec(public));
         MPC_OK
     })
 }
@@ -340,11 +367,8 @@ pub unsafe extern "C" fn mpc_identity_sign(
     statement: mpc_view,
     signature64: *mut mpc_buffer,
 ) -> mpc_code {
-    if signature64.is_null() {
-        return MPC_INVALID_ARGUMENT;
-    }
-    // SAFETY: the output is writable by contract.
-    unsafe { signature64.write(mpc_buffer::EMPTY) };
+    // SAFETY: null or writable by contract.
+    let Some(signature64) = (unsafe { Out::at(signature64) }) else { return MPC_INVALID_ARGUMENT };
     guarded(|| {
         // SAFETY: live or null, and valid views, by contract.
         let (vault, identity, statement) =
@@ -354,8 +378,7 @@ pub unsafe extern "C" fn mpc_identity_sign(
         };
         match vault.0.sign_statement(identity, statement) {
             Ok(signature) => {
-                // SAFETY: the output is writable by contract.
-                unsafe { signature64.write(mpc_buffer::from_vec(signature)) };
+                signature64.put(mpc_buffer::from_vec(signature));
                 MPC_OK
             }
             Err(StatementError::Long) => MPC_INVALID_ARGUMENT,
@@ -378,15 +401,12 @@ pub unsafe extern "C" fn mpc_session_start(
     step: *mut mpc_buffer,
     error_detail: *mut mpc_buffer,
 ) -> mpc_code {
-    if out.is_null() || step.is_null() || error_detail.is_null() {
+    // SAFETY: null or writable by contract.
+    let (Some(out), Some(step), Some(error_detail)) =
+        (unsafe { (Out::at(out), Out::at(step), Out::at(error_detail)) })
+    else {
         return MPC_INVALID_ARGUMENT;
-    }
-    // SAFETY: the outputs are writable by contract.
-    unsafe {
-        out.write(core::ptr::null_mut());
-        step.write(mpc_buffer::EMPTY);
-        error_detail.write(mpc_buffer::EMPTY);
-    }
+    };
     guarded(|| {
         // SAFETY: live or null, and valid views, by contract.
         let (vault, config, identity, share) =
@@ -394,25 +414,14 @@ pub unsafe extern "C" fn mpc_session_start(
         let (Some(config), Some(identity), Some(share)) = (config, identity, share) else {
             return MPC_INVALID_ARGUMENT;
         };
-        let (code, detail) = match AnySession::start(vault.map(|vault| &vault.0), config, identity, share) {
+        match AnySession::start(vault.map(|vault| &vault.0), config, identity, share) {
             Ok((running, first)) => {
-                let session = Box::new(mpc_session { running, poisoned: false });
-                // SAFETY: the outputs are writable by contract.
-                unsafe {
-                    out.write(Box::into_raw(session));
-                    step.write(mpc_buffer::from_vec(first));
-                }
-                return MPC_OK;
+                out.put(Box::into_raw(Box::new(mpc_session { running, poisoned: false })));
+                step.put(mpc_buffer::from_vec(first));
+                MPC_OK
             }
-            Err(StartError::Unseal) => return MPC_UNSEAL_FAILED,
-            Err(StartError::Undecodable) => {
-                (MPC_INVALID_ARGUMENT, "config is not a SessionConfig".to_owned())
-            }
-            Err(StartError::Setup(error)) => (MPC_SETUP_REFUSED, error.to_string()),
-        };
-        // SAFETY: the output is writable by contract.
-        unsafe { error_detail.write(mpc_buffer::from_vec(detail.into_bytes())) };
-        code
+            Err(error) => refused(error, "config is not a SessionConfig", error_detail),
+        }
     })
 }
 
@@ -427,11 +436,8 @@ pub unsafe extern "C" fn mpc_session_handle(
     envelope: mpc_view,
     step: *mut mpc_buffer,
 ) -> mpc_code {
-    if step.is_null() {
-        return MPC_INVALID_ARGUMENT;
-    }
-    // SAFETY: the output is writable by contract.
-    unsafe { step.write(mpc_buffer::EMPTY) };
+    // SAFETY: null or writable by contract.
+    let Some(step) = (unsafe { Out::at(step) }) else { return MPC_INVALID_ARGUMENT };
     // SAFETY: live or null by contract.
     let Some(session) = (unsafe { session.as_mut() }) else { return MPC_INVALID_ARGUMENT };
     if session.poisoned {
@@ -441,8 +447,7 @@ pub unsafe extern "C" fn mpc_session_handle(
         // SAFETY: a valid view by contract.
         let Some(envelope) = (unsafe { envelope.bytes() }) else { return MPC_INVALID_ARGUMENT };
         let encoded = session.running.handle(authenticated_sender, envelope);
-        // SAFETY: the output is writable by contract.
-        unsafe { step.write(mpc_buffer::from_vec(encoded)) };
+        step.put(mpc_buffer::from_vec(encoded));
         MPC_OK
     });
     session.poisoned = code == MPC_INTERNAL;
@@ -460,33 +465,22 @@ pub unsafe extern "C" fn mpc_judge(
     verdict: *mut i32,
     error_detail: *mut mpc_buffer,
 ) -> mpc_code {
-    if verdict.is_null() || error_detail.is_null() {
+    // SAFETY: null or writable by contract.
+    let (Some(verdict), Some(error_detail)) = (unsafe { (Out::at(verdict), Out::at(error_detail)) }) else {
         return MPC_INVALID_ARGUMENT;
-    }
-    // SAFETY: the outputs are writable by contract.
-    unsafe {
-        verdict.write(0);
-        error_detail.write(mpc_buffer::EMPTY);
-    }
+    };
     guarded(|| {
         // SAFETY: valid views by contract.
         let (Some(config), Some(accusation)) = (unsafe { (config.bytes(), accusation.bytes()) }) else {
             return MPC_INVALID_ARGUMENT;
         };
-        let (code, detail) = match judge::judge(config, accusation) {
+        match judge::judge(config, accusation) {
             Ok(found) => {
-                // SAFETY: the output is writable by contract.
-                unsafe { verdict.write(found as i32) };
-                return MPC_OK;
+                verdict.put(found as i32);
+                MPC_OK
             }
-            Err(StartError::Setup(error)) => (MPC_SETUP_REFUSED, error.to_string()),
-            Err(StartError::Undecodable | StartError::Unseal) => {
-                (MPC_INVALID_ARGUMENT, "config or accusation does not decode".to_owned())
-            }
-        };
-        // SAFETY: the output is writable by contract.
-        unsafe { error_detail.write(mpc_buffer::from_vec(detail.into_bytes())) };
-        code
+            Err(error) => refused(error, "config or accusation does not decode", error_detail),
+        }
     })
 }
 
