@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use engine::forge::Forged;
 use engine::seal::{SealKind, ShareLabel};
 use engine::wire::{Reader, Writer};
-use engine::{Protocol, SessionSettings};
+use engine::{AbortCause, Protocol, SessionSettings};
 use protocols::ecdsa::{
     DerivationPath, KeyPublic, KeyShare, Presignature, PresignedSigning, Presigning, Refresh, Reshare,
     SignInput, Signing, decode_point, encode_point,
@@ -63,9 +63,11 @@ fn bend(round: u8, data: &[u8]) -> Faults<'_> {
 }
 
 fn only_the_attacker_is_blamed<T>(outcomes: &BTreeMap<Address, Outcome<T>>) {
-    for (_, outcome) in outcomes.iter().filter(|(address, _)| **address != Some(party(ATTACKER))) {
+    for (address, outcome) in outcomes.iter().filter(|(address, _)| **address != Some(party(ATTACKER))) {
         for abort in &outcome.aborts {
             assert!(abort.culprits.iter().all(|culprit| *culprit == party(ATTACKER)), "{abort}");
+            // A party that convicted itself would find an error of its own.
+            assert!(abort.cause != AbortCause::Internal || abort.reporter != *address, "{abort}");
         }
     }
 }

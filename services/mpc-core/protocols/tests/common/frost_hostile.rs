@@ -8,7 +8,7 @@ use engine::forge::Forged;
 use engine::seal::SealKind;
 use engine::session::Progress;
 use engine::wire::{Reader, Writer};
-use engine::{Protocol, SessionSettings};
+use engine::{AbortCause, Protocol, SessionSettings};
 use protocols::frost::suite::{decode_point_of, encode_point};
 use protocols::frost::{
     Bip340, Ed25519, KeyPublic, KeyShare, PresignPayload, Presignature, PresignedSigning, Presigning,
@@ -78,9 +78,11 @@ fn bend(round: u8, data: &[u8]) -> Faults<'_> {
 }
 
 fn only_the_attacker_is_blamed<T>(outcomes: &BTreeMap<Address, Outcome<T>>) {
-    for (_, outcome) in outcomes.iter().filter(|(address, _)| **address != Some(party(ATTACKER))) {
+    for (address, outcome) in outcomes.iter().filter(|(address, _)| **address != Some(party(ATTACKER))) {
         for abort in &outcome.aborts {
             assert!(abort.culprits.iter().all(|culprit| *culprit == party(ATTACKER)), "{abort}");
+            // A party that convicted itself would find an error of its own.
+            assert!(abort.cause != AbortCause::Internal || abort.reporter != *address, "{abort}");
         }
     }
 }
