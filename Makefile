@@ -9,7 +9,7 @@ SHELL := /bin/bash
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
 endif
-export KEEP EDGE QUICK SEED SLOW_START_AFTER_IDLE SHAPES
+export KEEP EDGE QUICK SEED JOBS SLOW_START_AFTER_IDLE SHAPES
 MAVEN = $(MVN) -B -ntp -Dstyle.color=never
 STEP = .ci/step
 LAB_EXTENT = $(if $(QUICK),quick,$(if $(PAPER),paper,$(if $(CONTACTS),contacts,$(if $(LARGE),large,full))))
@@ -106,7 +106,7 @@ load: bin/coterie $(if $(K6),build/k6/sign.js) ## sign at a steady rate and veri
 sim: build/env.mk ## simulate the core under faults; PERCENT=1 of 10,000 schedules or RUNS=500, SEED=n replays one
 	@COTERIE_RUNS_PERCENT=$(or $(PERCENT),100) cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture
 
-soak: build ## what takes hours, in parts that are recorded in docs/verified.json; goes on where the last run stopped; PART=name
+soak: build ## what takes hours, in parts that are recorded in docs/verified.json; goes on where the last run stopped; PART=name JOBS=2
 	@MAVEN='$(MAVEN)' .ci/soak $(PART)
 
 soak-status: ## list the parts of `make soak` that have a fresh record, and those that have not
