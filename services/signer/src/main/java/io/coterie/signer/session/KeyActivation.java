@@ -5,9 +5,6 @@ import io.coterie.channel.Member;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Completed;
-import io.coterie.proto.party.v1.Forsaken;
-import io.coterie.proto.party.v1.PartyMessage;
-import io.coterie.proto.party.v1.SessionReport;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -42,29 +39,11 @@ import org.slf4j.LoggerFactory;
 final class KeyActivation {
   private static final Logger log = LoggerFactory.getLogger(KeyActivation.class);
 
-  /** How often a peer whose report is missing is asked again. */
-  static final long ASK_NANOS = 2_000_000_000L;
-
-  /**
-   * A report of a peer is answered with the own one, unless the peer was told so recently: two
-   * parties must not answer each other for ever.
-   */
-  static final long ANSWER_NANOS = ASK_NANOS / 2;
-
-  /** A party that has said something, and may have said something else to others, is asked less. */
-  private static final long MAX_ASK_NANOS = 600_000_000_000L;
-
   /** A peer whose messages are dropped is named in the log this often. */
   private static final long WARN_NANOS = 10_000_000_000L;
 
   /** Reports of peers that wait to be looked at. */
   private static final int MAX_WAITING_REPORTS = 1024;
-
-  /** Sessions and peers of which is remembered when they were told last. */
-  private static final int MAX_TOLD = 4096;
-
-  /** Own signatures that are kept, so that each is made once. */
-  private static final int MAX_SIGNATURES = 1024;
 
   private static final String BAD_SIGNATURE = "bad_evidence_signature";
   private static final String BAD_CERTIFICATE = "bad_certificate";
@@ -72,19 +51,15 @@ final class KeyActivation {
   private final PartyNetwork network;
   private final KeyShareStore shares;
   private final WorkPool.Lane lane;
-  private final ProtocolCore core;
+  private final ShareGossip gossip;
   private final SessionTelemetry telemetry;
   private final Listener listener;
-  private final Map<SessionId, Candidate> candidates = new LinkedHashMap<>();
+  private final Map<SessionId, ShareCandidate> candidates = new LinkedHashMap<>();
   private final Map<String, List<Waiter>> waiters = new HashMap<>();
 
   /** Counted by the threads that bring them, too. */
   private final AtomicInteger waitingReports = new AtomicInteger();
 
-  /** Of sessions that are not candidates. */
-  private final Map<Told, Long> toldNanos = new Latest<>(MAX_TOLD);
-
-  private final Map<SessionId, ByteString> signatures = new Latest<>(MAX_SIGNATURES);
   private final Map<Integer, Long> warnedNanos = new HashMap<>();
 
   /** Hears of shares that are active now. */
@@ -95,54 +70,6 @@ final class KeyActivation {
      */
     void activated(KeyShare share, boolean sameEpoch);
   }
-
-  /** Forgets what was put first. */
-  private static final class Latest<K, V> extends LinkedHashMap<K, V> {
-    private static final long serialVersionUID = 1L;
-
-    private final int max;
-
-    Latest(int max) {
-      this.max = max;
-    }
-
-    @Override
-    protected boolean removeEldestEntry(Map.Entry<K, V> eldest) {
-      return size() > max;
-    }
-  }
-
-  /** A share that is not decided, or whose session runs. */
-  private static final class Candidate {
-    final String key;
-    final Set<Integer> parties;
-    final Map<Integer, ShareAgreement.Report> reports = new HashMap<>();
-    final Set<Integer> reachable = new HashSet<>();
-    final Map<Integer, Long> toldNanos = new HashMap<>();
-    @Nullable KeyShare own;
-
-    /** Since when it has waited as it does now. */
-    long sinceNanos;
-
-    /** Whether the store is about to change what it is. */
-    boolean changing;
-
-    /** Whether a peer had to be asked for its report. */
-    boolean asked;
-
-    Candidate(String key, Set<Integer> parties) {
-      this.key = key;
-      this.parties = parties;
-    }
-
-    /** Whether a peer has signed that it has stored what belongs to the own share. */
-    boolean hasFrom(int party) {
-      ShareAgreement.Report report = reports.get(party);
-      return own != null && report != null && report.keyPublic().equals(own.keyPublic());
-    }
-  }
-
-  private record Told(SessionId session, int party) {}
 
   private record Waiter(Object owner, Runnable wake) {}
 
@@ -156,7 +83,7 @@ final class KeyActivation {
     this.network = network;
     this.shares = shares;
     this.lane = lane;
-    this.core = core;
+    this.gossip = new ShareGossip(network, core, candidates::get);
     this.telemetry = telemetry;
     this.listener = listener;
   }
@@ -177,7 +104,7 @@ final class KeyActivation {
         () -> {
           // Its order may be given again: a share of it that was given up must not be forgotten.
           candidates.computeIfAbsent(
-              plan.id(), _ -> new Candidate(plan.key(), Set.copyOf(plan.partyIds())));
+              plan.id(), _ -> new ShareCandidate(plan.key(), Set.copyOf(plan.partyIds())));
         });
   }
 
@@ -185,7 +112,7 @@ final class KeyActivation {
   void forget(SessionId session) {
     lane.execute(
         () -> {
-          Candidate gone = candidates.get(session);
+          ShareCandidate gone = candidates.get(session);
           if (gone != null && gone.own == null) {
             candidates.remove(session);
             // An older share of the name may have been held back by this run.
@@ -204,7 +131,7 @@ final class KeyActivation {
               .entrySet()
               .removeIf(
                   e -> !e.getKey().equals(share.session()) && superseded(e.getValue(), share));
-          announce(share, network.roster().byName(share.coordinator()));
+          gossip.announce(share, network.roster().byName(share.coordinator()));
           adopt(share);
         });
   }
@@ -214,7 +141,7 @@ final class KeyActivation {
    *
    * @return whether it is lost by that
    */
-  private static boolean superseded(Candidate candidate, KeyShare later) {
+  private static boolean superseded(ShareCandidate candidate, KeyShare later) {
     KeyShare own = candidate.own;
     if (own == null || !own.key().equals(later.key())) {
       return false;
@@ -227,7 +154,7 @@ final class KeyActivation {
 
   /** Reports a stored share again: to its parties, and to the coordinator that asks now. */
   void announceAgain(KeyShare share, Member coordinator) {
-    lane.execute(() -> announce(share, Optional.of(coordinator)));
+    lane.execute(() -> gossip.announce(share, Optional.of(coordinator)));
   }
 
   /**
@@ -235,7 +162,7 @@ final class KeyActivation {
    * own will show why.
    */
   void askAbout(KeyShare share) {
-    lane.execute(() -> announce(share, Optional.empty()));
+    lane.execute(() -> gossip.announce(share, Optional.empty()));
   }
 
   /**
@@ -311,46 +238,18 @@ final class KeyActivation {
           if (candidates.values().stream().anyMatch(c -> c.own != null)) {
             Set<Integer> reachable = new HashSet<>();
             network.reachable().forEach(m -> reachable.add(m.partyId()));
-            candidates.values().forEach(c -> ask(c, reachable, nowNanos));
+            candidates.values().forEach(c -> gossip.ask(c, reachable, nowNanos));
           }
         });
   }
 
   private void adopt(KeyShare share) {
-    Candidate candidate =
+    ShareCandidate candidate =
         candidates.computeIfAbsent(
-            share.session(), _ -> new Candidate(share.key(), Set.copyOf(share.members())));
+            share.session(), _ -> new ShareCandidate(share.key(), Set.copyOf(share.members())));
     candidate.own = share;
     candidate.sinceNanos = System.nanoTime();
     activateIfAgreed(candidate);
-  }
-
-  /**
-   * Asks those whose report is missing, and now and then the others: one of them may have been told
-   * what this party was not, and use its share.
-   */
-  private void ask(Candidate candidate, Set<Integer> reachable, long nowNanos) {
-    KeyShare own = candidate.own;
-    if (own == null || candidate.changing) {
-      return;
-    }
-    long patience = Math.clamp((nowNanos - candidate.sinceNanos) / 2, ASK_NANOS, MAX_ASK_NANOS);
-    for (int party : candidate.parties) {
-      if (party == network.self().partyId()) {
-        continue;
-      }
-      boolean cameBack = reachable.contains(party) && candidate.reachable.add(party);
-      if (!reachable.contains(party)) {
-        candidate.reachable.remove(party);
-      }
-      boolean awaited = own.state() == KeyShare.State.PROVISIONAL && !candidate.hasFrom(party);
-      if (cameBack
-          || (reachable.contains(party)
-              && toldLongAgo(own.session(), party, nowNanos, awaited ? ASK_NANOS : patience))) {
-        candidate.asked = true;
-        tell(own, party, nowNanos);
-      }
-    }
   }
 
   private void take(Member sender, SessionId session, Completed completed) {
@@ -362,7 +261,7 @@ final class KeyActivation {
       dropped(sender, BAD_SIGNATURE, now);
       return;
     }
-    Candidate candidate = candidates.get(session);
+    ShareCandidate candidate = candidates.get(session);
     Optional<KeyShare> own =
         candidate == null
             ? shares.find(keyPublic.getKeyId()).filter(s -> s.session().equals(session))
@@ -379,15 +278,15 @@ final class KeyActivation {
     // It may be asking, because it has missed the own report.
     own.filter(s -> s.members().contains(sender.partyId()))
         .filter(s -> s.state() != KeyShare.State.ACTIVE || !completed.getActive())
-        .ifPresent(s -> answer(s, sender.partyId(), now));
+        .ifPresent(s -> gossip.answer(s, sender.partyId(), now));
     if (candidate == null && own.isEmpty()) {
-      forsake(sender, session, keyPublic, now);
+      decline(sender, session, keyPublic, now);
     }
   }
 
   /** Whoever has a certificate can show what everybody has signed. */
   private void takeCertificate(
-      Member sender, Candidate candidate, Certificate certificate, long nowNanos) {
+      Member sender, ShareCandidate candidate, Certificate certificate, long nowNanos) {
     KeyShare own = candidate.own;
     if (own == null || candidate.changing) {
       return; // it will be asked for
@@ -417,7 +316,7 @@ final class KeyActivation {
    * it waits for this party's, it cannot have another: it is told that there will be none, which is
    * durable before it is said.
    */
-  private void forsake(Member peer, SessionId session, KeyPublic keyPublic, long nowNanos) {
+  private void decline(Member peer, SessionId session, KeyPublic keyPublic, long nowNanos) {
     String key = keyPublic.getKeyId();
     boolean next =
         IntentVerifier.isKeyName(key)
@@ -427,34 +326,30 @@ final class KeyActivation {
                     .filter(s -> s.state() == KeyShare.State.ACTIVE)
                     .map(KeyShare::epoch)
                     .orElse(1);
-    if (!next || !toldLongAgo(session, peer.partyId(), nowNanos, ANSWER_NANOS)) {
+    if (!next || !gossip.mayAnswer(session, peer.partyId(), nowNanos)) {
       return;
     }
-    told(session, peer.partyId(), nowNanos);
+    gossip.told(session, peer.partyId(), nowNanos);
     shares
         .forsake(key, session)
         .whenComplete(
             (done, failure) -> {
               if (failure != null) {
-                log.error("could not forsake a refresh of {}", key, failure);
+                log.error("could not decline a refresh of {}", key, failure);
               } else if (Boolean.TRUE.equals(done)) {
-                network.send(peer, forsaken(session), null);
+                network.send(peer, ShareGossip.declined(session), null);
               }
             });
   }
 
   private void giveUp(Member sender, SessionId session) {
-    Candidate candidate = candidates.get(session);
+    ShareCandidate candidate = candidates.get(session);
     if (candidate == null) {
       contradict(sender, session);
       return;
     }
     KeyShare own = candidate.own;
-    if (own == null
-        || own.state() != KeyShare.State.PROVISIONAL
-        || own.epoch() == 1
-        || candidate.changing
-        || !candidate.parties.contains(sender.partyId())) {
+    if (own == null || !candidate.mayBeDeclined(sender.partyId())) {
       return;
     }
     if (candidate.hasFrom(sender.partyId())) {
@@ -474,17 +369,20 @@ final class KeyActivation {
   /** Who says that it has no share of a session whose certificate is here is shown it. */
   private void contradict(Member sender, SessionId session) {
     long now = System.nanoTime();
-    if (toldLongAgo(session, sender.partyId(), now, ANSWER_NANOS)) {
+    if (gossip.mayAnswer(session, sender.partyId(), now)) {
       shares
           .ofSession(session)
           .filter(s -> s.state() == KeyShare.State.ACTIVE)
           .filter(s -> s.members().contains(sender.partyId()))
-          .ifPresent(s -> tell(s, sender.partyId(), now));
+          .ifPresent(s -> gossip.tell(s, sender.partyId(), now));
     }
   }
 
   private void givenUp(
-      Member sender, Candidate candidate, @Nullable Boolean done, @Nullable Throwable failure) {
+      Member sender,
+      ShareCandidate candidate,
+      @Nullable Boolean done,
+      @Nullable Throwable failure) {
     candidate.changing = false;
     KeyShare own = candidate.own;
     if (own == null) {
@@ -502,50 +400,12 @@ final class KeyActivation {
           own.epoch() - 1,
           sender.name());
       // If that was a lie, somebody may know better.
-      announce(candidate.own, Optional.empty());
+      gossip.announce(candidate.own, Optional.empty());
     }
     activateIfAgreed(candidate);
   }
 
-  private boolean toldLongAgo(SessionId session, int party, long nowNanos, long nanos) {
-    Candidate candidate = candidates.get(session);
-    Long told =
-        candidate == null
-            ? toldNanos.get(new Told(session, party))
-            : candidate.toldNanos.get(party);
-    return told == null || nowNanos - told >= nanos;
-  }
-
-  private void told(SessionId session, int party, long nowNanos) {
-    Candidate candidate = candidates.get(session);
-    if (candidate == null) {
-      toldNanos.put(new Told(session, party), nowNanos);
-    } else {
-      candidate.toldNanos.put(party, nowNanos);
-    }
-  }
-
-  private void answer(KeyShare share, int party, long nowNanos) {
-    if (toldLongAgo(share.session(), party, nowNanos, ANSWER_NANOS)) {
-      tell(share, party, nowNanos);
-    }
-  }
-
-  /** Tells one party alone; with the certificate, if there is one. */
-  private void tell(KeyShare share, int party, long nowNanos) {
-    told(share.session(), party, nowNanos);
-    Completed.Builder completed = completed(share);
-    Certificate certificate = share.certificate();
-    if (certificate != null) {
-      completed.addAllCertificate(certificate.signatures());
-    }
-    network
-        .roster()
-        .byPartyId(party)
-        .ifPresent(m -> network.send(m, report(share.session(), completed), null));
-  }
-
-  private void activateIfAgreed(Candidate candidate) {
+  private void activateIfAgreed(ShareCandidate candidate) {
     KeyShare own = candidate.own;
     if (own == null || candidate.changing) {
       return;
@@ -554,7 +414,7 @@ final class KeyActivation {
         candidates.values().stream().anyMatch(c -> c.own == null && c.key.equals(own.key()));
     ShareAgreement agreement =
         new ShareAgreement(
-            own, network.self().partyId(), signature(own), candidate.reports, newerRuns);
+            own, network.self().partyId(), gossip.signature(own), candidate.reports, newerRuns);
     switch (agreement.verdict()) {
       case ShareAgreement.Verdict.Open _ -> {}
       case ShareAgreement.Verdict.Contradicted(int party) ->
@@ -564,7 +424,7 @@ final class KeyActivation {
     }
   }
 
-  private void activate(Candidate candidate, KeyShare own, Certificate certificate) {
+  private void activate(ShareCandidate candidate, KeyShare own, Certificate certificate) {
     boolean sameEpoch =
         shares
             .find(own.key())
@@ -580,7 +440,7 @@ final class KeyActivation {
   }
 
   private void activated(
-      Candidate candidate,
+      ShareCandidate candidate,
       KeyShare used,
       boolean sameEpoch,
       @Nullable Boolean done,
@@ -610,67 +470,16 @@ final class KeyActivation {
       long now = System.nanoTime();
       candidate.parties.stream()
           .filter(party -> party != network.self().partyId())
-          .forEach(party -> tell(used, party, now));
+          .forEach(party -> gossip.tell(used, party, now));
     }
     if (used.epoch() > 1) {
       // It waits for that: what all say that they have stored may still be given up.
-      network
-          .roster()
-          .byName(used.coordinator())
-          .ifPresent(c -> network.send(c, report(used.session(), completed(used)), null));
+      gossip.tellCoordinator(used);
     }
     listener.activated(used, sameEpoch);
     List<Waiter> woken = waiters.remove(used.key());
     if (woken != null) {
       woken.forEach(w -> w.wake().run());
     }
-  }
-
-  private void announce(KeyShare share, Optional<Member> coordinator) {
-    long now = System.nanoTime();
-    List<Member> recipients = new ArrayList<>();
-    for (int party : share.members()) {
-      if (party != network.self().partyId()) {
-        network.roster().byPartyId(party).ifPresent(recipients::add);
-        told(share.session(), party, now);
-      }
-    }
-    coordinator.ifPresent(recipients::add);
-    network.broadcast(recipients, report(share.session(), completed(share)), null);
-  }
-
-  /** This party's signature that it has stored a share; the same at each call. */
-  private ByteString signature(KeyShare share) {
-    Certificate certificate = share.certificate();
-    int self = network.self().partyId();
-    if (certificate != null) {
-      return certificate.signatures().get(share.members().indexOf(self));
-    }
-    return signatures.computeIfAbsent(
-        share.session(),
-        session -> core.signStatement(Certificate.statement(session, share.keyPublic(), self)));
-  }
-
-  /** What says that there will be nothing of a session. */
-  static PartyMessage forsaken(SessionId session) {
-    return PartyMessage.newBuilder()
-        .setReport(
-            SessionReport.newBuilder()
-                .setSessionId(session.bytes())
-                .setForsaken(Forsaken.getDefaultInstance()))
-        .build();
-  }
-
-  private Completed.Builder completed(KeyShare share) {
-    return Completed.newBuilder()
-        .setKeyPublic(share.keyPublic())
-        .setActive(share.state() == KeyShare.State.ACTIVE)
-        .setEvidenceSignature(signature(share));
-  }
-
-  private static PartyMessage report(SessionId session, Completed.Builder completed) {
-    return PartyMessage.newBuilder()
-        .setReport(SessionReport.newBuilder().setSessionId(session.bytes()).setCompleted(completed))
-        .build();
   }
 }

@@ -858,7 +858,7 @@ class SessionDriverTest {
   }
 
   private void forsakes(Member peer, SessionId session) {
-    driver().onReport(peer, session, KeyActivation.forsaken(session).getReport());
+    driver().onReport(peer, session, ShareGossip.declined(session).getReport());
   }
 
   private void awaitForsaken(SessionId session, Member told) {
@@ -869,7 +869,7 @@ class SessionDriverTest {
                 .anyMatch(
                     s ->
                         s.to().equals(List.of(told))
-                            && s.message().equals(KeyActivation.forsaken(session))));
+                            && s.message().equals(ShareGossip.declined(session))));
   }
 
   private Refused refused(SessionId session) {
@@ -1032,7 +1032,7 @@ class SessionDriverTest {
     assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     assertThat(ledger.forsaken).containsExactly(session);
     assertThat(net.sent.element())
-        .isEqualTo(new Sent(List.of(bravo), KeyActivation.forsaken(session)));
+        .isEqualTo(new Sent(List.of(bravo), ShareGossip.declined(session)));
   }
 
   @Test
