@@ -1,17 +1,22 @@
 package io.coterie.signer;
 
 import static com.tngtech.archunit.base.DescribedPredicate.describe;
+import static com.tngtech.archunit.base.DescribedPredicate.not;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
+import java.util.Arrays;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /** Who may import whom inside the signer. */
 @AnalyzeClasses(
@@ -83,4 +88,79 @@ class PackageArrowsTest {
           .should()
           .dependOnClassesThat(
               resideInAnyPackage("io.grpc..", "java.net.http..", "com.sun.net.httpserver.."));
+
+  private static final String[] DECISIONS = {
+    "Operation",
+    "Signing",
+    "BoundSigning",
+    "Presigning",
+    "KeyGeneration",
+    "NextEpoch",
+    "OrderCheck",
+    "ShareAgreement",
+    "ShareCandidate",
+    "StepEffect",
+    "Witness"
+  };
+
+  @ArchTest
+  static final ArchRule decisions_act_on_nothing =
+      noClasses()
+          .that(named(DECISIONS))
+          .should()
+          .dependOnClassesThat(
+              named("Session", "PartyNetwork", "WorkPool", "AuditLog", "SessionTelemetry"));
+
+  @ArchTest
+  static final ArchRule shares_and_ledgers_know_no_session =
+      noClasses()
+          .that(
+              named(
+                  "KeyActivation",
+                  "ShareGossip",
+                  "ShareAgreement",
+                  "ShareCandidate",
+                  "KeyShareStore",
+                  "ClaimWitnesses",
+                  "PeerLedgers",
+                  "Witness",
+                  "ClaimLedger",
+                  "RequestBindings"))
+          .should()
+          .dependOnClassesThat(named("Session", "Operation"))
+          .orShould()
+          .dependOnClassesThat(named("SessionService", "SessionOpening", "SessionDriver"));
+
+  @ArchTest
+  static final ArchRule what_a_session_uses_calls_no_driver =
+      noClasses()
+          .that()
+          .resideInAPackage("io.coterie.signer.session")
+          .and(not(named("SessionService", "SessionOpening", "SessionDriver")))
+          .should()
+          .dependOnClassesThat(named("SessionService", "SessionOpening", "SessionDriver"));
+
+  @ArchTest
+  static final ArchRule driver_calls_neither_opening_nor_service =
+      noClasses()
+          .that(named("SessionDriver"))
+          .should()
+          .dependOnClassesThat(named("SessionService", "SessionOpening"));
+
+  @ArchTest
+  static final ArchRule opening_calls_no_service =
+      noClasses()
+          .that(named("SessionOpening"))
+          .should()
+          .dependOnClassesThat(named("SessionService"));
+
+  /** Classes of the domain, and what is nested in them. */
+  private static DescribedPredicate<JavaClass> named(String... names) {
+    Set<String> wanted =
+        Arrays.stream(names)
+            .map(name -> "io.coterie.signer.session." + name)
+            .collect(Collectors.toSet());
+    return describe(
+        "are " + String.join(", ", names), c -> wanted.contains(c.getName().split("\\$", 2)[0]));
+  }
 }

@@ -1,13 +1,11 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
-import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.Member;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -17,7 +15,6 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -35,31 +32,6 @@ import org.slf4j.LoggerFactory;
 final class ClaimWitnesses {
   private static final Logger log = LoggerFactory.getLogger(ClaimWitnesses.class);
 
-  /** A statement is sent again, and its receiver not waited for any more, after this long. */
-  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
-
-  /** So long after its peers each session waits for those outside it, whatever they did before. */
-  private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
-
-  /**
-   * One party outside the sessions holds them up for so long beyond that, and then is on probation.
-   */
-  private static final long CREDIT_NANOS = TimeUnit.SECONDS.toNanos(1);
-
-  /** In which of so many parts of the time it regains one. */
-  private static final int REGAIN = 100;
-
-  /**
-   * So many sessions that wait longer than {@link #GRACE_NANOS} use up the credit at once: the
-   * first messages of their peers lie in {@link QueuedBytes} meanwhile.
-   */
-  private static final int MAX_OVERDUE = 32;
-
-  /**
-   * After a contradiction of a peer has been written down, its others are only answered so long.
-   */
-  private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(10);
-
   /** Statements in one answer. */
   private static final int MAX_REMEMBERED = 2;
 
@@ -71,134 +43,23 @@ final class ClaimWitnesses {
   private final Runnable changed;
   private final LongSupplier nanos;
 
-  private final Map<Integer, ClaimCount> statements = new ConcurrentHashMap<>();
   private final Map<Integer, ClaimMemory> answers = new ConcurrentHashMap<>();
 
   /** Peers that a session waits for; read by other threads too. */
   private final Map<SessionId, Set<Integer>> lacking = new ConcurrentHashMap<>();
 
-  private final Map<Integer, ShownClaims.Shown> shown = new HashMap<>();
-  private final Set<Integer> writing = new HashSet<>();
+  private final PeerLedgers peers;
   private final Map<Integer, Witness> witnesses = new HashMap<>();
   private final Map<SessionId, Waiting> waiting = new LinkedHashMap<>();
 
   /** For each peer the last one that it told of and that this party's ledger was at. */
   private final Map<Integer, LedgerPosition> known = new HashMap<>();
 
-  /** When the last contradiction of each peer was looked at. */
-  private final Map<Integer, Long> contradicted = new HashMap<>();
-
   private LedgerPosition signed = LedgerPosition.NONE;
   private ClaimCount statement = ClaimCount.getDefaultInstance();
 
   /** The start at which everybody who could be reached has answered. */
   private ByteString metAt = ByteString.EMPTY;
-
-  /** The answers of one other party to this party's statements. */
-  static final class Witness {
-    private LedgerPosition remembers = LedgerPosition.NONE;
-
-    /** The statement that has no answer yet. */
-    private @Nullable LedgerPosition asked;
-
-    private long askedNanos;
-
-    /** Has let a statement wait too long; not waited for until it answers. */
-    private boolean silent;
-
-    /** Has used up its credit; has answered since. */
-    private boolean probation;
-
-    private boolean answered;
-    private long credit = CREDIT_NANOS;
-    private long chargedNanos;
-
-    /** It holds up a session, and pays for it from a time on. */
-    private boolean holds;
-
-    private long holdsFromNanos;
-
-    Witness(long nowNanos) {
-      chargedNanos = nowNanos;
-    }
-
-    /** A session that has begun before waits for it. At a start its credit does not count. */
-    boolean waitedFor(boolean fresh) {
-      return !silent && (fresh || !probation);
-    }
-
-    /** Takes or gives credit for the time since the last call. */
-    void charge(long nowNanos) {
-      if (!holds) {
-        credit = Math.min(CREDIT_NANOS, credit + (nowNanos - chargedNanos) / REGAIN);
-      } else if (nowNanos - holdsFromNanos > 0) {
-        credit -= nowNanos - holdsFromNanos;
-        holdsFromNanos = nowNanos;
-      }
-      chargedNanos = nowNanos;
-      if (probation && answered && credit == CREDIT_NANOS) {
-        probation = false;
-      }
-    }
-
-    /**
-     * From now on it holds up these sessions.
-     *
-     * @param since when each has begun to wait for those outside it alone
-     * @return whether it is not waited for any more because of that
-     */
-    boolean hold(List<Long> since, long nowNanos) {
-      holds = !since.isEmpty();
-      int overdue = 0;
-      long longest = 0;
-      for (long from : since) {
-        overdue += nowNanos - from > GRACE_NANOS ? 1 : 0;
-        longest = Math.max(longest, nowNanos - from);
-      }
-      holdsFromNanos = nowNanos + Math.max(0, GRACE_NANOS - longest);
-      if (holds && (credit <= 0 || overdue > MAX_OVERDUE)) {
-        credit = Math.min(credit, 0);
-        probation = true;
-        answered = false;
-        holds = false;
-        return true;
-      }
-      return false;
-    }
-
-    boolean covers(ByteString head, long claims) {
-      return remembers.head().equals(head) && remembers.claims() >= claims;
-    }
-
-    void ask(LedgerPosition now, long nowNanos) {
-      asked = now;
-      askedNanos = nowNanos;
-    }
-
-    void tick(long nowNanos) {
-      if (asked != null && nowNanos - askedNanos >= PATIENCE_NANOS) {
-        asked = null;
-        silent = true;
-      }
-    }
-
-    /** It remembers another start: what it was asked for is out of date. */
-    void contradicts() {
-      asked = null;
-    }
-
-    /** Anything but what it was asked for is no answer. */
-    void answers(LedgerPosition remembered) {
-      if (asked != null
-          && asked.head().equals(remembered.head())
-          && asked.claims() <= remembered.claims()) {
-        asked = null;
-        silent = false;
-        answered = true;
-        remembers = remembered;
-      }
-    }
-  }
 
   private static final class Waiting {
     /** The others must remember so many. */
@@ -239,7 +100,7 @@ final class ClaimWitnesses {
     this.lane = lane;
     this.changed = changed;
     this.nanos = nanos;
-    memory.shown().forEach(s -> shown.put(s.party(), s));
+    this.peers = new PeerLedgers(network, memory, lane, this::excluding, nanos);
   }
 
   // ---- this party's own ledger -----------------------------------------------------------------
@@ -293,7 +154,7 @@ final class ClaimWitnesses {
     waiting.values().forEach(w -> others.addAll(w.peers));
     for (int other : others) {
       Witness witness = witness(other);
-      if (witness.asked == null && !witness.covers(now.head(), now.claims())) {
+      if (witness.mayAsk() && !witness.covers(now.head(), now.claims())) {
         witness.ask(now, nowNanos);
         PartyMessage message = PartyMessage.newBuilder().setClaimCount(sign(now)).build();
         network.roster().byPartyId(other).ifPresent(member -> network.send(member, message, null));
@@ -346,7 +207,8 @@ final class ClaimWitnesses {
         .removeIf(
             session -> {
               boolean fresh = !metAt.equals(head);
-              if (!enough(head, session.claims, session.peers, reachable, fresh, witnesses)) {
+              if (!Witness.enough(
+                  head, session.claims, session.peers, reachable, fresh, witnesses)) {
                 return false;
               }
               metAt = head;
@@ -401,33 +263,9 @@ final class ClaimWitnesses {
     return Set.copyOf(lacking);
   }
 
-  /**
-   * Those who matter remember enough: every peer of the session; of the others who can be reached
-   * and are waited for all at a start, and one after that.
-   */
-  static boolean enough(
-      ByteString head,
-      long claims,
-      Collection<Integer> peers,
-      Set<Integer> reachable,
-      boolean fresh,
-      Map<Integer, Witness> witnesses) {
-    for (int peer : peers) {
-      Witness witness = witnesses.get(peer);
-      if (witness == null || !witness.covers(head, claims)) {
-        return false;
-      }
-    }
-    int outside = 0;
-    int covering = 0;
-    for (int other : reachable) {
-      Witness witness = witnesses.get(other);
-      if (!peers.contains(other) && (witness == null || witness.waitedFor(fresh))) {
-        outside++;
-        covering += witness != null && witness.covers(head, claims) ? 1 : 0;
-      }
-    }
-    return fresh ? covering == outside : outside == 0 || covering > 0;
+  /** Another party states how far it has come. Of several statements the last one counts. */
+  void stated(Member sender, ClaimCount count) {
+    peers.stated(sender, count);
   }
 
   /** Takes what another party remembers of this one. Of several answers the last one counts. */
@@ -455,7 +293,7 @@ final class ClaimWitnesses {
       boolean current = told.head().equals(now.head()) && told.claims() <= now.claims();
       if (!current && !told.equals(known.get(sender.partyId()))) {
         // The signature first: it costs less than the disk, and nobody else can make one.
-        if (!verifies(network.self(), told, count)) {
+        if (!told.statedBy(network.self(), count)) {
           return;
         }
         if (!claims.remembers(told)) {
@@ -472,8 +310,8 @@ final class ClaimWitnesses {
 
   private void wentBack(Member sender, LedgerPosition told, LedgerPosition now) {
     log.error(
-        "this party's own store went back to an earlier state: {} remembers start {} with {} claims,"
-            + " here is start {} with {}",
+        "this party's own store went back to an earlier state: {} remembers start {} with {}"
+            + " claims, here is start {} with {}",
         sender.name(),
         told.starts(),
         told.claims(),
@@ -494,115 +332,5 @@ final class ClaimWitnesses {
           changed.run();
           lane.execute(() -> state(nanos.getAsLong()));
         });
-  }
-
-  // ---- the ledgers of others -------------------------------------------------------------------
-
-  /** Another party states how far it has come. Of several statements the last one counts. */
-  void stated(Member sender, ClaimCount count) {
-    if (sender.role() == Member.Role.PARTY
-        && count.getParty() == sender.partyId()
-        && statements.put(sender.partyId(), count) == null) {
-      lane.execute(() -> stated(sender));
-    }
-  }
-
-  private void stated(Member sender) {
-    if (writing.contains(sender.partyId())) {
-      return; // looked at when that is written
-    }
-    ClaimCount count = statements.remove(sender.partyId());
-    LedgerPosition now = count == null ? null : LedgerPosition.of(count);
-    if (count == null || now == null) {
-      return;
-    }
-    ShownClaims.Shown before = shownBy(sender, now);
-    switch (now.against(before == null ? null : before.position())) {
-      case KNOWN -> answer(sender, before);
-      case LATER -> {
-        if (verifies(sender, now, count)) {
-          remember(sender, now, count, before);
-        }
-      }
-      case CONTRADICTS -> {
-        Long last = contradicted.get(sender.partyId());
-        long nowNanos = nanos.getAsLong();
-        if (last != null && nowNanos - last < PAUSE_NANOS) {
-          answer(sender, before);
-        } else if (verifies(sender, now, count)) {
-          contradicted.put(sender.partyId(), nowNanos);
-          log.error("the store of {} went back to an earlier state", sender.name());
-          answer(sender, before);
-          writing.add(sender.partyId());
-          excluding(
-              memory
-                  .wentBack(sender.partyId())
-                  .whenComplete((_, _) -> lane.execute(() -> written(sender))));
-        }
-      }
-    }
-  }
-
-  /** The remembered position of a party, unless it has enrolled anew since. */
-  private ShownClaims.@Nullable Shown shownBy(Member sender, LedgerPosition now) {
-    ShownClaims.Shown before = shown.get(sender.partyId());
-    return before == null
-            || now.head().equals(before.position().head())
-            || verifies(sender, before.position(), parse(before.statement()))
-        ? before
-        : null;
-  }
-
-  private void remember(
-      Member sender, LedgerPosition now, ClaimCount count, ShownClaims.@Nullable Shown before) {
-    ByteString earlier = ByteString.EMPTY;
-    if (before != null) {
-      earlier = before.position().head().equals(now.head()) ? before.before() : before.statement();
-    }
-    ShownClaims.Shown next =
-        new ShownClaims.Shown(sender.partyId(), now, count.toByteString(), earlier);
-    writing.add(sender.partyId());
-    memory
-        .show(next)
-        .whenComplete((_, failure) -> lane.execute(() -> remembered(sender, next, failure)));
-  }
-
-  private void remembered(Member sender, ShownClaims.Shown next, @Nullable Throwable failure) {
-    if (failure == null) {
-      shown.put(sender.partyId(), next);
-      answer(sender, next);
-    } else {
-      log.error("what {} has claimed could not be remembered", sender.name(), failure);
-    }
-    written(sender);
-  }
-
-  private void written(Member sender) {
-    writing.remove(sender.partyId());
-    stated(sender);
-  }
-
-  private void answer(Member sender, ShownClaims.@Nullable Shown remembered) {
-    if (remembered == null) {
-      return;
-    }
-    ClaimMemory.Builder answer = ClaimMemory.newBuilder();
-    if (!remembered.before().isEmpty()) {
-      answer.addRemembered(parse(remembered.before()));
-    }
-    answer.addRemembered(parse(remembered.statement()));
-    network.send(sender, PartyMessage.newBuilder().setClaimMemory(answer).build(), null);
-  }
-
-  private static boolean verifies(Member party, LedgerPosition position, ClaimCount count) {
-    return Certificate.verifies(party, position.statement(party.partyId()), count.getSignature());
-  }
-
-  private static ClaimCount parse(ByteString statement) {
-    try {
-      return ClaimCount.parseFrom(statement);
-    } catch (InvalidProtocolBufferException e) {
-      throw new IllegalStateException("a stored statement does not decode", e);
-    }
   }
 }

@@ -1,6 +1,7 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
 import io.coterie.proto.party.v1.ClaimCount;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -107,6 +108,11 @@ public record LedgerPosition(long starts, ByteString head, long base, long claim
             .putLong(claims)
             .put(head.asReadOnlyByteBuffer());
     return ByteString.copyFrom(bytes.flip());
+  }
+
+  /** Whether a party has signed a message that states this position of its ledger. */
+  boolean statedBy(Member party, ClaimCount count) {
+    return Certificate.verifies(party, statement(party.partyId()), count.getSignature());
   }
 
   /** The position that a message states; null if it is none. */

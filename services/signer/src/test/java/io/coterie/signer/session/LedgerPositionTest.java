@@ -3,7 +3,6 @@ package io.coterie.signer.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import io.coterie.signer.session.ClaimWitnesses.Witness;
 import io.coterie.signer.session.LedgerPosition.Judgement;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -148,7 +147,7 @@ class LedgerPositionTest {
                       ? outside.stream().allMatch(Does.COVERS::equals)
                       : outside.isEmpty() || outside.contains(Does.COVERS);
               assertThat(
-                      ClaimWitnesses.enough(
+                      Witness.enough(
                           now.head(), now.claims(), List.of(2), reachable, fresh, witnesses))
                   .as("%s, %s, %s, %s, fresh %s", peer, third, fourth, reachable, fresh)
                   .isEqualTo(peer == Does.COVERS && others);
