@@ -1,0 +1,286 @@
+package io.coterie.signer.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.FakeCore;
+import io.coterie.signer.Installation;
+import io.coterie.signer.session.SessionLifecycle.Event;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** A request has one signature, though the scheme would make another one each time. */
+abstract class BoundSigningTest extends SessionFixture {
+  @Test
+  void three_rounds_of_which_the_observer_gets_the_last() {
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent(44, 7)));
+    bravoPlays(session, 2);
+    Installation.until("three messages", () -> net.sent.size() == 3);
+    assertThat(net.sent.stream().map(Sent::to))
+        .containsExactly(List.of(bravo), List.of(bravo), List.of(bravo, coordinator));
+    assertThat(watch.moves).filteredOn(t -> t.event() == Event.LAST_SENT).hasSize(1);
+    envelope(session, "round 3".getBytes(StandardCharsets.UTF_8));
+    awaitEnded("ecdsa_sign completed none");
+    SessionConfig config = core.configs.element();
+    assertThat(config.getDerivationPathList()).containsExactly(44, 7);
+    assertThat(config.getPayload()).isEqualTo(DIGEST);
+    assertThat(watch.rounds)
+        .contains("ecdsa_sign 1 for bravo", "ecdsa_sign 2 for bravo", "ecdsa_sign 3");
+  }
+
+  @Test
+  void request_whose_part_was_given_is_signed_in_no_other_session() throws Exception {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    ByteString first = given(intent);
+    SessionId other = give(with(charlie, intent));
+    assertThat(refused(other).getReason()).isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    assertThat(refused(other).getBoundOrder())
+        .isEqualTo(Order.parseFrom(first).toBuilder().clearSignedIntent().build().toByteString());
+    awaitForsaken(other, charlie);
+    // Another request is another matter.
+    awaitEnvelope(give(with(charlie, ecdsaIntent())));
+  }
+
+  @Test
+  void session_that_is_ordered_again_is_answered_with_what_was_sent() {
+    ecdsaKey();
+    ByteString order = given(ecdsaIntent());
+    Sent part = List.copyOf(net.sent).getLast();
+    assertThat(part.to()).containsExactly(bravo, coordinator);
+    net.sent.clear();
+    driver().onOrder(coordinator, order, null);
+    awaitSent("the part once more", PartyMessage::hasEnvelope);
+    assertThat(net.sent).containsExactly(new Sent(List.of(coordinator), part.message()));
+    assertThat(core.started.get()).isEqualTo(1);
+  }
+
+  @Test
+  void coordinator_that_takes_over_gets_the_part_before_it_is_told_that_this_is_all() {
+    ecdsaKey();
+    ByteString order = given(ecdsaIntent());
+    Sent part = List.copyOf(net.sent).getLast();
+    net.sent.clear();
+    driver().onOrder(other, order, null);
+    awaitSent("a refusal", m -> m.getReport().hasRefused());
+    assertThat(List.copyOf(net.sent)).hasSize(2);
+    assertThat(net.sent).allMatch(sent -> sent.to().equals(List.of(other)));
+    assertThat(net.sent.element().message()).isEqualTo(part.message());
+    assertThat(core.started.get()).isEqualTo(1);
+  }
+
+  @Test
+  void request_is_free_when_another_party_gives_no_part() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    SessionId first = SessionId.ofOrder(given(intent));
+    forsakes(charlie, first);
+    forsakes(bravo, new SessionId(ByteString.copyFrom(new byte[32])));
+    assertThat(refused(give(with(charlie, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    forsakes(bravo, first);
+    awaitEnded("ecdsa_sign cancelled forsaken");
+    SessionId next = give(with(charlie, intent));
+    awaitEnvelope(next);
+    plays(bravo, first, 3, 3);
+    plays(charlie, next, 1, 3);
+    awaitEnded("ecdsa_sign completed none");
+  }
+
+  @Test
+  void request_whose_signature_was_seen_has_no_other_whatever_is_said() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    ByteString order = given(intent);
+    SessionId first = SessionId.ofOrder(order);
+    plays(bravo, first, 3, 3);
+    awaitEnded("ecdsa_sign completed none");
+    forsakes(bravo, first);
+    assertThat(refused(give(with(charlie, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    driver().onOrder(coordinator, order, null);
+    assertThat(refused(first).getSignature())
+        .as("the one signature")
+        .isEqualTo(DIGEST.concat(ByteString.copyFromUtf8("share")));
+    assertThat(core.started.get()).isEqualTo(1);
+  }
+
+  @Test
+  void newer_session_counts_while_no_part_was_given() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    SessionId first = give(with(bravo, intent));
+    awaitEnvelope(first);
+    plays(bravo, first, 1, 1);
+    SessionId second = give(with(charlie, intent));
+    awaitForsaken(first, bravo);
+    awaitEnvelope(second);
+    assertThat(watch.ended).contains("ecdsa_sign cancelled superseded");
+    plays(bravo, first, 2, 3);
+    plays(charlie, second, 1, 3);
+    awaitEnded("ecdsa_sign completed none");
+  }
+
+  @Test
+  void newer_session_waits_for_a_claim_that_is_being_written() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    ledger.held = true;
+    SessionId first = give(with(bravo, intent));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    ledger.held = false;
+    // Nothing is known of the first one yet; the ledger knows.
+    ledger.bind(
+        new ClaimLedger.Binding(
+            "wallet",
+            intent.getRequestId(),
+            first,
+            ByteString.EMPTY,
+            ByteString.EMPTY,
+            Instant.now()));
+    SessionId second = give(with(charlie, intent));
+    assertThat(refused(second).getReason()).isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    awaitForsaken(second, charlie);
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    awaitEnvelope(first);
+  }
+
+  @Test
+  void silent_party_is_signed_without_once_it_can_give_no_part_any_more() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(2))));
+    assertThat(refused(give(with(charlie, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    awaitEnded("ecdsa_sign timed_out none");
+    assertThat(refused(give(with(bravo, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    awaitEnvelope(give(with(charlie, intent)));
+  }
+
+  @Test
+  void coordinator_cannot_keep_a_party_from_seeing_the_signature() {
+    ecdsaKey();
+    SessionId session = SessionId.ofOrder(given(ecdsaIntent()));
+    driver().onCancel(coordinator, session);
+    plays(bravo, session, 3, 3);
+    awaitEnded("ecdsa_sign completed none");
+  }
+
+  @Test
+  void request_is_free_when_the_parts_make_no_signature() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent();
+    SessionId session = SessionId.ofOrder(given(intent));
+    envelope(session, FakeCore.POISON);
+    awaitEnded("ecdsa_sign aborted wrong_share");
+    awaitEnvelope(give(with(charlie, intent)));
+  }
+
+  @Test
+  void order_that_is_refused_is_forsaken_first() {
+    ecdsaKey();
+    SessionId session = give(presigned(ByteString.copyFrom(new byte[32])));
+    assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    assertThat(ledger.forsaken).containsExactly(session);
+    assertThat(net.sent.element())
+        .isEqualTo(new Sent(List.of(bravo), ShareGossip.declined(session)));
+  }
+
+  @Test
+  void part_made_with_a_presignature_is_claimed_before_it_leaves_and_survives() {
+    ecdsaKey();
+    ByteString id = presign();
+    ledger.held = true;
+    Order.Builder order = presigned(id);
+    ByteString bytes = order.build().toByteString();
+    net.sent.clear();
+    give(order);
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    assertThat(net.sent).isEmpty();
+    ledger.held = false;
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    awaitSent("the part", PartyMessage::hasEnvelope);
+
+    stop();
+    SessionId session = SessionId.ofOrder(bytes);
+    ledger.sessions.add(session);
+    String requestId = "the request";
+    ledger.bind(
+        new ClaimLedger.Binding(
+            "wallet",
+            requestId,
+            session,
+            order.clone().clearSignedIntent().build().toByteString(),
+            ByteString.copyFrom(ROUND_1),
+            Instant.now()));
+    start();
+    net.sent.clear();
+    driver().onOrder(coordinator, bytes, null);
+    assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    assertThat(net.sent).hasSize(2);
+    assertThat(net.sent.element().to()).containsExactly(coordinator);
+    assertThat(net.sent.element().message().getEnvelope().getEnvelope())
+        .isEqualTo(ByteString.copyFrom(ROUND_1));
+  }
+
+  /** A session still counts for the limit while it has something to send. */
+  @Test
+  void session_of_several_rounds_counts_until_its_last_message() {
+    limits = new SessionLimits(1, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    start();
+    ecdsaKey();
+    SessionId first = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(first);
+    bravoPlays(first, 1);
+    assertThat(awaitRefusal(give(ecdsaSigning(ecdsaIntent()))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_OVERLOADED);
+    envelope(first, "round 2".getBytes(StandardCharsets.UTF_8));
+    awaitMove(Event.LAST_SENT);
+    SessionId next = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(next);
+  }
+
+  @Test
+  void what_was_decoded_is_in_the_audit_record() {
+    ecdsaKey();
+    give(ecdsaSigning(ecdsaIntent(1, 2)));
+    Installation.until("it claims", () -> !ledger.accepted.isEmpty());
+    assertThat(ledger.accepted.getFirst().fields())
+        .containsEntry("payload", "digest")
+        .containsEntry("payload.01.digest", "0x" + "00".repeat(32))
+        .containsEntry("derivation_path", "m/1/2");
+  }
+
+  @Test
+  void payload_that_is_not_what_it_claims_is_refused() {
+    ecdsaKey();
+    SigningIntent.Builder intent =
+        ecdsaIntent().setEthereumTransaction(ByteString.copyFromUtf8("no transaction"));
+    assertThat(awaitRefusal(give(ecdsaSigning(intent))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_BAD_PAYLOAD);
+    assertThat(ledger.accepted).isEmpty();
+  }
+
+  /** Until its deadline an order can be given again, also to a store that has forgotten it. */
+  @Test
+  void order_for_longer_than_sessions_may_take_is_refused_and_not_cut() {
+    ecdsaKey();
+    SigningIntent.Builder intent = ecdsaIntent().setNotAfter(Installation.in(Duration.ofHours(1)));
+    for (Order.Builder order : List.of(presigning(), ecdsaSigning(intent))) {
+      SessionId late = give(order.setDeadline(Installation.in(Duration.ofSeconds(90))));
+      assertThat(awaitRefusal(late)).isEqualTo(RefusalReason.REFUSAL_REASON_DEADLINE_TOO_FAR);
+      assertThat(core.configs).as("nothing has run").isEmpty();
+    }
+    awaitEnvelope(give(presigning().setDeadline(Installation.in(Duration.ofSeconds(58)))));
+  }
+}

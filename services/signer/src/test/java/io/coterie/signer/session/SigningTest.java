@@ -1,0 +1,290 @@
+package io.coterie.signer.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.FakeCore;
+import io.coterie.signer.Installation;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Signs with one scheme whose signature is the same each time: what a session of any kind does is
+ * seen here.
+ */
+abstract class SigningTest extends SessionFixture {
+  @Test
+  void signs_with_one_peer() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2));
+    awaitEnvelope(session);
+    assertThat(net.sent.element().to()).containsExactly(bravo, coordinator);
+    envelope(session, ROUND_1);
+    awaitEnded("bls_sign completed none");
+    assertThat(core.open.get()).isZero();
+    assertThat(watch.rounds).containsExactly("bls_sign 1", "bls_sign 1 for bravo");
+    assertThat(audit.getLast().fields())
+        .containsKeys("result_digest", "intent_digest", "session_id", "request_id", "key")
+        .doesNotContainValue("hello");
+  }
+
+  @Test
+  void signs_alone() {
+    key(KeyShare.State.ACTIVE);
+    give(signing(1));
+    awaitEnded("bls_sign completed none");
+  }
+
+  @Test
+  void envelope_before_its_order_is_kept() {
+    key(KeyShare.State.ACTIVE);
+    ByteString bytes = signing(1, 2).build().toByteString();
+    envelope(SessionId.ofOrder(bytes), ROUND_1);
+    driver().onOrder(coordinator, bytes, null);
+    awaitEnded("bls_sign completed none");
+  }
+
+  @Test
+  void envelope_while_the_claim_is_written_is_kept() {
+    key(KeyShare.State.ACTIVE);
+    ledger.held = true;
+    SessionId session = give(signing(1, 2));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    envelope(session, ROUND_1);
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    awaitEnded("bls_sign completed none");
+  }
+
+  @Test
+  void late_messages_of_an_ended_session_are_dropped() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1));
+    awaitEnded("bls_sign completed none");
+    envelope(session, ROUND_1);
+    assertThat(watch.dropped).isEmpty();
+    assertThat(live()).isZero();
+  }
+
+  @Test
+  void messages_that_are_not_acceptable_are_dropped() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2));
+    awaitEnvelope(session);
+    driver().onEnvelope(coordinator, session, new byte[5], 0);
+    driver().onEnvelope(bravo, session, new byte[SessionLimits.MAX_ENVELOPE_BYTES + 1], 0);
+    assertThat(watch.dropped).containsExactly("unacceptable", "unacceptable");
+    envelope(session, "noise".getBytes(StandardCharsets.UTF_8));
+    Installation.until(
+        "the core ignores noise", () -> watch.dropped.contains("reject_reason_malformed"));
+    envelope(session, ROUND_1);
+    awaitEnded("bls_sign completed none");
+  }
+
+  @Test
+  void missing_party_is_named_at_the_deadline() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2, 3).setDeadline(Installation.in(Duration.ofMillis(200))));
+    awaitEnvelope(session);
+    envelope(session, ROUND_1);
+    assertThat(awaitReport(session).getTimedOut().getMissingList()).containsExactly(3);
+    awaitEnded("bls_sign timed_out none");
+  }
+
+  @Test
+  void deadline_while_the_claim_is_written() {
+    key(KeyShare.State.ACTIVE);
+    ledger.held = true;
+    SessionId session = give(signing(1, 2).setDeadline(Installation.in(Duration.ofSeconds(1))));
+    assertThat(awaitReport(session).hasTimedOut()).isTrue();
+    awaitEnded("bls_sign timed_out none");
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    give(signing(1, 2).setDeadline(Installation.in(Duration.ofMillis(1))));
+    assertThat(core.started.get()).as("nothing starts after its end").isZero();
+  }
+
+  @Test
+  void cause_and_culprit_of_an_abort_are_reported_and_remembered() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2));
+    awaitEnvelope(session);
+    envelope(session, FakeCore.POISON);
+    assertThat(awaitReport(session).getAborted().getCulpritsList()).containsExactly(2);
+    awaitEnded("bls_sign aborted wrong_share");
+    assertThat(audit.getLast().fields())
+        .containsEntry("cause", "wrong_share")
+        .containsEntry("culprits", "2")
+        .doesNotContainKey("suspects");
+    SessionId next = give(signing(1, 2));
+    assertThat(awaitReport(next).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
+  }
+
+  @Test
+  void suspects_of_an_abort_and_its_round_are_remembered_and_nobody_is_excluded() {
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    awaitEnvelope(session);
+    envelope(session, "round 1".getBytes(StandardCharsets.UTF_8));
+    envelope(session, FakeCore.SUSPECT);
+    assertThat(awaitReport(session).getAborted().getSuspectsList()).containsExactly(2);
+    awaitEnded("ecdsa_sign aborted broadcast_mismatch");
+    assertThat(audit.getLast().fields())
+        .containsEntry("cause", "broadcast_mismatch")
+        .containsEntry("round", "2")
+        .containsEntry("suspects", "2")
+        .doesNotContainKey("culprits");
+    assertThat(shares.exclusions).isEmpty();
+  }
+
+  @Test
+  void frozen_key_is_used_with_nobody() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2));
+    awaitEnvelope(session);
+    envelope(session, FakeCore.FREEZE);
+    awaitEnded("bls_sign aborted wrong_share");
+    SessionId next = give(signing(1, 3));
+    assertThat(awaitReport(next).getRefused().getDetail()).contains("frozen");
+  }
+
+  @Test
+  void bug_in_the_core_ends_the_session_and_not_the_service() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2));
+    awaitEnvelope(session);
+    envelope(session, FakeCore.BUG);
+    assertThat(awaitReport(session).getAborted().getCulpritsList()).isEmpty();
+    awaitEnded("bls_sign aborted internal");
+    signs_alone();
+  }
+
+  @Test
+  void cancel_counts_from_the_coordinator_that_ordered() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2));
+    awaitEnvelope(session);
+    driver().onCancel(other, session);
+    driver().onCancel(bravo, session);
+    envelope(session, "noise".getBytes(StandardCharsets.UTF_8));
+    Installation.until("both were looked at", () -> !watch.dropped.isEmpty());
+    assertThat(live()).isEqualTo(1);
+    driver().onCancel(coordinator, session);
+    awaitEnded("bls_sign cancelled none");
+  }
+
+  @Test
+  void cancel_while_the_claim_is_written() {
+    key(KeyShare.State.ACTIVE);
+    ledger.held = true;
+    SessionId session = give(signing(1, 2));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    driver().onCancel(coordinator, session);
+    awaitEnded("bls_sign cancelled none");
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    assertThat(core.started.get()).isZero();
+  }
+
+  @Test
+  void store_that_fails_starts_nothing() {
+    key(KeyShare.State.ACTIVE);
+    ledger.held = true;
+    SessionId session = give(signing(1, 2));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    ledger.waiting.getFirst().completeExceptionally(new IllegalStateException("disk full"));
+    assertThat(awaitReport(session).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_INTERNAL);
+    assertThat(core.started.get()).isZero();
+  }
+
+  @Test
+  void core_that_refuses_is_reported() {
+    key(KeyShare.State.ACTIVE);
+    start(
+        new ProtocolCore() {
+          @Override
+          public Run start(SessionConfig config, ByteString share) throws RefusedException {
+            throw new RefusedException(RefusalReason.REFUSAL_REASON_INTERNAL, "no");
+          }
+
+          @Override
+          public ByteString signStatement(ByteString statement) {
+            return ByteString.EMPTY;
+          }
+        });
+    SessionId session = give(signing(1, 2));
+    assertThat(awaitReport(session).getRefused().getDetail()).isEqualTo("no");
+    awaitEnded("bls_sign refused internal");
+  }
+
+  @Test
+  void beyond_max_combining_a_session_ends_with_its_last_message() {
+    limits = new SessionLimits(8, 8, 0, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    start();
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2));
+    awaitEnvelope(session);
+    awaitEnded("bls_sign contributed none");
+    assertThat(core.open.get()).isZero();
+  }
+
+  @Test
+  void same_order_twice_is_followed_once() {
+    key(KeyShare.State.ACTIVE);
+    ByteString bytes = signing(1, 2).build().toByteString();
+    driver().onOrder(coordinator, bytes, null);
+    driver().onOrder(coordinator, bytes, null);
+    SessionId session = SessionId.ofOrder(bytes);
+    awaitEnvelope(session);
+    driver().onOrder(other, bytes, null);
+    Sent refusal = awaitSent("the other is refused", PartyMessage::hasReport);
+    assertThat(refusal.to()).containsExactly(other);
+    envelope(session, ROUND_1);
+    awaitEnded("bls_sign completed none");
+    assertThat(core.started.get()).isEqualTo(1);
+  }
+
+  @Test
+  void too_many_at_once_are_refused() {
+    limits = new SessionLimits(2, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    start();
+    key(KeyShare.State.ACTIVE);
+    ledger.held = true;
+    give(signing(1, 2));
+    give(signing(1, 2));
+    SessionId third = give(signing(1, 2));
+    assertThat(awaitReport(third).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_OVERLOADED);
+    // Those that only wait for their result do not count.
+    Installation.until("both claim", () -> ledger.waiting.size() == 2);
+    ledger.held = false;
+    ledger.waiting.forEach(w -> w.complete(ClaimLedger.Outcome.CLAIMED));
+    Installation.until("both have sent", () -> core.started.get() == 2);
+    Installation.until(
+        "there is room again",
+        () -> {
+          SessionId next = give(signing(1));
+          return !awaitEndOrReport(next);
+        });
+  }
+
+  @Test
+  void too_many_of_one_requester_are_refused() {
+    limits = new SessionLimits(8, 1, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    start();
+    key(KeyShare.State.ACTIVE);
+    ledger.held = true;
+    SessionId first = give(signing(1, 2));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    SessionId second = give(signing(1, 2));
+    assertThat(awaitReport(second).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_OVERLOADED);
+    driver().onCancel(coordinator, first);
+    awaitEnded("bls_sign cancelled none");
+    ledger.held = false;
+    signs_alone();
+  }
+}
