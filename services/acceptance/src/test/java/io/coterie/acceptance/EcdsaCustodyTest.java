@@ -177,8 +177,7 @@ class EcdsaCustodyTest {
                 .value())
         .isEqualTo(address);
 
-    ByteString psbt =
-        BitcoinPsbt.canonical(outside.bitcoinDraft(child, 2, 60_000, SOMEONES_COINS, 500));
+    ByteString psbt = outside.bitcoinDraft(child, 2, 60_000, SOMEONES_COINS, 500);
     BitcoinPsbt signed = BitcoinPsbt.decode(psbt);
     for (int input = 0; input < 2; input++) {
       Signing spent =
@@ -300,8 +299,7 @@ class EcdsaCustodyTest {
         IntentProblem.TYPED_DATA_VALUE,
         WalletBackend.ecdsaIntent(name(key))
             .setEthereumTypedData(TYPED_DATA.replace("\"2\"", "\"two\"")));
-    ByteString psbt =
-        BitcoinPsbt.canonical(outside.bitcoinDraft(child(key, 1), 1, 60_000, SOMEONES_COINS, 500));
+    ByteString psbt = outside.bitcoinDraft(child(key, 1), 1, 60_000, SOMEONES_COINS, 500);
     assertProblem(
         IntentProblem.PSBT_UTXO_NOT_OF_KEY,
         WalletBackend.ecdsaIntent(name(key), 2)

@@ -182,10 +182,10 @@ final class PayloadOptions {
 
   /** With the scheme that its input asks for, and the tweak that it names. */
   private static void bitcoin(SigningIntent.Builder intent, PsbtInput given) {
-    ByteString canonical = psbt(given.file);
-    intent.setBitcoinInput(BitcoinInput.newBuilder().setPsbt(canonical).setInput(given.input));
+    ByteString content = psbt(given.file);
+    intent.setBitcoinInput(BitcoinInput.newBuilder().setPsbt(content).setInput(given.input));
     try {
-      BitcoinPsbt psbt = BitcoinPsbt.decode(canonical);
+      BitcoinPsbt psbt = BitcoinPsbt.decode(content);
       if (psbt.isTaproot(given.input)) {
         intent
             .setScheme(Scheme.SCHEME_BIP340_SECP256K1)
@@ -242,16 +242,10 @@ final class PayloadOptions {
     }
   }
 
-  /** In the order of entries that the signers ask for. */
   private static ByteString psbt(Path file) {
     ByteString content = read(file);
-    if (!content.startsWith(ByteString.copyFromUtf8("psbt"))) {
-      content = base64(file, content.toString(StandardCharsets.ISO_8859_1));
-    }
-    try {
-      return BitcoinPsbt.canonical(content);
-    } catch (IntentException e) {
-      throw CliException.local(file + ": " + e.problem().text());
-    }
+    return content.startsWith(ByteString.copyFromUtf8("psbt"))
+        ? content
+        : base64(file, content.toString(StandardCharsets.ISO_8859_1));
   }
 }

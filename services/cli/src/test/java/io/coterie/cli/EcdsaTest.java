@@ -99,7 +99,7 @@ class EcdsaTest extends OfflineIntents {
     assertRefused(Coterie.LOCAL, "not EIP-712", "--typed-data", "" + file("json", "{}"));
     assertRefused(Coterie.LOCAL, "not 32 bytes", "--digest", "abcd");
     assertRefused(Coterie.LOCAL, "not hex", "--digest", "xyz");
-    assertRefused(Coterie.LOCAL, "canonical", "--psbt", "" + signed);
+    assertRefused(Coterie.LOCAL, "not a PSBT", "--psbt", "" + signed);
     assertRefused(
         Coterie.LOCAL,
         "do not sign payloads of kind",

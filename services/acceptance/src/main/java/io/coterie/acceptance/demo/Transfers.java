@@ -199,9 +199,8 @@ final class Transfers {
   /** A signed input, and the final transaction that bitcoinjs-lib makes of it. */
   private record Spent(Signing signing, OutsideVerifier.Verdict finalised) {}
 
-  private Spent spend(SigningIntent.Builder intent, ByteString unsigned, Input input) {
+  private Spent spend(SigningIntent.Builder intent, ByteString psbt, Input input) {
     try {
-      ByteString psbt = BitcoinPsbt.canonical(unsigned);
       Signing signing =
           cluster.wallet().sign(intent.setBitcoinInput(BitcoinInput.newBuilder().setPsbt(psbt)));
       return new Spent(

@@ -55,7 +55,7 @@ public enum IntentProblem {
       "ethereum_typed_data is nested deeper or has more parts than allowed"),
   TYPED_DATA_VALUE(
       ErrorReason.PAYLOAD_INVALID, "a value of ethereum_typed_data is not one of its type"),
-  PSBT_MALFORMED(ErrorReason.PAYLOAD_INVALID, "psbt is not a PSBT in canonical encoding"),
+  PSBT_MALFORMED(ErrorReason.PAYLOAD_INVALID, "psbt is not a PSBT of version 0, or has an entry twice"),
   PSBT_INPUT_UNKNOWN(ErrorReason.PAYLOAD_INVALID, "psbt has no such input"),
   PSBT_INPUT_FINAL(ErrorReason.PAYLOAD_INVALID, "the input of psbt is final already"),
   PSBT_UTXO_MISSING(

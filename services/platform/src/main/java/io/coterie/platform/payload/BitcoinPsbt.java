@@ -33,9 +33,6 @@ import org.jspecify.annotations.Nullable;
 
 /** A partially signed Bitcoin transaction (BIP-174, version 0). */
 public final class BitcoinPsbt {
-  /** Entries of one of its maps. The library reads a map by recursion, so this bounds its stack. */
-  private static final int MAX_ENTRIES = 256;
-
   /** Inputs. */
   private static final int MAX_INPUTS = 512;
 
@@ -49,41 +46,35 @@ public final class BitcoinPsbt {
   private static final ByteString TAPROOT_SCRIPT =
       ByteString.copyFrom(new byte[] {0x51, TaprootKey.X_ONLY_BYTES});
 
-  private static final byte[] MAGIC = {0x70, 0x73, 0x62, 0x74, (byte) 0xff};
-
   private final Psbt psbt;
 
-  private BitcoinPsbt(Psbt psbt) {
+  /** What was read; of it, only the extended public keys count later. */
+  private final PsbtMaps read;
+
+  private BitcoinPsbt(Psbt psbt, PsbtMaps read) {
     this.psbt = psbt;
+    this.read = read;
   }
 
   /**
-   * Decodes a PSBT.
+   * Decodes a PSBT. Its maps may have their entries in any order. Every byte has to be understood:
+   * the entries of the result, encoded again, are those that were read.
    *
-   * @param encoded in the encoding that {@link #canonical} gives
-   * @throws IntentException if it is anything else
+   * @throws IntentException if it is no PSBT of version 0, has an entry twice, or something that is
+   *     not in its shortest encoding
    */
   public static BitcoinPsbt decode(ByteString encoded) throws IntentException {
-    BitcoinPsbt decoded = read(encoded);
-    require(decoded.encoded().equals(encoded), IntentProblem.PSBT_MALFORMED);
+    PsbtMaps maps = PsbtMaps.read(encoded);
+    BitcoinPsbt decoded = read(maps);
+    require(decoded.maps().equals(maps), IntentProblem.PSBT_MALFORMED);
     return decoded;
   }
 
-  /**
-   * The same PSBT with the entries of its maps in the order of their types and keys. BIP-174 leaves
-   * the order open; what is signed must have only one encoding.
-   *
-   * @throws IntentException if it is no PSBT
-   */
-  public static ByteString canonical(ByteString encoded) throws IntentException {
-    return read(encoded).encoded();
-  }
-
-  private static BitcoinPsbt read(ByteString encoded) throws IntentException {
-    require(isBounded(encoded), IntentProblem.PSBT_MALFORMED);
+  private static BitcoinPsbt read(PsbtMaps maps) throws IntentException {
     Psbt psbt;
     try {
-      psbt = Psbt.read(encoded.toByteArray()).getRight();
+      // The library reads a map by recursion; the bound on its entries bounds the stack.
+      psbt = Psbt.read(maps.withoutXpubs().encoded().toByteArray()).getRight();
     } catch (RuntimeException e) {
       // How the library says that bytes are no transaction, key or script; it has several ways.
       throw new IntentException(IntentProblem.PSBT_MALFORMED);
@@ -91,56 +82,7 @@ public final class BitcoinPsbt {
     if (psbt == null || !isSane(psbt.global.tx)) {
       throw new IntentException(IntentProblem.PSBT_MALFORMED);
     }
-    return new BitcoinPsbt(psbt);
-  }
-
-  /** Walks the maps by their lengths alone. */
-  private static boolean isBounded(ByteString encoded) {
-    if (!encoded.startsWith(ByteString.copyFrom(MAGIC))) {
-      return false;
-    }
-    int entries = 0;
-    long at = MAGIC.length;
-    while (at < encoded.size()) {
-      long key = length(encoded, at);
-      at = key < 0 ? Long.MAX_VALUE : at + width(encoded, at) + key;
-      if (key == 0) {
-        entries = 0;
-        continue;
-      }
-      long value = at < encoded.size() ? length(encoded, at) : -1;
-      at = value < 0 ? Long.MAX_VALUE : at + width(encoded, at) + value;
-      if (++entries > MAX_ENTRIES || at > encoded.size()) {
-        return false;
-      }
-    }
-    return at == encoded.size();
-  }
-
-  /** Bytes of the compact size at a place. */
-  private static int width(ByteString bytes, long at) {
-    return switch (bytes.byteAt((int) at) & 0xff) {
-      case 0xfd -> 3;
-      case 0xfe -> 5;
-      case 0xff -> 9;
-      default -> 1;
-    };
-  }
-
-  /** The compact size at a place; negative if it is cut off or exceeds what is there. */
-  private static long length(ByteString bytes, long at) {
-    int width = width(bytes, at);
-    if (width > bytes.size() - at) {
-      return -1;
-    }
-    long length = bytes.byteAt((int) at) & 0xff;
-    if (width > 1) {
-      length = 0;
-      for (int i = width - 1; i > 0; i--) {
-        length = length << 8 | bytes.byteAt((int) at + i) & 0xff;
-      }
-    }
-    return length <= bytes.size() - at - width ? length : -1;
+    return new BitcoinPsbt(psbt, maps);
   }
 
   private static boolean isSane(Transaction tx) {
@@ -152,9 +94,17 @@ public final class BitcoinPsbt {
         && tx.txIn.stream().allMatch(in -> spent.add(in.outPoint));
   }
 
-  /** Its encoding. */
+  /** Its encoding, with the entries of each map in the order of their types and keys. */
   public ByteString encoded() {
-    return ByteString.copyFrom(Psbt.write(psbt).toByteArray());
+    try {
+      return maps().encoded();
+    } catch (IntentException e) {
+      throw new IllegalStateException("the library wrote what is no PSBT", e);
+    }
+  }
+
+  private PsbtMaps maps() throws IntentException {
+    return PsbtMaps.read(ByteString.copyFrom(Psbt.write(psbt).toByteArray())).withXpubsOf(read);
   }
 
   /**
@@ -464,7 +414,7 @@ public final class BitcoinPsbt {
             input.getTaprootDerivationPaths(),
             input.getTaprootInternalKey(),
             input.getUnknown()));
-    return new BitcoinPsbt(new Psbt(psbt.global, inputs, psbt.outputs));
+    return new BitcoinPsbt(new Psbt(psbt.global, inputs, psbt.outputs), read);
   }
 
   private static void require(boolean condition, IntentProblem problem) throws IntentException {

@@ -18,6 +18,7 @@ import io.coterie.proto.custody.v1.BitcoinInput;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HexFormat;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -242,8 +243,86 @@ class BitcoinPsbtTest {
         IntentProblem.PSBT_MALFORMED, ByteString.copyFrom(Base64.getDecoder().decode(base64)));
   }
 
+  /** Bitcoin Core, Sparrow, hardware wallets: BIP-174 leaves the order of a map's entries open. */
   @Test
-  void refuses_every_truncation_trailing_bytes_and_other_orders() throws Exception {
+  void entries_of_a_map_may_have_any_order() throws Exception {
+    List<String> entries =
+        List.of(entry("01", UTXO), entry("03", "01000000"), entry("fc0361626300", "ff"));
+    ByteString sorted = psbt(TRANSACTION, "", String.join("", entries));
+    for (List<String> order :
+        List.of(entries, entries.reversed(), List.of(entries.get(1), entries.get(0), entries.get(2)))) {
+      ByteString psbt = psbt(TRANSACTION, "", String.join("", order));
+      assertThat(Payloads.decode(intent(psbt, 1), KEY).toSign())
+          .isEqualTo(Payloads.decode(intent(bip143(), 1), KEY).toSign());
+      assertThat(BitcoinPsbt.decode(psbt).encoded()).isEqualTo(sorted);
+    }
+    for (String twice : entries) {
+      assertRefused(
+          IntentProblem.PSBT_MALFORMED,
+          psbt(TRANSACTION, "", String.join("", entries) + twice));
+    }
+    assertRefused(
+        IntentProblem.PSBT_MALFORMED,
+        psbt(TRANSACTION, "", entry("01", UTXO) + entry("03", "01000000") + entry("03", "02000000")));
+  }
+
+  /** A published PSBT of BIP-174, with two extended public keys and fingerprints of their master. */
+  @Test
+  void extended_public_keys_of_the_wallet_may_stand_in_it() throws Exception {
+    ByteString published =
+        ByteString.copyFrom(
+            Base64.getDecoder()
+                .decode(
+                    "cHNidP8BAFICAAAAAZ38ZijCbFiZ/hvT3DOGZb/VXXraEPYiCXPfLTht7BJ2AQAAAAD/////AfA9zR0A"
+                        + "AAAAFgAUezoAv9wU0neVwrdJAdCdpu8TNXkAAAAATwEENYfPAto/0AiAAAAAlwSLGtBEWx7IJ1UXcnyH"
+                        + "tOTrwYogP/oPlMAVZr046QADUbdDiH7h1A3DKmBDck8tZFmztaTXPa7I+64EcvO8Q+IM2QxqT64AAIAA"
+                        + "AACATwEENYfPAto/0AiAAAABuQRSQnE5zXjCz/JES+NTzVhgXj5RMoXlKLQH+uP2FzUD0wpel8itvFV9"
+                        + "rCrZp+OcFyLrrGnmaLbyZnzB1nHIPKsM2QxqT64AAIABAACAAAEBKwBlzR0AAAAAIgAgLFSGEmxJeAea"
+                        + "gU4TcV1l82RZ5NbMre0mbQUIZFuvpjIBBUdSIQKdoSzbWyNWkrkVNq/v5ckcOrlHPY5DtTODarRWKZyI"
+                        + "cSEDNys0I07Xz5wf6l0F1EFVeSe+lUKxYusC4ass6AIkwAtSriIGAp2hLNtbI1aSuRU2r+/lyRw6uUc9"
+                        + "jkO1M4NqtFYpnIhxENkMak+uAACAAAAAgAAAAAAiBgM3KzQjTtfPnB/qXQXUQVV5J76VQrFi6wLhqyzo"
+                        + "AiTACxDZDGpPrgAAgAEAAIAAAAAAACICA57/H1R6HV+S36K6evaslxpL0DukpzSwMVaiVritOh75EO3k"
+                        + "XMUAAACAAAAAgAEAAIAA"));
+    assertThat(BitcoinPsbt.decode(published).encoded()).isEqualTo(published);
+
+    String key =
+        "01043587cf02da3fd0088000000097048b1ad0445b1ec8275517727c87b4e4ebc18a203ffa0f94c01566bd38e9"
+            + "000351b743887ee1d40dc32a6043724f2d6459b3b5a4d73daec8fbae0472f3bc43e2";
+    String origin = "d90c6a4fae00008000000080";
+    ByteString withAccount = withGlobal(entry(key, origin));
+    assertThat(Payloads.decode(intent(withAccount, 1), KEY).toSign())
+        .isEqualTo(Payloads.decode(intent(bip143(), 1), KEY).toSign());
+    assertThat(BitcoinPsbt.decode(withAccount).encoded()).isEqualTo(withAccount);
+    String signature =
+        "304402203609e17b84f6a7d30c80bfa610b5b4542f32a8a0d5447a12fb1366d7f01cc44a0220573a954c4518331561406f90300e8f3358f51928d43c212a8caed02de67eebee";
+    ByteString signed =
+        BitcoinPsbt.decode(withAccount).signed(1, KEY, ByteString.fromHex(signature)).encoded();
+    assertThat(BitcoinPsbt.decode(signed).encoded()).isEqualTo(signed);
+    assertThat(HexFormat.of().formatHex(signed.toByteArray())).contains(entry(key, origin));
+
+    for (String wrong :
+        List.of(
+            // its path has another length, its key is cut, or is no point
+            entry(key, origin + "00000080"),
+            entry(key, origin.substring(0, 16)),
+            entry(key, ""),
+            entry(key.substring(0, key.length() - 2), origin),
+            entry(key + "00", origin),
+            entry(key.replace("000351b743", "000551b743"), origin),
+            entry(key.substring(0, key.length() - 64) + "f".repeat(64), origin),
+            entry("01", origin),
+            entry(key, origin) + entry(key, origin))) {
+      assertRefused(IntentProblem.PSBT_MALFORMED, withGlobal(wrong));
+    }
+  }
+
+  private static ByteString withGlobal(String entries) {
+    return ByteString.fromHex(
+        MAGIC + entry("00", TRANSACTION) + entries + END + END + entry("01", UTXO) + END + END + END);
+  }
+
+  @Test
+  void refuses_every_truncation_and_trailing_bytes() {
     ByteString good = bip143();
     for (int length = 0; length < good.size(); length++) {
       ByteString cut = good.substring(0, length);
@@ -251,11 +330,6 @@ class BitcoinPsbtTest {
     }
     assertRefused(IntentProblem.PSBT_MALFORMED, good.concat(ByteString.fromHex("00")));
     assertRefused(IntentProblem.PSBT_MALFORMED, good.concat(good));
-    String sighash = entry("03", "01000000");
-    ByteString disordered = psbt(TRANSACTION, "", sighash + entry("01", UTXO));
-    assertRefused(IntentProblem.PSBT_MALFORMED, disordered);
-    assertThat(BitcoinPsbt.canonical(disordered))
-        .isEqualTo(psbt(TRANSACTION, "", entry("01", UTXO) + sighash));
     // A size in more bytes than it needs
     ByteString longSize =
         ByteString.fromHex(
