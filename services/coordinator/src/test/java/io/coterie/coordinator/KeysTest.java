@@ -130,12 +130,16 @@ class KeysTest {
   @Test
   void one_refusal_ends_it_and_the_name_is_free_again() {
     installation.parties.behave(
-        "p2", new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_FORBIDDEN));
+        "p2",
+        new Behaviour.Refuses(
+            RefusalReason.REFUSAL_REASON_FORBIDDEN, "the requester may not create keys"));
     SignedIntent intent = installation.wallet.sign(keyIntent("refused", 2, "p1", "p2").build());
     Map<String, String> metadata = fails(ErrorReason.FORBIDDEN, () -> create(intent));
     assertThat(metadata).containsEntry(StatusErrors.PARTY, "p2");
     assertThat(get("refused").getState()).isEqualTo(Key.State.FAILED);
     assertThat(StatusErrors.reason(get("refused").getError())).contains(ErrorReason.FORBIDDEN);
+    assertThat(StatusErrors.info(get("refused").getError()).orElseThrow().getMetadataMap())
+        .containsEntry(StatusErrors.DETAIL, "the requester may not create keys");
     fails(
         ErrorReason.KEY_NOT_ACTIVE,
         () ->

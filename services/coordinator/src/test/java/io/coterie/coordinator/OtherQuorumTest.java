@@ -180,6 +180,20 @@ class OtherQuorumTest {
   }
 
   @Test
+  void the_callers_error_names_the_rule_by_which_a_party_refuses() {
+    String hostile = "the purpose is not one of this requester's\u001b[2J\r\n" + "x".repeat(5000);
+    for (String party : List.of("p1", "p2")) {
+      installation.parties.behave(
+          party, new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_FORBIDDEN, hostile));
+    }
+    Map<String, String> metadata =
+        fails(ErrorReason.FORBIDDEN, () -> signing(client).sign(sign(intent("no"))));
+    assertThat(metadata.get(StatusErrors.DETAIL))
+        .startsWith("the purpose is not one of this requester's?[2J??xxx")
+        .hasSize(StatusErrors.MAX_DETAIL);
+  }
+
+  @Test
   void a_party_that_the_service_refuses_is_replaced() {
     installation.network.changed.add(FIRST);
     assertThat(signed("one").getSigningSetList()).containsExactly("p2", "p3");

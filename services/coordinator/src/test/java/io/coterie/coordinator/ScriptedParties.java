@@ -42,7 +42,11 @@ final class ScriptedParties implements AutoCloseable {
 
     record Silent() implements Behaviour {}
 
-    record Refuses(RefusalReason reason) implements Behaviour {}
+    record Refuses(RefusalReason reason, String detail) implements Behaviour {
+      Refuses(RefusalReason reason) {
+        this(reason, "");
+      }
+    }
 
     /** Says that it has given its part of a signature in the session of that order. */
     record Claims(ByteString order) implements Behaviour {}
@@ -224,7 +228,7 @@ final class ScriptedParties implements AutoCloseable {
                   });
       case Behaviour.Refuses r -> {
         over.add(session);
-        refuse(channel, coordinator, session, r.reason());
+        refuse(channel, coordinator, session, r.reason(), r.detail());
       }
       case Behaviour.Claims c -> {
         over.add(session);
@@ -551,12 +555,21 @@ final class ScriptedParties implements AutoCloseable {
 
   private static void refuse(
       SecureChannel channel, Member coordinator, ByteString session, RefusalReason reason) {
+    refuse(channel, coordinator, session, reason, "");
+  }
+
+  private static void refuse(
+      SecureChannel channel,
+      Member coordinator,
+      ByteString session,
+      RefusalReason reason,
+      String detail) {
     report(
         channel,
         coordinator,
         SessionReport.newBuilder()
             .setSessionId(session)
-            .setRefused(Refused.newBuilder().setReason(reason)));
+            .setRefused(Refused.newBuilder().setReason(reason).setDetail(detail)));
   }
 
   private void bound(

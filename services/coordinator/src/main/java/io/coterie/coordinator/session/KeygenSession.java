@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.session.SessionPlan.Work;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -54,6 +55,7 @@ public final class KeygenSession extends Session {
   private final Set<Integer> active = new HashSet<>();
 
   private final Map<Integer, RefusalReason> refused = new HashMap<>();
+  private final Map<Integer, String> details = new HashMap<>();
   private final Map<Integer, SessionReport> broken = new HashMap<>();
   private boolean closing;
   private boolean recalling;
@@ -114,6 +116,7 @@ public final class KeygenSession extends Session {
       case REFUSED -> {
         if (ofThisSession) {
           refused.put(sender.partyId(), report.getRefused().getReason());
+          details.put(sender.partyId(), StatusErrors.detail(report.getRefused().getDetail()));
         }
       }
       case ABORTED -> {
@@ -254,7 +257,7 @@ public final class KeygenSession extends Session {
 
   private SessionOutcome verdict() {
     if (!refused.isEmpty()) {
-      return new SessionOutcome.Refused(Map.copyOf(refused));
+      return new SessionOutcome.Refused(Map.copyOf(refused), Map.copyOf(details));
     }
     Abort shown = accusations.shown().orElse(Abort.getDefaultInstance());
     AbortCause cause = known(shown.getCause());

@@ -60,10 +60,7 @@ public final class PresignSession extends Session {
         judge();
       }
       // All parties of the set are needed, so the first one that drops out ends it.
-      case REFUSED ->
-          end(
-              new SessionOutcome.Refused(
-                  Map.of(sender.partyId(), report.getRefused().getReason())));
+      case REFUSED -> end(SessionOutcome.Refused.of(sender.partyId(), report.getRefused()));
       case ABORTED ->
           end(
               new SessionOutcome.Aborted(

@@ -2,6 +2,7 @@ package io.coterie.coordinator.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.ChannelException;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -33,8 +34,26 @@ public sealed interface SessionOutcome {
     }
   }
 
-  /** Parties that would not start. */
-  record Refused(Map<Integer, RefusalReason> by) implements SessionOutcome {}
+  /**
+   * Parties that would not start.
+   *
+   * @param details the words of these parties, for people; one line each
+   */
+  record Refused(Map<Integer, RefusalReason> by, Map<Integer, String> details)
+      implements SessionOutcome {
+
+    /** One party would not start. */
+    static Refused of(int party, io.coterie.proto.party.v1.Refused refused) {
+      return new Refused(
+          Map.of(party, refused.getReason()),
+          Map.of(party, StatusErrors.detail(refused.getDetail())));
+    }
+
+    /** The words of a party; empty if it said none. */
+    public String detail(int party) {
+      return details.getOrDefault(party, "");
+    }
+  }
 
   /**
    * A party contributed to the signature of the request in another session.

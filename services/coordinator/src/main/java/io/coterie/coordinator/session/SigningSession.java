@@ -19,7 +19,6 @@ import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import java.time.Duration;
 import java.util.HashSet;
-import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -256,7 +255,7 @@ public final class SigningSession extends Session {
     end(
         bound
             ? new SessionOutcome.Bound(sender.partyId(), refused.getBoundOrder())
-            : new SessionOutcome.Refused(Map.of(sender.partyId(), refused.getReason())));
+            : SessionOutcome.Refused.of(sender.partyId(), refused));
   }
 
   @Override

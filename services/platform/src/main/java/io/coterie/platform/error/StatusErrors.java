@@ -24,10 +24,44 @@ public final class StatusErrors {
   /** Metadata key: name of the {@link io.coterie.platform.intent.IntentProblem}. */
   public static final String PROBLEM = "problem";
 
+  /**
+   * Metadata key: which rule a party refused by, one line in its words. A party may lie, so it is
+   * for people alone.
+   */
+  public static final String DETAIL = "detail";
+
+  /** Characters (code points) of a {@link #DETAIL}. */
+  public static final int MAX_DETAIL = 200;
+
   /** Metadata key: resource name concerned. */
   public static final String RESOURCE = "resource";
 
   private StatusErrors() {}
+
+  /** The words of a party as a {@link #DETAIL}: printing characters of one line, and not many. */
+  public static String detail(String untrusted) {
+    return untrusted
+        .codePoints()
+        .limit(MAX_DETAIL)
+        .map(c -> prints(c) ? c : '?')
+        .collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append)
+        .toString()
+        .strip();
+  }
+
+  private static boolean prints(int codePoint) {
+    return switch (Character.getType(codePoint)) {
+      case Character.CONTROL,
+          Character.FORMAT,
+          Character.LINE_SEPARATOR,
+          Character.PARAGRAPH_SEPARATOR,
+          Character.SURROGATE,
+          Character.PRIVATE_USE,
+          Character.UNASSIGNED ->
+          false;
+      default -> true;
+    };
+  }
 
   /** The status to store or to send. */
   public static Status status(ErrorReason reason, Map<String, String> metadata) {

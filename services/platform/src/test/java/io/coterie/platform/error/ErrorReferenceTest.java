@@ -45,7 +45,8 @@ class ErrorReferenceTest {
     out.append(ErrorReason.DOMAIN);
     out.append("`, one of these reasons, and metadata:\n`party` (name in the roster), `round`, ");
     out.append("`cause` (see the abort causes and refusals below), `problem` (see the problems ");
-    out.append("of intents),\n`resource`. Names and numbers are stable: new ones are added, ");
+    out.append("of intents),\n`detail` (the rule by which a party refused, in its words, for ");
+    out.append("people alone), `resource`. Names and numbers are stable: new ones are added, ");
     out.append("none changes its meaning.\n\n## Reasons\n\n");
     table(out, "reason", "gRPC status", "meaning", "what to do");
     for (ErrorReason reason : ErrorReason.values()) {

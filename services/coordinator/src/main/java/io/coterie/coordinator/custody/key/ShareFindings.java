@@ -86,7 +86,7 @@ final class ShareFindings {
   @Nullable Failure learn(SessionOutcome outcome, Failure failure, boolean past) {
     incomplete = showsMissingShare(outcome);
     return switch (outcome) {
-      case SessionOutcome.Refused refused -> refused(refused.by(), past);
+      case SessionOutcome.Refused refused -> refused(refused, past);
       case SessionOutcome.Aborted aborted -> {
         if (!aborted.culprits().isEmpty()) {
           yield blamesForGood(aborted.culprits()) ? failure : null;
@@ -121,8 +121,8 @@ final class ShareFindings {
     };
   }
 
-  private @Nullable Failure refused(Map<Integer, RefusalReason> by, boolean past) {
-    for (Map.Entry<Integer, RefusalReason> refusal : by.entrySet()) {
+  private @Nullable Failure refused(SessionOutcome.Refused refused, boolean past) {
+    for (Map.Entry<Integer, RefusalReason> refusal : refused.by().entrySet()) {
       int party = refusal.getKey();
       RefusalReason reason = refusal.getValue();
       RefusalScope scope = RefusalScope.of(reason);
@@ -132,13 +132,14 @@ final class ShareFindings {
         shareless.add(party);
       } else if (scope != RefusalScope.PARTY && !late) {
         return Failure.parties(
-            scope == RefusalScope.EPOCH
-                ? ErrorReason.EPOCH_MISMATCH
-                : SessionFailures.reason(reason),
-            task.key(),
-            names(List.of(party)),
-            0,
-            reason.name());
+                scope == RefusalScope.EPOCH
+                    ? ErrorReason.EPOCH_MISMATCH
+                    : SessionFailures.reason(reason),
+                task.key(),
+                names(List.of(party)),
+                0,
+                reason.name())
+            .detailed(refused.detail(party));
       }
     }
     return null;

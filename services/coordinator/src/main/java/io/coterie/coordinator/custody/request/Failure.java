@@ -45,6 +45,16 @@ public record Failure(ErrorReason reason, Map<String, String> metadata) {
     return new Failure(other, metadata);
   }
 
+  /** The same with the words of a party; they may be empty. */
+  public Failure detailed(String detail) {
+    if (detail.isEmpty()) {
+      return this;
+    }
+    Map<String, String> more = new TreeMap<>(metadata);
+    more.put(StatusErrors.DETAIL, detail);
+    return new Failure(reason, more);
+  }
+
   /**
    * The same, for the caller. Parties report an expired intent also when an order reached them
    * after the session's deadline; then the parties are late, not the request.
@@ -103,13 +113,14 @@ public record Failure(ErrorReason reason, Map<String, String> metadata) {
   public static Failure of(String resource, Session session, SessionOutcome outcome) {
     return switch (outcome) {
       case SessionOutcome.Refused r -> {
-        RefusalReason first = r.by().values().iterator().next();
+        Map.Entry<Integer, RefusalReason> first = r.by().entrySet().iterator().next();
         yield parties(
-            SessionFailures.reason(first),
-            resource,
-            session.names(r.by().keySet()),
-            0,
-            first.name());
+                SessionFailures.reason(first.getValue()),
+                resource,
+                session.names(r.by().keySet()),
+                0,
+                first.getValue().name())
+            .detailed(r.detail(first.getKey()));
       }
       case SessionOutcome.Bound b ->
           parties(

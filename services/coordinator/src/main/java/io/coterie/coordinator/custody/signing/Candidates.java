@@ -10,6 +10,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -27,6 +28,7 @@ final class Candidates {
 
   private final Map<Integer, Integer> failures = new HashMap<>();
   private final Map<Integer, RefusalReason> refusals = new HashMap<>();
+  private final Map<Integer, String> details = new HashMap<>();
   private final Set<Integer> excluded = new HashSet<>();
 
   /** Parties that said in the last session that their shares are of another epoch. */
@@ -92,9 +94,14 @@ final class Candidates {
     }
   }
 
-  /** A party refuses this request for ever. */
-  void refused(int party, RefusalReason reason) {
+  /**
+   * A party refuses this request for ever.
+   *
+   * @param detail its words, one line
+   */
+  void refused(int party, RefusalReason reason, String detail) {
     refusals.put(party, reason);
+    details.put(party, detail);
   }
 
   /** These parties may not take part in any session of the key. */
@@ -144,13 +151,20 @@ final class Candidates {
     Map<Integer, String> names = new HashMap<>();
     key.parties().forEach(h -> names.put(h.partyId(), h.name()));
     if (!refusals.isEmpty()) {
-      RefusalReason reason = refusals.values().stream().sorted().findFirst().orElseThrow();
+      int first =
+          refusals.keySet().stream()
+              .min(
+                  Comparator.comparing((Integer party) -> refusals.get(party))
+                      .thenComparing(p -> p))
+              .orElseThrow();
+      RefusalReason reason = Objects.requireNonNull(refusals.get(first));
       return Failure.parties(
-          SessionFailures.reason(reason),
-          resource,
-          named(refusals.keySet(), names),
-          0,
-          reason.name());
+              SessionFailures.reason(reason),
+              resource,
+              named(refusals.keySet(), names),
+              0,
+              reason.name())
+          .detailed(details.getOrDefault(first, ""));
     }
     return excluded.isEmpty()
         ? Failure.parties(ErrorReason.PARTY_UNKNOWN, resource, names.values(), 0, "not_in_roster")

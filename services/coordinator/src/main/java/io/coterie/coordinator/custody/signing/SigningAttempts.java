@@ -291,7 +291,9 @@ public final class SigningAttempts {
       throws InterruptedException {
     switch (outcome) {
       case SessionOutcome.Refused refused ->
-          refused.by().forEach((party, reason) -> refused(party, reason, parties));
+          refused
+              .by()
+              .forEach((party, reason) -> refused(party, reason, refused.detail(party), parties));
       case SessionOutcome.Aborted aborted -> aborted(session, aborted, parties);
       case SessionOutcome.TimedOut timedOut -> {
         candidates.failed(timedOut.missing(), parties);
@@ -329,13 +331,13 @@ public final class SigningAttempts {
     }
   }
 
-  private void refused(int party, RefusalReason reason, List<Member> parties) {
+  private void refused(int party, RefusalReason reason, String detail, List<Member> parties) {
     switch (RefusalScope.of(reason)) {
       case REQUEST -> {
         if (wasLate(reason)) {
           candidates.failed(party);
         } else {
-          candidates.refused(party, reason);
+          candidates.refused(party, reason, detail);
         }
       }
       case PARTY -> candidates.failed(party);

@@ -56,7 +56,7 @@ class ShareFindingsTest {
   }
 
   private static SessionOutcome refused(int party, RefusalReason reason) {
-    return new SessionOutcome.Refused(Map.of(party, reason));
+    return new SessionOutcome.Refused(Map.of(party, reason), Map.of());
   }
 
   private static SessionOutcome aborted(int culprit) {
