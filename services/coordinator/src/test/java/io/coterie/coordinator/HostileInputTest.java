@@ -149,6 +149,10 @@ class HostileInputTest {
             ErrorReason.INTENT_MALFORMED,
             IntentProblem.ENVELOPE_UNKNOWN_FIELD),
         bad("an expired intent", b -> b.setNotAfter(inSeconds(-1)), IntentProblem.EXPIRED),
+        bad(
+            "an intent for years",
+            b -> b.setNotAfter(inSeconds(86_400 * 3_650)),
+            IntentProblem.NOT_AFTER_TOO_FAR),
         bad("no expiry", SigningIntent.Builder::clearNotAfter, IntentProblem.NOT_AFTER_MISSING),
         bad("no request id", b -> b.clearRequestId(), IntentProblem.REQUEST_ID_MALFORMED),
         bad(

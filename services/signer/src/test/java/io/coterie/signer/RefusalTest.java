@@ -146,6 +146,15 @@ class RefusalTest {
                         i.signingIntent(Installation.requestId(), KEY, "x")
                             .setNotAfter(Installation.in(Duration.ofSeconds(-10)))))),
         hostile(
+            "an intent for years",
+            RefusalReason.REFUSAL_REASON_FORBIDDEN,
+            i ->
+                order(
+                    i,
+                    i.signed(
+                        i.signingIntent(Installation.requestId(), KEY, "x")
+                            .setNotAfter(Installation.in(Duration.ofDays(3650)))))),
+        hostile(
             "a message larger than allowed",
             RefusalReason.REFUSAL_REASON_FORBIDDEN,
             i ->

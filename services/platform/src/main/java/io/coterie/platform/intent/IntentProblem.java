@@ -55,7 +55,8 @@ public enum IntentProblem {
       "ethereum_typed_data is nested deeper or has more parts than allowed"),
   TYPED_DATA_VALUE(
       ErrorReason.PAYLOAD_INVALID, "a value of ethereum_typed_data is not one of its type"),
-  PSBT_MALFORMED(ErrorReason.PAYLOAD_INVALID, "psbt is not a PSBT of version 0, or has an entry twice"),
+  PSBT_MALFORMED(
+      ErrorReason.PAYLOAD_INVALID, "psbt is not a PSBT of version 0, or has an entry twice"),
   PSBT_INPUT_UNKNOWN(ErrorReason.PAYLOAD_INVALID, "psbt has no such input"),
   PSBT_INPUT_FINAL(ErrorReason.PAYLOAD_INVALID, "the input of psbt is final already"),
   PSBT_UTXO_MISSING(
@@ -91,6 +92,7 @@ public enum IntentProblem {
       ErrorReason.INTENT_MALFORMED, "purpose has control, formatting or line-break characters"),
   NOT_AFTER_MISSING(ErrorReason.INTENT_MALFORMED, "not_after is not set"),
   NOT_AFTER_MALFORMED(ErrorReason.INTENT_MALFORMED, "not_after is not a valid timestamp"),
+  NOT_AFTER_TOO_FAR(ErrorReason.INTENT_MALFORMED, "not_after is more than 24 hours ahead"),
   EXPIRED(ErrorReason.INTENT_EXPIRED, "not_after has passed"),
   THRESHOLD_OUT_OF_RANGE(
       ErrorReason.THRESHOLD_INVALID, "threshold is not 1 to the number of parties"),

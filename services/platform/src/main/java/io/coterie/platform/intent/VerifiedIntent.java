@@ -7,6 +7,7 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 
@@ -52,16 +53,30 @@ public sealed interface VerifiedIntent {
     return terms().notAfter();
   }
 
+  /** How far ahead a {@link #notAfter} may lie: an intent is no standing permission. */
+  Duration MAX_AHEAD = Duration.ofHours(24);
+
+  /** How much later than here it may be at the requester. */
+  Duration CLOCK_TOLERANCE = Duration.ofMinutes(5);
+
   /**
-   * Refuses an intent that is too old to be started now. Separate from verification, because the
-   * answer to an old request may be repeated for ever.
+   * Refuses an intent that is too old to be started now, or good for too long. Separate from
+   * verification, because the answer to an old request may be repeated for ever.
    *
-   * @throws IntentException with EXPIRED
+   * @throws IntentException with EXPIRED or NOT_AFTER_TOO_FAR
    */
   default void requireNotExpired(Instant now) throws IntentException {
     if (now.isAfter(notAfter())) {
       throw new IntentException(IntentProblem.EXPIRED);
     }
+    if (isTooFarAhead(now)) {
+      throw new IntentException(IntentProblem.NOT_AFTER_TOO_FAR);
+    }
+  }
+
+  /** Whether it could be started for longer than {@link #MAX_AHEAD}. */
+  default boolean isTooFarAhead(Instant now) {
+    return notAfter().isAfter(now.plus(MAX_AHEAD).plus(CLOCK_TOLERANCE));
   }
 
   /** "Sign this." */

@@ -178,6 +178,20 @@ class IntentVerifierTest {
   }
 
   @Test
+  void an_intent_is_good_for_a_day_at_most() throws Exception {
+    VerifiedIntent verified = IntentVerifier.verify(WALLET_A.sign(signing().build()), REQUESTERS);
+    Instant earliest =
+        NOT_AFTER.minus(VerifiedIntent.MAX_AHEAD).minus(VerifiedIntent.CLOCK_TOLERANCE);
+    verified.requireNotExpired(earliest);
+    assertThat(verified.isTooFarAhead(earliest)).isFalse();
+    assertThat(verified.isTooFarAhead(earliest.minusNanos(1))).isTrue();
+    assertThatThrownBy(() -> verified.requireNotExpired(earliest.minusNanos(1)))
+        .isInstanceOfSatisfying(
+            IntentException.class,
+            e -> assertThat(e.problem()).isEqualTo(IntentProblem.NOT_AFTER_TOO_FAR));
+  }
+
+  @Test
   void refuses_every_flipped_bit_of_payload_and_signature() {
     SignedIntent good = WALLET_A.sign(signing().build());
     for (int i = 0; i < good.getPayload().size() * 8; i++) {

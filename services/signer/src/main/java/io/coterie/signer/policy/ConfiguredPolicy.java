@@ -75,6 +75,7 @@ public final class ConfiguredPolicy implements PolicyGate {
           PURPOSE_MALFORMED,
           NOT_AFTER_MISSING,
           NOT_AFTER_MALFORMED,
+          NOT_AFTER_TOO_FAR,
           THRESHOLD_OUT_OF_RANGE,
           PARTY_COUNT,
           PARTY_NAME_MALFORMED,

@@ -6,6 +6,7 @@ import com.google.protobuf.Timestamp;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
@@ -211,6 +212,10 @@ final class OrderCheck {
         intent == null || !now.isAfter(intent.notAfter().plus(limits.clockSkew())),
         RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
         "the intent has expired");
+    require(
+        intent == null || !intent.isTooFarAhead(now),
+        RefusalReason.REFUSAL_REASON_FORBIDDEN,
+        IntentProblem.NOT_AFTER_TOO_FAR.text());
     agree(
         intent == null || !instant(order.getDeadline()).isAfter(intent.notAfter()),
         "the deadline is later than the intent allows");
