@@ -160,6 +160,19 @@ public enum ErrorReason {
       Status.Code.UNAVAILABLE,
       "the database cannot be reached",
       "Retry with the same intent; nothing is lost or signed twice."),
+  PATH_UNKNOWN(
+      Status.Code.NOT_FOUND,
+      "the edge knows no such path",
+      "Use a method and path of the annotations in proto/coterie/custody/v1."),
+  REQUEST_MALFORMED(
+      Status.Code.INVALID_ARGUMENT,
+      "the edge cannot read the JSON or the parameters of the request",
+      "Correct what the message names: bytes are base64, and parameters are those of the"
+          + " annotations in proto/coterie/custody/v1."),
+  COORDINATOR_UNREACHABLE(
+      Status.Code.UNAVAILABLE,
+      "the edge cannot reach a coordinator",
+      "Retry with the same intent; if it lasts, look at the coordinators' readiness."),
   INTERNAL(
       Status.Code.INTERNAL,
       "a bug or a broken installation",
