@@ -40,6 +40,9 @@ class CommandLineTest {
 
   private static Run coterie(Running shared, String... args) {
     List<String> all = new ArrayList<>(List.of(args));
+    if (args[0].equals("sign")) {
+      all.add("--yes");
+    }
     all.add("--profile");
     all.add(shared.cluster().writeProfile(Cluster.WALLET).toString());
     CommandLine line = Coterie.commandLine();

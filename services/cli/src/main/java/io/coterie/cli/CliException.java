@@ -9,12 +9,24 @@ import io.grpc.Status;
 import io.grpc.StatusException;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
+import java.util.EnumSet;
+import java.util.Set;
 import java.util.stream.Collectors;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /** A failure as the user sees it: one line that says what to do, and the exit code. */
 final class CliException extends RuntimeException {
   private static final long serialVersionUID = 1L;
+
+  /** Reasons with a code that asks for another attempt, although the request has ended. */
+  private static final Set<ErrorReason> ENDED =
+      EnumSet.of(
+          ErrorReason.KEY_CREATION_FAILED,
+          ErrorReason.REFRESH_FAILED,
+          ErrorReason.RESHARE_FAILED,
+          ErrorReason.OPERATION_CANCELLED);
+
   private final int exitCode;
 
   CliException(int exitCode, String message) {
@@ -55,6 +67,15 @@ final class CliException extends RuntimeException {
 
   private static CliException ofStatus(Status status, Throwable failure) {
     String said = text(status, failure);
+    // A certificate that one side does not accept is one after another attempt, too.
+    if (isTls(status.getCause())) {
+      return local(
+          said + ". One side does not accept the other's certificate: 'coterie doctor' says more.");
+    }
+    ErrorReason reason = StatusErrors.reason(failure).orElse(null);
+    if (reason != null && ENDED.contains(reason)) {
+      return new CliException(Coterie.REFUSED, said + ". " + reason.advice());
+    }
     return switch (StatusErrors.code(failure)) {
       case UNAVAILABLE ->
           new CliException(
@@ -67,22 +88,23 @@ final class CliException extends RuntimeException {
               said
                   + ". The work may go on: repeat with the same request id, or a longer --timeout.");
       case CANCELLED, RESOURCE_EXHAUSTED, ABORTED ->
-          new CliException(Coterie.UNAVAILABLE, said + ". Try again with the same request id.");
-      default -> new CliException(Coterie.REFUSED, said + advice(failure));
+          new CliException(
+              Coterie.UNAVAILABLE,
+              said
+                  + ". "
+                  + (reason == null ? "Try again with the same request id." : reason.advice()));
+      default ->
+          new CliException(Coterie.REFUSED, said + (reason == null ? "" : ". " + reason.advice()));
     };
   }
 
-  /** What the error reference advises for the reason, if it is a known one. */
-  private static String advice(Throwable failure) {
-    ErrorInfo info = errorInfo(failure);
-    if (info != null && info.getDomain().equals(ErrorReason.DOMAIN)) {
-      for (ErrorReason known : ErrorReason.values()) {
-        if (known.name().equals(info.getReason())) {
-          return ". " + known.advice();
-        }
+  private static boolean isTls(@Nullable Throwable cause) {
+    for (Throwable at = cause; at != null; at = at.getCause()) {
+      if (at instanceof SSLException) {
+        return true;
       }
     }
-    return "";
+    return false;
   }
 
   /** The stable reason and its facts if the service gave them, then its words, then the cause. */

@@ -1,5 +1,6 @@
 package io.coterie.cli;
 
+import java.util.logging.LogManager;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -45,21 +46,40 @@ public final class Coterie {
   static final int LOCAL = 5;
   static final int BUG = 70;
 
-  private Coterie() {}
+  private final Terminal terminal;
+
+  private Coterie(Terminal terminal) {
+    this.terminal = terminal;
+  }
 
   public static void main(String... args) {
+    silenceLibraries();
     System.exit(commandLine().execute(args));
+  }
+
+  /**
+   * A failure is one line of this command. Libraries would print warnings and stack traces beside
+   * it: gRPC and Netty by java.util.logging, the platform by SLF4J, which has no logger here.
+   */
+  private static void silenceLibraries() {
+    LogManager.getLogManager().reset();
+    System.setProperty("slf4j.internal.verbosity", "WARN");
+    System.setProperty("slf4j.provider", "org.slf4j.helpers.NOP_FallbackServiceProvider");
   }
 
   /** The command with its error handling: one line on standard error, and an exit code. */
   public static CommandLine commandLine() {
-    CommandLine line = new CommandLine(new Coterie());
+    return commandLine(Terminal.OF_PROCESS);
+  }
+
+  static CommandLine commandLine(Terminal terminal) {
+    CommandLine line = new CommandLine(new Coterie(terminal));
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setParameterExceptionHandler(Coterie::wrongCommandLine);
     line.setExecutionExceptionHandler(
         (failure, command, parsed) -> {
           CliException known = CliException.of(failure);
-          command.getErr().println("coterie: " + known.getMessage());
+          Terminal.printable(command.getErr()).println("coterie: " + known.getMessage());
           return known.exitCode();
         });
     return line;
@@ -67,12 +87,16 @@ public final class Coterie {
 
   private static int wrongCommandLine(ParameterException e, String[] args) {
     CommandLine command = e.getCommandLine();
-    command
-        .getErr()
+    Terminal.printable(command.getErr())
         .printf(
             "coterie: %s. See '%s --help'.%n",
             firstLine(e.getMessage()), command.getCommandSpec().qualifiedName());
     return CommandLine.ExitCode.USAGE;
+  }
+
+  /** Who can be asked while a command runs. */
+  static Terminal terminal(CommandLine running) {
+    return ((Coterie) running.getCommandSpec().root().userObject()).terminal;
   }
 
   static String firstLine(@Nullable String text) {

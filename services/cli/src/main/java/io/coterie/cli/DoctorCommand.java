@@ -9,23 +9,17 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.health.v1.HealthCheckRequest;
 import io.grpc.health.v1.HealthCheckResponse;
 import io.grpc.health.v1.HealthGrpc;
-import java.io.FileInputStream;
-import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermission;
 import java.security.KeyStore;
-import java.security.cert.CertificateFactory;
 import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
-import java.util.Set;
 import java.util.concurrent.Callable;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -46,6 +40,8 @@ final class DoctorCommand implements Callable<Integer> {
   /** The HTTP date has whole seconds, and the answer takes time. */
   private static final Duration CLOCK_TOLERANCE = Duration.ofSeconds(5);
 
+  private static final String NOT_CHECKED = "not checked: ";
+
   @Spec @Nullable CommandSpec spec;
   @Mixin Profile profile = new Profile();
   private boolean failed;
@@ -59,7 +55,18 @@ final class DoctorCommand implements Callable<Integer> {
   public Integer call() {
     check("ca", () -> certificate(profile.ca(), null));
     check("certificate", () -> certificate(profile.cert(), profile.ca()));
-    check("tls key", () -> secretFile(profile.key()));
+    check(
+        "tls key",
+        () -> {
+          if (!TlsFiles.belongs(profile.key(), TlsFiles.certificate("cert", profile.cert()))) {
+            throw CliException.local(
+                profile.key()
+                    + " is not the key of "
+                    + profile.cert()
+                    + ": give both of one client");
+          }
+          return profile.key().toString();
+        });
     check(
         "requester",
         () -> {
@@ -101,7 +108,7 @@ final class DoctorCommand implements Callable<Integer> {
         () ->
             profile.management().isPresent()
                 ? clock(URI.create(profile.management().get()))
-                : "not checked: no management endpoint in the profile");
+                : NOT_CHECKED + "no management endpoint in the profile");
     return failed ? Coterie.NO : 0;
   }
 
@@ -110,27 +117,42 @@ final class DoctorCommand implements Callable<Integer> {
     String text;
     try {
       text = check.run();
+      mark = text.startsWith(NOT_CHECKED) ? "skip" : mark;
     } catch (StatusRuntimeException e) {
       mark = "FAIL";
       text =
           e.getStatus().getCode() == Status.Code.UNAVAILABLE
-              ? CliException.of(e).getMessage().replaceFirst("\\. Try again.*", "")
+              ? CliException.of(e).getMessage().replaceFirst("\\. (Try again|One side).*", "")
                   + ": is the coordinator running, and is its certificate from this CA?"
               : CliException.of(e).getMessage();
       failed = true;
     } catch (Exception e) {
       mark = "FAIL";
-      text = Coterie.firstLine(e.getMessage());
+      text = reason(e);
       failed = true;
     }
     Printing.out(spec).printf("%-5s %-12s %s%n", mark, name, text);
   }
 
+  /** What went wrong, also where an exception has no text or hides that of its cause. */
+  private static String reason(Throwable failure) {
+    Throwable root = failure;
+    while (root.getCause() != null) {
+      root = root.getCause();
+    }
+    String said = Coterie.firstLine(failure.getMessage());
+    String cause = Coterie.firstLine(root.getMessage());
+    String kind = root.getClass().getSimpleName();
+    return said.isEmpty()
+        ? kind + (cause.isEmpty() ? "" : ": " + cause)
+        : said + (root == failure || cause.isEmpty() || said.contains(cause) ? "" : ": " + cause);
+  }
+
   private static String certificate(Path file, @Nullable Path issuer) throws Exception {
-    X509Certificate certificate = readCertificate(file);
+    X509Certificate certificate = TlsFiles.certificate("certificate", file);
     if (issuer != null) {
       try {
-        certificate.verify(readCertificate(issuer).getPublicKey());
+        certificate.verify(TlsFiles.certificate("ca", issuer).getPublicKey());
       } catch (java.security.GeneralSecurityException e) {
         throw CliException.local(file + " was not issued by " + issuer + ": ask for a new one");
       }
@@ -153,19 +175,10 @@ final class DoctorCommand implements Callable<Integer> {
         + (left.compareTo(WARN_BEFORE_EXPIRY) < 0 ? ": renew it soon" : "");
   }
 
-  private static String secretFile(Path file) throws Exception {
-    Set<PosixFilePermission> permissions = Files.getPosixFilePermissions(file);
-    if (permissions.contains(PosixFilePermission.OTHERS_READ)
-        || permissions.contains(PosixFilePermission.GROUP_READ)) {
-      throw CliException.local(file + " can be read by others: chmod 600 " + file);
-    }
-    return file.toString();
-  }
-
   private String clock(URI management) throws Exception {
     KeyStore trust = KeyStore.getInstance(KeyStore.getDefaultType());
     trust.load(null, null);
-    trust.setCertificateEntry("ca", readCertificate(profile.ca()));
+    trust.setCertificateEntry("ca", TlsFiles.certificate("ca", profile.ca()));
     TrustManagerFactory managers =
         TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
     managers.init(trust);
@@ -185,7 +198,7 @@ final class DoctorCommand implements Callable<Integer> {
       }
       String date = answer.headers().firstValue("Date").orElse("");
       if (date.isEmpty()) {
-        return "not checked: the management endpoint tells no time";
+        return NOT_CHECKED + "the management endpoint tells no time";
       }
       Duration skew =
           Duration.between(
@@ -196,12 +209,6 @@ final class DoctorCommand implements Callable<Integer> {
             "this machine differs by " + skew.abs().toSeconds() + " s: set the clock (NTP)");
       }
       return "within " + CLOCK_TOLERANCE.toSeconds() + " s of the coordinator";
-    }
-  }
-
-  private static X509Certificate readCertificate(Path file) throws Exception {
-    try (InputStream in = new FileInputStream(file.toFile())) {
-      return (X509Certificate) CertificateFactory.getInstance("X.509").generateCertificate(in);
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.coterie.cli;
 
+import io.coterie.platform.intent.IntentSigner;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.io.IOException;
@@ -46,11 +47,14 @@ final class IntentCommand {
   int sign(
       @Mixin Profile profile,
       @Mixin IntentOptions common,
+      @Mixin Approval approval,
       @Mixin PayloadOptions payload,
       @Parameters(paramLabel = "KEY", description = "Name of the key.") String key,
       @Option(names = "--out", required = true, paramLabel = "FILE") Path out) {
     SigningIntent intent = common.signing(key, payload, Printing.line(spec));
-    SignedIntent signed = profile.requesterKey().sign(intent);
+    IntentSigner signer = profile.requesterKey();
+    approval.require(spec, intent);
+    SignedIntent signed = signer.sign(intent);
     try {
       Files.write(out, signed.toByteArray());
     } catch (IOException e) {

@@ -2,6 +2,7 @@ package io.coterie.cli;
 
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.util.Arrays;
@@ -34,7 +35,7 @@ final class IntentOptions {
       names = "--expires-in",
       paramLabel = "SECONDS",
       defaultValue = "300",
-      description = "How long the signers may start it; default ${DEFAULT-VALUE}.")
+      description = "How long the signers may start it, a day at most; default ${DEFAULT-VALUE}.")
   int expiresInSeconds = 300;
 
   String requestId() {
@@ -45,6 +46,12 @@ final class IntentOptions {
   }
 
   Timestamp notAfter() {
+    if (expiresInSeconds < 1 || expiresInSeconds > VerifiedIntent.MAX_AHEAD.toSeconds()) {
+      throw CliException.local(
+          "--expires-in is 1 to "
+              + VerifiedIntent.MAX_AHEAD.toSeconds()
+              + " seconds: no signer starts an intent that is good for longer");
+    }
     return Timestamps.fromMillis(System.currentTimeMillis() + expiresInSeconds * 1000L);
   }
 

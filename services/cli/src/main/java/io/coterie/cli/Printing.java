@@ -11,11 +11,11 @@ final class Printing {
   private Printing() {}
 
   static PrintWriter out(@Nullable CommandSpec spec) {
-    return line(spec).getOut();
+    return Terminal.printable(line(spec).getOut());
   }
 
   static PrintWriter err(@Nullable CommandSpec spec) {
-    return line(spec).getErr();
+    return Terminal.printable(line(spec).getErr());
   }
 
   static CommandLine line(@Nullable CommandSpec spec) {

@@ -4,7 +4,6 @@ import io.coterie.platform.intent.IntentSigner;
 import io.grpc.ChannelCredentials;
 import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
-import io.grpc.TlsChannelCredentials;
 import java.io.IOException;
 import java.io.Reader;
 import java.nio.charset.StandardCharsets;
@@ -111,17 +110,7 @@ final class Profile {
   /** A channel with our certificate; trusts the installation's CA and nothing else. */
   Connection connect() {
     String target = endpoint();
-    ChannelCredentials credentials;
-    try {
-      credentials =
-          TlsChannelCredentials.newBuilder()
-              .trustManager(ca().toFile())
-              .keyManager(cert().toFile(), key().toFile())
-              .build();
-    } catch (IOException | IllegalArgumentException e) {
-      throw CliException.local(
-          "certificate, key or CA cannot be used: " + Coterie.firstLine(e.getMessage()));
-    }
+    ChannelCredentials credentials = TlsFiles.credentials(ca(), cert(), key());
     return new Connection(
         Grpc.newChannelBuilder(target, credentials)
             .maxInboundMessageSize(MAX_MESSAGE_BYTES)

@@ -75,7 +75,7 @@ public final class RequesterKeyFile {
   public static IntentSigner read(String requester, Path file) {
     byte[] pem = new byte[0];
     try {
-      pem = Files.readAllBytes(file);
+      pem = Files.readAllBytes(PrivateFile.require(file));
       return new IntentSigner(requester, RequesterKeys.privateKey(pem));
     } catch (IOException e) {
       throw CliException.local("requester key " + file + " cannot be read");

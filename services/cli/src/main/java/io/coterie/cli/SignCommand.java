@@ -3,6 +3,7 @@ package io.coterie.cli;
 import static java.util.concurrent.TimeUnit.SECONDS;
 
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.intent.IntentSigner;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
@@ -32,6 +33,7 @@ final class SignCommand implements Callable<Integer> {
   @Mixin Profile profile = new Profile();
   @Mixin Output output = new Output();
   @Mixin IntentOptions common = new IntentOptions();
+  @Mixin Approval approval = new Approval();
 
   @Parameters(paramLabel = "KEY", arity = "0..1", description = "Name of the key.")
   @Nullable String key;
@@ -49,9 +51,12 @@ final class SignCommand implements Callable<Integer> {
     SignedIntent signed;
     if (intent != null && key == null && !payload.given()) {
       signed = read(intent);
+      approval.require(spec, content(signed));
     } else if (intent == null && key != null && payload.given()) {
       SigningIntent made = common.signing(key, payload, Printing.line(spec));
-      signed = profile.requesterKey().sign(made);
+      IntentSigner signer = profile.requesterKey();
+      approval.require(spec, made);
+      signed = signer.sign(made);
       Printing.err(spec).println("request id " + made.getRequestId());
     } else {
       throw new ParameterException(

@@ -61,7 +61,7 @@ final class SignedPayload {
     }
   }
 
-  private static CliException refused(IntentException e) {
+  static CliException refused(IntentException e) {
     return CliException.local("the payload is refused: " + e.problem().text());
   }
 

@@ -59,7 +59,8 @@ class CoterieTest {
             "--out",
             "" + intent,
             "--purpose",
-            "test");
+            "test",
+            "--yes");
     assertThat(signed.exitCode()).as(signed.err()).isZero();
 
     SignedIntent envelope = SignedIntent.parseFrom(Files.readAllBytes(intent));

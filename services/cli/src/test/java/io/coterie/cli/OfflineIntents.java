@@ -41,7 +41,8 @@ abstract class OfflineIntents {
             "--requester-key",
             "" + requester,
             "--out",
-            "" + folder.resolve("intent")));
+            "" + folder.resolve("intent"),
+            "--yes"));
     return Run.of(args.toArray(String[]::new));
   }
 

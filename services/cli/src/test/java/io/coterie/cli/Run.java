@@ -2,6 +2,7 @@ package io.coterie.cli;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.util.Optional;
 import picocli.CommandLine;
 
 /** What the command answered. */
@@ -9,7 +10,12 @@ record Run(int exitCode, String out, String err) {
 
   /** Runs the command in this JVM. */
   static Run of(String... args) {
-    CommandLine line = Coterie.commandLine();
+    return of(question -> Optional.empty(), args);
+  }
+
+  /** Runs the command in this JVM, in front of someone. */
+  static Run of(Terminal terminal, String... args) {
+    CommandLine line = Coterie.commandLine(terminal);
     StringWriter out = new StringWriter();
     StringWriter err = new StringWriter();
     line.setOut(new PrintWriter(out, true));

@@ -46,6 +46,12 @@ public final class BitcoinPsbt {
   private static final ByteString TAPROOT_SCRIPT =
       ByteString.copyFrom(new byte[] {0x51, TaprootKey.X_ONLY_BYTES});
 
+  /** Bytes of a key's hash, and how the script of a P2WPKH output begins; the hash follows. */
+  private static final int HASH_BYTES = 20;
+
+  private static final ByteString WITNESS_SCRIPT =
+      ByteString.copyFrom(new byte[] {0x00, HASH_BYTES});
+
   private final Psbt psbt;
 
   /** What was read; of it, only the extended public keys count later. */
@@ -114,13 +120,20 @@ public final class BitcoinPsbt {
    * @throws IntentException if there is no such input, it is not of this key, or amounts are wrong
    */
   ByteString digest(int index, ByteString publicKey) throws IntentException {
-    Input input = unsigned(index);
-    TxOut spent = spentByWitness(input);
     PublicKey key = new PublicKey(publicKey.toByteArray());
     require(
-        spent.publicKeyScript.equals(new ByteVector(Script.write(Script.pay2wpkh(key))))
-            && input.getRedeemScript() == null
-            && input.getWitnessScript() == null,
+        spentByWitness(unsigned(index))
+            .publicKeyScript
+            .equals(new ByteVector(Script.write(Script.pay2wpkh(key)))),
+        IntentProblem.PSBT_UTXO_NOT_OF_KEY);
+    return witnessDigest(index, Crypto.hash160(key.value));
+  }
+
+  private ByteString witnessDigest(int index, byte[] keyHash) throws IntentException {
+    Input input = unsigned(index);
+    TxOut spent = spentByWitness(input);
+    require(
+        input.getRedeemScript() == null && input.getWitnessScript() == null,
         IntentProblem.PSBT_UTXO_NOT_OF_KEY);
     Integer sighash = input.getSighashType();
     require(sighash == null || sighash == SigHash.SIGHASH_ALL, IntentProblem.PSBT_SIGHASH);
@@ -128,7 +141,7 @@ public final class BitcoinPsbt {
     return ByteString.copyFrom(
         psbt.global.tx.hashForSigning(
             index,
-            Script.pay2pkh(Crypto.hash160(key.value)),
+            Script.pay2pkh(keyHash),
             SigHash.SIGHASH_ALL,
             spent.amount,
             SigVersion.SIGVERSION_WITNESS_V0));
@@ -285,6 +298,30 @@ public final class BitcoinPsbt {
     return witness != null || previous == null
         ? witness
         : previous.txOut.get((int) psbt.global.tx.txIn.get(index).outPoint.index);
+  }
+
+  /**
+   * What the key that an input's output pays to signs, and what it says, for a requester who does
+   * not have the key at hand.
+   *
+   * @throws IntentException if there is no such input, it pays to no single key, or its amounts are
+   *     wrong
+   */
+  ByteString preview(Lines lines, int index) throws IntentException {
+    ByteString script =
+        ByteString.copyFrom(spentByWitness(unsigned(index)).publicKeyScript.toByteArray());
+    if (isTaprootScript(script)) {
+      ByteString outputKey = script.substring(TAPROOT_SCRIPT.size());
+      ByteString digest = taprootDigest(index, outputKey, taprootMerkleRoot(index));
+      describeTaproot(lines, index);
+      return digest;
+    }
+    require(
+        script.startsWith(WITNESS_SCRIPT) && script.size() == WITNESS_SCRIPT.size() + HASH_BYTES,
+        IntentProblem.PSBT_UTXO_NOT_OF_KEY);
+    ByteString digest = witnessDigest(index, script.substring(WITNESS_SCRIPT.size()).toByteArray());
+    describe(lines, index);
+    return digest;
   }
 
   /** What it says, for the one who signs an input that {@link #digest} has accepted. */

@@ -67,6 +67,29 @@ public final class Payloads {
   }
 
   /**
+   * What would be signed, for the requester who is about to ask for it: like {@link #decode}, but
+   * whether the payload is one for the key is not looked at.
+   *
+   * @throws IntentException if the payload is not what it claims to be
+   */
+  public static DecodedPayload preview(SigningIntent intent) throws IntentException {
+    Lines lines = new Lines();
+    return switch (intent.getPayloadCase()) {
+      case BITCOIN_INPUT -> {
+        BitcoinPsbt psbt = BitcoinPsbt.decode(intent.getBitcoinInput().getPsbt());
+        ByteString digest = psbt.preview(lines, intent.getBitcoinInput().getInput());
+        yield new DecodedPayload(PayloadKind.BITCOIN_INPUT, digest, lines.list());
+      }
+      case SOLANA_TRANSACTION -> {
+        SolanaTransaction.decode(intent.getSolanaTransaction()).describe(lines);
+        yield new DecodedPayload(
+            PayloadKind.SOLANA_TRANSACTION, intent.getSolanaTransaction(), lines.list());
+      }
+      default -> decode(intent, ByteString.EMPTY);
+    };
+  }
+
+  /**
    * A chain that signs its transactions unhashed takes a message for one: whoever may have messages
    * signed may not have transactions signed unread. Solana marks every versioned transaction, known
    * today or not, by the top bit of its first byte, and keeps one such byte for messages.

@@ -88,7 +88,8 @@ record PsbtMaps(List<List<Entry>> maps) {
   private static boolean isWellFormedXpub(Entry entry) {
     ByteString key = entry.key();
     if (key.size() != 1 + XPUB_BYTES
-        || entry.value().size() != FINGERPRINT_BYTES + STEP_BYTES * (key.byteAt(XPUB_DEPTH) & 0xff)) {
+        || entry.value().size()
+            != FINGERPRINT_BYTES + STEP_BYTES * (key.byteAt(XPUB_DEPTH) & 0xff)) {
       return false;
     }
     try {

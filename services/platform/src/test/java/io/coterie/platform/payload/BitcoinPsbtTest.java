@@ -88,6 +88,21 @@ class BitcoinPsbtTest {
             """);
   }
 
+  @Test
+  void a_preview_says_and_hashes_the_same_without_the_key() throws Exception {
+    DecodedPayload decoded = Payloads.decode(intent(bip143(), 1), KEY);
+    assertThat(Payloads.preview(intent(bip143(), 1))).isEqualTo(decoded);
+    assertThatThrownBy(() -> Payloads.preview(intent(bip143(), 0)))
+        .isInstanceOfSatisfying(
+            IntentException.class,
+            e -> assertThat(e.problem()).isEqualTo(IntentProblem.PSBT_UTXO_MISSING));
+    ByteString bare = psbt(TRANSACTION, "", entry("01", "0046c32300000000" + "00"));
+    assertThatThrownBy(() -> Payloads.preview(intent(bare, 1)))
+        .isInstanceOfSatisfying(
+            IntentException.class,
+            e -> assertThat(e.problem()).isEqualTo(IntentProblem.PSBT_UTXO_NOT_OF_KEY));
+  }
+
   /** The published signature goes where finalisers look for it. */
   @Test
   void a_partial_signature_is_added() throws Exception {
@@ -250,7 +265,8 @@ class BitcoinPsbtTest {
         List.of(entry("01", UTXO), entry("03", "01000000"), entry("fc0361626300", "ff"));
     ByteString sorted = psbt(TRANSACTION, "", String.join("", entries));
     for (List<String> order :
-        List.of(entries, entries.reversed(), List.of(entries.get(1), entries.get(0), entries.get(2)))) {
+        List.of(
+            entries, entries.reversed(), List.of(entries.get(1), entries.get(0), entries.get(2)))) {
       ByteString psbt = psbt(TRANSACTION, "", String.join("", order));
       assertThat(Payloads.decode(intent(psbt, 1), KEY).toSign())
           .isEqualTo(Payloads.decode(intent(bip143(), 1), KEY).toSign());
@@ -258,15 +274,19 @@ class BitcoinPsbtTest {
     }
     for (String twice : entries) {
       assertRefused(
-          IntentProblem.PSBT_MALFORMED,
-          psbt(TRANSACTION, "", String.join("", entries) + twice));
+          IntentProblem.PSBT_MALFORMED, psbt(TRANSACTION, "", String.join("", entries) + twice));
     }
     assertRefused(
         IntentProblem.PSBT_MALFORMED,
-        psbt(TRANSACTION, "", entry("01", UTXO) + entry("03", "01000000") + entry("03", "02000000")));
+        psbt(
+            TRANSACTION,
+            "",
+            entry("01", UTXO) + entry("03", "01000000") + entry("03", "02000000")));
   }
 
-  /** A published PSBT of BIP-174, with two extended public keys and fingerprints of their master. */
+  /**
+   * A published PSBT of BIP-174, with two extended public keys and fingerprints of their master.
+   */
   @Test
   void extended_public_keys_of_the_wallet_may_stand_in_it() throws Exception {
     ByteString published =
@@ -318,7 +338,15 @@ class BitcoinPsbtTest {
 
   private static ByteString withGlobal(String entries) {
     return ByteString.fromHex(
-        MAGIC + entry("00", TRANSACTION) + entries + END + END + entry("01", UTXO) + END + END + END);
+        MAGIC
+            + entry("00", TRANSACTION)
+            + entries
+            + END
+            + END
+            + entry("01", UTXO)
+            + END
+            + END
+            + END);
   }
 
   @Test

@@ -1,0 +1,118 @@
+package io.coterie.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.proto.custody.v1.SignedIntent;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+/** What a person sees before anything is signed, and the keys that sign it. */
+class ApprovalTest {
+  /** EIP-155's example: nonce 9, 1 ether to 0x3535..., chain 1. */
+  private static final String TRANSACTION =
+      "ec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080";
+
+  private static final String ITS_DIGEST =
+      "daf5a779ae972f972197303d7b574746c7ef83eadac0f2791ad23db92e4c8e53";
+
+  @TempDir Path folder;
+  private Path requester;
+  private Path intent;
+
+  @BeforeEach
+  void makeRequester() {
+    requester = folder.resolve("requester.pem");
+    intent = folder.resolve("intent");
+    assertThat(Run.of("intent", "new-requester", "" + requester).exitCode()).isZero();
+  }
+
+  private Run sign(Terminal terminal, String... payload) {
+    List<String> args = new ArrayList<>(List.of("intent", "sign", "treasury"));
+    args.addAll(List.of(payload));
+    args.addAll(List.of("--requester", "wallet", "--requester-key", "" + requester));
+    args.addAll(List.of("--out", "" + intent));
+    return Run.of(terminal, args.toArray(String[]::new));
+  }
+
+  @Test
+  void an_intent_is_shown_decoded_with_its_digest_and_signed_if_the_answer_is_yes()
+      throws Exception {
+    Path transaction = Files.writeString(folder.resolve("tx"), TRANSACTION);
+    List<String> asked = new ArrayList<>();
+    Run run =
+        sign(
+            question -> {
+              asked.add(question);
+              return Optional.of("Yes");
+            },
+            "--ethereum-transaction",
+            "" + transaction,
+            "--path",
+            "m/0/1",
+            "--purpose",
+            "withdrawal 4711");
+    assertThat(run.exitCode()).as(run.err()).isZero();
+    assertThat(run.err())
+        .contains("keys/treasury", "m/0/1", "withdrawal 4711", "ethereum-transaction")
+        .contains("to: 0x3535353535353535353535353535353535353535")
+        .contains("digest      " + ITS_DIGEST);
+    assertThat(asked).hasSize(1);
+    assertThat(SignedIntent.parseFrom(Files.readAllBytes(intent)).getSignaturesCount())
+        .isEqualTo(1);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", "n", "no", "yes please"})
+  void any_other_answer_signs_nothing(String answer) {
+    Run run = sign(question -> Optional.of(answer), "-m", "hello");
+    assertThat(run.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(run.err()).contains("text: hello", "nothing was signed");
+    assertThat(intent).doesNotExist();
+  }
+
+  @Test
+  void where_nobody_can_be_asked_a_script_has_to_say_yes() {
+    Run run = sign(question -> Optional.empty(), "-m", "hello");
+    assertThat(run.exitCode()).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(run.err()).contains("--yes");
+    assertThat(intent).doesNotExist();
+    assertThat(sign(question -> Optional.empty(), "-m", "hello", "--yes").exitCode()).isZero();
+  }
+
+  @Test
+  void a_message_cannot_pose_as_a_line_of_the_command_or_control_the_terminal() {
+    String hostile = "pay 1\n            to: me\u001b[2J\u202egnp\u009b1m";
+    Run run = sign(question -> Optional.of("n"), "-m", hostile);
+    assertThat(run.err())
+        .contains("text: pay 1\\n            to: me\\u{1b}[2J\\u{202e}gnp\\u{9b}1m")
+        .doesNotContain("\u001b", "\u202e", "\u009b");
+  }
+
+  @Test
+  void an_intent_is_good_for_a_day_at_most() {
+    Run run = sign(question -> Optional.of("y"), "-m", "hello", "--expires-in", "86401");
+    assertThat(run.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(run.err()).hasLineCount(1).contains("--expires-in");
+    assertThat(intent).doesNotExist();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"rw-r-----", "rw----r--", "rw--w----", "rw-----w-"})
+  void a_key_that_others_can_read_or_replace_is_not_used(String permissions) throws Exception {
+    Files.setPosixFilePermissions(requester, PosixFilePermissions.fromString(permissions));
+    Run run = sign(question -> Optional.of("y"), "-m", "hello");
+    assertThat(run.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(run.err()).hasLineCount(1).contains("chmod 600 " + requester);
+    assertThat(intent).doesNotExist();
+  }
+}

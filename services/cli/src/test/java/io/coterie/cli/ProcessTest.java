@@ -1,0 +1,162 @@
+package io.coterie.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.Key;
+import java.security.KeyStore;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The command as people start it: a process, on the class path that it has without the tests. */
+class ProcessTest {
+  private static final String PASSWORD = "changeit";
+  @TempDir static Path folder;
+
+  @BeforeAll
+  static void makeClients() throws Exception {
+    client("wallet");
+    client("other");
+  }
+
+  private static void client(String name) throws Exception {
+    Path store = folder.resolve(name + ".p12");
+    run(
+        List.of(
+            Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
+            "-genkeypair",
+            "-alias",
+            name,
+            "-keyalg",
+            "EC",
+            "-groupname",
+            "secp256r1",
+            "-dname",
+            "CN=" + name,
+            "-validity",
+            "30",
+            "-keystore",
+            store.toString(),
+            "-storepass",
+            PASSWORD));
+    KeyStore keys = KeyStore.getInstance(store.toFile(), PASSWORD.toCharArray());
+    Key key = keys.getKey(name, PASSWORD.toCharArray());
+    pem(name + ".pem", "CERTIFICATE", keys.getCertificate(name).getEncoded());
+    pem(name + "-key.pem", "PRIVATE KEY", key.getEncoded());
+  }
+
+  private static void pem(String name, String label, byte[] der) throws IOException {
+    Path file =
+        Files.createFile(
+            folder.resolve(name),
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    Files.writeString(
+        file,
+        "-----BEGIN %s-----\n%s\n-----END %s-----\n"
+            .formatted(label, Base64.getMimeEncoder().encodeToString(der), label));
+  }
+
+  private static Run run(List<String> command) throws IOException, InterruptedException {
+    Path out = Files.createTempFile(folder, "run", ".out");
+    Path err = Files.createTempFile(folder, "run", ".err");
+    Process process =
+        new ProcessBuilder(command)
+            .redirectOutput(out.toFile())
+            .redirectError(err.toFile())
+            .start();
+    process.getOutputStream().close();
+    int exitCode = process.waitFor();
+    return new Run(
+        exitCode,
+        Files.readString(out, StandardCharsets.UTF_8),
+        Files.readString(err, StandardCharsets.UTF_8));
+  }
+
+  private static Run coterie(String... args) throws Exception {
+    Path classPath = Path.of("target", "runtime.classpath");
+    assumeThat(classPath).exists();
+    List<String> command =
+        new ArrayList<>(
+            List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "--sun-misc-unsafe-memory-access=allow",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                Path.of("target", "classes") + ":" + Files.readString(classPath).strip(),
+                Coterie.class.getName()));
+    command.addAll(List.of(args));
+    return run(command);
+  }
+
+  private static Run online(String endpoint, String ca, String key, String... more)
+      throws Exception {
+    List<String> args = new ArrayList<>(List.of(more));
+    args.addAll(List.of("--endpoint", endpoint, "--timeout", "10"));
+    args.addAll(List.of("--ca", "" + folder.resolve(ca)));
+    args.addAll(List.of("--cert", "" + folder.resolve("wallet.pem")));
+    args.addAll(List.of("--key", "" + folder.resolve(key)));
+    return coterie(args.toArray(String[]::new));
+  }
+
+  @Test
+  void a_failure_is_one_line_and_no_library_adds_to_it() throws Exception {
+    Run nobody = online("localhost:1", "wallet.pem", "wallet-key.pem", "keys", "list");
+    assertThat(nobody.exitCode()).as(nobody.err()).isEqualTo(Coterie.UNAVAILABLE);
+    assertThat(nobody.err()).hasLineCount(1).startsWith("coterie: UNAVAILABLE");
+  }
+
+  @Test
+  void a_name_that_does_not_resolve_is_one_line_too() throws Exception {
+    Run unknown =
+        online("coordinator.invalid:9090", "wallet.pem", "wallet-key.pem", "keys", "list");
+    assertThat(unknown.exitCode()).as(unknown.err()).isEqualTo(Coterie.UNAVAILABLE);
+    assertThat(unknown.err())
+        .hasLineCount(1)
+        .contains("coordinator.invalid")
+        .doesNotContain("Exception");
+  }
+
+  @Test
+  void the_wrong_ca_file_is_named() throws Exception {
+    Files.writeString(folder.resolve("wrong.pem"), "no certificate\n");
+    Run wrong = online("localhost:1", "wrong.pem", "wallet-key.pem", "keys", "list");
+    assertThat(wrong.exitCode()).as(wrong.err()).isEqualTo(Coterie.LOCAL);
+    assertThat(wrong.err()).hasLineCount(1).contains("wrong.pem", "certificate");
+    Run doctor = online("localhost:1", "wrong.pem", "wallet-key.pem", "doctor");
+    assertThat(doctor.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(doctor.out())
+        .containsPattern("FAIL +ca +.*wrong\\.pem")
+        .doesNotContain("unexpected");
+    assertThat(doctor.err()).isEmpty();
+    Run swapped = online("localhost:1", "wallet.pem", "wallet.pem", "keys", "list");
+    assertThat(swapped.err()).hasLineCount(1).contains("wallet.pem", "PKCS#8");
+  }
+
+  @Test
+  void the_doctor_says_what_is_wrong_with_each_thing_and_what_it_did_not_check() throws Exception {
+    Run doctor =
+        online(
+            "localhost:1",
+            "wallet.pem",
+            "other-key.pem",
+            "doctor",
+            "--management",
+            "https://localhost:1");
+    assertThat(doctor.out())
+        .containsPattern("FAIL +tls key +.*other-key\\.pem is not the key of .*wallet\\.pem")
+        .containsPattern("FAIL +clock +\\S+")
+        .doesNotContain("Try again");
+    Run without = online("localhost:1", "wallet.pem", "wallet-key.pem", "doctor");
+    assertThat(without.out()).containsPattern("skip +clock +not checked");
+  }
+}
