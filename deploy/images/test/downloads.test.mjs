@@ -1,0 +1,57 @@
+// That what is downloaded is what was reviewed: packages by version and hash, wheels by hash.
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path, { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../..");
+
+test("Debian's packages are taken by version and hash", () => {
+  const folder = mkdtempSync(join(tmpdir(), "debian-"));
+  try {
+    // An archive with one package, and a copy of the script beside a lock of its own.
+    mkdirSync(join(folder, "package/DEBIAN"), { recursive: true });
+    writeFileSync(join(folder, "package/DEBIAN/control"), "Package: a\nVersion: 1.0-1\nArchitecture: all\nMaintainer: m <m@example.org>\nDescription: d\n");
+    execFileSync("dpkg-deb", ["-b", join(folder, "package"), join(folder, "a_1.0-1_all.deb")], { stdio: "pipe" });
+    mkdirSync(join(folder, "bin"));
+    writeFileSync(join(folder, "bin/apt-get"), `#!/bin/sh\ncp ${folder}/a_1.0-1_all.deb .\n`, { mode: 0o755 });
+    copyFileSync(join(root, ".ci/debian-download"), join(folder, "debian-download"));
+    const hash = createHash("sha256").update(readFileSync(join(folder, "a_1.0-1_all.deb"))).digest("hex");
+    const download = (lock, more = {}) => {
+      writeFileSync(join(folder, "debian.lock"), lock);
+      const env = { ...process.env, ...more, PATH: `${folder}/bin:${process.env.PATH}` };
+      const run = spawnSync(join(folder, "debian-download"), [join(folder, "out"), "a"], { env, encoding: "utf8" });
+      return { ...run, kept: existsSync(join(folder, "out/a_1.0-1_all.deb")) };
+    };
+    assert.deepEqual((({ status, kept, stderr }) => ({ status, kept, stderr }))(download(`a 1.0-1 all ${hash}\n`)), { status: 0, kept: true, stderr: "" });
+    const forged = download(`a 1.0-1 all ${"0".repeat(64)}\n`);
+    assert.notEqual(forged.status, 0);
+    assert.equal(forged.kept, false);
+    assert.match(forged.stderr, /refused/);
+    // The archive went on: named, and refused where a build must be the same.
+    assert.match(download(`a 1.0-0 all ${hash}\n`).stderr, /a 1\.0-1 is not in/);
+    assert.notEqual(download(`a 1.0-0 all ${hash}\n`, { DEBIAN_LOCKED: "1" }).status, 0);
+    // What the images and the tests fetch has a line.
+    const locked = readFileSync(join(root, ".ci/debian.lock"), "utf8").split("\n").filter((line) => /^[a-z]/.test(line));
+    for (const line of locked) assert.match(line, /^[a-z0-9+.-]+ [^ ]+ (amd64|arm64|all) [0-9a-f]{64}$/);
+    for (const name of ["base-files", "libc6", "libgcc-s1", "libstdc++6", "coreutils", "busybox-static", "redis-server", "prometheus"]) {
+      assert.ok(locked.some((line) => line.startsWith(`${name} `)), name);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("wheels are taken by hash", () => {
+  for (const file of ["deploy/envoy/requirements.txt", "deploy/observability/requirements.txt"]) {
+    const lines = readFileSync(join(root, file), "utf8").split("\n").filter((line) => line && !line.startsWith("#"));
+    for (const line of lines) assert.match(line, /^[a-z0-9-]+==[^ ]+( --hash=sha256:[0-9a-f]{64})+$/);
+  }
+  for (const script of [".ci/envoy", ".ci/test-tools"]) {
+    for (const line of readFileSync(join(root, script), "utf8").match(/pip (download|install)[^\n]*/g)) assert.match(line, /--require-hashes/);
+  }
+});
