@@ -67,7 +67,7 @@ class CandidatesTest {
   void holders_in_the_roster_are_asked_unless_they_refused_or_are_excluded() {
     assertThat(asked()).containsExactly(1, 2, 3);
     assertThat(candidates.left(KEY)).isEqualTo(4);
-    candidates.refused(1, RefusalReason.REFUSAL_REASON_FORBIDDEN);
+    candidates.refused(1, RefusalReason.REFUSAL_REASON_FORBIDDEN, "");
     candidates.exclude(Set.of(3));
     assertThat(asked()).containsExactly(2);
     assertThat(candidates.left(KEY)).isEqualTo(2);
@@ -75,7 +75,7 @@ class CandidatesTest {
 
   @Test
   void a_party_that_refused_and_is_excluded_is_missing_once() {
-    candidates.refused(1, RefusalReason.REFUSAL_REASON_FORBIDDEN);
+    candidates.refused(1, RefusalReason.REFUSAL_REASON_FORBIDDEN, "");
     candidates.exclude(Set.of(1, 9));
     assertThat(candidates.left(KEY)).isEqualTo(3);
   }
@@ -117,7 +117,7 @@ class CandidatesTest {
   @Test
   void new_shares_lift_exclusions_and_keep_refusals() {
     candidates.exclude(Set.of(1));
-    candidates.refused(2, RefusalReason.REFUSAL_REASON_FORBIDDEN);
+    candidates.refused(2, RefusalReason.REFUSAL_REASON_FORBIDDEN, "");
     candidates.learned(true, Set.of(3));
     assertThat(asked()).containsExactly(1);
   }
@@ -131,7 +131,7 @@ class CandidatesTest {
     Failure misbehaved = candidates.exhausted("resource", KEY);
     assertThat(misbehaved.reason()).isEqualTo(ErrorReason.PARTY_MISBEHAVED);
     assertThat(party(misbehaved)).isEqualTo("p3");
-    candidates.refused(1, RefusalReason.REFUSAL_REASON_FORBIDDEN);
+    candidates.refused(1, RefusalReason.REFUSAL_REASON_FORBIDDEN, "");
     Failure refused = candidates.exhausted("resource", KEY);
     assertThat(refused.reason()).isEqualTo(ErrorReason.FORBIDDEN);
     assertThat(party(refused)).isEqualTo("p1");
