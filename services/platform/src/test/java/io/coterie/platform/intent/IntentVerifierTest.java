@@ -310,6 +310,24 @@ class IntentVerifierTest {
     assertRefused(signed, problem);
   }
 
+  private static <B> B changed(B builder, Consumer<B> change) {
+    change.accept(builder);
+    return builder;
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource({
+    "malformedSigningIntents",
+    "malformedEcdsaIntents",
+    "malformedSchnorrIntents",
+    "malformedKeyIntents",
+    "malformedRefreshIntents",
+    "malformedReshareIntents"
+  })
+  void refuses_malformed_intent(String name, SignedIntent signed, IntentProblem problem) {
+    assertRefused(signed, problem);
+  }
+
   static Stream<Arguments> malformedSigningIntents() {
     return Stream.of(
         signing("request id missing", b -> b.clearRequestId(), IntentProblem.REQUEST_ID_MALFORMED),
@@ -491,15 +509,8 @@ class IntentVerifierTest {
 
   private static Arguments ecdsa(
       String name, Consumer<SigningIntent.Builder> change, IntentProblem problem) {
-    SigningIntent.Builder builder = ecdsa();
-    change.accept(builder);
-    return Arguments.of(name, builder.build(), problem);
-  }
-
-  @ParameterizedTest(name = "{0}")
-  @MethodSource("malformedEcdsaIntents")
-  void refuses_malformed_ecdsa_intent(String name, SigningIntent intent, IntentProblem problem) {
-    assertRefused(WALLET_A.sign(intent), problem);
+    return Arguments.of(
+        "ECDSA signing: " + name, WALLET_A.sign(changed(ecdsa(), change).build()), problem);
   }
 
   private static SigningIntent.Builder bip340() {
@@ -550,37 +561,49 @@ class IntentVerifierTest {
 
   static Stream<Arguments> malformedSchnorrIntents() {
     ByteString bytes = ByteString.copyFromUtf8("x");
-    SigningIntent.Builder ed25519 = signing().setScheme(Scheme.SCHEME_ED25519);
     return Stream.of(
-        Arguments.of(bip340().setTaproot(output(31)).build(), IntentProblem.TAPROOT_ROOT_LENGTH),
-        Arguments.of(bip340().setTaproot(output(33)).build(), IntentProblem.TAPROOT_ROOT_LENGTH),
-        Arguments.of(
-            bip340().setTaproot(output(0).setUnknownFields(unknownField())).build(),
+        bip340(
+            "root of 31 bytes", b -> b.setTaproot(output(31)), IntentProblem.TAPROOT_ROOT_LENGTH),
+        bip340(
+            "root of 33 bytes", b -> b.setTaproot(output(33)), IntentProblem.TAPROOT_ROOT_LENGTH),
+        bip340(
+            "unknown field of output",
+            b -> b.setTaproot(output(0).setUnknownFields(unknownField())),
             IntentProblem.PAYLOAD_UNKNOWN_FIELD),
-        Arguments.of(bip340().setMessage(bytes).build(), IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
-        Arguments.of(bip340().setDigest(bytes).build(), IntentProblem.DIGEST_LENGTH),
-        Arguments.of(
-            bip340().setEthereumMessage(bytes).build(), IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
-        Arguments.of(
-            ed25519.clone().setTaproot(output(0)).build(), IntentProblem.TAPROOT_NOT_ALLOWED),
-        Arguments.of(
-            ed25519.clone().addDerivationPath(0).build(),
-            IntentProblem.DERIVATION_PATH_NOT_ALLOWED),
-        Arguments.of(
-            ed25519.clone().setDigest(ByteString.copyFrom(new byte[32])).build(),
+        bip340("message", b -> b.setMessage(bytes), IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
+        bip340("digest of 1 byte", b -> b.setDigest(bytes), IntentProblem.DIGEST_LENGTH),
+        bip340(
+            "ethereum message",
+            b -> b.setEthereumMessage(bytes),
             IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
-        Arguments.of(
-            ed25519.clone().setSolanaTransaction(ByteString.EMPTY).build(),
+        ed25519("output", b -> b.setTaproot(output(0)), IntentProblem.TAPROOT_NOT_ALLOWED),
+        ed25519("path", b -> b.addDerivationPath(0), IntentProblem.DERIVATION_PATH_NOT_ALLOWED),
+        ed25519(
+            "digest",
+            b -> b.setDigest(ByteString.copyFrom(new byte[32])),
+            IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
+        ed25519(
+            "no solana transaction",
+            b -> b.setSolanaTransaction(ByteString.EMPTY),
             IntentProblem.MESSAGE_MISSING),
-        Arguments.of(
-            ecdsa().setSolanaTransaction(bytes).build(), IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
-        Arguments.of(ecdsa().setTaproot(output(0)).build(), IntentProblem.TAPROOT_NOT_ALLOWED));
+        ecdsa(
+            "solana transaction",
+            b -> b.setSolanaTransaction(bytes),
+            IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
+        ecdsa("output", b -> b.setTaproot(output(0)), IntentProblem.TAPROOT_NOT_ALLOWED));
   }
 
-  @ParameterizedTest
-  @MethodSource("malformedSchnorrIntents")
-  void refuses_malformed_schnorr_intent(SigningIntent intent, IntentProblem problem) {
-    assertRefused(WALLET_A.sign(intent), problem);
+  private static Arguments bip340(
+      String name, Consumer<SigningIntent.Builder> change, IntentProblem problem) {
+    return Arguments.of(
+        "BIP-340 signing: " + name, WALLET_A.sign(changed(bip340(), change).build()), problem);
+  }
+
+  private static Arguments ed25519(
+      String name, Consumer<SigningIntent.Builder> change, IntentProblem problem) {
+    SigningIntent.Builder ed25519 = signing().setScheme(Scheme.SCHEME_ED25519);
+    return Arguments.of(
+        "Ed25519 signing: " + name, WALLET_A.sign(changed(ed25519, change).build()), problem);
   }
 
   private static RefreshIntent.Builder refresh() {
@@ -656,15 +679,8 @@ class IntentVerifierTest {
 
   private static Arguments reshare(
       String name, Consumer<ReshareIntent.Builder> change, IntentProblem problem) {
-    ReshareIntent.Builder builder = reshare();
-    change.accept(builder);
-    return Arguments.of(name, builder.build(), problem);
-  }
-
-  @ParameterizedTest(name = "{0}")
-  @MethodSource("malformedReshareIntents")
-  void refuses_malformed_reshare_intent(String name, ReshareIntent intent, IntentProblem problem) {
-    assertRefused(WALLET_A.sign(intent), problem);
+    return Arguments.of(
+        "reshare: " + name, WALLET_A.sign(changed(reshare(), change).build()), problem);
   }
 
   static Stream<Arguments> malformedRefreshIntents() {
@@ -688,15 +704,8 @@ class IntentVerifierTest {
 
   private static Arguments refresh(
       String name, Consumer<RefreshIntent.Builder> change, IntentProblem problem) {
-    RefreshIntent.Builder builder = refresh();
-    change.accept(builder);
-    return Arguments.of(name, builder.build(), problem);
-  }
-
-  @ParameterizedTest(name = "{0}")
-  @MethodSource("malformedRefreshIntents")
-  void refuses_malformed_refresh_intent(String name, RefreshIntent intent, IntentProblem problem) {
-    assertRefused(WALLET_A.sign(intent), problem);
+    return Arguments.of(
+        "refresh: " + name, WALLET_A.sign(changed(refresh(), change).build()), problem);
   }
 
   /** No intent of one type passes as one of another, even if its requester says so. */
@@ -733,15 +742,8 @@ class IntentVerifierTest {
 
   private static Arguments signing(
       String name, Consumer<SigningIntent.Builder> change, IntentProblem problem) {
-    SigningIntent.Builder builder = signing();
-    change.accept(builder);
-    return Arguments.of(name, builder.build(), problem);
-  }
-
-  @ParameterizedTest(name = "{0}")
-  @MethodSource("malformedSigningIntents")
-  void refuses_malformed_signing_intent(String name, SigningIntent intent, IntentProblem problem) {
-    assertRefused(WALLET_A.sign(intent), problem);
+    return Arguments.of(
+        "signing: " + name, WALLET_A.sign(changed(signing(), change).build()), problem);
   }
 
   static Stream<Arguments> malformedKeyIntents() {
@@ -766,15 +768,8 @@ class IntentVerifierTest {
 
   private static Arguments key(
       String name, Consumer<KeyIntent.Builder> change, IntentProblem problem) {
-    KeyIntent.Builder builder = keyCreation();
-    change.accept(builder);
-    return Arguments.of(name, builder.build(), problem);
-  }
-
-  @ParameterizedTest(name = "{0}")
-  @MethodSource("malformedKeyIntents")
-  void refuses_malformed_key_intent(String name, KeyIntent intent, IntentProblem problem) {
-    assertRefused(WALLET_A.sign(intent), problem);
+    return Arguments.of(
+        "key: " + name, WALLET_A.sign(changed(keyCreation(), change).build()), problem);
   }
 
   @Test
