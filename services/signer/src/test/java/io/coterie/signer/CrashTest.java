@@ -298,6 +298,19 @@ class CrashTest {
     }
   }
 
+  /** Whether it is the envelope that the fake core sends in that round. */
+  static boolean isOfRound(byte[] body, int round) {
+    try {
+      return PartyMessage.parseFrom(body)
+          .getEnvelope()
+          .getEnvelope()
+          .toStringUtf8()
+          .equals("round " + round);
+    } catch (com.google.protobuf.InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
   /** Of an envelope. */
   static com.google.protobuf.ByteString session(byte[] body) {
     try {

@@ -289,7 +289,7 @@ class RefreshTest {
   private SessionId halfStored(SignedIntent intent) {
     i.network.tap(
         (_, to, body) ->
-            (to.name().equals("charlie") && isOfRound(body, 6))
+            (to.name().equals("charlie") && CrashTest.isOfRound(body, 6))
                     || (to.role() == Member.Role.PARTY && report(body).hasCompleted())
                 ? null
                 : body);
@@ -298,18 +298,6 @@ class RefreshTest {
     assertThat(i.coordinator.awaitFrom("charlie", session).report().hasTimedOut()).isTrue();
     assertThat(i.coordinator.awaitFrom("alpha", session).report().hasCompleted()).isTrue();
     return session;
-  }
-
-  private static boolean isOfRound(byte[] body, int round) {
-    try {
-      return PartyMessage.parseFrom(body)
-          .getEnvelope()
-          .getEnvelope()
-          .toStringUtf8()
-          .equals("round " + round);
-    } catch (InvalidProtocolBufferException e) {
-      throw new IllegalStateException(e);
-    }
   }
 
   @Test

@@ -216,7 +216,7 @@ class ReshareTest {
   void share_that_one_receiver_never_got_is_given_up_by_all() {
     i.network.tap(
         (_, to, body) ->
-            (to.name().equals("delta") && isOfRound(body, 6))
+            (to.name().equals("delta") && CrashTest.isOfRound(body, 6))
                     || (to.role() == Member.Role.PARTY && report(body).hasCompleted())
                 ? null
                 : body);
@@ -241,18 +241,6 @@ class ReshareTest {
     // The same request again.
     i.coordinator.give(order(intent, 2, FIRST, List.of(3, 4, 5)).build());
     awaitAt(2, List.of(3, 4, 5), List.of(1, 2));
-  }
-
-  private static boolean isOfRound(byte[] body, int round) {
-    try {
-      return PartyMessage.parseFrom(body)
-          .getEnvelope()
-          .getEnvelope()
-          .toStringUtf8()
-          .equals("round " + round);
-    } catch (InvalidProtocolBufferException e) {
-      throw new IllegalStateException(e);
-    }
   }
 
   @Test

@@ -117,6 +117,17 @@ class LivesTest {
         null);
   }
 
+  private CompletionStage<Boolean> exclude(int party) {
+    return store
+        .shares()
+        .exclude(new KeyShareStore.Exclusion(KEY, Set.of(party), id(), id(), 1, ByteString.EMPTY));
+  }
+
+  /** Party 2 is to be excluded, and the database refuses to write it. */
+  private void excludeFails() {
+    assertThatThrownBy(() -> get(exclude(2))).hasRootCauseInstanceOf(java.sql.SQLException.class);
+  }
+
   private SessionId multiplyWith(Integer... peers) {
     SessionId session = id();
     get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(peers))));
@@ -211,15 +222,7 @@ class LivesTest {
         "CREATE TRIGGER full BEFORE INSERT ON exclusion WHEN (SELECT count(*) FROM claimed_session)"
             + " < 2 BEGIN SELECT RAISE(ABORT, 'full'); END");
     open();
-    assertThatThrownBy(
-            () ->
-                get(
-                    store
-                        .shares()
-                        .exclude(
-                            new KeyShareStore.Exclusion(
-                                KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
-        .hasRootCauseInstanceOf(java.sql.SQLException.class);
+    excludeFails();
     KeyTrouble frozen = new KeyTrouble(KEY, KeyShareStore.EVERY_PARTY, Kind.FROZEN, 0);
     assertThat(store.shares().troubles()).contains(frozen);
     store.shares().housekeep();
@@ -261,10 +264,7 @@ class LivesTest {
 
   @Test
   void a_request_to_lift_what_is_not_frozen_changes_nothing() throws Exception {
-    get(
-        store
-            .shares()
-            .exclude(new KeyShareStore.Exclusion(KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY)));
+    get(exclude(2));
     new OperatorRequests(folder).unfreeze(KEY);
     new OperatorRequests(folder).unfreeze("keys/../../b");
     store.shares().housekeep();
@@ -480,15 +480,7 @@ class LivesTest {
   @Test
   void a_freeze_that_the_file_does_not_take_is_listed_and_survives_a_kill() throws Exception {
     fillDisk();
-    assertThatThrownBy(
-            () ->
-                get(
-                    store
-                        .shares()
-                        .exclude(
-                            new KeyShareStore.Exclusion(
-                                KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
-        .hasRootCauseInstanceOf(java.sql.SQLException.class);
+    excludeFails();
     List<KeyTrouble> troubles =
         List.of(
             new KeyTrouble(KEY, KeyShareStore.EVERY_PARTY, Kind.FROZEN, 0),
@@ -517,15 +509,7 @@ class LivesTest {
   @Test
   void a_freeze_that_is_not_on_disk_yet_is_lifted_too() throws Exception {
     fillDisk();
-    assertThatThrownBy(
-            () ->
-                get(
-                    store
-                        .shares()
-                        .exclude(
-                            new KeyShareStore.Exclusion(
-                                KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY))))
-        .hasRootCauseInstanceOf(java.sql.SQLException.class);
+    excludeFails();
     assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(0, 2);
     assertThat(get(store.shares().unfreeze(KEY))).isTrue();
     assertThat(store.shares().excluded(KEY)).containsExactly(2);
@@ -540,12 +524,7 @@ class LivesTest {
 
   @Test
   void a_request_that_names_no_key_is_in_nobodys_way() throws Exception {
-    get(
-        store
-            .shares()
-            .exclude(
-                new KeyShareStore.Exclusion(
-                    KEY, Set.of(KeyShareStore.EVERY_PARTY), id(), id(), 1, ByteString.EMPTY)));
+    get(exclude(KeyShareStore.EVERY_PARTY));
     for (String bad : List.of("", "0", "zz", "ffff ")) {
       Files.createFile(folder.resolve("unfreeze-" + bad));
     }
@@ -568,10 +547,7 @@ class LivesTest {
     KeyShare next = share(2);
     get(store.shares().storeNext(next, true, event("stored")));
     CompletionStage<Boolean> activated = store.shares().activate(next, PROOF, event("active"));
-    CompletionStage<Boolean> excluded =
-        store
-            .shares()
-            .exclude(new KeyShareStore.Exclusion(KEY, Set.of(2), id(), id(), 1, ByteString.EMPTY));
+    CompletionStage<Boolean> excluded = exclude(2);
     assertThat(get(activated)).isTrue();
     assertThat(get(excluded)).isFalse();
     assertThat(store.shares().excluded(KEY)).isEmpty();

@@ -396,17 +396,7 @@ class PartyStoreTest {
     activated(2, 2);
     assertThat(isOnDisk("sealed 1") || isOnDisk("sealed 7")).isFalse();
     assertThat(isOnDisk("sealed 2")).isTrue();
-    get(
-        store
-            .shares()
-            .exclude(
-                new Exclusion(
-                    "keys/a",
-                    Set.of(2),
-                    new SessionId(bytes32(5)),
-                    new SessionId(bytes32(2)),
-                    2,
-                    ByteString.copyFromUtf8("without party 2"))));
+    get(store.shares().exclude(without2(5, 2, 2, "without party 2")));
     assertThat(isOnDisk("sealed 2")).isFalse();
     assertThat(isOnDisk("without party 2")).isTrue();
   }
@@ -498,6 +488,15 @@ class PartyStoreTest {
     assertThat(count()).isEqualTo(1);
   }
 
+  /** The share of session 2 is used after it was given up; that of session 3 lies beside it. */
+  private void broughtBack() {
+    active();
+    refreshed(2, 2);
+    givenUp(2, 2, 2);
+    refreshed(3, 2);
+    activated(2, 2);
+  }
+
   @Test
   void certificate_brings_a_share_back_and_leaves_what_was_stored_later() {
     active();
@@ -523,23 +522,9 @@ class PartyStoreTest {
   /** What a run with the share before has to say of that share is not said of this one. */
   @Test
   void share_that_took_the_place_of_another_of_its_epoch_is_not_overwritten() {
-    active();
-    refreshed(2, 2);
-    givenUp(2, 2, 2);
-    refreshed(3, 2);
-    activated(2, 2);
+    broughtBack();
     activated(3, 2);
-    get(
-        store
-            .shares()
-            .exclude(
-                new Exclusion(
-                    "keys/a",
-                    Set.of(2),
-                    new SessionId(bytes32(9)),
-                    new SessionId(bytes32(2)),
-                    2,
-                    ByteString.copyFromUtf8("the older without party 2"))));
+    get(store.shares().exclude(without2(9, 2, 2, "the older without party 2")));
     assertThat(store.shares().excluded("keys/a")).containsExactly(2);
     assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(next(3, 2).sealed());
   }
@@ -547,23 +532,9 @@ class PartyStoreTest {
   /** Both writes wait for the disk together, so the second runs before the first has completed. */
   @Test
   void share_activated_in_the_same_transaction_is_not_overwritten_either() {
-    active();
-    refreshed(2, 2);
-    givenUp(2, 2, 2);
-    refreshed(3, 2);
-    activated(2, 2);
+    broughtBack();
     var switched = store.shares().activate(next(3, 2), PROOF, event("active"));
-    var excluded =
-        store
-            .shares()
-            .exclude(
-                new Exclusion(
-                    "keys/a",
-                    Set.of(2),
-                    new SessionId(bytes32(9)),
-                    new SessionId(bytes32(2)),
-                    2,
-                    ByteString.copyFromUtf8("the older without party 2")));
+    var excluded = store.shares().exclude(without2(9, 2, 2, "the older without party 2"));
     assertThat(get(switched)).isTrue();
     get(excluded);
     assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(next(3, 2).sealed());
@@ -571,11 +542,7 @@ class PartyStoreTest {
 
   @Test
   void given_up_shares_stay_until_a_later_epoch_is_used() {
-    active();
-    refreshed(2, 2);
-    givenUp(2, 2, 2);
-    refreshed(3, 2);
-    activated(2, 2);
+    broughtBack();
     // Another epoch from the share that was brought back: the other one is not waited for.
     assertThat(refreshed(4, 3)).isTrue();
     assertThat(state(3)).contains(KeyShare.State.GIVEN_UP);
@@ -694,13 +661,23 @@ class PartyStoreTest {
   }
 
   private static Exclusion exclusion(int session, Integer... parties) {
+    return exclusion(session, Set.of(parties), 1, 1, ByteString.EMPTY);
+  }
+
+  /** A session showed it of party 2, with a share of that session and epoch, which is replaced. */
+  private static Exclusion without2(int session, int share, int epoch, String sealed) {
+    return exclusion(session, Set.of(2), share, epoch, ByteString.copyFromUtf8(sealed));
+  }
+
+  private static Exclusion exclusion(
+      int session, Set<Integer> parties, int share, int epoch, ByteString sealed) {
     return new Exclusion(
         "keys/a",
-        Set.of(parties),
+        parties,
         new SessionId(bytes32(session)),
-        new SessionId(bytes32(1)),
-        1,
-        ByteString.EMPTY);
+        new SessionId(bytes32(share)),
+        epoch,
+        sealed);
   }
 
   @Test
@@ -715,17 +692,12 @@ class PartyStoreTest {
 
   @Test
   void share_is_replaced_with_the_exclusion() {
-    KeyShare share = share("keys/a", 1);
-    get(store.shares().storeProvisional(share, event("stored")));
-    get(store.shares().activate(share, PROOF, event("active")));
-    assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
-    ByteString without = ByteString.copyFromUtf8("sealed without party 2");
-    get(
-        store
-            .shares()
-            .exclude(
-                new Exclusion(
-                    "keys/a", Set.of(2), new SessionId(bytes32(5)), share.session(), 1, without)));
+    active();
+    assertThat(store.shares().find("keys/a").orElseThrow().sealed())
+        .isEqualTo(share("keys/a", 1).sealed());
+    String sealed = "sealed without party 2";
+    ByteString without = ByteString.copyFromUtf8(sealed);
+    get(store.shares().exclude(without2(5, 1, 1, sealed)));
     assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(without);
     reopen();
     assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(without);
@@ -734,21 +706,10 @@ class PartyStoreTest {
 
   @Test
   void share_of_another_epoch_is_not_replaced() {
-    KeyShare share = share("keys/a", 1);
-    get(store.shares().storeProvisional(share, event("stored")));
-    get(store.shares().activate(share, PROOF, event("active")));
-    get(
-        store
-            .shares()
-            .exclude(
-                new Exclusion(
-                    "keys/a",
-                    Set.of(2),
-                    new SessionId(bytes32(5)),
-                    share.session(),
-                    2,
-                    ByteString.copyFromUtf8("of a later epoch"))));
-    assertThat(store.shares().find("keys/a").orElseThrow().sealed()).isEqualTo(share.sealed());
+    active();
+    get(store.shares().exclude(without2(5, 1, 2, "of a later epoch")));
+    assertThat(store.shares().find("keys/a").orElseThrow().sealed())
+        .isEqualTo(share("keys/a", 1).sealed());
   }
 
   @Test
