@@ -214,6 +214,11 @@ class SessionsTest {
             TraceContext.create(new Random(1))));
   }
 
+  private static void endsAborted(Session session, Consumer<SessionOutcome.Aborted> how)
+      throws InterruptedException {
+    assertThat(session.await(LONG)).isInstanceOfSatisfying(SessionOutcome.Aborted.class, how);
+  }
+
   private Session signing() {
     return start(
         new SessionPlan.Work.Sign(
@@ -335,13 +340,12 @@ class SessionsTest {
             Step.newBuilder().setDone(Done.newBuilder().setSignature(key.sign("massage"))).build();
     Session session = signing();
     say(p1, envelope(session));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_INTERNAL);
-              assertThat(a.culprits()).isEmpty();
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_INTERNAL);
+          assertThat(a.culprits()).isEmpty();
+        });
   }
 
   @Test
@@ -411,9 +415,7 @@ class SessionsTest {
     for (Member m : List.of(p1, p2, p3)) {
       say(m, completed(session.id().bytes(), unsound));
     }
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class, a -> assertThat(a.hopeless()).isTrue());
+    endsAborted(session, a -> assertThat(a.hopeless()).isTrue());
   }
 
   @Test
@@ -437,13 +439,12 @@ class SessionsTest {
         report(
             session.id().bytes(),
             r -> r.setTimedOut(TimedOut.newBuilder().setRound(1).addMissing(1).addMissing(2))));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.hopeless()).isTrue();
-              assertThat(a.culprits()).isEmpty();
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.hopeless()).isTrue();
+          assertThat(a.culprits()).isEmpty();
+        });
   }
 
   @Test
@@ -453,26 +454,24 @@ class SessionsTest {
     say(p1, aborted(session, 3));
     say(p2, aborted(session, 3));
     say(p3, aborted(session, 77));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.culprits()).isEmpty();
-              assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2, 3);
-              assertThat(a.round()).isEqualTo(3);
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.culprits()).isEmpty();
+          assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2, 3);
+          assertThat(a.round()).isEqualTo(3);
+        });
 
     session = keygen();
     say(p1, proven(session, 3));
     say(p2, aborted(session));
     say(p3, aborted(session, 1));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.culprits()).containsExactly(3);
-              assertThat(a.suspects()).as("the word of a culprit").isEmpty();
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.culprits()).containsExactly(3);
+          assertThat(a.suspects()).as("the word of a culprit").isEmpty();
+        });
     assertThat(kept).as("words are no evidence").containsExactly("1 3 VERDICT_PROVEN");
 
     session = keygen();
@@ -483,13 +482,12 @@ class SessionsTest {
     say(p1, proven(session, 3));
     say(p2, aborted(session));
     say(p3, aborted(session));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.culprits()).as("a third report is not heard").isEmpty();
-              assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2);
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.culprits()).as("a third report is not heard").isEmpty();
+          assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2);
+        });
     assertThat(kept).endsWith("1 2 VERDICT_REFUTED").hasSize(2);
 
     session = keygen();
@@ -497,9 +495,7 @@ class SessionsTest {
     say(p1, proven(session, 3));
     say(p2, aborted(session));
     say(p3, aborted(session));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class, a -> assertThat(a.culprits()).containsExactly(3));
+    endsAborted(session, a -> assertThat(a.culprits()).containsExactly(3));
   }
 
   @Test
@@ -547,13 +543,12 @@ class SessionsTest {
     say(p1, framing.build());
     say(p2, aborted(session));
     say(p3, aborted(session));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.culprits()).containsExactly(3);
-              assertThat(a.suspects()).isEmpty();
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.culprits()).containsExactly(3);
+          assertThat(a.suspects()).isEmpty();
+        });
     assertThat(kept).containsExactly("1 3 VERDICT_PROVEN");
   }
 
@@ -576,23 +571,20 @@ class SessionsTest {
     say(p1, told(session, 3, 3));
     say(p2, told(session, 3, 3));
     say(p3, aborted(session));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.culprits()).isEmpty();
-              assertThat(a.suspects()).containsExactly(3);
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.culprits()).isEmpty();
+          assertThat(a.suspects()).containsExactly(3);
+        });
 
     session = keygen();
     say(p1, told(session, 3, 2, 3));
     say(p2, aborted(session));
     say(p3, aborted(session));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a ->
-                assertThat(a.suspects()).as("it points at one").containsExactlyInAnyOrder(1, 2, 3));
+    endsAborted(
+        session,
+        a -> assertThat(a.suspects()).as("it points at one").containsExactlyInAnyOrder(1, 2, 3));
   }
 
   /** A report that shows, or only says, that a party ran the session twice. */
@@ -613,14 +605,13 @@ class SessionsTest {
       say(p1, restarted(session, 3, true));
       say(p2, restarted(session, 3, true));
       say(p3, restarted(session, 1, false));
-      assertThat(session.await(LONG))
-          .isInstanceOfSatisfying(
-              SessionOutcome.Aborted.class,
-              a -> {
-                assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_PARTY_RESTARTED);
-                assertThat(a.culprits()).isEmpty();
-                assertThat(a.suspects()).containsExactlyInAnyOrder(1, 3);
-              });
+      endsAborted(
+          session,
+          a -> {
+            assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_PARTY_RESTARTED);
+            assertThat(a.culprits()).isEmpty();
+            assertThat(a.suspects()).containsExactlyInAnyOrder(1, 3);
+          });
       sessions.health().heard(1);
       sessions.health().heard(3);
       assertThat(sessions.health().isSuspect(3)).isEqualTo(i == PartyHealth.MAX_RESTARTS);
@@ -675,13 +666,12 @@ class SessionsTest {
     session = presign();
     say(p1, presigned(session, id));
     say(p2, presigned(session, id.substring(1).concat(ByteString.copyFromUtf8("x"))));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_BROADCAST_MISMATCH);
-              assertThat(a.culprits()).isEmpty();
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_BROADCAST_MISMATCH);
+          assertThat(a.culprits()).isEmpty();
+        });
     assertThat(sent).anyMatch(PartyMessage::hasCancel);
   }
 
@@ -718,14 +708,13 @@ class SessionsTest {
 
     session = presign();
     say(p1, aborted(session, 2));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.culprits()).isEmpty();
-              assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2);
-              assertThat(a.exclude()).isFalse();
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.culprits()).isEmpty();
+          assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2);
+          assertThat(a.exclude()).isFalse();
+        });
 
     session = presign();
     say(p1, presigned(session, id));
@@ -736,13 +725,12 @@ class SessionsTest {
   void one_word_against_another_makes_both_suspects() throws Exception {
     Session session = signing();
     say(p1, aborted(session, 2));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.culprits()).isEmpty();
-              assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2);
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.culprits()).isEmpty();
+          assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2);
+        });
   }
 
   @Test
@@ -818,13 +806,12 @@ class SessionsTest {
     say(p1, completed(earlier, next));
     say(p2, proven(session, 1));
     say(p3, proven(session, 1));
-    assertThat(session.await(LONG))
-        .isInstanceOfSatisfying(
-            SessionOutcome.Aborted.class,
-            a -> {
-              assertThat(a.culprits()).containsExactly(1);
-              assertThat(a.hopeless()).isFalse();
-            });
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.culprits()).containsExactly(1);
+          assertThat(a.hopeless()).isFalse();
+        });
 
     // All have one, and one of them does not tell the others.
     session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);

@@ -254,6 +254,23 @@ class RequestsTest {
     return caller(Duration.ofSeconds(50));
   }
 
+  /** A call at that replica, which is in the middle of such work on it. */
+  private Future<SigningRecord> begins(
+      Coordinator at,
+      VerifiedIntent.Signing intent,
+      Work<SigningRecord, VerifiedIntent.Signing, SigningRecord> work)
+      throws InterruptedException {
+    CountDownLatch begun = new CountDownLatch(1);
+    at.work =
+        (run, request, verified) -> {
+          begun.countDown();
+          return work.on(run, request, verified);
+        };
+    Future<SigningRecord> call = callers.submit(() -> at.requests.await(intent, patient()));
+    begun.await();
+    return call;
+  }
+
   private static void refuses(ErrorReason reason, ThrowingCallable call) {
     assertThatThrownBy(call)
         .isInstanceOfSatisfying(
@@ -360,16 +377,15 @@ class RequestsTest {
   @Test
   void a_replica_waits_for_the_end_of_anothers_work() throws Exception {
     VerifiedIntent.Signing intent = intent();
-    CountDownLatch begun = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
-    other.work =
-        (run, request, verified) -> {
-          begun.countDown();
-          go.await();
-          return other.sign(run, request);
-        };
-    Future<SigningRecord> there = callers.submit(() -> other.requests.await(intent, patient()));
-    begun.await();
+    Future<SigningRecord> there =
+        begins(
+            other,
+            intent,
+            (run, request, verified) -> {
+              go.await();
+              return other.sign(run, request);
+            });
     Future<SigningRecord> waiting = callers.submit(() -> here.requests.await(intent, patient()));
     go.countDown();
     assertThat(waiting.get()).isEqualTo(there.get());
@@ -379,15 +395,14 @@ class RequestsTest {
   @Test
   void a_replica_takes_the_work_over_when_the_other_has_left() throws Exception {
     VerifiedIntent.Signing intent = intent();
-    CountDownLatch begun = new CountDownLatch(1);
-    other.work =
-        (run, request, verified) -> {
-          begun.countDown();
-          new CountDownLatch(1).await();
-          return true;
-        };
-    Future<SigningRecord> lost = callers.submit(() -> other.requests.await(intent, patient()));
-    begun.await();
+    Future<SigningRecord> lost =
+        begins(
+            other,
+            intent,
+            (run, request, verified) -> {
+              new CountDownLatch(1).await();
+              return true;
+            });
     Future<SigningRecord> waiting = callers.submit(() -> here.requests.await(intent, patient()));
     other.threads.shutdownNow();
     other.stores.presence().leave();
@@ -520,18 +535,17 @@ class RequestsTest {
   @Test
   void callers_of_a_replica_that_stops_are_sent_to_another_one() throws Exception {
     VerifiedIntent.Signing intent = intent();
-    CountDownLatch begun = new CountDownLatch(1);
-    here.work =
-        (run, request, verified) -> {
-          begun.countDown();
-          while (!here.stopping.hasBegun()) {
-            new Pace(here.stopping).pause();
-          }
-          run.drain();
-          return true;
-        };
-    Future<SigningRecord> answer = callers.submit(() -> here.requests.await(intent, patient()));
-    begun.await();
+    Future<SigningRecord> answer =
+        begins(
+            here,
+            intent,
+            (run, request, verified) -> {
+              while (!here.stopping.hasBegun()) {
+                new Pace(here.stopping).pause();
+              }
+              run.drain();
+              return true;
+            });
     here.stopping.begin();
     assertThatThrownBy(answer::get)
         .cause()
