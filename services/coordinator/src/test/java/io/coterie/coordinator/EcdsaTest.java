@@ -2,9 +2,7 @@ package io.coterie.coordinator;
 
 import static io.coterie.coordinator.Calls.eventually;
 import static io.coterie.coordinator.Calls.fails;
-import static io.coterie.coordinator.TestInstallation.createKey;
 import static io.coterie.coordinator.TestInstallation.inSeconds;
-import static io.coterie.coordinator.TestInstallation.keyIntent;
 import static io.coterie.coordinator.TestInstallation.keys;
 import static io.coterie.coordinator.TestInstallation.sign;
 import static io.coterie.coordinator.TestInstallation.signing;
@@ -79,13 +77,7 @@ class EcdsaTest {
   }
 
   private Key create(String name, int threshold, String... parties) {
-    return keys(client)
-        .createKey(
-            createKey(
-                installation.wallet.sign(
-                    keyIntent(name, threshold, parties)
-                        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                        .build())));
+    return installation.createEcdsaKey(client, name, threshold, parties);
   }
 
   static SigningIntent.Builder intent(String key, int number, Integer... path) {
@@ -118,6 +110,18 @@ class EcdsaTest {
 
   private int ready() {
     return installation.bean(PresignaturePool.class).ready();
+  }
+
+  /** Signs once, and gives one of the parties that hold the presignatures made for the next. */
+  private String aPartyOfFourPresignatures() {
+    signs(intent("hot", 0));
+    eventually(() -> ready() == 4);
+    Order presign =
+        installation.parties.orders.stream()
+            .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN)
+            .findFirst()
+            .orElseThrow();
+    return "p" + presign.getSigningSet(0);
   }
 
   private double count(String counter, String... tags) {
@@ -324,15 +328,8 @@ class EcdsaTest {
 
   @Test
   void without_its_presignature_a_party_signs_by_the_rounds_and_the_pool_is_made_anew() {
-    signs(intent("hot", 0));
-    eventually(() -> ready() == 4);
-    List<Integer> set =
-        installation.parties.orders.stream()
-            .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN)
-            .findFirst()
-            .orElseThrow()
-            .getSigningSetList();
-    installation.parties.restart("p" + set.getFirst());
+    String party = aPartyOfFourPresignatures();
+    installation.parties.restart(party);
 
     Signing signing = signs(intent("hot", 1));
     assertThat(signing.getPresigned()).isFalse();
@@ -506,19 +503,12 @@ class EcdsaTest {
 
   @Test
   void presignatures_die_with_the_coordinator_and_with_the_reach_of_their_parties() {
-    signs(intent("hot", 0));
-    eventually(() -> ready() == 4);
-    List<Integer> set =
-        installation.parties.orders.stream()
-            .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN)
-            .findFirst()
-            .orElseThrow()
-            .getSigningSetList();
-    installation.parties.disconnect("p" + set.getFirst());
+    String party = aPartyOfFourPresignatures();
+    installation.parties.disconnect(party);
     eventually(() -> ready() == 0);
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_DROPPED, "reason", "unreachable"))
         .isEqualTo(4);
-    installation.parties.connect("p" + set.getFirst());
+    installation.parties.connect(party);
     eventually(() -> ready() == 4);
 
     installation.stop();

@@ -6,6 +6,7 @@ import static io.coterie.coordinator.TestInstallation.createKey;
 import static io.coterie.coordinator.TestInstallation.inSeconds;
 import static io.coterie.coordinator.TestInstallation.keyIntent;
 import static io.coterie.coordinator.TestInstallation.keys;
+import static io.coterie.coordinator.TestInstallation.refreshIntent;
 import static io.coterie.coordinator.TestInstallation.sign;
 import static io.coterie.coordinator.TestInstallation.signing;
 import static io.coterie.coordinator.TestInstallation.signingIntent;
@@ -98,16 +99,14 @@ class HandoverTest {
   }
 
   private Key ecdsaKey() {
-    Key key =
-        keys(atOne)
-            .createKey(
-                createKey(
-                    one.wallet.sign(
-                        keyIntent("hot", 2, "p1", "p2", "p3")
-                            .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                            .build())));
+    Key key = one.createEcdsaKey(atOne, "hot", 2, "p1", "p2", "p3");
     one.parties.orders.clear();
     return key;
+  }
+
+  private RefreshKeyRequest refresh() {
+    RefreshIntent intent = refreshIntent("hot", Scheme.SCHEME_ECDSA_SECP256K1, 1).build();
+    return RefreshKeyRequest.newBuilder().setSignedIntent(one.wallet.sign(intent)).build();
   }
 
   private void blsKey() {
@@ -119,6 +118,15 @@ class HandoverTest {
     return SigningServiceGrpc.newFutureStub(replica)
         .withDeadlineAfter(20, TimeUnit.SECONDS)
         .sign(sign(intent));
+  }
+
+  /** A first request at the first replica, whose parties have its order and behave like that. */
+  private Future<Signing> ordered(Behaviour behaviour, SignedIntent intent) {
+    blsKey();
+    all(behaviour);
+    Future<Signing> call = asks(atOne, intent);
+    eventually(() -> one.parties.orders.size() == 2);
+    return call;
   }
 
   private static double takenOver(TestInstallation replica, String work) {
@@ -144,11 +152,8 @@ class HandoverTest {
 
   @Test
   void what_a_stopping_replica_cannot_end_the_other_one_ends() {
-    blsKey();
-    all(new Behaviour.Silent());
     SignedIntent intent = bls("left");
-    Future<Signing> call = asks(atOne, intent);
-    eventually(() -> one.parties.orders.size() == 2);
+    Future<Signing> call = ordered(new Behaviour.Silent(), intent);
     assertThat(worker()).isEqualTo("coordinator");
     one.parties.behave();
 
@@ -169,11 +174,8 @@ class HandoverTest {
 
   @Test
   void who_waits_at_the_other_replica_is_answered_when_the_one_that_works_is_killed() {
-    blsKey();
-    all(new Behaviour.Silent());
     SignedIntent intent = bls("killed");
-    Future<Signing> lost = asks(atOne, intent);
-    eventually(() -> one.parties.orders.size() == 2);
+    Future<Signing> lost = ordered(new Behaviour.Silent(), intent);
     Future<Signing> call = asks(atTwo, intent);
     one.kill();
     eventually(lost::isDone);
@@ -205,12 +207,10 @@ class HandoverTest {
 
   @Test
   void a_request_that_both_are_asked_for_is_worked_on_once() throws Exception {
-    blsKey();
     CountDownLatch release = new CountDownLatch(1);
-    all(new Behaviour.Waits(release));
     SignedIntent intent = bls("both");
-    List<Future<Signing>> calls = new ArrayList<>(List.of(asks(atOne, intent)));
-    eventually(() -> one.parties.orders.size() == 2);
+    List<Future<Signing>> calls =
+        new ArrayList<>(List.of(ordered(new Behaviour.Waits(release), intent)));
     calls.add(asks(atTwo, intent));
     calls.add(asks(atTwo, intent));
     calls.add(asks(atOne, intent));
@@ -251,11 +251,8 @@ class HandoverTest {
 
   @Test
   void whoever_watches_at_the_other_replica_sees_the_end() {
-    blsKey();
     CountDownLatch release = new CountDownLatch(1);
-    all(new Behaviour.Waits(release));
-    Future<Signing> call = asks(atOne, bls("watched"));
-    eventually(() -> one.parties.orders.size() == 2);
+    Future<Signing> call = ordered(new Behaviour.Waits(release), bls("watched"));
     Iterator<Signing> watch =
         signing(atTwo)
             .watchSigning(
@@ -273,12 +270,9 @@ class HandoverTest {
 
   @Test
   void a_caller_who_leaves_the_waiting_replica_leaves_nothing_behind() {
-    blsKey();
     CountDownLatch release = new CountDownLatch(1);
-    all(new Behaviour.Waits(release));
     SignedIntent intent = bls("impatient");
-    Future<Signing> call = asks(atOne, intent);
-    eventually(() -> one.parties.orders.size() == 2);
+    Future<Signing> call = ordered(new Behaviour.Waits(release), intent);
     fails(
         ErrorReason.DEADLINE_TOO_SHORT,
         () ->
@@ -296,11 +290,8 @@ class HandoverTest {
   /** A process that was away for longer than it knows. */
   @Test
   void a_replica_whose_work_was_taken_over_gives_it_up() {
-    blsKey();
-    all(new Behaviour.Silent());
     SignedIntent intent = bls("undead");
-    Future<Signing> call = asks(atOne, intent);
-    eventually(() -> one.parties.orders.size() == 2);
+    Future<Signing> call = ordered(new Behaviour.Silent(), intent);
     one.query(
         "insert into coordinator_replicas values ('ghost', now() + interval '1 hour') returning 1");
     one.query("update signings set worker = 'ghost' returning 1");
@@ -319,11 +310,8 @@ class HandoverTest {
 
   @Test
   void when_the_database_was_away_for_all_nobody_is_taken_for_gone() throws Exception {
-    blsKey();
     CountDownLatch release = new CountDownLatch(1);
-    all(new Behaviour.Waits(release));
-    Future<Signing> call = asks(atOne, bls("in the dark"));
-    eventually(() -> one.parties.orders.size() == 2);
+    Future<Signing> call = ordered(new Behaviour.Waits(release), bls("in the dark"));
     try (Connection database = one.bean(DataSource.class).getConnection();
         Statement statement = database.createStatement()) {
       statement.execute(
@@ -406,16 +394,7 @@ class HandoverTest {
     Key key = ecdsaKey();
     signsEcdsa(atOne, key, 0);
     signsEcdsa(atTwo, key, 1);
-    SignedIntent refresh =
-        one.wallet.sign(
-            RefreshIntent.newBuilder()
-                .setRequestId(UUID.randomUUID().toString())
-                .setKey("keys/hot")
-                .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                .setEpoch(1)
-                .setNotAfter(inSeconds(120))
-                .build());
-    RefreshKeyRequest request = RefreshKeyRequest.newBuilder().setSignedIntent(refresh).build();
+    RefreshKeyRequest request = refresh();
     Key refreshed = keys(atOne).refreshKey(request);
     assertThat(refreshed.getEpoch()).isEqualTo(2);
     GetKeyRequest get = GetKeyRequest.newBuilder().setName("keys/hot").build();
@@ -429,16 +408,7 @@ class HandoverTest {
   void a_refresh_that_a_killed_replica_had_begun_is_ended_by_the_other() {
     Key key = ecdsaKey();
     all(new Behaviour.Silent());
-    SignedIntent refresh =
-        one.wallet.sign(
-            RefreshIntent.newBuilder()
-                .setRequestId(UUID.randomUUID().toString())
-                .setKey("keys/hot")
-                .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                .setEpoch(1)
-                .setNotAfter(inSeconds(120))
-                .build());
-    RefreshKeyRequest request = RefreshKeyRequest.newBuilder().setSignedIntent(refresh).build();
+    RefreshKeyRequest request = refresh();
     Future<Key> lost = KeyServiceGrpc.newFutureStub(atOne).refreshKey(request);
     eventually(() -> one.parties.orders.size() >= 3);
     one.kill();
@@ -452,18 +422,7 @@ class HandoverTest {
   void a_refresh_that_was_called_failed_is_only_asked_about_by_the_other_too() {
     Key key = ecdsaKey();
     one.parties.behave("p2", new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_FORBIDDEN));
-    RefreshKeyRequest request =
-        RefreshKeyRequest.newBuilder()
-            .setSignedIntent(
-                one.wallet.sign(
-                    RefreshIntent.newBuilder()
-                        .setRequestId(UUID.randomUUID().toString())
-                        .setKey("keys/hot")
-                        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                        .setEpoch(1)
-                        .setNotAfter(inSeconds(120))
-                        .build()))
-            .build();
+    RefreshKeyRequest request = refresh();
     fails(ErrorReason.FORBIDDEN, () -> keys(atOne).refreshKey(request));
     all(new Behaviour.Silent());
     one.parties.orders.clear();

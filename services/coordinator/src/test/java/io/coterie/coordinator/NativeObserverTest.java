@@ -3,9 +3,9 @@ package io.coterie.coordinator;
 import static io.coterie.coordinator.Calls.eventually;
 import static io.coterie.coordinator.EcdsaTest.intent;
 import static io.coterie.coordinator.TestInstallation.createKey;
-import static io.coterie.coordinator.TestInstallation.inSeconds;
 import static io.coterie.coordinator.TestInstallation.keyIntent;
 import static io.coterie.coordinator.TestInstallation.keys;
+import static io.coterie.coordinator.TestInstallation.refreshIntent;
 import static io.coterie.coordinator.TestInstallation.sign;
 import static io.coterie.coordinator.TestInstallation.signing;
 import static io.coterie.coordinator.TestInstallation.signingIntent;
@@ -31,9 +31,9 @@ import io.coterie.proto.core.v1.Presignature;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.Key;
-import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.RefreshKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.TaprootOutput;
@@ -56,145 +56,119 @@ import java.util.Random;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The real core on both sides: parties that hold real shares, and the coordinator's observer. */
 class NativeObserverTest {
   @TempDir Path folder;
+  private RealParties parties;
+  private TestInstallation installation;
+  private ManagedChannel client;
+
+  /** An installation with three real parties in place of the scripted ones. */
+  private void start(String... arguments) {
+    NativeMpcCore core = NativeMpcCore.load();
+    parties = new RealParties(core, 3);
+    installation = new TestInstallation(folder, 3, parties::evidenceKey, core, arguments);
+    for (int i = 1; i <= 3; i++) {
+      installation.parties.disconnect("p" + i);
+      parties.connect(installation.network, "p" + i);
+    }
+    installation.start();
+    client = installation.backend();
+  }
+
+  @AfterEach
+  void stop() {
+    installation.close();
+  }
 
   @Test
   void real_parties_create_a_key_and_sign_and_a_forger_is_excluded() throws Exception {
-    NativeMpcCore core = NativeMpcCore.load();
-    RealParties parties = new RealParties(core, 3);
-    try (TestInstallation installation =
-        new TestInstallation(folder, 3, parties::evidenceKey, core)) {
-      for (int i = 1; i <= 3; i++) {
-        installation.parties.disconnect("p" + i);
-        parties.connect(installation.network, "p" + i);
-      }
-      installation.start();
-      ManagedChannel client = installation.backend();
-      Key key = installation.createKey(client, "real", 2, 3);
-      for (String message : List.of("one", "two", "x".repeat(65_536))) {
-        Signing signing =
-            signing(client)
-                .sign(sign(installation.wallet.sign(signingIntent("real", message).build())));
-        assertThat(
-                TestBls.verifies(
-                    key.getPublicKey(),
-                    message.getBytes(StandardCharsets.UTF_8),
-                    signing.getSignature().toByteArray()))
-            .isTrue();
-      }
-
-      parties.forger = "p1";
+    start();
+    Key key = installation.createKey(client, "real", 2, 3);
+    for (String message : List.of("one", "two", "x".repeat(65_536))) {
       Signing signing =
           signing(client)
-              .sign(sign(installation.wallet.sign(signingIntent("real", "forged").build())));
-      assertThat(signing.getSigningSetList()).containsExactly("p2", "p3");
+              .sign(sign(installation.wallet.sign(signingIntent("real", message).build())));
       assertThat(
               TestBls.verifies(
                   key.getPublicKey(),
-                  "forged".getBytes(StandardCharsets.UTF_8),
+                  message.getBytes(StandardCharsets.UTF_8),
                   signing.getSignature().toByteArray()))
           .isTrue();
     }
+
+    parties.forger = "p1";
+    Signing signing =
+        signing(client)
+            .sign(sign(installation.wallet.sign(signingIntent("real", "forged").build())));
+    assertThat(signing.getSigningSetList()).containsExactly("p2", "p3");
+    assertThat(
+            TestBls.verifies(
+                key.getPublicKey(),
+                "forged".getBytes(StandardCharsets.UTF_8),
+                signing.getSignature().toByteArray()))
+        .isTrue();
   }
 
   @Test
   void an_ecdsa_key_signs_by_rounds_and_with_presignatures_before_and_after_a_refresh()
       throws Exception {
-    NativeMpcCore core = NativeMpcCore.load();
-    RealParties parties = new RealParties(core, 3);
-    try (TestInstallation installation =
-        new TestInstallation(
-            folder,
-            3,
-            parties::evidenceKey,
-            core,
-            "--coterie.coordinator.presignatures.target=4",
-            "--coterie.coordinator.presignatures.max-running=2")) {
-      for (int i = 1; i <= 3; i++) {
-        installation.parties.disconnect("p" + i);
-        parties.connect(installation.network, "p" + i);
-      }
-      installation.start();
-      ManagedChannel client = installation.backend();
-      Key key =
-          keys(client)
-              .createKey(
-                  createKey(
-                      installation.wallet.sign(
-                          keyIntent("real", 2, "p1", "p2", "p3")
-                              .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                              .build())));
-      for (List<Integer> path : List.of(List.<Integer>of(), List.of(44, 60, 0, 0, 7))) {
-        Integer[] numbers = path.toArray(Integer[]::new);
-        assertThat(signs(installation, client, intent("real", 1, numbers)).getPresigned())
-            .isFalse();
-        // The pool says how many there are, not what for.
-        eventually(() -> signs(installation, client, intent("real", 2, numbers)).getPresigned());
-      }
-
-      // The other parties' shares, so that nothing of the old epoch can be used by accident.
-      Key refreshed = refresh(installation, client, "real", Scheme.SCHEME_ECDSA_SECP256K1);
-      assertThat(refreshed).isEqualTo(key.toBuilder().setEpoch(2).build());
-      assertThat(signs(installation, client, intent("real", 3)).getPresigned()).isFalse();
-      eventually(() -> signs(installation, client, intent("real", 4)).getPresigned());
-
-      // A party that signs something else spoils a session, and another quorum signs.
-      parties.forger = "p1";
-      assertThat(signs(installation, client, intent("real", 5)).getSigningSetList())
-          .containsExactly("p2", "p3");
+    start(
+        "--coterie.coordinator.presignatures.target=4",
+        "--coterie.coordinator.presignatures.max-running=2");
+    Key key = installation.createEcdsaKey(client, "real", 2, "p1", "p2", "p3");
+    for (List<Integer> path : List.of(List.<Integer>of(), List.of(44, 60, 0, 0, 7))) {
+      Integer[] numbers = path.toArray(Integer[]::new);
+      assertThat(signs(intent("real", 1, numbers)).getPresigned()).isFalse();
+      // The pool says how many there are, not what for.
+      eventually(() -> signs(intent("real", 2, numbers)).getPresigned());
     }
+
+    // The other parties' shares, so that nothing of the old epoch can be used by accident.
+    Key refreshed = refresh("real", Scheme.SCHEME_ECDSA_SECP256K1);
+    assertThat(refreshed).isEqualTo(key.toBuilder().setEpoch(2).build());
+    assertThat(signs(intent("real", 3)).getPresigned()).isFalse();
+    eventually(() -> signs(intent("real", 4)).getPresigned());
+
+    // A party that signs something else spoils a session, and another quorum signs.
+    parties.forger = "p1";
+    assertThat(signs(intent("real", 5)).getSigningSetList()).containsExactly("p2", "p3");
   }
 
   @Test
   void schnorr_keys_sign_by_rounds_and_with_presignatures_before_and_after_a_refresh()
       throws Exception {
-    NativeMpcCore core = NativeMpcCore.load();
-    RealParties parties = new RealParties(core, 3);
-    try (TestInstallation installation =
-        new TestInstallation(
-            folder,
-            3,
-            parties::evidenceKey,
-            core,
-            "--coterie.coordinator.presignatures.target=2",
-            "--coterie.coordinator.presignatures.max-running=2")) {
-      for (int i = 1; i <= 3; i++) {
-        installation.parties.disconnect("p" + i);
-        parties.connect(installation.network, "p" + i);
+    start(
+        "--coterie.coordinator.presignatures.target=2",
+        "--coterie.coordinator.presignatures.max-running=2");
+    for (Scheme scheme : List.of(Scheme.SCHEME_ED25519, Scheme.SCHEME_BIP340_SECP256K1)) {
+      parties.forger = "";
+      String name = "real-" + scheme.getNumber();
+      Key key =
+          keys(client)
+              .createKey(
+                  createKey(
+                      installation.wallet.sign(
+                          keyIntent(name, 2, "p1", "p2", "p3").setScheme(scheme).build())));
+      assertThat(key.getPublicKey().size()).isEqualTo(32);
+      assertThat(key.getXpub().isEmpty()).isEqualTo(scheme == Scheme.SCHEME_ED25519);
+      for (SigningIntent.Builder intent : schnorrIntents(name, scheme)) {
+        assertThat(signsSchnorr(intent).getPresigned()).isFalse();
+        eventually(() -> signsSchnorr(intent).getPresigned());
       }
-      installation.start();
-      ManagedChannel client = installation.backend();
-      for (Scheme scheme : List.of(Scheme.SCHEME_ED25519, Scheme.SCHEME_BIP340_SECP256K1)) {
-        parties.forger = "";
-        String name = "real-" + scheme.getNumber();
-        Key key =
-            keys(client)
-                .createKey(
-                    createKey(
-                        installation.wallet.sign(
-                            keyIntent(name, 2, "p1", "p2", "p3").setScheme(scheme).build())));
-        assertThat(key.getPublicKey().size()).isEqualTo(32);
-        assertThat(key.getXpub().isEmpty()).isEqualTo(scheme == Scheme.SCHEME_ED25519);
-        for (SigningIntent.Builder intent : schnorrIntents(name, scheme)) {
-          assertThat(signsSchnorr(installation, client, intent).getPresigned()).isFalse();
-          eventually(() -> signsSchnorr(installation, client, intent).getPresigned());
-        }
-        assertThat(refresh(installation, client, name, scheme))
-            .isEqualTo(key.toBuilder().setEpoch(2).build());
-        SigningIntent.Builder intent = schnorrIntents(name, scheme).getFirst();
-        assertThat(signsSchnorr(installation, client, intent).getPresigned()).isFalse();
-        eventually(() -> signsSchnorr(installation, client, intent).getPresigned());
+      assertThat(refresh(name, scheme)).isEqualTo(key.toBuilder().setEpoch(2).build());
+      SigningIntent.Builder intent = schnorrIntents(name, scheme).getFirst();
+      assertThat(signsSchnorr(intent).getPresigned()).isFalse();
+      eventually(() -> signsSchnorr(intent).getPresigned());
 
-        // All of a signing set are needed: who signs something else is named and left out.
-        parties.forger = "p1";
-        Signing signing = signsSchnorr(installation, client, intent);
-        assertThat(signing.getSigningSetList()).containsExactly("p2", "p3");
-      }
+      // All of a signing set are needed: who signs something else is named and left out.
+      parties.forger = "p1";
+      Signing signing = signsSchnorr(intent);
+      assertThat(signing.getSigningSetList()).containsExactly("p2", "p3");
     }
   }
 
@@ -214,8 +188,7 @@ class NativeObserverTest {
         intent.clone().addDerivationPath(7).setTaproot(tree));
   }
 
-  private static Signing signsSchnorr(
-      TestInstallation installation, ManagedChannel client, SigningIntent.Builder intent) {
+  private Signing signsSchnorr(SigningIntent.Builder intent) {
     Signing signing =
         signing(client)
             .sign(
@@ -237,54 +210,30 @@ class NativeObserverTest {
 
   @Test
   void evidence_of_real_parties_is_judged_for_a_key_generation_and_a_refresh() throws Exception {
-    NativeMpcCore core = NativeMpcCore.load();
-    RealParties parties = new RealParties(core, 3);
-    try (TestInstallation installation =
-        new TestInstallation(folder, 3, parties::evidenceKey, core)) {
-      for (int i = 1; i <= 3; i++) {
-        installation.parties.disconnect("p" + i);
-        parties.connect(installation.network, "p" + i);
-      }
-      installation.start();
-      ManagedChannel client = installation.backend();
-      parties.restarting = "p1";
-      installation.createKey(client, "real", 2, 3);
-      parties.restarting = "p2";
-      assertThat(refresh(installation, client, "real", Scheme.SCHEME_BLS12381).getEpoch())
-          .isEqualTo(2);
-      eventually(
-          () ->
-              installation
-                  .query(
-                      "select string_agg(distinct concat_ws(' ', protocol, cause, accused,"
-                          + " verdict), ', ') from abort_evidence"
-                          + " where verdict = 'VERDICT_RESTARTED'")
-                  .equals(
-                      "PROTOCOL_ID_BLS_KEYGEN ABORT_CAUSE_PARTY_RESTARTED 1 VERDICT_RESTARTED,"
-                          + " PROTOCOL_ID_BLS_REFRESH ABORT_CAUSE_PARTY_RESTARTED 2"
-                          + " VERDICT_RESTARTED"));
-    }
+    start();
+    parties.restarting = "p1";
+    installation.createKey(client, "real", 2, 3);
+    parties.restarting = "p2";
+    assertThat(refresh("real", Scheme.SCHEME_BLS12381).getEpoch()).isEqualTo(2);
+    eventually(
+        () ->
+            installation
+                .query(
+                    "select string_agg(distinct concat_ws(' ', protocol, cause, accused,"
+                        + " verdict), ', ') from abort_evidence"
+                        + " where verdict = 'VERDICT_RESTARTED'")
+                .equals(
+                    "PROTOCOL_ID_BLS_KEYGEN ABORT_CAUSE_PARTY_RESTARTED 1 VERDICT_RESTARTED,"
+                        + " PROTOCOL_ID_BLS_REFRESH ABORT_CAUSE_PARTY_RESTARTED 2"
+                        + " VERDICT_RESTARTED"));
   }
 
-  private static Key refresh(
-      TestInstallation installation, ManagedChannel client, String name, Scheme scheme) {
-    return keys(client)
-        .refreshKey(
-            RefreshKeyRequest.newBuilder()
-                .setSignedIntent(
-                    installation.wallet.sign(
-                        RefreshIntent.newBuilder()
-                            .setRequestId(UUID.randomUUID().toString())
-                            .setKey("keys/" + name)
-                            .setScheme(scheme)
-                            .setEpoch(1)
-                            .setNotAfter(inSeconds(120))
-                            .build()))
-                .build());
+  private Key refresh(String name, Scheme scheme) {
+    SignedIntent intent = installation.wallet.sign(refreshIntent(name, scheme, 1).build());
+    return keys(client).refreshKey(RefreshKeyRequest.newBuilder().setSignedIntent(intent).build());
   }
 
-  private static Signing signs(
-      TestInstallation installation, ManagedChannel client, SigningIntent.Builder intent) {
+  private Signing signs(SigningIntent.Builder intent) {
     Signing signing = signing(client).sign(sign(installation.wallet.sign(intent.build())));
     assertThat(
             TestEcdsa.verifies(signing.getPublicKey(), intent.getDigest(), signing.getSignature()))

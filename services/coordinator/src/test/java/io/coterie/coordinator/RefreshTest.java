@@ -5,10 +5,7 @@ import static io.coterie.coordinator.Calls.fails;
 import static io.coterie.coordinator.EcdsaTest.intent;
 import static io.coterie.coordinator.TestInstallation.createKey;
 import static io.coterie.coordinator.TestInstallation.inSeconds;
-import static io.coterie.coordinator.TestInstallation.keyIntent;
 import static io.coterie.coordinator.TestInstallation.keys;
-import static io.coterie.coordinator.TestInstallation.sign;
-import static io.coterie.coordinator.TestInstallation.signing;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.coordinator.ScriptedParties.Behaviour;
@@ -17,108 +14,42 @@ import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.ProtocolId;
-import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
-import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.ListKeysRequest;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.RefreshKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
-import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.RefusalReason;
-import io.grpc.ManagedChannel;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** New shares: one request gives one epoch, and at each moment one epoch can sign. */
-class RefreshTest {
+class RefreshTest extends RenewalTest {
   private static final List<String> ALL = List.of("p1", "p2", "p3");
 
-  /** Of a caller whose request takes several sessions, ms. */
-  private static final int PATIENCE = 60_000;
-
-  @TempDir Path folder;
-  private TestInstallation installation;
-  private ManagedChannel client;
-  private Key key;
-
-  @BeforeEach
-  void start() {
-    installation =
-        new TestInstallation(
-                folder,
-                3,
-                "--coterie.coordinator.keygen.min=300ms",
-                "--coterie.coordinator.keygen.initial=500ms",
-                "--coterie.coordinator.limits.clock-skew=200ms")
-            .start();
-    client = installation.backend();
-    key =
-        keys(client)
-            .createKey(
-                createKey(
-                    installation.wallet.sign(
-                        keyIntent("hot", 2, "p1", "p2", "p3")
-                            .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                            .build())));
-    installation.parties.orders.clear();
-  }
-
-  @AfterEach
-  void stop() {
-    installation.close();
+  RefreshTest() {
+    super(3, ProtocolId.PROTOCOL_ID_ECDSA_REFRESH);
   }
 
   private static RefreshIntent.Builder refreshIntent(int epoch) {
-    return RefreshIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
-        .setKey("keys/hot")
-        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-        .setEpoch(epoch)
-        .setPurpose("test")
-        .setNotAfter(inSeconds(120));
+    return TestInstallation.refreshIntent("hot", Scheme.SCHEME_ECDSA_SECP256K1, epoch);
   }
 
   private Key refresh(SignedIntent intent) {
-    return refresh(intent, 20_000);
+    return refresh(intent, ONE_SESSION);
   }
 
   private Key refresh(SignedIntent intent, int patienceMs) {
-    return KeyServiceGrpc.newBlockingStub(client)
-        .withDeadlineAfter(patienceMs, TimeUnit.MILLISECONDS)
+    return patient(patienceMs)
         .refreshKey(RefreshKeyRequest.newBuilder().setSignedIntent(intent).build());
-  }
-
-  private Key get() {
-    return keys(client).getKey(GetKeyRequest.newBuilder().setName("keys/hot").build());
-  }
-
-  private Signing signs(int number) {
-    SigningIntent intent = intent("hot", number).build();
-    Signing signing = signing(client).sign(sign(installation.wallet.sign(intent)));
-    assertThat(TestEcdsa.verifies(key.getPublicKey(), intent.getDigest(), signing.getSignature()))
-        .isTrue();
-    return signing;
-  }
-
-  private long refreshOrders() {
-    return installation.parties.orders.stream()
-        .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_REFRESH)
-        .count();
   }
 
   private void all(Behaviour behaviour) {
@@ -142,11 +73,11 @@ class RefreshTest {
     assertThat(signs(2).getPresigned()).isTrue();
 
     assertThat(refresh(intent)).isEqualTo(refreshed);
-    assertThat(refreshOrders()).isEqualTo(3);
+    assertThat(orders()).hasSize(3);
     installation.stop();
     installation.start();
     assertThat(refresh(intent)).isEqualTo(refreshed);
-    assertThat(refreshOrders()).isEqualTo(3);
+    assertThat(orders()).hasSize(3);
 
     assertThat(refresh(installation.wallet.sign(refreshIntent(2).build())).getEpoch()).isEqualTo(3);
     // The same request again: the key as it is now.
@@ -193,7 +124,7 @@ class RefreshTest {
         () ->
             keys(client).createKey(createKey(installation.wallet.sign(refreshIntent(1).build()))));
     assertThat(installation.query("select count(*) from key_renewals")).isEqualTo("0");
-    assertThat(refreshOrders()).isZero();
+    assertThat(orders()).isEmpty();
 
     RefreshIntent used = refreshIntent(1).build();
     refresh(installation.wallet.sign(used));
@@ -212,7 +143,7 @@ class RefreshTest {
       for (int i = 0; i < 8; i++) {
         answers.add(threads.submit(() -> refresh(intent)));
       }
-      eventually(() -> refreshOrders() >= 3);
+      eventually(() -> orders().size() >= 3);
       fails(
           ErrorReason.REFRESH_RUNNING,
           () -> refresh(installation.wallet.sign(refreshIntent(1).build())));
@@ -306,7 +237,7 @@ class RefreshTest {
                 ErrorReason.PARTY_MISBEHAVED,
                 () -> refresh(installation.wallet.sign(refreshIntent(1).build()))))
         .containsEntry(StatusErrors.PARTY, "p3");
-    assertThat(refreshOrders()).as("it was blamed twice").isEqualTo(2 * 3);
+    assertThat(orders()).as("it was blamed twice").hasSize(2 * 3);
     installation.parties.behave();
     // The name is free for another request.
     assertThat(refresh(installation.wallet.sign(refreshIntent(1).build())).getEpoch()).isEqualTo(2);
@@ -321,7 +252,7 @@ class RefreshTest {
     }
     installation.parties.behave("p3", new Behaviour.Once(new Behaviour.Silent()));
     assertThat(refresh(installation.wallet.sign(refreshIntent(1).build())).getEpoch()).isEqualTo(2);
-    assertThat(refreshOrders()).isEqualTo(2 * 3);
+    assertThat(orders()).hasSize(2 * 3);
     signs(1);
   }
 
@@ -332,7 +263,7 @@ class RefreshTest {
     SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
     Key refreshed = refresh(intent, PATIENCE);
     assertThat(refreshed).isEqualTo(key.toBuilder().setEpoch(2).build());
-    assertThat(refreshOrders()).as("killed, given up, made").isGreaterThanOrEqualTo(3 * 3);
+    assertThat(orders()).as("killed, given up, made").hasSizeGreaterThanOrEqualTo(3 * 3);
     assertThat(refresh(intent)).isEqualTo(refreshed);
     assertThat(installation.query("select count(*) from key_renewals")).isEqualTo("1");
     signs(1);
@@ -344,7 +275,7 @@ class RefreshTest {
     SignedIntent intent =
         installation.wallet.sign(refreshIntent(1).setNotAfter(inSeconds(4)).build());
     fails(ErrorReason.INTENT_EXPIRED, () -> refresh(intent, PATIENCE));
-    assertThat(refreshOrders()).as("it was tried again").isGreaterThanOrEqualTo(3 * 3);
+    assertThat(orders()).as("it was tried again").hasSizeGreaterThanOrEqualTo(3 * 3);
     installation.parties.behave();
     fails(ErrorReason.INTENT_EXPIRED, () -> refresh(intent));
     assertThat(get()).isEqualTo(key);
@@ -396,7 +327,7 @@ class RefreshTest {
     installation.start();
     fails(ErrorReason.EPOCH_MISMATCH, () -> refresh(intent));
     assertThat(installation.query("select state from key_renewals")).isEqualTo("3");
-    assertThat(refreshOrders()).isZero();
+    assertThat(orders()).isEmpty();
     assertThat(get().getEpoch()).isEqualTo(2);
     signs(1);
   }

@@ -2,13 +2,7 @@ package io.coterie.coordinator;
 
 import static io.coterie.coordinator.Calls.eventually;
 import static io.coterie.coordinator.Calls.fails;
-import static io.coterie.coordinator.EcdsaTest.intent;
-import static io.coterie.coordinator.TestInstallation.createKey;
 import static io.coterie.coordinator.TestInstallation.inSeconds;
-import static io.coterie.coordinator.TestInstallation.keyIntent;
-import static io.coterie.coordinator.TestInstallation.keys;
-import static io.coterie.coordinator.TestInstallation.sign;
-import static io.coterie.coordinator.TestInstallation.signing;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
@@ -17,69 +11,26 @@ import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
-import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
-import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.ReshareKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
-import io.coterie.proto.custody.v1.SigningIntent;
-import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
-import io.grpc.ManagedChannel;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Shares for other parties, and what becomes of a renewal that nobody wants any more. */
-class ReshareTest {
-  private static final String KEY = "keys/hot";
-
-  /** Of a caller whose request takes several sessions, ms. */
-  private static final int PATIENCE = 60_000;
-
-  @TempDir Path folder;
-  private TestInstallation installation;
-  private ManagedChannel client;
-  private Key key;
-
-  @BeforeEach
-  void start() {
-    installation =
-        new TestInstallation(
-                folder,
-                5,
-                "--coterie.coordinator.keygen.min=300ms",
-                "--coterie.coordinator.keygen.initial=500ms",
-                "--coterie.coordinator.limits.clock-skew=200ms")
-            .start();
-    client = installation.backend();
-    key =
-        keys(client)
-            .createKey(
-                createKey(
-                    installation.wallet.sign(
-                        keyIntent("hot", 2, "p1", "p2", "p3")
-                            .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                            .build())));
-    installation.parties.orders.clear();
-  }
-
-  @AfterEach
-  void stop() {
-    installation.close();
+class ReshareTest extends RenewalTest {
+  ReshareTest() {
+    super(5, ProtocolId.PROTOCOL_ID_ECDSA_RESHARE);
   }
 
   private ReshareIntent.Builder to(int epoch, int threshold, String... parties) {
@@ -94,13 +45,8 @@ class ReshareTest {
         .setNotAfter(inSeconds(120));
   }
 
-  private KeyServiceGrpc.KeyServiceBlockingStub patient(int milliseconds) {
-    return KeyServiceGrpc.newBlockingStub(client)
-        .withDeadlineAfter(milliseconds, TimeUnit.MILLISECONDS);
-  }
-
   private Key reshare(ReshareIntent.Builder intent) {
-    return reshare(intent, 20_000);
+    return reshare(intent, ONE_SESSION);
   }
 
   private Key reshare(ReshareIntent.Builder intent, int milliseconds) {
@@ -112,29 +58,12 @@ class ReshareTest {
   }
 
   private Key cancel(ReshareIntent.Builder intent) {
-    return patient(20_000)
+    return patient(ONE_SESSION)
         .cancelKeyOperation(
             CancelKeyOperationRequest.newBuilder()
                 .setName(KEY)
                 .setRequestId(intent.getRequestId())
                 .build());
-  }
-
-  private Key get() {
-    return keys(client).getKey(GetKeyRequest.newBuilder().setName(KEY).build());
-  }
-
-  private void signs(int number) {
-    SigningIntent intent = intent("hot", number).build();
-    ByteString signature =
-        signing(client).sign(sign(installation.wallet.sign(intent))).getSignature();
-    assertThat(TestEcdsa.verifies(key.getPublicKey(), intent.getDigest(), signature)).isTrue();
-  }
-
-  private List<Order> orders() {
-    return installation.parties.orders.stream()
-        .filter(o -> o.getProtocol() == ProtocolId.PROTOCOL_ID_ECDSA_RESHARE)
-        .toList();
   }
 
   @Test
@@ -212,14 +141,7 @@ class ReshareTest {
   /** Old shares that nobody destroys must be too few to sign. */
   @Test
   void fewer_than_the_old_threshold_are_left_behind() {
-    Key wide =
-        keys(client)
-            .createKey(
-                createKey(
-                    installation.wallet.sign(
-                        keyIntent("wide", 2, "p1", "p2", "p3", "p4", "p5")
-                            .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-                            .build())));
+    Key wide = installation.createEcdsaKey(client, "wide", 2, "p1", "p2", "p3", "p4", "p5");
     installation.parties.disconnect("p4");
     installation.parties.disconnect("p5");
     ReshareIntent.Builder intent =

@@ -14,6 +14,7 @@ import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -325,6 +326,16 @@ final class TestInstallation implements AutoCloseable {
         .setNotAfter(inSeconds(120));
   }
 
+  static RefreshIntent.Builder refreshIntent(String key, Scheme scheme, int epoch) {
+    return RefreshIntent.newBuilder()
+        .setRequestId(UUID.randomUUID().toString())
+        .setKey("keys/" + key)
+        .setScheme(scheme)
+        .setEpoch(epoch)
+        .setPurpose("test")
+        .setNotAfter(inSeconds(120));
+  }
+
   static Timestamp inSeconds(double seconds) {
     Instant instant = Instant.now().plusMillis((long) (seconds * 1000));
     return Timestamp.newBuilder()
@@ -349,6 +360,17 @@ final class TestInstallation implements AutoCloseable {
     }
     return keys(client)
         .createKey(createKey(wallet.sign(keyIntent(name, threshold, names).build())));
+  }
+
+  /** Creates an ECDSA key with these parties. */
+  Key createEcdsaKey(ManagedChannel client, String name, int threshold, String... names) {
+    return keys(client)
+        .createKey(
+            createKey(
+                wallet.sign(
+                    keyIntent(name, threshold, names)
+                        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                        .build())));
   }
 
   /** The number of rows, to see that nothing changed. */
