@@ -19,9 +19,7 @@ import org.junit.jupiter.api.Test;
 abstract class SigningTest extends SessionFixture {
   @Test
   void signs_with_one_peer() {
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2));
-    awaitEnvelope(session);
+    SessionId session = running();
     assertThat(net.sent.element().to()).containsExactly(bravo, coordinator);
     envelope(session, ROUND_1);
     awaitEnded("bls_sign completed none");
@@ -39,6 +37,23 @@ abstract class SigningTest extends SessionFixture {
     awaitEnded("bls_sign completed none");
   }
 
+  /** A session with bravo that has sent its first envelope. */
+  private SessionId running() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2));
+    awaitEnvelope(session);
+    return session;
+  }
+
+  /** A session with bravo whose claim is not written yet. */
+  private SessionId claiming() {
+    key(KeyShare.State.ACTIVE);
+    ledger.held = true;
+    SessionId session = give(signing(1, 2));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    return session;
+  }
+
   @Test
   void envelope_before_its_order_is_kept() {
     key(KeyShare.State.ACTIVE);
@@ -50,10 +65,7 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void envelope_while_the_claim_is_written_is_kept() {
-    key(KeyShare.State.ACTIVE);
-    ledger.held = true;
-    SessionId session = give(signing(1, 2));
-    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    SessionId session = claiming();
     envelope(session, ROUND_1);
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
     awaitEnded("bls_sign completed none");
@@ -71,9 +83,7 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void messages_that_are_not_acceptable_are_dropped() {
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2));
-    awaitEnvelope(session);
+    SessionId session = running();
     driver().onEnvelope(coordinator, session, new byte[5], 0);
     driver().onEnvelope(bravo, session, new byte[SessionLimits.MAX_ENVELOPE_BYTES + 1], 0);
     assertThat(watch.dropped).containsExactly("unacceptable", "unacceptable");
@@ -108,9 +118,7 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void cause_and_culprit_of_an_abort_are_reported_and_remembered() {
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2));
-    awaitEnvelope(session);
+    SessionId session = running();
     envelope(session, FakeCore.POISON);
     assertThat(awaitReport(session).getAborted().getCulpritsList()).containsExactly(2);
     awaitEnded("bls_sign aborted wrong_share");
@@ -142,9 +150,7 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void frozen_key_is_used_with_nobody() {
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2));
-    awaitEnvelope(session);
+    SessionId session = running();
     envelope(session, FakeCore.FREEZE);
     awaitEnded("bls_sign aborted wrong_share");
     SessionId next = give(signing(1, 3));
@@ -153,9 +159,7 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void bug_in_the_core_ends_the_session_and_not_the_service() {
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2));
-    awaitEnvelope(session);
+    SessionId session = running();
     envelope(session, FakeCore.BUG);
     assertThat(awaitReport(session).getAborted().getCulpritsList()).isEmpty();
     awaitEnded("bls_sign aborted internal");
@@ -164,9 +168,7 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void cancel_counts_from_the_coordinator_that_ordered() {
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2));
-    awaitEnvelope(session);
+    SessionId session = running();
     driver().onCancel(other, session);
     driver().onCancel(bravo, session);
     envelope(session, "noise".getBytes(StandardCharsets.UTF_8));
@@ -178,10 +180,7 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void cancel_while_the_claim_is_written() {
-    key(KeyShare.State.ACTIVE);
-    ledger.held = true;
-    SessionId session = give(signing(1, 2));
-    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    SessionId session = claiming();
     driver().onCancel(coordinator, session);
     awaitEnded("bls_sign cancelled none");
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
@@ -190,10 +189,7 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void store_that_fails_starts_nothing() {
-    key(KeyShare.State.ACTIVE);
-    ledger.held = true;
-    SessionId session = give(signing(1, 2));
-    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    SessionId session = claiming();
     ledger.waiting.getFirst().completeExceptionally(new IllegalStateException("disk full"));
     assertThat(awaitReport(session).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_INTERNAL);
@@ -224,9 +220,7 @@ abstract class SigningTest extends SessionFixture {
   void beyond_max_combining_a_session_ends_with_its_last_message() {
     limits = new SessionLimits(8, 8, 0, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     start();
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2));
-    awaitEnvelope(session);
+    SessionId session = running();
     awaitEnded("bls_sign contributed none");
     assertThat(core.open.get()).isZero();
   }
@@ -275,10 +269,7 @@ abstract class SigningTest extends SessionFixture {
   void too_many_of_one_requester_are_refused() {
     limits = new SessionLimits(8, 1, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     start();
-    key(KeyShare.State.ACTIVE);
-    ledger.held = true;
-    SessionId first = give(signing(1, 2));
-    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    SessionId first = claiming();
     SessionId second = give(signing(1, 2));
     assertThat(awaitReport(second).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_OVERLOADED);
