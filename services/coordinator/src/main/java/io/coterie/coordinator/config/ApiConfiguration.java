@@ -1,0 +1,93 @@
+package io.coterie.coordinator.config;
+
+import io.coterie.coordinator.api.CallRecorder;
+import io.coterie.coordinator.api.Client;
+import io.coterie.coordinator.api.ClientAuthentication;
+import io.coterie.coordinator.api.ClientDirectory;
+import io.coterie.coordinator.api.ErrorMapping;
+import io.coterie.coordinator.api.KeyApi;
+import io.coterie.coordinator.api.SigningApi;
+import io.coterie.coordinator.custody.key.KeyCreations;
+import io.coterie.coordinator.custody.key.KeyDirectory;
+import io.coterie.coordinator.custody.key.KeyRenewals;
+import io.coterie.coordinator.custody.request.IntentCheck;
+import io.coterie.coordinator.custody.signing.Signings;
+import io.coterie.coordinator.telemetry.CoordinatorAudit;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.Requester;
+import io.coterie.platform.intent.RequesterDirectory;
+import java.security.SecureRandom;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.annotation.Order;
+import org.springframework.grpc.server.GlobalServerInterceptor;
+
+/** Wiring of the API: who may call, whose intents count, and how a call ends. */
+@Configuration(proxyBeanMethods = false)
+class ApiConfiguration {
+  @Bean
+  RequesterDirectory requesterDirectory(CoordinatorProperties properties) {
+    return new RequesterDirectory(
+        properties.requesters().stream()
+            .map(r -> Requester.of(r.name(), TextFile.read(r.publicKey())))
+            .toList());
+  }
+
+  @Bean
+  IntentCheck intentCheck(RequesterDirectory requesters) {
+    return signed -> {
+      try {
+        return IntentVerifier.verify(signed, requesters);
+      } catch (IntentException e) {
+        throw e.toCustodyException();
+      }
+    };
+  }
+
+  @Bean
+  KeyApi keyApi(
+      KeyCreations creations, KeyRenewals renewals, KeyDirectory keys, IntentCheck intents) {
+    return new KeyApi(creations, renewals, keys, intents);
+  }
+
+  @Bean
+  SigningApi signingApi(Signings signings, IntentCheck intents) {
+    return new SigningApi(signings, intents);
+  }
+
+  @Bean
+  ClientDirectory clientDirectory(CoordinatorProperties properties) {
+    Map<Client, Set<String>> clients = new LinkedHashMap<>();
+    for (CoordinatorProperties.Client c : properties.clients()) {
+      clients.put(new Client(c.name(), c.submitFor(), c.readKeys()), c.certificates());
+    }
+    return new ClientDirectory(clients, properties.edges());
+  }
+
+  @Bean
+  @Order(10)
+  @GlobalServerInterceptor
+  ClientAuthentication clientAuthentication(
+      ClientDirectory clients, CoordinatorProperties properties, SecureRandom random) {
+    return new ClientAuthentication(clients, properties.limits().longestWait(), random);
+  }
+
+  @Bean
+  @Order(20)
+  @GlobalServerInterceptor
+  CallRecorder callRecorder(CoordinatorMetrics metrics, CoordinatorAudit audit) {
+    return new CallRecorder(metrics, audit);
+  }
+
+  @Bean
+  @Order(30)
+  @GlobalServerInterceptor
+  ErrorMapping errorMapping() {
+    return new ErrorMapping();
+  }
+}

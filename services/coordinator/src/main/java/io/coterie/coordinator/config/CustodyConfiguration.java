@@ -1,0 +1,267 @@
+package io.coterie.coordinator.config;
+
+import com.zaxxer.hikari.HikariDataSource;
+import io.coterie.coordinator.channel.ChannelConnector;
+import io.coterie.coordinator.custody.evidence.EvidenceArchive;
+import io.coterie.coordinator.custody.key.KeyCreations;
+import io.coterie.coordinator.custody.key.KeyDirectory;
+import io.coterie.coordinator.custody.key.KeyRenewals;
+import io.coterie.coordinator.custody.key.QuorumMargin;
+import io.coterie.coordinator.custody.key.ShareSessions;
+import io.coterie.coordinator.custody.presignature.PresignatureMaker;
+import io.coterie.coordinator.custody.presignature.PresignaturePool;
+import io.coterie.coordinator.custody.request.Handover;
+import io.coterie.coordinator.custody.request.IntentCheck;
+import io.coterie.coordinator.custody.request.Requests;
+import io.coterie.coordinator.custody.request.RunLimits;
+import io.coterie.coordinator.custody.request.Stopping;
+import io.coterie.coordinator.custody.signing.SessionTurns;
+import io.coterie.coordinator.custody.signing.SigningAttempts;
+import io.coterie.coordinator.custody.signing.Signings;
+import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.coordinator.session.PartyHealth;
+import io.coterie.coordinator.session.QuorumChooser;
+import io.coterie.coordinator.session.ResultVerifier;
+import io.coterie.coordinator.session.Sessions;
+import io.coterie.coordinator.storage.JdbcKeyStore;
+import io.coterie.coordinator.storage.JdbcRenewalStore;
+import io.coterie.coordinator.storage.JdbcReplicaStore;
+import io.coterie.coordinator.storage.JdbcSigningStore;
+import io.coterie.coordinator.storage.Worker;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.coordinator.verification.Bip340Verifier;
+import io.coterie.coordinator.verification.BlstVerifier;
+import io.coterie.coordinator.verification.EcdsaVerifier;
+import io.coterie.coordinator.verification.Ed25519Verifier;
+import io.coterie.mpc.MpcCore;
+import io.coterie.mpc.NativeMpcCore;
+import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.proto.custody.v1.Scheme;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import javax.sql.DataSource;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+/** Wiring of keys, signings and presignatures, and of the sessions that they order. */
+@Configuration(proxyBeanMethods = false)
+class CustodyConfiguration {
+  /** For observing only: there is no share and no vault in this process. */
+  @Bean
+  @ConditionalOnMissingBean
+  MpcCore mpcCore() {
+    return NativeMpcCore.load();
+  }
+
+  @Bean
+  PartyHealth partyHealth() {
+    return new PartyHealth(System::nanoTime);
+  }
+
+  @Bean
+  QuorumChooser quorumChooser(PartyHealth health) {
+    return new QuorumChooser(health);
+  }
+
+  @Bean
+  Sessions sessions(
+      MpcCore core,
+      EvidenceArchive evidence,
+      PartyHealth health,
+      ExecutorService cryptoPool,
+      ProtocolMetrics protocolMetrics,
+      CoordinatorMetrics metrics,
+      SecureRandom random) {
+    Map<Scheme, ResultVerifier> verifiers =
+        Map.of(
+            Scheme.SCHEME_BLS12381,
+            new BlstVerifier(),
+            Scheme.SCHEME_ECDSA_SECP256K1,
+            new EcdsaVerifier(),
+            Scheme.SCHEME_ED25519,
+            new Ed25519Verifier(),
+            Scheme.SCHEME_BIP340_SECP256K1,
+            new Bip340Verifier());
+    return new Sessions(
+        core, evidence, verifiers, health, cryptoPool, protocolMetrics, metrics, random);
+  }
+
+  @Bean
+  PresignaturePool presignaturePool(CoordinatorProperties properties, CoordinatorMetrics metrics) {
+    CoordinatorProperties.Presignatures limits = properties.presignatures();
+    return new PresignaturePool(
+        new PresignaturePool.Limits(
+            limits.target(),
+            limits.lowMark(),
+            limits.maxTotal(),
+            limits.maxCombinations(),
+            limits.maxAge(),
+            limits.idleTime()),
+        metrics,
+        System::nanoTime);
+  }
+
+  @Bean
+  PresignatureMaker presignatureMaker(
+      PresignaturePool pool,
+      KeyDirectory keys,
+      Sessions sessions,
+      ChannelConnector link,
+      Signings signings,
+      ExecutorService requestThreads,
+      CoordinatorProperties properties,
+      Clock clock,
+      SecureRandom random) {
+    CoordinatorProperties.Presignatures limits = properties.presignatures();
+    return new PresignatureMaker(
+        pool,
+        keys,
+        sessions,
+        link,
+        new PresignatureMaker.Limits(limits.maxRunning(), limits.yieldTo(), limits.sessionTime()),
+        signings::running,
+        signings::hasRoom,
+        requestThreads,
+        clock,
+        random);
+  }
+
+  @Bean
+  Stopping stopping() {
+    return new Stopping();
+  }
+
+  @Bean
+  Requests.Services requestServices(
+      IntentCheck intents,
+      ExecutorService requestThreads,
+      Stopping stopping,
+      CoordinatorMetrics metrics,
+      Clock clock,
+      SecureRandom random) {
+    return new Requests.Services(intents, requestThreads, stopping, metrics, clock, random);
+  }
+
+  @Bean
+  KeyDirectory keyDirectory(
+      JdbcKeyStore store,
+      PresignaturePool presignatures,
+      ExecutorService requestThreads,
+      Clock clock) {
+    return new KeyDirectory(store, presignatures, requestThreads, clock, System::nanoTime);
+  }
+
+  @Bean
+  ShareSessions shareSessions(
+      Sessions sessions,
+      QuorumChooser chooser,
+      ChannelConnector link,
+      CoordinatorProperties properties,
+      Stopping stopping,
+      Clock clock) {
+    CoordinatorProperties.KeygenTime time = properties.keygen();
+    CoordinatorProperties.Limits limits = properties.limits();
+    return new ShareSessions(
+        sessions,
+        chooser,
+        new AdaptiveTimeout(time.min(), time.initial(), time.max()),
+        link,
+        new RunLimits(limits.runs(), limits.atOnce(), limits.keygenSessions(), limits.clockSkew()),
+        stopping,
+        clock);
+  }
+
+  @Bean
+  KeyCreations keyCreations(JdbcKeyStore store, ShareSessions shares, Requests.Services services) {
+    return new KeyCreations(store, shares, services);
+  }
+
+  @Bean
+  KeyRenewals keyRenewals(
+      DataSource durable,
+      Worker worker,
+      KeyDirectory keys,
+      ShareSessions shares,
+      Requests.Services services) {
+    return new KeyRenewals(new JdbcRenewalStore(durable, worker), keys, shares, services);
+  }
+
+  @Bean
+  Signings signings(
+      JdbcSigningStore store,
+      KeyDirectory keys,
+      KeyRenewals renewals,
+      PresignaturePool presignatures,
+      Sessions sessions,
+      QuorumChooser chooser,
+      ChannelConnector link,
+      CoordinatorProperties properties,
+      Requests.Services services) {
+    CoordinatorProperties.SigningTime time = properties.signing();
+    CoordinatorProperties.Limits limits = properties.limits();
+    Signings signings =
+        new Signings(
+            store,
+            new SigningAttempts.Services(
+                keys,
+                renewals,
+                presignatures,
+                sessions,
+                chooser,
+                new AdaptiveTimeout(time.min(), time.initial(), time.max()),
+                link,
+                new RunLimits(
+                    limits.runs(), limits.atOnce(), limits.signingSessions(), limits.clockSkew()),
+                new SessionTurns(limits.atOnce()),
+                services.stopping(),
+                services.clock()),
+            services);
+    services.metrics().watchTurns(signings::waiting, signings::atOnce);
+    return signings;
+  }
+
+  @Bean
+  QuorumMargin quorumMargin(JdbcKeyStore store, ChannelConnector link, CoordinatorMetrics metrics) {
+    QuorumMargin margin = new QuorumMargin(store, link, System::nanoTime);
+    metrics.watchQuorumMargin(margin::parties);
+    return margin;
+  }
+
+  @Bean
+  @DependsOnDatabaseInitialization
+  Handover handover(
+      HikariDataSource soonDataSource,
+      Worker worker,
+      KeyCreations creations,
+      KeyRenewals renewals,
+      Signings signings,
+      CoordinatorMetrics metrics) {
+    return new Handover(
+        new JdbcReplicaStore(soonDataSource, worker),
+        List.of(creations, renewals, signings),
+        worker.goneAfter(),
+        metrics);
+  }
+
+  @Bean
+  CoordinatorLifecycle coordinatorLifecycle(
+      ChannelConnector connector,
+      Sessions sessions,
+      Stopping stopping,
+      KeyCreations creations,
+      KeyRenewals renewals,
+      Signings signings,
+      PresignatureMaker maker,
+      Handover handover,
+      CoordinatorProperties properties,
+      CoordinatorMetrics metrics) {
+    metrics.watchRuns(() -> creations.running() + renewals.running() + signings.running());
+    return new CoordinatorLifecycle(
+        connector, sessions, stopping, signings, maker, handover, properties.handover().drain());
+  }
+}

@@ -1,0 +1,85 @@
+package io.coterie.coordinator.config;
+
+import com.zaxxer.hikari.HikariDataSource;
+import io.coterie.coordinator.custody.evidence.EvidenceArchive;
+import io.coterie.coordinator.storage.JdbcAuditStore;
+import io.coterie.coordinator.storage.JdbcEvidenceStore;
+import io.coterie.coordinator.storage.JdbcKeyStore;
+import io.coterie.coordinator.storage.JdbcSigningStore;
+import io.coterie.coordinator.storage.Worker;
+import io.coterie.coordinator.telemetry.CoordinatorAudit;
+import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.audit.AuditTrail;
+import java.time.Clock;
+import javax.sql.DataSource;
+import org.springframework.boot.jdbc.autoconfigure.DataSourceProperties;
+import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Primary;
+
+/** Wiring of the database: pools, stores, the audit trail, the archive of evidence. */
+@Configuration(proxyBeanMethods = false)
+class StorageConfiguration {
+  /** Commits wait for the disk, whatever the server's default is: see docs/adr/0004. */
+  private static final String DURABLE_COMMIT = "-c synchronous_commit=on";
+
+  /** Commits may be lost when the database crashes. */
+  private static final String SOON_COMMIT = "-c synchronous_commit=off";
+
+  @Bean
+  @Primary
+  HikariDataSource durableDataSource(DataSourceProperties database) {
+    return pool(database, "durable", DURABLE_COMMIT);
+  }
+
+  /** For what may be lost; never the place to read back from what is durable. */
+  @Bean
+  HikariDataSource soonDataSource(DataSourceProperties database) {
+    return pool(database, "soon", SOON_COMMIT);
+  }
+
+  private static HikariDataSource pool(DataSourceProperties database, String name, String options) {
+    HikariDataSource pool =
+        database.initializeDataSourceBuilder().type(HikariDataSource.class).build();
+    pool.setPoolName(name);
+    pool.addDataSourceProperty("options", options);
+    pool.setMaximumPoolSize(16);
+    pool.setMinimumIdle(4);
+    pool.setConnectionTimeout(5_000);
+    // Every statement is sent again and again: prepare it at its first use.
+    pool.addDataSourceProperty("prepareThreshold", "1");
+    pool.addDataSourceProperty("ApplicationName", "coterie-coordinator");
+    pool.addDataSourceProperty("tcpKeepAlive", "true");
+    return pool;
+  }
+
+  @Bean
+  Worker worker(CoordinatorProperties properties) {
+    return new Worker(properties.replica(), properties.handover().goneAfter());
+  }
+
+  @Bean
+  JdbcKeyStore keyStore(DataSource durable, Worker worker) {
+    return new JdbcKeyStore(durable, worker);
+  }
+
+  @Bean
+  JdbcSigningStore signingStore(
+      DataSource durable, HikariDataSource soonDataSource, Worker worker) {
+    return new JdbcSigningStore(durable, soonDataSource, worker);
+  }
+
+  @Bean
+  @DependsOnDatabaseInitialization
+  CoordinatorAudit audit(DataSource durable, Clock clock, CoordinatorProperties properties) {
+    String trail = properties.replica();
+    return new CoordinatorAudit(new AuditTrail(trail, new JdbcAuditStore(durable, trail), clock));
+  }
+
+  @Bean
+  @DependsOnDatabaseInitialization
+  EvidenceArchive evidence(DataSource durable, CoordinatorMetrics metrics, Clock clock) {
+    return new EvidenceArchive(new JdbcEvidenceStore(durable), metrics, clock);
+  }
+}
