@@ -1,6 +1,5 @@
 package io.coterie.coordinator.api;
 
-import com.google.rpc.Status;
 import io.coterie.coordinator.custody.key.KeyCreations;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRecord;
@@ -9,7 +8,6 @@ import io.coterie.coordinator.custody.request.IntentCheck;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
-import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
@@ -24,7 +22,6 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.grpc.BindableService;
 import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
-import io.grpc.protobuf.StatusProto;
 import io.grpc.stub.StreamObserver;
 import java.util.List;
 import java.util.Map;
@@ -56,26 +53,11 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
   @Override
   public void createKey(CreateKeyRequest request, StreamObserver<Key> answer) {
     Call call = Call.current();
-    if (!(intents.check(request.getSignedIntent()) instanceof VerifiedIntent.KeyCreation intent)) {
-      throw new CustodyException(
-          ErrorReason.INTENT_MALFORMED,
-          Map.of(StatusErrors.PROBLEM, IntentProblem.PAYLOAD_TYPE_UNKNOWN.name()));
-    }
-    call.about(intent);
-    call.client().requireMaySubmitFor(intent.requester());
-    KeyRecord record;
-    try {
-      record = creations.create(intent, call.caller());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new CustodyException(ErrorReason.DRAINING);
-    }
-    Status error = record.error();
-    if (error != null) {
-      throw StatusProto.toStatusRuntimeException(error);
-    }
-    answer.onNext(Resources.key(record));
-    answer.onCompleted();
+    VerifiedIntent.KeyCreation intent =
+        call.accept(intents, request.getSignedIntent(), VerifiedIntent.KeyCreation.class);
+    KeyRecord record = call.await(caller -> creations.create(intent, caller));
+    Call.requireSuccess(record.error());
+    answer(answer, record);
   }
 
   @Override
@@ -93,15 +75,8 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
       Class<? extends VerifiedIntent.NextEpoch> kind,
       StreamObserver<Key> answer) {
     Call call = Call.current();
-    VerifiedIntent verified = intents.check(signed);
-    if (!kind.isInstance(verified)) {
-      throw new CustodyException(
-          ErrorReason.INTENT_MALFORMED,
-          Map.of(StatusErrors.PROBLEM, IntentProblem.PAYLOAD_TYPE_UNKNOWN.name()));
-    }
-    call.about(verified);
-    call.client().requireMaySubmitFor(verified.requester());
-    answer(answer, () -> renewals.renew(kind.cast(verified), call.caller()));
+    VerifiedIntent.NextEpoch intent = call.accept(intents, signed, kind);
+    answer(answer, call.await(caller -> renewals.renew(intent, caller)));
   }
 
   @Override
@@ -110,25 +85,13 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
     String name = Resources.keyName(request.getName());
     answer(
         answer,
-        () ->
-            renewals.cancel(
-                name, request.getRequestId(), call.client()::requireMaySubmitFor, call.caller()));
+        call.await(
+            caller ->
+                renewals.cancel(
+                    name, request.getRequestId(), call.client()::requireMaySubmitFor, caller)));
   }
 
-  /** Something to wait for. */
-  @FunctionalInterface
-  private interface Work {
-    KeyRecord await() throws InterruptedException;
-  }
-
-  private static void answer(StreamObserver<Key> answer, Work work) {
-    KeyRecord record;
-    try {
-      record = work.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new CustodyException(ErrorReason.DRAINING);
-    }
+  private static void answer(StreamObserver<Key> answer, KeyRecord record) {
     answer.onNext(Resources.key(record));
     answer.onCompleted();
   }

@@ -1,6 +1,5 @@
 package io.coterie.coordinator.api;
 
-import com.google.rpc.Status;
 import io.coterie.coordinator.api.Resources.SigningName;
 import io.coterie.coordinator.custody.request.IntentCheck;
 import io.coterie.coordinator.custody.signing.SigningRecord;
@@ -9,7 +8,6 @@ import io.coterie.coordinator.custody.signing.Signings;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
-import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.SignRequest;
@@ -19,7 +17,6 @@ import io.coterie.proto.custody.v1.WatchSigningRequest;
 import io.grpc.BindableService;
 import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
-import io.grpc.protobuf.StatusProto;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.Map;
@@ -43,24 +40,10 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
   @Override
   public void sign(SignRequest request, StreamObserver<Signing> answer) {
     Call call = Call.current();
-    if (!(intents.check(request.getSignedIntent()) instanceof VerifiedIntent.Signing intent)) {
-      throw new CustodyException(
-          ErrorReason.INTENT_MALFORMED,
-          Map.of(StatusErrors.PROBLEM, IntentProblem.PAYLOAD_TYPE_UNKNOWN.name()));
-    }
-    call.about(intent);
-    call.client().requireMaySubmitFor(intent.requester());
-    SigningRecord record;
-    try {
-      record = signings.sign(intent, call.caller());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new CustodyException(ErrorReason.DRAINING);
-    }
-    Status error = record.error();
-    if (error != null) {
-      throw StatusProto.toStatusRuntimeException(error);
-    }
+    VerifiedIntent.Signing intent =
+        call.accept(intents, request.getSignedIntent(), VerifiedIntent.Signing.class);
+    SigningRecord record = call.await(caller -> signings.sign(intent, caller));
+    Call.requireSuccess(record.error());
     answer.onNext(Resources.signing(record));
     answer.onCompleted();
   }
