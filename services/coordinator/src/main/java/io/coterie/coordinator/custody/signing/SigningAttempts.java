@@ -55,12 +55,6 @@ import org.slf4j.LoggerFactory;
 public final class SigningAttempts {
   private static final Logger log = LoggerFactory.getLogger(SigningAttempts.class);
 
-  /**
-   * The time after the deadline of a session after which its parties know that it may not become a
-   * signature any more, in multiples of the clock skew.
-   */
-  private static final int SETTLING_SKEWS = 5;
-
   /** For differences: {@link System#nanoTime} may overflow. */
   private static final long BEGINNING = System.nanoTime();
 
@@ -106,6 +100,7 @@ public final class SigningAttempts {
   private final SigningSubject subject;
   private final Pace pace;
   private final Candidates candidates;
+  private final SessionTimes times;
   private final boolean presignable;
   private KeyRecord key;
   private KeyPublic keyPublic;
@@ -136,6 +131,8 @@ public final class SigningAttempts {
     this.subject = subject;
     this.pace = new Pace(services.stopping());
     this.candidates = new Candidates(services.keys().excluded(intent.key()));
+    this.times =
+        new SessionTimes(services.timeout(), services.limits(), clock, run, intent.notAfter());
     this.presignable = Protocol.of(intent.scheme(), Operation.SIGN_PRESIGNED).isPresent();
     this.key = key;
     this.keyPublic = Objects.requireNonNull(key.keyPublic());
@@ -149,7 +146,7 @@ public final class SigningAttempts {
         log.warn("another replica works on this request now");
         return false;
       }
-      if (isExpired()) {
+      if (times.isExpired()) {
         request.fail(run.lastFailureOrExpiry().as(ErrorReason.INTENT_EXPIRED), tried);
         return true;
       }
@@ -243,11 +240,11 @@ public final class SigningAttempts {
         return false;
       }
       Instant now = clock.instant();
-      Duration time = sessionTime(now, parties);
+      Duration time = times.ofSession(now, attempt, candidates.left(key) > parties.size());
       session =
           services
               .sessions()
-              .start(channel, plan(sign(presignature), parties, deadline(now, time)));
+              .start(channel, plan(sign(presignature), parties, times.deadline(now, time)));
       tried++;
       attempt++;
       run.trying(session);
@@ -272,7 +269,7 @@ public final class SigningAttempts {
       return true;
     }
     learn(session, outcome, parties);
-    Failure failure = Failure.of(run.resource, session, outcome).asOf(isExpired());
+    Failure failure = Failure.of(run.resource, session, outcome).asOf(times.isExpired());
     Failure before = run.lastFailure();
     // The caller is to know what keeps the other session from its end.
     run.failedFor(before != null && outcome instanceof SessionOutcome.Bound ? before : failure);
@@ -427,7 +424,7 @@ public final class SigningAttempts {
               .map(Member::partyId)
               .filter(party -> !timedOut.missing().contains(party))
               .collect(Collectors.toSet()),
-          settled(order));
+          times.settled(order, attempt));
     }
     if (claimant != 0 && !candidates.isWitness(claimant, clock.instant())) {
       // It says that it contributed, and has nothing to show for it.
@@ -435,15 +432,6 @@ public final class SigningAttempts {
     }
     run.failedFor(Failure.of(run.resource, session, outcome));
     return false;
-  }
-
-  /** When the parties of a session know that it may not become a signature any more. */
-  private Instant settled(Order order) {
-    // The order may be the word of a party, and then its deadline is no better.
-    Instant latest = clock.instant().plus(services.timeout().next(attempt));
-    long seconds = Math.clamp(order.getDeadline().getSeconds(), 0, latest.getEpochSecond());
-    return Instant.ofEpochSecond(seconds)
-        .plus(services.limits().clockSkew().multipliedBy(SETTLING_SKEWS));
   }
 
   /** The parties that were asked more than they can do; a party that is gone looks the same. */
@@ -467,11 +455,7 @@ public final class SigningAttempts {
 
   /** Whether the order had come too late, rather than the request. */
   private boolean wasLate(RefusalReason reason) {
-    return reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED && !isExpired();
-  }
-
-  private boolean isExpired() {
-    return clock.instant().isAfter(intent.notAfter());
+    return reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED && !times.isExpired();
   }
 
   /** Null if this replica stops, or the intent expires, before it is this request's turn. */
@@ -482,7 +466,7 @@ public final class SigningAttempts {
             run.startedNanos - BEGINNING,
             parties.stream().map(Member::partyId).toList(),
             () -> run.patienceNanos() > 0,
-            () -> services.stopping().hasBegun() || isExpired())
+            () -> services.stopping().hasBegun() || times.isExpired())
         .orElse(null);
   }
 
@@ -501,25 +485,6 @@ public final class SigningAttempts {
         parties,
         deadline,
         run.trace);
-  }
-
-  private Instant deadline(Instant now, Duration time) {
-    Instant deadline = now.plus(time).plus(services.limits().clockSkew());
-    return deadline.isAfter(intent.notAfter()) ? intent.notAfter() : deadline;
-  }
-
-  /**
-   * The time that sessions take lately. While another quorum is left, it is at most half of the
-   * time that the most patient caller has, so that there is a second chance inside it.
-   */
-  private Duration sessionTime(Instant now, List<Member> parties) {
-    Duration time = services.timeout().next(attempt);
-    long patience = run.patienceNanos();
-    if (patience > 0 && candidates.left(key) > parties.size() && time.toNanos() > patience / 2) {
-      time = Duration.ofNanos(Math.max(patience / 2, services.timeout().min().toNanos()));
-    }
-    Duration untilExpiry = Duration.between(now, intent.notAfter());
-    return time.compareTo(untilExpiry) > 0 ? untilExpiry : time;
   }
 
   private Combination combination(List<Member> parties) {

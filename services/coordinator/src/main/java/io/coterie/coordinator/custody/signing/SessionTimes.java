@@ -1,0 +1,72 @@
+package io.coterie.coordinator.custody.signing;
+
+import io.coterie.coordinator.custody.request.Run;
+import io.coterie.coordinator.custody.request.RunLimits;
+import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.proto.party.v1.Order;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+
+/** How long the sessions of one request may take. No session goes beyond the end of the intent. */
+final class SessionTimes {
+  /**
+   * The time after the deadline of a session after which its parties know that it may not become a
+   * signature any more, in multiples of the clock skew.
+   */
+  private static final int SETTLING_SKEWS = 5;
+
+  private final AdaptiveTimeout timeout;
+  private final RunLimits limits;
+  private final Clock clock;
+  private final Run<?> run;
+  private final Instant notAfter;
+
+  /**
+   * @param notAfter end of the intent
+   */
+  SessionTimes(
+      AdaptiveTimeout timeout, RunLimits limits, Clock clock, Run<?> run, Instant notAfter) {
+    this.timeout = timeout;
+    this.limits = limits;
+    this.clock = clock;
+    this.run = run;
+    this.notAfter = notAfter;
+  }
+
+  /** Whether the intent has expired. */
+  boolean isExpired() {
+    return clock.instant().isAfter(notAfter);
+  }
+
+  /**
+   * The time that sessions take lately.
+   *
+   * @param attempt number of the session, from 0
+   * @param canRetry whether another quorum is left: then the session takes at most half of the time
+   *     that the most patient caller has, so that there is a second chance inside it
+   */
+  Duration ofSession(Instant now, int attempt, boolean canRetry) {
+    Duration time = timeout.next(attempt);
+    long patience = run.patienceNanos();
+    if (patience > 0 && canRetry && time.toNanos() > patience / 2) {
+      time = Duration.ofNanos(Math.max(patience / 2, timeout.min().toNanos()));
+    }
+    Duration untilExpiry = Duration.between(now, notAfter);
+    return time.compareTo(untilExpiry) > 0 ? untilExpiry : time;
+  }
+
+  /** The deadline that the parties of a session get. */
+  Instant deadline(Instant now, Duration time) {
+    Instant deadline = now.plus(time).plus(limits.clockSkew());
+    return deadline.isAfter(notAfter) ? notAfter : deadline;
+  }
+
+  /** When the parties of a session know that it may not become a signature any more. */
+  Instant settled(Order order, int attempt) {
+    // The order may be the word of a party, and then its deadline is no better.
+    Instant latest = clock.instant().plus(timeout.next(attempt));
+    long seconds = Math.clamp(order.getDeadline().getSeconds(), 0, latest.getEpochSecond());
+    return Instant.ofEpochSecond(seconds).plus(limits.clockSkew().multipliedBy(SETTLING_SKEWS));
+  }
+}
