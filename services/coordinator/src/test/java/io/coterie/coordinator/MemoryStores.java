@@ -290,11 +290,8 @@ public final class MemoryStores {
         boolean reopened) {
       return new Renewal(
           r.id(),
+          r.header(),
           r.key(),
-          r.requester(),
-          r.requestId(),
-          r.intentDigest(),
-          r.intent(),
           r.fromEpoch(),
           r.threshold(),
           r.parties(),
@@ -302,8 +299,6 @@ public final class MemoryStores {
           reopened,
           state,
           sessions,
-          r.notAfter(),
-          r.createdAt(),
           error);
     }
 
@@ -345,18 +340,13 @@ public final class MemoryStores {
         key.get().record =
             new KeyRecord(
                 k.id(),
+                k.header(),
                 k.name(),
-                k.requester(),
-                k.requestId(),
-                k.intentDigest(),
-                k.intent(),
                 k.scheme(),
                 r.threshold(),
                 r.parties(),
                 k.state(),
                 k.sessions(),
-                k.notAfter(),
-                k.createdAt(),
                 keyPublic,
                 null);
         exclusions.remove(k.name());

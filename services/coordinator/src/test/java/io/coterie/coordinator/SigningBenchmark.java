@@ -5,12 +5,12 @@ import static io.coterie.coordinator.TestInstallation.signingIntent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
-import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.grpc.ManagedChannel;
 import java.lang.management.ManagementFactory;
@@ -81,24 +81,18 @@ class SigningBenchmark {
         var intent = installation.wallet.sign(signingIntent("hot", "m").build());
         String requestId = UUID.randomUUID().toString();
         SigningRecord pending =
-            new SigningRecord(
-                SigningRecord.idOf("wallet", requestId),
-                "wallet",
-                requestId,
+            SigningRecord.pending(
+                new RequestHeader(
+                    "wallet",
+                    requestId,
+                    ByteString.copyFrom(new byte[32]),
+                    intent,
+                    Instant.now(),
+                    Instant.now()),
                 "keys/hot",
-                ByteString.copyFrom(new byte[32]),
-                intent,
                 Scheme.SCHEME_BLS12381,
-                Signing.State.PENDING,
-                0,
-                List.of(),
-                Instant.now(),
-                Instant.now(),
                 null,
-                DecodedPayload.getDefaultInstance(),
-                null,
-                null,
-                null);
+                DecodedPayload.getDefaultInstance());
         long t0 = System.nanoTime();
         store.claimOnce(pending);
         long t1 = System.nanoTime();

@@ -11,6 +11,7 @@ import io.coterie.coordinator.custody.key.KeyStore.Creation;
 import io.coterie.coordinator.custody.key.KeyStore.Quorum;
 import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore.Start;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.storage.JdbcKeyStore;
 import io.coterie.coordinator.storage.JdbcRenewalStore;
@@ -19,10 +20,8 @@ import io.coterie.coordinator.storage.JdbcSigningStore;
 import io.coterie.coordinator.storage.Worker;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.DecodedPayload;
-import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
-import io.coterie.proto.custody.v1.Signing;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.Statement;
@@ -93,22 +92,12 @@ class StoreContractTest {
   }
 
   private static KeyRecord creation(String name) {
-    return new KeyRecord(
-        0,
+    return KeyRecord.creating(
+        new RequestHeader("wallet", uuid(), digest(1), INTENT, NOW.plusSeconds(60), NOW),
         "keys/" + name,
-        "wallet",
-        uuid(),
-        digest(1),
-        INTENT,
         Scheme.SCHEME_ED25519,
         2,
-        PARTIES,
-        Key.State.CREATING,
-        0,
-        NOW.plusSeconds(60),
-        NOW,
-        null,
-        null);
+        PARTIES);
   }
 
   private static KeyPublic keyPublic(int epoch) {
@@ -126,23 +115,12 @@ class StoreContractTest {
   }
 
   private static Renewal renewal(String name, int fromEpoch) {
-    return new Renewal(
-        0,
+    return Renewal.running(
+        new RequestHeader("wallet", uuid(), digest(2), INTENT, NOW.plusSeconds(60), NOW),
         "keys/" + name,
-        "wallet",
-        uuid(),
-        digest(2),
-        INTENT,
         fromEpoch,
         1,
-        List.of(new Holder(2, "p2"), new Holder(3, "p3")),
-        false,
-        false,
-        Renewal.State.RUNNING,
-        0,
-        NOW.plusSeconds(60),
-        NOW,
-        null);
+        List.of(new Holder(2, "p2"), new Holder(3, "p3")));
   }
 
   private static Renewal started(Replica replica, Renewal attempt) {
@@ -151,24 +129,12 @@ class StoreContractTest {
 
   private static SigningRecord signing() {
     String requestId = uuid();
-    return new SigningRecord(
-        SigningRecord.idOf("wallet", requestId),
-        "wallet",
-        requestId,
+    return SigningRecord.pending(
+        new RequestHeader("wallet", requestId, digest(3), INTENT, NOW.plusSeconds(60), NOW),
         "keys/hot",
-        digest(3),
-        INTENT,
         Scheme.SCHEME_ECDSA_SECP256K1,
-        Signing.State.PENDING,
-        0,
-        List.of(),
-        NOW.plusSeconds(60),
-        NOW,
         digest(4),
-        DecodedPayload.getDefaultInstance(),
-        null,
-        null,
-        null);
+        DecodedPayload.getDefaultInstance());
   }
 
   private static SigningRecord signed(SigningRecord pending, int recoveryId) {

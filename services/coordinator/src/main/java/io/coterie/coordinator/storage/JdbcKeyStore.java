@@ -6,7 +6,6 @@ import io.coterie.coordinator.custody.key.KeyStore;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
-import io.coterie.proto.custody.v1.SignedIntent;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
@@ -15,20 +14,22 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.UUID;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
 /** Keys in PostgreSQL. */
 public final class JdbcKeyStore implements KeyStore {
   private static final String COLUMNS =
-      "id, name, requester, request_id, intent_digest, signed_intent, scheme, threshold, party_ids,"
-          + " party_names, state, sessions, not_after, created_at, key_public, error";
+      "id, "
+          + Headers.COLUMNS
+          + ", name, scheme, threshold, party_ids, party_names, state, sessions, key_public, error";
 
   private static final String CREATE =
-      "insert into keys (name, requester, request_id, intent_digest, signed_intent, scheme,"
-          + " threshold, party_ids, party_names, state, not_after, created_at, worker)"
-          + " values (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?) on conflict do nothing returning id";
+      "insert into keys ("
+          + Headers.COLUMNS
+          + ", name, scheme, threshold, party_ids, party_names, state, worker) values ("
+          + Headers.PARAMETERS
+          + ", ?, ?, ?, ?, ?, 1, ?) on conflict do nothing returning id";
 
   private static final String FINISH =
       "update keys set state = ?, key_public = ?, error = ?, sessions = ?"
@@ -48,17 +49,9 @@ public final class JdbcKeyStore implements KeyStore {
           + " from keys where name > ? and name like any (?)"
           + " order by name, (state in (1, 2)) desc, id desc limit ?";
 
-  private static final String TAKE =
-      "update keys set worker = ? where id = (select id from keys where id = ? and state = 1 and "
-          + Worker.free("keys")
-          + " for update skip locked) returning "
-          + COLUMNS;
+  private static final String TAKE = Worker.take("keys", COLUMNS);
 
-  private static final String TAKE_ALL =
-      "update keys set worker = ? where id in (select id from keys where state = 1 and "
-          + Worker.free("keys")
-          + " for update skip locked) returning "
-          + COLUMNS;
+  private static final String TAKE_ALL = Worker.takeAll("keys", COLUMNS);
 
   private static final String QUORUMS =
       "select distinct threshold, array(select p from unnest(party_ids) as p except select party_id"
@@ -81,25 +74,20 @@ public final class JdbcKeyStore implements KeyStore {
 
   @Override
   public Creation create(KeyRecord attempt) {
-    List<Long> id =
-        sql.query(
+    Optional<Long> id =
+        sql.first(
             CREATE,
             s -> {
-              s.setString(1, attempt.name());
-              s.setString(2, attempt.requester());
-              s.setObject(3, UUID.fromString(attempt.requestId()));
-              s.setBytes(4, attempt.intentDigest().toByteArray());
-              s.setBytes(5, attempt.intent().toByteArray());
-              s.setInt(6, attempt.scheme().getNumber());
-              s.setInt(7, attempt.threshold());
-              Holders.bind(s, 8, attempt.parties());
-              s.setObject(10, Sql.time(attempt.notAfter()));
-              s.setObject(11, Sql.time(attempt.createdAt()));
+              Headers.bind(s, attempt.header());
+              s.setString(7, attempt.name());
+              s.setInt(8, attempt.scheme().getNumber());
+              s.setInt(9, attempt.threshold());
+              Holders.bind(s, 10, attempt.parties());
               s.setString(12, self.name());
             },
             row -> row.getLong(1));
-    if (!id.isEmpty()) {
-      return new Creation.Stored(attempt.withId(id.getFirst()));
+    if (id.isPresent()) {
+      return new Creation.Stored(attempt.withId(id.get()));
     }
     return findRequest(attempt.requester(), attempt.requestId())
         .<Creation>map(Creation.Known::new)
@@ -124,21 +112,12 @@ public final class JdbcKeyStore implements KeyStore {
 
   @Override
   public Optional<KeyRecord> find(String name) {
-    return sql.query(FIND, s -> s.setString(1, name), JdbcKeyStore::read).stream().findFirst();
+    return sql.first(FIND, s -> s.setString(1, name), JdbcKeyStore::read);
   }
 
   @Override
   public Optional<KeyRecord> findRequest(String requester, String requestId) {
-    return sql
-        .query(
-            FIND_REQUEST,
-            s -> {
-              s.setString(1, requester);
-              s.setObject(2, UUID.fromString(requestId));
-            },
-            JdbcKeyStore::read)
-        .stream()
-        .findFirst();
+    return sql.first(FIND_REQUEST, Headers.request(requester, requestId), JdbcKeyStore::read);
   }
 
   @Override
@@ -170,7 +149,7 @@ public final class JdbcKeyStore implements KeyStore {
 
   @Override
   public Optional<KeyRecord> take(long id) {
-    return sql.query(TAKE, s -> self.bindTake(s, id), JdbcKeyStore::read).stream().findFirst();
+    return sql.first(TAKE, s -> self.bindTake(s, id), JdbcKeyStore::read);
   }
 
   @Override
@@ -199,18 +178,13 @@ public final class JdbcKeyStore implements KeyStore {
   private static KeyRecord read(ResultSet row) throws SQLException {
     return new KeyRecord(
         row.getLong("id"),
+        Headers.read(row),
         row.getString("name"),
-        row.getString("requester"),
-        row.getObject("request_id", UUID.class).toString(),
-        Sql.byteString(row, "intent_digest"),
-        Sql.message(row, "signed_intent", SignedIntent.parser()),
         Objects.requireNonNull(Scheme.forNumber(row.getInt("scheme"))),
         row.getInt("threshold"),
         Holders.read(row),
         Objects.requireNonNull(Key.State.forNumber(row.getInt("state"))),
         row.getInt("sessions"),
-        Sql.time(row, "not_after"),
-        Sql.time(row, "created_at"),
         Sql.messageOrNull(row, "key_public", KeyPublic.parser()),
         Sql.messageOrNull(row, "error", Status.parser()));
   }

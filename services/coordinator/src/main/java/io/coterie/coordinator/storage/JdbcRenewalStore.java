@@ -5,29 +5,30 @@ import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.proto.core.v1.KeyPublic;
-import io.coterie.proto.custody.v1.SignedIntent;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.List;
 import java.util.Optional;
-import java.util.UUID;
 import javax.sql.DataSource;
 
 /** Refreshes and reshares in PostgreSQL. */
 public final class JdbcRenewalStore implements RenewalStore {
   private static final String COLUMNS =
-      "id, key_name, requester, request_id, intent_digest, signed_intent, from_epoch,"
-          + " threshold, party_ids, party_names, cancelled, reopened, state, sessions, not_after,"
-          + " created_at, error";
+      "id, "
+          + Headers.COLUMNS
+          + ", key_name, from_epoch, threshold, party_ids, party_names, cancelled, reopened, state,"
+          + " sessions, error";
 
   /**
    * Both lock the row of the key: a switch that commits meanwhile changes its epoch, and a renewal
    * from an epoch that is over could never end.
    */
   private static final String START =
-      "insert into key_renewals (key_name, requester, request_id, intent_digest, signed_intent,"
-          + " from_epoch, threshold, party_ids, party_names, state, not_after, created_at, worker)"
-          + " select name, ?, ?, ?, ?, epoch, ?, ?, ?, 1, ?, ?, ? from keys"
+      "insert into key_renewals ("
+          + Headers.COLUMNS
+          + ", key_name, from_epoch, threshold, party_ids, party_names, state, worker) select "
+          + Headers.PARAMETERS
+          + ", name, epoch, ?, ?, ?, 1, ? from keys"
           + " where name = ? and state = 2 and epoch = ? for share"
           + " on conflict do nothing returning id";
 
@@ -73,19 +74,9 @@ public final class JdbcRenewalStore implements RenewalStore {
           + " and state = 3 returning "
           + COLUMNS;
 
-  private static final String TAKE =
-      "update key_renewals set worker = ? where id ="
-          + " (select id from key_renewals where id = ? and state = 1 and "
-          + Worker.free("key_renewals")
-          + " for update skip locked) returning "
-          + COLUMNS;
+  private static final String TAKE = Worker.take("key_renewals", COLUMNS);
 
-  private static final String TAKE_ALL =
-      "update key_renewals set worker = ? where id in"
-          + " (select id from key_renewals where state = 1 and "
-          + Worker.free("key_renewals")
-          + " for update skip locked) returning "
-          + COLUMNS;
+  private static final String TAKE_ALL = Worker.takeAll("key_renewals", COLUMNS);
 
   private static final String CANCELLED =
       "select " + COLUMNS + " from key_renewals where state = 1 and cancelled and worker = ?";
@@ -100,25 +91,20 @@ public final class JdbcRenewalStore implements RenewalStore {
 
   @Override
   public Start start(Renewal attempt) {
-    List<Long> id =
-        sql.query(
+    Optional<Long> id =
+        sql.first(
             START,
             s -> {
-              s.setString(1, attempt.requester());
-              s.setObject(2, UUID.fromString(attempt.requestId()));
-              s.setBytes(3, attempt.intentDigest().toByteArray());
-              s.setBytes(4, attempt.intent().toByteArray());
-              s.setInt(5, attempt.threshold());
-              Holders.bind(s, 6, attempt.parties());
-              s.setObject(8, Sql.time(attempt.notAfter()));
-              s.setObject(9, Sql.time(attempt.createdAt()));
+              Headers.bind(s, attempt.header());
+              s.setInt(7, attempt.threshold());
+              Holders.bind(s, 8, attempt.parties());
               s.setString(10, self.name());
               s.setString(11, attempt.key());
               s.setInt(12, attempt.fromEpoch());
             },
             row -> row.getLong(1));
-    if (!id.isEmpty()) {
-      return new Start.Stored(attempt.withId(id.getFirst()));
+    if (id.isPresent()) {
+      return new Start.Stored(attempt.withId(id.get()));
     }
     return findRequest(attempt.requester(), attempt.requestId())
         .<Start>map(Start.Known::new)
@@ -127,30 +113,12 @@ public final class JdbcRenewalStore implements RenewalStore {
 
   @Override
   public Optional<Renewal> findRequest(String requester, String requestId) {
-    return sql
-        .query(
-            FIND_REQUEST,
-            s -> {
-              s.setString(1, requester);
-              s.setObject(2, UUID.fromString(requestId));
-            },
-            JdbcRenewalStore::read)
-        .stream()
-        .findFirst();
+    return sql.first(FIND_REQUEST, Headers.request(requester, requestId), JdbcRenewalStore::read);
   }
 
   @Override
   public Optional<Renewal> findOfKey(String key, String requestId) {
-    return sql
-        .query(
-            FIND_OF_KEY,
-            s -> {
-              s.setString(1, key);
-              s.setObject(2, UUID.fromString(requestId));
-            },
-            JdbcRenewalStore::read)
-        .stream()
-        .findFirst();
+    return sql.first(FIND_OF_KEY, Headers.request(key, requestId), JdbcRenewalStore::read);
   }
 
   @Override
@@ -195,18 +163,15 @@ public final class JdbcRenewalStore implements RenewalStore {
   @Override
   public Optional<Renewal> reopen(String key, int fromEpoch) {
     try {
-      return sql
-          .query(
-              REOPEN,
-              s -> {
-                s.setString(1, self.name());
-                s.setString(2, key);
-                s.setInt(3, fromEpoch);
-                s.setString(4, key);
-              },
-              JdbcRenewalStore::read)
-          .stream()
-          .findFirst();
+      return sql.first(
+          REOPEN,
+          s -> {
+            s.setString(1, self.name());
+            s.setString(2, key);
+            s.setInt(3, fromEpoch);
+            s.setString(4, key);
+          },
+          JdbcRenewalStore::read);
     } catch (StoreUnavailableException e) {
       if (Sql.isDuplicate(e)) {
         return Optional.empty(); // another one of the key started meanwhile
@@ -217,7 +182,7 @@ public final class JdbcRenewalStore implements RenewalStore {
 
   @Override
   public Optional<Renewal> take(long id) {
-    return sql.query(TAKE, s -> self.bindTake(s, id), JdbcRenewalStore::read).stream().findFirst();
+    return sql.first(TAKE, s -> self.bindTake(s, id), JdbcRenewalStore::read);
   }
 
   @Override
@@ -233,11 +198,8 @@ public final class JdbcRenewalStore implements RenewalStore {
   private static Renewal read(ResultSet row) throws SQLException {
     return new Renewal(
         row.getLong("id"),
+        Headers.read(row),
         row.getString("key_name"),
-        row.getString("requester"),
-        row.getObject("request_id", UUID.class).toString(),
-        Sql.byteString(row, "intent_digest"),
-        Sql.message(row, "signed_intent", SignedIntent.parser()),
         row.getInt("from_epoch"),
         row.getInt("threshold"),
         Holders.read(row),
@@ -245,8 +207,6 @@ public final class JdbcRenewalStore implements RenewalStore {
         row.getBoolean("reopened"),
         Renewal.State.of(row.getInt("state")),
         row.getInt("sessions"),
-        Sql.time(row, "not_after"),
-        Sql.time(row, "created_at"),
         Sql.messageOrNull(row, "error", Status.parser()));
   }
 }

@@ -6,7 +6,6 @@ import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
-import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -23,15 +22,17 @@ import org.jspecify.annotations.Nullable;
 /** Signings in PostgreSQL: one insert when a request comes, one update when it ends. */
 public final class JdbcSigningStore implements SigningStore {
   private static final String COLUMNS =
-      "id, requester, request_id, key_name, intent_digest, signed_intent, scheme, state, sessions,"
-          + " signing_set, not_after, created_at, payload_digest, decoded, completed_at, signature,"
-          + " recovery_id, public_key, presigned, error";
+      "id, "
+          + Headers.COLUMNS
+          + ", key_name, scheme, state, sessions, signing_set, payload_digest, decoded, completed_at,"
+          + " signature, recovery_id, public_key, presigned, error";
 
   private static final String CLAIM =
-      "insert into signings (id, requester, request_id, key_name, intent_digest, signed_intent,"
-          + " scheme, state, not_after, created_at, payload_digest, decoded, worker)"
-          + " values (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)"
-          + " on conflict do nothing";
+      "insert into signings ("
+          + Headers.COLUMNS
+          + ", id, key_name, scheme, state, payload_digest, decoded, worker) values ("
+          + Headers.PARAMETERS
+          + ", ?, ?, ?, 1, ?, ?, ?) on conflict do nothing";
 
   private static final String FINISH =
       "update signings set state = ?, sessions = ?, signing_set = ?, completed_at = ?,"
@@ -40,17 +41,9 @@ public final class JdbcSigningStore implements SigningStore {
 
   private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
 
-  private static final String TAKE =
-      "update signings set worker = ? where id = (select id from signings where id = ? and state ="
-          + " 1 and "
-          + Worker.free("signings")
-          + " for update skip locked) returning "
-          + COLUMNS;
+  private static final String TAKE = Worker.take("signings", COLUMNS);
 
-  private static final String TAKE_ALL =
-      "update signings set worker = ? where id in (select id from signings where state = 1 and "
-          + Worker.free("signings")
-          + " for update skip locked) returning id";
+  private static final String TAKE_ALL = Worker.takeAll("signings", "id");
 
   private final Sql durable;
   private final Sql soon;
@@ -74,15 +67,10 @@ public final class JdbcSigningStore implements SigningStore {
         soon.update(
             CLAIM,
             s -> {
-              s.setObject(1, pending.id());
-              s.setString(2, pending.requester());
-              s.setObject(3, UUID.fromString(pending.requestId()));
-              s.setString(4, pending.key());
-              s.setBytes(5, pending.intentDigest().toByteArray());
-              s.setBytes(6, pending.intent().toByteArray());
-              s.setInt(7, pending.scheme().getNumber());
-              s.setObject(8, Sql.time(pending.notAfter()));
-              s.setObject(9, Sql.time(pending.createdAt()));
+              Headers.bind(s, pending.header());
+              s.setObject(7, pending.id());
+              s.setString(8, pending.key());
+              s.setInt(9, pending.scheme().getNumber());
               s.setBytes(10, Sql.bytes(pending.payloadDigest()));
               s.setBytes(11, pending.decoded().toByteArray());
               s.setString(12, self.name());
@@ -137,13 +125,12 @@ public final class JdbcSigningStore implements SigningStore {
 
   @Override
   public Optional<SigningRecord> find(UUID id) {
-    return durable.query(FIND, s -> s.setObject(1, id), JdbcSigningStore::read).stream()
-        .findFirst();
+    return durable.first(FIND, s -> s.setObject(1, id), JdbcSigningStore::read);
   }
 
   @Override
   public Optional<SigningRecord> take(UUID id) {
-    return soon.query(TAKE, s -> self.bindTake(s, id), JdbcSigningStore::read).stream().findFirst();
+    return soon.first(TAKE, s -> self.bindTake(s, id), JdbcSigningStore::read);
   }
 
   @Override
@@ -154,17 +141,12 @@ public final class JdbcSigningStore implements SigningStore {
   private static SigningRecord read(ResultSet row) throws SQLException {
     return new SigningRecord(
         row.getObject("id", UUID.class),
-        row.getString("requester"),
-        row.getObject("request_id", UUID.class).toString(),
+        Headers.read(row),
         row.getString("key_name"),
-        Sql.byteString(row, "intent_digest"),
-        Sql.message(row, "signed_intent", SignedIntent.parser()),
         Objects.requireNonNull(Scheme.forNumber(row.getInt("scheme"))),
         Objects.requireNonNull(Signing.State.forNumber(row.getInt("state"))),
         row.getInt("sessions"),
         List.of(Sql.texts(row, "signing_set")),
-        Sql.time(row, "not_after"),
-        Sql.time(row, "created_at"),
         Sql.byteStringOrNull(row, "payload_digest"),
         Sql.message(row, "decoded", DecodedPayload.parser()),
         Sql.timeOrNull(row, "completed_at"),

@@ -14,6 +14,7 @@ import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
@@ -74,6 +75,11 @@ final class Sql {
     } catch (SQLException e) {
       throw failed(e);
     }
+  }
+
+  /** The first row that a statement returns. */
+  <T> Optional<T> first(String sql, Binder binder, Reader<T> reader) {
+    return query(sql, binder, reader).stream().findFirst();
   }
 
   /** Whether a statement failed because a unique index already has the row that it would make. */

@@ -19,11 +19,37 @@ public record Worker(String name, Duration goneAfter) {
   private static final double NANOS = 1e9;
 
   /**
-   * Whether a row may become this replica's work. Takes what {@link #bindFree} sets.
+   * Makes a row that has not ended this replica's work, if it is free. Takes the parameters of
+   * {@link #bindTake}.
    *
-   * @param table that the row is in
+   * @param table with the columns {@code id}, {@code state} (1: not ended) and {@code worker}
+   * @param returning columns of the row
    */
-  static String free(String table) {
+  static String take(String table, String returning) {
+    return "update "
+        + table
+        + " set worker = ? where id = (select id from "
+        + table
+        + " where id = ? and state = 1 and "
+        + free(table)
+        + " for update skip locked) returning "
+        + returning;
+  }
+
+  /** As {@link #take}, all rows that are free. Takes the parameters of {@link #bindTakeAll}. */
+  static String takeAll(String table, String returning) {
+    return "update "
+        + table
+        + " set worker = ? where id in (select id from "
+        + table
+        + " where state = 1 and "
+        + free(table)
+        + " for update skip locked) returning "
+        + returning;
+  }
+
+  /** Whether a row may become this replica's work. Takes the parameters of {@link #bindFree}. */
+  private static String free(String table) {
     return "("
         + table
         + ".worker is null or (? and "

@@ -4,6 +4,7 @@ import io.coterie.coordinator.custody.key.ShareSessions.End;
 import io.coterie.coordinator.custody.request.Caller;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.coordinator.custody.request.Handover;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.RequestKind;
 import io.coterie.coordinator.custody.request.Requests;
 import io.coterie.coordinator.custody.request.Run;
@@ -87,11 +88,6 @@ public final class KeyCreations implements Handover.Work {
     }
 
     @Override
-    public String resource(VerifiedIntent.KeyCreation intent) {
-      return intent.key();
-    }
-
-    @Override
     public KeyRecord prepare(VerifiedIntent.KeyCreation intent, Instant now) {
       Protocol protocol =
           Protocol.of(intent.scheme(), Protocol.Operation.KEYGEN)
@@ -100,22 +96,12 @@ public final class KeyCreations implements Handover.Work {
       if (intent.threshold() < protocol.leastThreshold()) {
         throw Failure.of(ErrorReason.THRESHOLD_INVALID, intent.key()).toException();
       }
-      return new KeyRecord(
-          0,
+      return KeyRecord.creating(
+          RequestHeader.of(intent, now),
           intent.key(),
-          intent.requester(),
-          intent.requestId(),
-          intent.digest(),
-          intent.envelope(),
           intent.scheme(),
           intent.threshold(),
-          shares.holders(intent.key(), intent.parties()),
-          Key.State.CREATING,
-          0,
-          intent.notAfter(),
-          now,
-          null,
-          null);
+          shares.holders(intent.key(), intent.parties()));
     }
 
     @Override

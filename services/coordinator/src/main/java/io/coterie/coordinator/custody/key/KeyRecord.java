@@ -1,13 +1,11 @@
 package io.coterie.coordinator.custody.key;
 
-import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.StoredRequest;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
-import io.coterie.proto.custody.v1.SignedIntent;
-import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -22,18 +20,13 @@ import org.jspecify.annotations.Nullable;
  */
 public record KeyRecord(
     long id,
+    RequestHeader header,
     String name,
-    String requester,
-    String requestId,
-    ByteString intentDigest,
-    SignedIntent intent,
     Scheme scheme,
     int threshold,
     List<Holder> parties,
     Key.State state,
     int sessions,
-    Instant notAfter,
-    Instant createdAt,
     @Nullable KeyPublic keyPublic,
     @Nullable Status error)
     implements StoredRequest {
@@ -51,6 +44,13 @@ public record KeyRecord(
         || (state == Key.State.FAILED) != (error != null)) {
       throw new IllegalArgumentException("a key has its result and nothing else");
     }
+  }
+
+  /** An attempt that begins, not stored yet. */
+  public static KeyRecord creating(
+      RequestHeader header, String name, Scheme scheme, int threshold, List<Holder> parties) {
+    return new KeyRecord(
+        0, header, name, scheme, threshold, parties, Key.State.CREATING, 0, null, null);
   }
 
   /** The key. */
@@ -77,40 +77,11 @@ public record KeyRecord(
   /** The same attempt as it is stored. */
   public KeyRecord withId(long storedId) {
     return new KeyRecord(
-        storedId,
-        name,
-        requester,
-        requestId,
-        intentDigest,
-        intent,
-        scheme,
-        threshold,
-        parties,
-        state,
-        sessions,
-        notAfter,
-        createdAt,
-        keyPublic,
-        error);
+        storedId, header, name, scheme, threshold, parties, state, sessions, keyPublic, error);
   }
 
   private KeyRecord with(
       Key.State next, int tried, @Nullable KeyPublic result, @Nullable Status why) {
-    return new KeyRecord(
-        id,
-        name,
-        requester,
-        requestId,
-        intentDigest,
-        intent,
-        scheme,
-        threshold,
-        parties,
-        next,
-        tried,
-        notAfter,
-        createdAt,
-        result,
-        why);
+    return new KeyRecord(id, header, name, scheme, threshold, parties, next, tried, result, why);
   }
 }

@@ -4,6 +4,7 @@ import io.coterie.coordinator.custody.key.ShareSessions.End;
 import io.coterie.coordinator.custody.request.Caller;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.coordinator.custody.request.Handover;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.RequestKind;
 import io.coterie.coordinator.custody.request.Requests;
 import io.coterie.coordinator.custody.request.Run;
@@ -215,34 +216,18 @@ public final class KeyRenewals implements Handover.Work {
     }
 
     @Override
-    public String resource(VerifiedIntent.NextEpoch intent) {
-      return intent.key();
-    }
-
-    @Override
     public Renewal prepare(VerifiedIntent.NextEpoch intent, Instant now) {
       KeyRecord key = requireRenewable(intent);
-      return new Renewal(
-          0,
+      return Renewal.running(
+          RequestHeader.of(intent, now),
           intent.key(),
-          intent.requester(),
-          intent.requestId(),
-          intent.digest(),
-          intent.envelope(),
           intent.epoch(),
           intent instanceof VerifiedIntent.KeyReshare reshare
               ? reshare.threshold()
               : key.threshold(),
           intent instanceof VerifiedIntent.KeyReshare reshare
               ? shares.holders(reshare.key(), reshare.parties())
-              : key.parties(),
-          false,
-          false,
-          Renewal.State.RUNNING,
-          0,
-          intent.notAfter(),
-          now,
-          null);
+              : key.parties());
     }
 
     private KeyRecord requireRenewable(VerifiedIntent.NextEpoch intent) {

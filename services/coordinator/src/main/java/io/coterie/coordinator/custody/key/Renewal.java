@@ -1,10 +1,8 @@
 package io.coterie.coordinator.custody.key;
 
-import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.StoredRequest;
-import io.coterie.proto.custody.v1.SignedIntent;
-import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -23,11 +21,8 @@ import org.jspecify.annotations.Nullable;
  */
 public record Renewal(
     long id,
+    RequestHeader header,
     String key,
-    String requester,
-    String requestId,
-    ByteString intentDigest,
-    SignedIntent intent,
     int fromEpoch,
     int threshold,
     List<KeyRecord.Holder> parties,
@@ -35,8 +30,6 @@ public record Renewal(
     boolean reopened,
     State state,
     int sessions,
-    Instant notAfter,
-    Instant createdAt,
     @Nullable Status error)
     implements StoredRequest {
 
@@ -76,6 +69,17 @@ public record Renewal(
     }
   }
 
+  /** A renewal that begins, not stored yet. */
+  public static Renewal running(
+      RequestHeader header,
+      String key,
+      int fromEpoch,
+      int threshold,
+      List<KeyRecord.Holder> parties) {
+    return new Renewal(
+        0, header, key, fromEpoch, threshold, parties, false, false, State.RUNNING, 0, null);
+  }
+
   /** The key. */
   @Override
   public String resource() {
@@ -85,21 +89,7 @@ public record Renewal(
   /** The same request as it is stored. */
   public Renewal withId(long storedId) {
     return new Renewal(
-        storedId,
-        key,
-        requester,
-        requestId,
-        intentDigest,
-        intent,
-        fromEpoch,
-        threshold,
-        parties,
-        cancelled,
-        reopened,
-        state,
-        sessions,
-        notAfter,
-        createdAt,
+        storedId, header, key, fromEpoch, threshold, parties, cancelled, reopened, state, sessions,
         error);
   }
 }

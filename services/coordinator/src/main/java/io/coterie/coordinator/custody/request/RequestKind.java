@@ -31,7 +31,9 @@ public interface RequestKind<Q extends StoredRequest, V extends VerifiedIntent, 
   Class<V> intents();
 
   /** Name of the resource that a request with this intent makes or changes. */
-  String resource(V intent);
+  default String resource(V intent) {
+    return intent.key();
+  }
 
   /**
    * The request to store for an intent.

@@ -4,10 +4,10 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.StoredRequest;
 import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
-import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
@@ -32,17 +32,12 @@ import org.jspecify.annotations.Nullable;
  */
 public record SigningRecord(
     UUID id,
-    String requester,
-    String requestId,
+    RequestHeader header,
     String key,
-    ByteString intentDigest,
-    SignedIntent intent,
     Scheme scheme,
     Signing.State state,
     int sessions,
     List<String> signingSet,
-    Instant notAfter,
-    Instant createdAt,
     @Nullable ByteString payloadDigest,
     DecodedPayload decoded,
     @Nullable Instant completedAt,
@@ -68,6 +63,28 @@ public record SigningRecord(
         || (state == Signing.State.FAILED) != (error != null)) {
       throw new IllegalArgumentException("a signing has its result and nothing else");
     }
+  }
+
+  /** A signing that begins. */
+  public static SigningRecord pending(
+      RequestHeader header,
+      String key,
+      Scheme scheme,
+      @Nullable ByteString payloadDigest,
+      DecodedPayload decoded) {
+    return new SigningRecord(
+        idOf(header.requester(), header.requestId()),
+        header,
+        key,
+        scheme,
+        Signing.State.PENDING,
+        0,
+        List.of(),
+        payloadDigest,
+        decoded,
+        null,
+        null,
+        null);
   }
 
   /** Resource name. */
@@ -111,17 +128,12 @@ public record SigningRecord(
       @Nullable Status why) {
     return new SigningRecord(
         id,
-        requester,
-        requestId,
+        header,
         key,
-        intentDigest,
-        intent,
         scheme,
         next,
         tried,
         contributors,
-        notAfter,
-        createdAt,
         payloadDigest,
         decoded,
         completed,

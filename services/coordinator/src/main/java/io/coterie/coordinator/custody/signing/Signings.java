@@ -6,6 +6,7 @@ import io.coterie.coordinator.custody.request.Caller;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.coordinator.custody.request.Handover;
 import io.coterie.coordinator.custody.request.Pace;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.RequestKind;
 import io.coterie.coordinator.custody.request.Requests;
 import io.coterie.coordinator.custody.request.Run;
@@ -176,24 +177,12 @@ public final class Signings implements Handover.Work {
     @Override
     public SigningRecord prepare(VerifiedIntent.Signing intent, Instant now) {
       SigningSubject subject = SigningSubject.of(intent, requireUsable(intent));
-      return new SigningRecord(
-          SigningRecord.idOf(intent.requester(), intent.requestId()),
-          intent.requester(),
-          intent.requestId(),
+      return SigningRecord.pending(
+          RequestHeader.of(intent, now),
           intent.key(),
-          intent.digest(),
-          intent.envelope(),
           intent.scheme(),
-          Signing.State.PENDING,
-          0,
-          List.of(),
-          intent.notAfter(),
-          now,
           subject.digest(),
-          subject.decoded(),
-          null,
-          null,
-          null);
+          subject.decoded());
     }
 
     private KeyRecord requireUsable(VerifiedIntent.Signing intent) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.MemoryStores;
 import io.coterie.coordinator.MemoryStores.Replica;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.session.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
@@ -76,45 +77,36 @@ class KeyDirectoryTest {
   @BeforeEach
   void create() {
     KeyRecord attempt =
-        new KeyRecord(
-            0,
+        KeyRecord.creating(
+            new RequestHeader(
+                "wallet",
+                UUID.randomUUID().toString(),
+                ByteString.EMPTY,
+                SignedIntent.getDefaultInstance(),
+                NOW,
+                NOW),
             KEY,
-            "wallet",
-            UUID.randomUUID().toString(),
-            ByteString.EMPTY,
-            SignedIntent.getDefaultInstance(),
             Scheme.SCHEME_ED25519,
             2,
-            List.of(new KeyRecord.Holder(1, "p1"), new KeyRecord.Holder(2, "p2")),
-            Key.State.CREATING,
-            0,
-            NOW,
-            NOW,
-            null,
-            null);
+            List.of(new KeyRecord.Holder(1, "p1"), new KeyRecord.Holder(2, "p2")));
     KeyStore.Creation.Stored stored = (KeyStore.Creation.Stored) here.keys().create(attempt);
     here.keys().finish(stored.record().id(), epoch(1), null, 1);
   }
 
   private void renewElsewhere() {
     Renewal renewal =
-        new Renewal(
-            0,
+        Renewal.running(
+            new RequestHeader(
+                "wallet",
+                UUID.randomUUID().toString(),
+                ByteString.EMPTY,
+                SignedIntent.getDefaultInstance(),
+                NOW,
+                NOW),
             KEY,
-            "wallet",
-            UUID.randomUUID().toString(),
-            ByteString.EMPTY,
-            SignedIntent.getDefaultInstance(),
             1,
             2,
-            List.of(new KeyRecord.Holder(1, "p1"), new KeyRecord.Holder(2, "p2")),
-            false,
-            false,
-            Renewal.State.RUNNING,
-            0,
-            NOW,
-            NOW,
-            null);
+            List.of(new KeyRecord.Holder(1, "p1"), new KeyRecord.Holder(2, "p2")));
     RenewalStore.Start.Stored started = (RenewalStore.Start.Stored) other.renewals().start(renewal);
     other.renewals().switchEpoch(started.record().id(), epoch(2), 1);
   }
@@ -204,22 +196,18 @@ class KeyDirectoryTest {
                 other
                     .keys()
                     .create(
-                        new KeyRecord(
-                            0,
+                        KeyRecord.creating(
+                            new RequestHeader(
+                                "wallet",
+                                UUID.randomUUID().toString(),
+                                ByteString.EMPTY,
+                                SignedIntent.getDefaultInstance(),
+                                NOW,
+                                NOW),
                             "keys/unknown",
-                            "wallet",
-                            UUID.randomUUID().toString(),
-                            ByteString.EMPTY,
-                            SignedIntent.getDefaultInstance(),
                             Scheme.SCHEME_ED25519,
                             1,
-                            List.of(new KeyRecord.Holder(1, "p1")),
-                            Key.State.CREATING,
-                            0,
-                            NOW,
-                            NOW,
-                            null,
-                            null)))
+                            List.of(new KeyRecord.Holder(1, "p1")))))
             .record();
     assertThat(keys.find("keys/unknown").orElseThrow().state()).isEqualTo(Key.State.CREATING);
     other.keys().finish(failed.id(), epoch(1), null, 1);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.session.Protocol.Operation;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -21,11 +22,8 @@ class KeyRenewalsTest {
   private static Renewal of(SignedIntent intent) {
     return new Renewal(
         1,
+        new RequestHeader("wallet", "0", ByteString.EMPTY, intent, Instant.EPOCH, Instant.EPOCH),
         "keys/test",
-        "wallet",
-        "0",
-        ByteString.EMPTY,
-        intent,
         1,
         2,
         List.of(),
@@ -33,8 +31,6 @@ class KeyRenewalsTest {
         false,
         Renewal.State.RUNNING,
         0,
-        Instant.EPOCH,
-        Instant.EPOCH,
         null);
   }
 

@@ -147,24 +147,12 @@ class RequestsTest {
       if (refused != null) {
         throw refused;
       }
-      return new SigningRecord(
-          SigningRecord.idOf(intent.requester(), intent.requestId()),
-          intent.requester(),
-          intent.requestId(),
+      return SigningRecord.pending(
+          RequestHeader.of(intent, now),
           intent.key(),
-          intent.digest(),
-          intent.envelope(),
           intent.scheme(),
-          Signing.State.PENDING,
-          0,
-          List.of(),
-          intent.notAfter(),
-          now,
           null,
-          DecodedPayload.getDefaultInstance(),
-          null,
-          null,
-          null);
+          DecodedPayload.getDefaultInstance());
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.request.Failure;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -27,18 +28,19 @@ class CandidatesTest {
   private static final KeyRecord KEY =
       new KeyRecord(
           1,
+          new RequestHeader(
+              "wallet",
+              UUID.randomUUID().toString(),
+              ByteString.EMPTY,
+              SignedIntent.getDefaultInstance(),
+              NOW,
+              NOW),
           "keys/test",
-          "wallet",
-          UUID.randomUUID().toString(),
-          ByteString.EMPTY,
-          SignedIntent.getDefaultInstance(),
           Scheme.SCHEME_ED25519,
           2,
           IntStream.rangeClosed(1, 4).mapToObj(i -> new KeyRecord.Holder(i, "p" + i)).toList(),
           Key.State.ACTIVE,
           1,
-          NOW,
-          NOW,
           KeyPublic.getDefaultInstance(),
           null);
 
