@@ -161,7 +161,7 @@ public record MessagingProperties(
       @DefaultValue("96KB") DataSize content,
       @DefaultValue("762176B") DataSize body,
       @DefaultValue("512KB") DataSize frame,
-      @DefaultValue("32MB") DataSize buffers,
+      @DefaultValue("24MB") DataSize buffers,
       @DefaultValue("256") int inFlight,
       @DefaultValue("4MB") DataSize outbound,
       @DefaultValue("20s") Duration sendTimeout,
@@ -169,12 +169,12 @@ public record MessagingProperties(
       @DefaultValue("10s") Duration onlineTimeToLive,
       @DefaultValue("4096") int onlineMessages,
       @DefaultValue("16MB") DataSize onlineBytes,
-      @DefaultValue("32MB") DataSize onlineTotal,
+      @DefaultValue("24MB") DataSize onlineTotal,
       @DefaultValue("10000") int storedMessages,
       @DefaultValue("30d") Duration storedTimeToLive,
       @DefaultValue("250ms") Duration storedWait,
       @DefaultValue("8MB") DataSize storedPending,
-      @DefaultValue("1024") int connections,
+      @DefaultValue("512") int connections,
       @DefaultValue("100000") int cachedAccounts,
       @DefaultValue("10s") Duration drain) {
     public Limits {
