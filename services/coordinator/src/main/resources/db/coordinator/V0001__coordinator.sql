@@ -111,8 +111,9 @@ create table signings (
 );
 create index signings_pending on signings (created_at) where state = 1;
 
--- Parties that were shown to have deviated in a session of a key. They are not asked for that key before it has new
--- shares or an operator removes the row.
+-- Parties that were shown to have deviated in a session of a key, and parties whose store went back to an earlier state
+-- (STORE_WENT_BACK, with an empty session id). They are not asked for that key before it has new shares or an operator
+-- removes the row.
 create table key_exclusions (
   key_name    text        not null,
   party_id    integer     not null,
@@ -120,6 +121,21 @@ create table key_exclusions (
   session_id  bytea       not null,
   excluded_at timestamptz not null,
   primary key (key_name, party_id)
+);
+
+-- How far the ledger of each party has come, in the party's own signed statements. A row never goes back; a party that
+-- has enrolled anew has another evidence key.
+create table party_ledgers (
+  party_id     integer not null check (party_id between 1 and 65535),
+  evidence_key bytea   not null check (octet_length(evidence_key) = 32),
+  starts       bigint  not null check (starts >= 1),
+  head         bytea   not null check (octet_length(head) = 32),
+  base         bigint  not null check (base >= 0),
+  claims       bigint  not null check (claims >= base),
+  -- The serialised ClaimCount of this position, and of the last one at the start before; empty if there was none.
+  statement    bytea   not null check (octet_length(statement) <= 256),
+  before       bytea   not null check (octet_length(before) <= 256),
+  primary key (party_id, evidence_key)
 );
 
 -- The accusations that parties showed of each other in key generations, refreshes and reshares, and the core's

@@ -18,6 +18,8 @@ import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.party.v1.ClaimCount;
+import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -32,6 +34,7 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
@@ -107,6 +110,8 @@ class HostileRestoreTest {
             PartyMessage body = PartyMessage.parseFrom(message.body());
             if (body.hasReport()) {
               answers.add(new Answer(message.sender().name(), body.getReport()));
+            } else if (body.hasClaimCount()) {
+              conceal(message.sender(), body.getClaimCount());
             } else if (body.hasEnvelope()) {
               WireLog.saw(body.getEnvelope().getEnvelope());
             }
@@ -136,6 +141,17 @@ class HostileRestoreTest {
   }
 
   // ---- the hostile coordinator -----------------------------------------------------------------
+
+  /** It remembers whatever a party states, and nothing that came before. */
+  private static void conceal(Member party, ClaimCount stated) {
+    mallory.send(
+        party,
+        PartyMessage.newBuilder()
+            .setClaimMemory(ClaimMemory.newBuilder().addRemembered(stated))
+            .build()
+            .toByteArray(),
+        SendOptions.online(null));
+  }
 
   private static Order order(ProtocolId protocol, String key, List<Integer> parties) {
     byte[] nonce = new byte[32];
@@ -327,6 +343,7 @@ class HostileRestoreTest {
     assertThat(abort.getAdvice()).isEqualTo(Advice.ADVICE_EXCLUDE_PARTY);
 
     Stream.of(HONEST_PARTY, HOSTILE, RESTORED).forEach(cluster::kill);
+    cluster.coordinator().kill();
     PartyFiles.copy(hostile, data(HOSTILE));
     PartyFiles.copy(restored, data(RESTORED));
     // Nobody is there who could tell it, so it begins anew.
@@ -350,6 +367,7 @@ class HostileRestoreTest {
     }
 
     Deviation.current = NONE;
+    cluster.coordinator().restart(Duration.ofSeconds(PATIENCE_SECONDS));
     assertThat(cluster.wallet().refreshKey(name, key.getEpoch()).getEpoch()).isEqualTo(2);
     refused(order, RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
     signs(key, name);

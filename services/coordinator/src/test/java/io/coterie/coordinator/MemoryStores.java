@@ -1,16 +1,22 @@
 package io.coterie.coordinator;
 
+import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.KeyStore;
 import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore;
+import io.coterie.coordinator.custody.ledger.LedgerStore;
 import io.coterie.coordinator.custody.request.ReplicaStore;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
+import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.ledger.LedgerPosition.Judgement;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.party.v1.ClaimCount;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -47,17 +53,24 @@ public final class MemoryStores {
   private final Map<Long, Row<Renewal>> renewals = new TreeMap<>();
   private final Map<UUID, Row<SigningRecord>> signings = new LinkedHashMap<>();
   private final Map<String, Set<Integer>> exclusions = new TreeMap<>();
+  private final Map<String, Set<Integer>> behind = new TreeMap<>();
+  private final Map<ByteString, LedgerStore.Remembered> ledgers = new LinkedHashMap<>();
   private final Set<String> there = new HashSet<>();
   private long ids;
 
   /** The stores of the replica of that name. */
   public Replica replica(String name) {
-    return new Replica(new Keys(name), new Renewals(name), new Signings(name), new Presence(name));
+    return new Replica(
+        new Keys(name), new Renewals(name), new Signings(name), new Presence(name), new Ledgers());
   }
 
   /** The stores of one replica. */
   public record Replica(
-      KeyStore keys, RenewalStore renewals, SigningStore signings, ReplicaStore presence) {}
+      KeyStore keys,
+      RenewalStore renewals,
+      SigningStore signings,
+      ReplicaStore presence,
+      LedgerStore ledgers) {}
 
   private boolean isFree(Row<?> row, String replica, boolean own) {
     return (own && row.worker.equals(replica)) || !there.contains(row.worker);
@@ -212,6 +225,29 @@ public final class MemoryStores {
     }
 
     @Override
+    public Set<String> excludeWentBack(int partyId, Instant now) {
+      synchronized (MemoryStores.this) {
+        Set<String> added = new TreeSet<>();
+        all()
+            .filter(k -> k.state() == Key.State.ACTIVE)
+            .filter(k -> k.scheme() == Scheme.SCHEME_ECDSA_SECP256K1)
+            .filter(k -> k.parties().stream().anyMatch(h -> h.partyId() == partyId))
+            .map(KeyRecord::name)
+            .filter(k -> exclusions.computeIfAbsent(k, _ -> new TreeSet<>()).add(partyId))
+            .forEach(added::add);
+        added.forEach(k -> behind.computeIfAbsent(k, _ -> new TreeSet<>()).add(partyId));
+        return added;
+      }
+    }
+
+    @Override
+    public Set<Integer> wentBack(String key) {
+      synchronized (MemoryStores.this) {
+        return Set.copyOf(behind.getOrDefault(key, Set.of()));
+      }
+    }
+
+    @Override
     public Set<Integer> excluded(String key) {
       synchronized (MemoryStores.this) {
         return Set.copyOf(exclusions.getOrDefault(key, Set.of()));
@@ -350,6 +386,7 @@ public final class MemoryStores {
                 keyPublic,
                 null);
         exclusions.remove(k.name());
+        behind.remove(k.name());
         return true;
       }
     }
@@ -472,6 +509,26 @@ public final class MemoryStores {
             .stream()
             .map(SigningRecord::id)
             .toList();
+      }
+    }
+  }
+
+  private final class Ledgers implements LedgerStore {
+    @Override
+    public Remembered remember(
+        LedgerPosition position, ClaimCount statement, ByteString evidenceKey) {
+      synchronized (MemoryStores.this) {
+        ByteString party =
+            evidenceKey.concat(ByteString.copyFromUtf8(String.valueOf(statement.getParty())));
+        Remembered latest = ledgers.get(party);
+        if (position.against(latest == null ? null : latest.position()) == Judgement.LATER) {
+          ByteString before = latest == null ? ByteString.EMPTY : latest.statement();
+          if (latest != null && latest.position().head().equals(position.head())) {
+            before = latest.before();
+          }
+          ledgers.put(party, new Remembered(position, statement.toByteString(), before));
+        }
+        return ledgers.get(party);
       }
     }
   }

@@ -12,21 +12,27 @@ import io.coterie.coordinator.custody.key.KeyStore.Quorum;
 import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore.Start;
 import io.coterie.coordinator.custody.request.RequestHeader;
+import io.coterie.coordinator.custody.ledger.LedgerStore.Remembered;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.storage.JdbcKeyStore;
+import io.coterie.coordinator.storage.JdbcLedgerStore;
 import io.coterie.coordinator.storage.JdbcRenewalStore;
 import io.coterie.coordinator.storage.JdbcReplicaStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
 import io.coterie.coordinator.storage.Worker;
+import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.ledger.LedgerPosition.Judgement;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.party.v1.ClaimCount;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -79,7 +85,8 @@ class StoreContractTest {
         new JdbcKeyStore(postgres, worker),
         new JdbcRenewalStore(postgres, worker),
         new JdbcSigningStore(postgres, postgres, worker),
-        new JdbcReplicaStore(postgres, worker));
+        new JdbcReplicaStore(postgres, worker),
+        new JdbcLedgerStore(postgres));
   }
 
   private static ByteString digest(int number) {
@@ -92,10 +99,14 @@ class StoreContractTest {
   }
 
   private static KeyRecord creation(String name) {
+    return creation(name, Scheme.SCHEME_ED25519);
+  }
+
+  private static KeyRecord creation(String name, Scheme scheme) {
     return KeyRecord.creating(
         new RequestHeader("wallet", uuid(), digest(1), INTENT, NOW.plusSeconds(60), NOW),
         "keys/" + name,
-        Scheme.SCHEME_ED25519,
+        scheme,
         2,
         PARTIES);
   }
@@ -112,6 +123,15 @@ class StoreContractTest {
     KeyRecord key = stored(replica, creation(name));
     assertThat(replica.keys().finish(key.id(), keyPublic(1), null, 3)).isTrue();
     return key.active(keyPublic(1), 3);
+  }
+
+  private static KeyRecord ecdsa(String name) {
+    return creation(name, Scheme.SCHEME_ECDSA_SECP256K1);
+  }
+
+  private static void activeEcdsa(Replica replica, String name) {
+    KeyRecord key = stored(replica, ecdsa(name));
+    assertThat(replica.keys().finish(key.id(), keyPublic(1), null, 3)).isTrue();
   }
 
   private static Renewal renewal(String name, int fromEpoch) {
@@ -205,6 +225,119 @@ class StoreContractTest {
     assertThat(here.renewals().switchEpoch(renewal.id(), keyPublic(2), 1)).isTrue();
     assertThat(here.keys().excluded("keys/quorum")).isEmpty();
     assertThat(here.keys().quorums()).contains(new Quorum(1, Set.of(2, 3)));
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_party_that_went_back_is_left_out_of_its_ecdsa_keys_until_the_shares_are_new(
+      Database database) {
+    Replica here = database.apply("here");
+    activeEcdsa(here, "back-a");
+    activeEcdsa(here, "back-b");
+    stored(here, ecdsa("back-creating"));
+    active(here, "back-ed25519");
+    here.keys().exclude("keys/back-b", 2, "CAUSE", new byte[32], NOW);
+    assertThat(here.keys().excludeWentBack(2, NOW)).contains("keys/back-a");
+    assertThat(here.keys().excludeWentBack(2, NOW)).isEmpty();
+    assertThat(here.keys().excludeWentBack(9, NOW)).isEmpty();
+    Replica other = database.apply("other");
+    assertThat(other.keys().excluded("keys/back-a")).containsExactly(2);
+    assertThat(other.keys().wentBack("keys/back-a")).containsExactly(2);
+    assertThat(other.keys().wentBack("keys/back-b")).as("for another cause before").isEmpty();
+    assertThat(other.keys().excluded("keys/back-creating")).isEmpty();
+    assertThat(other.keys().excluded("keys/back-ed25519")).isEmpty();
+    Renewal renewal = started(here, renewal("back-a", 1));
+    assertThat(here.renewals().switchEpoch(renewal.id(), keyPublic(2), 1)).isTrue();
+    assertThat(other.keys().wentBack("keys/back-a")).isEmpty();
+    assertThat(other.keys().excluded("keys/back-a")).isEmpty();
+  }
+
+  // Ledgers
+
+  private static ByteString head(int number) {
+    return ByteString.copyFrom(new byte[31])
+        .concat(ByteString.copyFrom(new byte[] {(byte) number}));
+  }
+
+  private static ClaimCount statement(int party, LedgerPosition position) {
+    return position.count(party, ByteString.copyFrom(new byte[64]));
+  }
+
+  private static Remembered remember(Replica at, int party, LedgerPosition position) {
+    return at.ledgers().remember(position, statement(party, position), head(party));
+  }
+
+  /** Every pair of positions of a small ledger and its forks, in either order, at two replicas. */
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_ledger_is_remembered_as_far_as_it_has_come_and_never_less(Database database) {
+    Replica here = database.apply("here");
+    Replica other = database.apply("other");
+    List<LedgerPosition> positions = new ArrayList<>();
+    for (int starts = 1; starts <= 3; starts++) {
+      for (int base = 0; base <= 1; base++) {
+        for (int claims = base; claims <= 2; claims++) {
+          positions.add(new LedgerPosition(starts, head(10 * starts + base), base, claims));
+        }
+      }
+    }
+    int party = 100;
+    for (LedgerPosition first : positions) {
+      for (LedgerPosition second : positions) {
+        party++;
+        assertThat(remember(here, party, first))
+            .isEqualTo(
+                new Remembered(first, statement(party, first).toByteString(), ByteString.EMPTY));
+        boolean later = second.against(first) == Judgement.LATER;
+        boolean another = !second.head().equals(first.head());
+        LedgerPosition latest = later ? second : first;
+        Remembered expected =
+            new Remembered(
+                latest,
+                statement(party, latest).toByteString(),
+                later && another ? statement(party, first).toByteString() : ByteString.EMPTY);
+        assertThat(remember(other, party, second)).as("%s, %s", first, second).isEqualTo(expected);
+        assertThat(remember(here, party, first)).as("told again").isEqualTo(expected);
+        assertThat(remember(database.apply("new process"), party, first)).isEqualTo(expected);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void the_statement_of_the_start_before_is_kept_and_a_new_evidence_key_has_its_own_ledger(
+      Database database) {
+    Replica here = database.apply("here");
+    LedgerPosition last = new LedgerPosition(1, head(1), 0, 3);
+    LedgerPosition start = new LedgerPosition(2, head(2), 3, 3);
+    LedgerPosition claimed = new LedgerPosition(2, head(2), 3, 5);
+    remember(here, 7, last);
+    remember(here, 7, start);
+    Remembered remembered = remember(here, 7, claimed);
+    assertThat(remembered.position()).isEqualTo(claimed);
+    assertThat(remembered.before()).isEqualTo(statement(7, last).toByteString());
+    LedgerPosition anew = new LedgerPosition(1, head(9), 0, 0);
+    assertThat(here.ledgers().remember(anew, statement(7, anew), head(8)).position())
+        .isEqualTo(anew);
+    assertThat(remember(here, 8, anew).position()).as("of another party").isEqualTo(anew);
+    assertThat(remember(here, 7, anew).position()).isEqualTo(claimed);
+  }
+
+  /** Two replicas are told of two starts of one copy: one of them is remembered, by both. */
+  @ParameterizedTest
+  @MethodSource("databases")
+  void of_contradicting_statements_at_two_replicas_one_is_remembered(Database database) {
+    Replica here = database.apply("here");
+    Replica other = database.apply("other");
+    for (int party = 50; party < 80; party++) {
+      int id = party;
+      LedgerPosition one = new LedgerPosition(2, head(1), 0, 4);
+      LedgerPosition two = new LedgerPosition(2, head(2), 0, 9);
+      CompletableFuture<Remembered> atOther =
+          CompletableFuture.supplyAsync(() -> remember(other, id, two));
+      Remembered atHere = remember(here, id, one);
+      assertThat(atOther.join()).isEqualTo(atHere);
+    }
   }
 
   // Renewals

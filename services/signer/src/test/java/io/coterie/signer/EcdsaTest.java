@@ -14,6 +14,7 @@ import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -376,6 +377,60 @@ class EcdsaTest {
     Installation.until(
         "charlie has told alpha",
         () -> i.party("alpha").store.shares().excluded(KEY).contains(KeyShareStore.ITSELF));
+  }
+
+  /**
+   * alpha's only peer is corrupt and has forgotten, and the third party is gone: the coordinator
+   * has not.
+   */
+  @Test
+  void an_honest_coordinator_notices_what_a_corrupt_peer_conceals() {
+    sign(ByteString.EMPTY, path(), 1, 2);
+    forgetWithBravo();
+    SessionId session = i.coordinator.give(order(signing(), 1, 2));
+    Installation.until(
+        "alpha has heard it from the coordinator",
+        () -> i.party("alpha").store.shares().excluded(KEY).contains(KeyShareStore.ITSELF));
+    SessionId next = i.coordinator.give(order(signing(), 1, 2));
+    assertThat(refused("alpha", next).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
+    assertThat(i.coordinator.partials(session)).as("contributions").isLessThan(2);
+    i.startParty("charlie");
+  }
+
+  /** The limit: nobody honest is left, so nobody tells. */
+  @Test
+  void a_hostile_coordinator_that_is_the_only_witness_conceals_it_too() {
+    sign(ByteString.EMPTY, path(), 1, 2);
+    i.coordinator.memory = (_, stated) -> ClaimMemory.newBuilder().addRemembered(stated).build();
+    forgetWithBravo();
+    sign(ByteString.EMPTY, path(), 1, 2);
+    assertThat(i.party("alpha").store.shares().excluded(KEY)).isEmpty();
+    i.startParty("charlie");
+  }
+
+  /** Without its answer nothing is multiplied, and no party is named for that. */
+  @Test
+  void a_coordinator_without_a_memory_gets_no_multiplication() {
+    i.coordinator.memory = (_, _) -> null;
+    SessionId session =
+        i.coordinator.give(
+            order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, 1, 2)
+                .setDeadline(Installation.in(Duration.ofSeconds(3)))
+                .setSignedIntent(signing())
+                .build());
+    assertThat(i.coordinator.awaitFrom("alpha", session).report().hasTimedOut()).isTrue();
+    assertThat(i.coordinator.partials(session)).isZero();
+  }
+
+  /** Puts alpha and bravo back to now, after one more signature; charlie is killed before. */
+  private void forgetWithBravo() {
+    Path alpha = i.copy("alpha");
+    Path bravo = i.copy("bravo");
+    sign(ByteString.EMPTY, path(), 1, 2);
+    i.party("charlie").kill();
+    i.putBack("bravo", bravo);
+    i.putBack("alpha", alpha);
   }
 
   /**

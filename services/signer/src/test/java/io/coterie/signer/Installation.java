@@ -11,6 +11,7 @@ import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.Requester;
 import io.coterie.platform.intent.RequesterDirectory;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -18,6 +19,8 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.ClaimCount;
+import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
@@ -51,17 +54,21 @@ import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import java.util.function.BiFunction;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Three signers, two more in the roster that do not run by themselves, and a coordinator over a
@@ -354,6 +361,12 @@ public final class Installation implements AutoCloseable {
     private final LinkedBlockingQueue<Incoming> reports = new LinkedBlockingQueue<>();
     public final LinkedBlockingQueue<Envelope> envelopes = new LinkedBlockingQueue<>();
 
+    private final Map<Member, List<ClaimCount>> ledgers = new HashMap<>();
+
+    /** What it answers to a party that states its position; null: nothing. */
+    public volatile BiFunction<Member, ClaimCount, @Nullable ClaimMemory> memory =
+        (party, stated) -> remembers(party, stated).orElse(null);
+
     public record Incoming(Member sender, SessionReport report) {}
 
     public record Envelope(Member sender, ByteString session, byte[] envelope) {}
@@ -374,6 +387,16 @@ public final class Installation implements AutoCloseable {
         PartyMessage body = PartyMessage.parseFrom(message.body());
         if (body.hasReport()) {
           reports.add(new Incoming(message.sender(), body.getReport()));
+        } else if (body.hasClaimCount()) {
+          remembered(message.sender(), body.getClaimCount())
+              .ifPresent(
+                  memory -> {
+                    PartyMessage answer = PartyMessage.newBuilder().setClaimMemory(memory).build();
+                    channel.send(
+                        message.sender(),
+                        answer.toByteArray(),
+                        SecureChannel.SendOptions.online(null));
+                  });
         } else if (body.hasEnvelope()) {
           envelopes.add(
               new Envelope(
@@ -384,6 +407,29 @@ public final class Installation implements AutoCloseable {
       } catch (InvalidProtocolBufferException e) {
         throw new IllegalStateException(e);
       }
+    }
+
+    /** As an honest one does, and never less than before. */
+    public synchronized Optional<ClaimMemory> remembers(Member party, ClaimCount stated) {
+      List<ClaimCount> before = ledgers.getOrDefault(party, List.of());
+      LedgerPosition now = LedgerPosition.of(stated);
+      if (now == null || !now.isSigned(stated, party.evidenceKey())) {
+        return Optional.empty();
+      }
+      LedgerPosition latest = before.isEmpty() ? null : LedgerPosition.of(before.getLast());
+      if (now.against(latest) == LedgerPosition.Judgement.LATER) {
+        List<ClaimCount> next = new ArrayList<>(before);
+        if (latest != null && (before.size() == 2 || latest.head().equals(now.head()))) {
+          next.remove(latest.head().equals(now.head()) ? before.getLast() : before.getFirst());
+        }
+        next.add(stated);
+        ledgers.put(party, List.copyOf(next));
+      }
+      return Optional.of(ClaimMemory.newBuilder().addAllRemembered(ledgers.get(party)).build());
+    }
+
+    private Optional<ClaimMemory> remembered(Member party, ClaimCount stated) {
+      return Optional.ofNullable(memory.apply(party, stated));
     }
 
     public Order.Builder keygenOrder(SignedIntent intent, String key, int threshold, int... set) {

@@ -8,6 +8,7 @@ import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRenewals;
 import io.coterie.coordinator.custody.key.QuorumMargin;
 import io.coterie.coordinator.custody.key.ShareSessions;
+import io.coterie.coordinator.custody.ledger.PartyLedgers;
 import io.coterie.coordinator.custody.presignature.PresignatureMaker;
 import io.coterie.coordinator.custody.presignature.PresignaturePool;
 import io.coterie.coordinator.custody.request.Handover;
@@ -24,6 +25,7 @@ import io.coterie.coordinator.session.QuorumChooser;
 import io.coterie.coordinator.session.ResultVerifier;
 import io.coterie.coordinator.session.Sessions;
 import io.coterie.coordinator.storage.JdbcKeyStore;
+import io.coterie.coordinator.storage.JdbcLedgerStore;
 import io.coterie.coordinator.storage.JdbcRenewalStore;
 import io.coterie.coordinator.storage.JdbcReplicaStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
@@ -69,9 +71,21 @@ class CustodyConfiguration {
   }
 
   @Bean
+  PartyLedgers partyLedgers(
+      DataSource durable,
+      KeyDirectory keys,
+      ChannelConnector link,
+      ExecutorService requestThreads,
+      CoordinatorMetrics metrics) {
+    return new PartyLedgers(
+        new JdbcLedgerStore(durable), keys, link, requestThreads, metrics, System::nanoTime);
+  }
+
+  @Bean
   Sessions sessions(
       MpcCore core,
       EvidenceArchive evidence,
+      PartyLedgers ledgers,
       PartyHealth health,
       ExecutorService cryptoPool,
       ProtocolMetrics protocolMetrics,
@@ -88,7 +102,7 @@ class CustodyConfiguration {
             Scheme.SCHEME_BIP340_SECP256K1,
             new Bip340Verifier());
     return new Sessions(
-        core, evidence, verifiers, health, cryptoPool, protocolMetrics, metrics, random);
+        core, evidence, ledgers, verifiers, health, cryptoPool, protocolMetrics, metrics, random);
   }
 
   @Bean

@@ -62,6 +62,7 @@ public final class Sessions {
   private final MpcCore core;
   private final Map<Scheme, ResultVerifier> verifiers;
   private final EvidenceKeeper evidence;
+  private final LedgerKeeper ledgers;
   private final PartyHealth health;
   private final Executor pool;
   private final ProtocolMetrics metrics;
@@ -80,6 +81,7 @@ public final class Sessions {
   public Sessions(
       MpcCore core,
       EvidenceKeeper evidence,
+      LedgerKeeper ledgers,
       Map<Scheme, ResultVerifier> verifiers,
       PartyHealth health,
       Executor pool,
@@ -88,6 +90,7 @@ public final class Sessions {
       SecureRandom random) {
     this.core = core;
     this.evidence = evidence;
+    this.ledgers = ledgers;
     this.verifiers = Map.copyOf(verifiers);
     this.health = health;
     this.pool = pool;
@@ -248,7 +251,8 @@ public final class Sessions {
           session.onReport(inbound.sender(), report);
         }
       }
-      case ORDER, CANCEL, BODY_NOT_SET -> telemetry.dropped("unexpected");
+      case CLAIM_COUNT -> ledgers.stated(inbound.sender(), message.getClaimCount());
+      case ORDER, CANCEL, CLAIM_MEMORY, BODY_NOT_SET -> telemetry.dropped("unexpected");
     }
   }
 

@@ -62,6 +62,16 @@ public final class JdbcKeyStore implements KeyStore {
       "insert into key_exclusions (key_name, party_id, cause, session_id, excluded_at)"
           + " values (?, ?, ?, ?, ?) on conflict do nothing";
 
+  private static final String WENT_BACK = "STORE_WENT_BACK";
+
+  private static final String EXCLUDE_WENT_BACK =
+      "insert into key_exclusions (key_name, party_id, cause, session_id, excluded_at)"
+          + " select name, ?, ?, '', ? from keys where state = 2 and scheme = ?"
+          + " and ? = any(party_ids) on conflict do nothing returning key_name";
+
+  private static final String OF_CAUSE =
+      "select party_id from key_exclusions where key_name = ? and cause = ?";
+
   private static final String EXCLUDED = "select party_id from key_exclusions where key_name = ?";
 
   private final Sql sql;
@@ -168,6 +178,33 @@ public final class JdbcKeyStore implements KeyStore {
           s.setBytes(4, sessionId);
           s.setObject(5, Sql.time(now));
         });
+  }
+
+  @Override
+  public Set<String> excludeWentBack(int partyId, Instant now) {
+    return new TreeSet<>(
+        sql.query(
+            EXCLUDE_WENT_BACK,
+            s -> {
+              s.setInt(1, partyId);
+              s.setString(2, WENT_BACK);
+              s.setObject(3, Sql.time(now));
+              s.setInt(4, Scheme.SCHEME_ECDSA_SECP256K1_VALUE);
+              s.setInt(5, partyId);
+            },
+            row -> row.getString("key_name")));
+  }
+
+  @Override
+  public Set<Integer> wentBack(String key) {
+    return new TreeSet<>(
+        sql.query(
+            OF_CAUSE,
+            s -> {
+              s.setString(1, key);
+              s.setString(2, WENT_BACK);
+            },
+            row -> row.getInt("party_id")));
   }
 
   @Override

@@ -73,6 +73,7 @@ class SessionsTest {
   private final TestKeys.Key key = TestKeys.deal(2, List.of(1, 2, 3), 1);
   private final List<PartyMessage> sent = new CopyOnWriteArrayList<>();
   private final List<String> kept = new CopyOnWriteArrayList<>();
+  private final List<String> stated = new CopyOnWriteArrayList<>();
   private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
   private Function<byte[], Step> core =
       envelope ->
@@ -126,6 +127,7 @@ class SessionsTest {
           },
           (session, accusation, reporter, verdict) ->
               kept.add(reporter + " " + accusation.getAccused() + " " + verdict),
+          (party, count) -> stated.add(party.name() + " " + count.getCount()),
           Map.of(
               Scheme.SCHEME_BLS12381,
               new BlstVerifier(),

@@ -3,23 +3,16 @@ package io.coterie.signer.session;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
+import io.coterie.platform.ledger.StatementSignature;
 import io.coterie.proto.core.v1.KeyPublic;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
-import java.security.InvalidKeyException;
-import java.security.KeyFactory;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.security.PublicKey;
-import java.security.Signature;
-import java.security.SignatureException;
-import java.security.spec.X509EncodedKeySpec;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 
 /**
@@ -31,16 +24,9 @@ import java.util.List;
  */
 public record Certificate(List<ByteString> signatures) {
   /** Bytes of one signature. */
-  public static final int SIGNATURE_BYTES = 64;
+  public static final int SIGNATURE_BYTES = StatementSignature.BYTES;
 
   private static final byte[] STATEMENT = "coterie/completed/1".getBytes(StandardCharsets.US_ASCII);
-
-  /** What the core puts before the hash of a statement when it signs it. */
-  private static final byte[] SIGNED =
-      "coterie/statement-signature/1".getBytes(StandardCharsets.US_ASCII);
-
-  /** An Ed25519 public key in X.509 form is this and its 32 bytes (RFC 8410). */
-  private static final byte[] X509_PREFIX = HexFormat.of().parseHex("302a300506032b6570032100");
 
   public Certificate {
     signatures = List.copyOf(signatures);
@@ -83,28 +69,7 @@ public record Certificate(List<ByteString> signatures) {
 
   /** Whether a member's pinned evidence key made a signature of {@link #statement}. */
   public static boolean verifies(Member member, ByteString statement, ByteString signature) {
-    if (signature.size() != SIGNATURE_BYTES) {
-      return false;
-    }
-    try {
-      byte[] key = member.evidenceKey();
-      byte[] encoded = new byte[X509_PREFIX.length + key.length];
-      System.arraycopy(X509_PREFIX, 0, encoded, 0, X509_PREFIX.length);
-      System.arraycopy(key, 0, encoded, X509_PREFIX.length, key.length);
-      PublicKey evidenceKey =
-          KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(encoded));
-      Signature verifier = Signature.getInstance("Ed25519");
-      verifier.initVerify(evidenceKey);
-      verifier.update(SIGNED);
-      verifier.update(sha256(statement.toByteArray()));
-      return verifier.verify(signature.toByteArray());
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java platform has Ed25519", e);
-    } catch (InvalidKeyException | SignatureException e) {
-      return false;
-    } catch (GeneralSecurityException e) {
-      return false; // the pinned key is none
-    }
+    return StatementSignature.verifies(member.evidenceKey(), statement, signature);
   }
 
   /** Whether it is one of a stored share: of its session, public data and parties. */

@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -23,8 +24,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Notices that a store was put back to an earlier state: such a party has forgotten whom it
  * excludes and how often it died, so that each time gives a corrupt peer new guesses at its
- * secrets. This party states to the others how far its ledger has come before it multiplies; they
- * remember it and answer with what they remember, which this one's own ledger must know.
+ * secrets. This party states to the others, and to the coordinator that ordered the session, how
+ * far its ledger has come before it multiplies; they remember it and answer with what they
+ * remember, which this one's own ledger must know.
  *
  * <p>Everything but {@link #stated} and {@link #answered}, which only keep the latest message of
  * each sender, happens in one lane.
@@ -43,17 +45,18 @@ final class ClaimWitnesses {
   private final Runnable changed;
   private final LongSupplier nanos;
 
-  private final Map<Integer, ClaimMemory> answers = new ConcurrentHashMap<>();
+  private final Map<Member, ClaimMemory> answers = new ConcurrentHashMap<>();
 
   /** Peers that a session waits for; read by other threads too. */
   private final Map<SessionId, Set<Integer>> lacking = new ConcurrentHashMap<>();
 
   private final PeerLedgers peers;
   private final Map<Integer, Witness> witnesses = new HashMap<>();
+  private final Map<Member, Witness> coordinators = new HashMap<>();
   private final Map<SessionId, Waiting> waiting = new LinkedHashMap<>();
 
-  /** For each peer the last one that it told of and that this party's ledger was at. */
-  private final Map<Integer, LedgerPosition> known = new HashMap<>();
+  /** For each member the last one that it told of and that this party's ledger was at. */
+  private final Map<Member, LedgerPosition> known = new HashMap<>();
 
   private LedgerPosition signed = LedgerPosition.NONE;
   private ClaimCount statement = ClaimCount.getDefaultInstance();
@@ -68,14 +71,18 @@ final class ClaimWitnesses {
     /** The other parties of the session. */
     final List<Integer> peers;
 
+    /** The coordinator that ordered the session. */
+    final Member coordinator;
+
     final Runnable then;
 
     /** Since when it waits for those outside it alone. */
     @Nullable Long heldNanos;
 
-    Waiting(long claims, List<Integer> peers, Runnable then) {
+    Waiting(long claims, List<Integer> peers, Member coordinator, Runnable then) {
       this.claims = claims;
       this.peers = peers;
+      this.coordinator = coordinator;
       this.then = then;
     }
   }
@@ -108,13 +115,14 @@ final class ClaimWitnesses {
   /**
    * Waits until others remember the claims that are on disk now.
    *
+   * @param coordinator that ordered the session
    * @param then run in this object's lane
    */
-  void await(SessionId session, List<Integer> peers, Runnable then) {
+  void await(SessionId session, List<Integer> peers, Member coordinator, Runnable then) {
     long now = claims.position().claims();
     lane.execute(
         () -> {
-          waiting.put(session, new Waiting(now, peers, then));
+          waiting.put(session, new Waiting(now, peers, coordinator, then));
           state(nanos.getAsLong());
           release();
         });
@@ -142,6 +150,7 @@ final class ClaimWitnesses {
         () -> {
           long nowNanos = nanos.getAsLong();
           witnesses.values().forEach(w -> w.tick(nowNanos));
+          coordinators.values().forEach(w -> w.tick(nowNanos));
           state(nowNanos);
           release();
         });
@@ -152,14 +161,23 @@ final class ClaimWitnesses {
     LedgerPosition now = claims.position();
     Set<Integer> others = reachable();
     waiting.values().forEach(w -> others.addAll(w.peers));
-    for (int other : others) {
-      Witness witness = witness(other);
+    List<Member> told = new ArrayList<>(coordinatorsToTell(now));
+    others.forEach(other -> network.roster().byPartyId(other).ifPresent(told::add));
+    for (Member member : told) {
+      Witness witness = witness(member);
       if (witness.mayAsk() && !witness.covers(now.head(), now.claims())) {
         witness.ask(now, nowNanos);
-        PartyMessage message = PartyMessage.newBuilder().setClaimCount(sign(now)).build();
-        network.roster().byPartyId(other).ifPresent(member -> network.send(member, message, null));
+        network.send(member, PartyMessage.newBuilder().setClaimCount(sign(now)).build(), null);
       }
     }
+  }
+
+  /** Those that ordered a session that waits; at a start all that can be reached. */
+  private Set<Member> coordinatorsToTell(LedgerPosition now) {
+    Set<Member> told =
+        metAt.equals(now.head()) ? new HashSet<>() : new HashSet<>(reachableCoordinators());
+    waiting.values().forEach(session -> told.add(session.coordinator));
+    return told;
   }
 
   private ClaimCount sign(LedgerPosition now) {
@@ -182,8 +200,17 @@ final class ClaimWitnesses {
     return reachable;
   }
 
-  private Witness witness(int party) {
-    return witnesses.computeIfAbsent(party, _ -> new Witness(nanos.getAsLong()));
+  private List<Member> reachableCoordinators() {
+    return network.reachable().stream()
+        .filter(member -> member.role() == Member.Role.COORDINATOR)
+        .toList();
+  }
+
+  private Witness witness(Member member) {
+    long now = nanos.getAsLong();
+    return member.role() == Member.Role.PARTY
+        ? witnesses.computeIfAbsent(member.partyId(), _ -> new Witness(now))
+        : coordinators.computeIfAbsent(member, _ -> new Witness(now));
   }
 
   /** Lets go on whoever waits for no witness any more. */
@@ -207,8 +234,9 @@ final class ClaimWitnesses {
         .removeIf(
             session -> {
               boolean fresh = !metAt.equals(head);
-              if (!Witness.enough(
-                  head, session.claims, session.peers, reachable, fresh, witnesses)) {
+              if (!coordinatorsRemember(head, session, fresh)
+                  || !Witness.enough(
+                      head, session.claims, session.peers, reachable, fresh, witnesses)) {
                 return false;
               }
               metAt = head;
@@ -228,7 +256,7 @@ final class ClaimWitnesses {
     if (!waiting.isEmpty() && metAt.equals(head)) {
       Set<Integer> reachable = reachable();
       for (Waiting session : waiting.values()) {
-        if (!lacking(head, session).isEmpty()) {
+        if (!coordinatorsRemember(head, session, false) || !lacking(head, session).isEmpty()) {
           session.heldNanos = null;
           continue;
         }
@@ -252,6 +280,18 @@ final class ClaimWitnesses {
     return fewer;
   }
 
+  /** The one that ordered the session remembers enough, and at a start all that can be reached. */
+  private boolean coordinatorsRemember(ByteString head, Waiting session, boolean fresh) {
+    Witness ordering = coordinators.get(session.coordinator);
+    if (ordering == null || !ordering.covers(head, session.claims)) {
+      return false;
+    }
+    return !fresh
+        || reachableCoordinators().stream()
+            .map(this::witness)
+            .allMatch(w -> w.covers(head, session.claims) || !w.waitedFor(true));
+  }
+
   private Set<Integer> lacking(ByteString head, Waiting session) {
     Set<Integer> lacking = new HashSet<>();
     for (int peer : session.peers) {
@@ -268,17 +308,19 @@ final class ClaimWitnesses {
     peers.stated(sender, count);
   }
 
-  /** Takes what another party remembers of this one. Of several answers the last one counts. */
+  /**
+   * Takes what a party or coordinator remembers of this one. Of several answers the last one
+   * counts.
+   */
   void answered(Member sender, ClaimMemory remembered) {
-    if (sender.role() == Member.Role.PARTY
-        && remembered.getRememberedCount() <= MAX_REMEMBERED
-        && answers.put(sender.partyId(), remembered) == null) {
+    if (remembered.getRememberedCount() <= MAX_REMEMBERED
+        && answers.put(sender, remembered) == null) {
       lane.execute(() -> answered(sender));
     }
   }
 
   private void answered(Member sender) {
-    ClaimMemory answer = answers.remove(sender.partyId());
+    ClaimMemory answer = answers.remove(sender);
     if (answer == null) {
       return;
     }
@@ -291,19 +333,19 @@ final class ClaimWitnesses {
       }
       latest = told;
       boolean current = told.head().equals(now.head()) && told.claims() <= now.claims();
-      if (!current && !told.equals(known.get(sender.partyId()))) {
+      if (!current && !told.equals(known.get(sender))) {
         // The signature first: it costs less than the disk, and nobody else can make one.
-        if (!told.statedBy(network.self(), count)) {
+        if (!told.isSigned(count, network.self().evidenceKey())) {
           return;
         }
         if (!claims.remembers(told)) {
           wentBack(sender, told, now);
           return;
         }
-        known.put(sender.partyId(), told);
+        known.put(sender, told);
       }
     }
-    witness(sender.partyId()).answers(latest);
+    witness(sender).answers(latest);
     release();
     state(nanos.getAsLong());
   }
@@ -317,7 +359,7 @@ final class ClaimWitnesses {
         told.claims(),
         now.starts(),
         now.claims());
-    witness(sender.partyId()).contradicts();
+    witness(sender).contradicts();
     excluding(memory.wentBack(told));
   }
 

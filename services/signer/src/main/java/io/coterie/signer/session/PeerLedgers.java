@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.Member;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -92,7 +93,7 @@ final class PeerLedgers {
     switch (now.against(before == null ? null : before.position())) {
       case KNOWN -> answer(sender, before);
       case LATER -> {
-        if (now.statedBy(sender, count)) {
+        if (now.isSigned(count, sender.evidenceKey())) {
           remember(sender, now, count, before);
         }
       }
@@ -101,7 +102,7 @@ final class PeerLedgers {
         long nowNanos = nanos.getAsLong();
         if (last != null && nowNanos - last < PAUSE_NANOS) {
           answer(sender, before);
-        } else if (now.statedBy(sender, count)) {
+        } else if (now.isSigned(count, sender.evidenceKey())) {
           contradicted.put(sender.partyId(), nowNanos);
           log.error("the store of {} went back to an earlier state", sender.name());
           answer(sender, before);
@@ -120,7 +121,7 @@ final class PeerLedgers {
     ShownClaims.Shown before = shown.get(sender.partyId());
     return before == null
             || now.head().equals(before.position().head())
-            || before.position().statedBy(sender, parse(before.statement()))
+            || before.position().isSigned(parse(before.statement()), sender.evidenceKey())
         ? before
         : null;
   }

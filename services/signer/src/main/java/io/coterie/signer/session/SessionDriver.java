@@ -116,7 +116,8 @@ final class SessionDriver {
     List<Integer> peers = claims.peers(session.plan());
     if (session.plan().protocol().needsWitnesses() && !peers.isEmpty()) {
       session.unwitnessed = true;
-      witnesses.await(session.id, peers, () -> session.run(() -> witnessed(session)));
+      witnesses.await(
+          session.id, peers, session.coordinator, () -> session.run(() -> witnessed(session)));
     }
   }
 

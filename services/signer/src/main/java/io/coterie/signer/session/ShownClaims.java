@@ -1,6 +1,7 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.ledger.LedgerPosition;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 

@@ -2,8 +2,8 @@ package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.signer.session.ClaimLedger;
-import io.coterie.signer.session.LedgerPosition;
 import io.coterie.signer.session.SessionId;
 import java.sql.ResultSet;
 import java.sql.SQLException;

@@ -1,12 +1,12 @@
 package io.coterie.signer.storage;
 
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.KeyShareStore.Exclusion;
 import io.coterie.signer.session.KeyTrouble;
-import io.coterie.signer.session.LedgerPosition;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;

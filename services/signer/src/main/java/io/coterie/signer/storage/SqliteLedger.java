@@ -1,7 +1,7 @@
 package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
-import io.coterie.signer.session.LedgerPosition;
+import io.coterie.platform.ledger.LedgerPosition;
 import java.security.SecureRandom;
 import java.sql.ResultSet;
 import java.sql.SQLException;

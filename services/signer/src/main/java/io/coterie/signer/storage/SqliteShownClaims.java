@@ -1,8 +1,8 @@
 package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.signer.session.KeyShareStore;
-import io.coterie.signer.session.LedgerPosition;
 import io.coterie.signer.session.ShownClaims;
 import java.sql.ResultSet;
 import java.sql.SQLException;

@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -33,7 +34,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Whom a party waits for before it multiplies, and what the statements of others cost it. Time is
- * the test's; alpha's peer bravo always answers at once, and charlie is outside its sessions.
+ * the test's; alpha's peer bravo always answers at once, as do coordinators, and charlie is outside
+ * its sessions.
  */
 class ClaimWitnessesTest {
   private static final long MILLI = 1_000_000;
@@ -45,6 +47,8 @@ class ClaimWitnessesTest {
   private final Member alpha = member("alpha", 1);
   private final Member bravo = member("bravo", 2);
   private final Member charlie = member("charlie", 3);
+  private final Member ordering = member("coordinator", 0);
+  private final Member replica = member("replica", 0);
   private final Net net = new Net();
   private final Ledger ledger = new Ledger();
   private final Memory memory = new Memory();
@@ -63,18 +67,23 @@ class ClaimWitnessesTest {
   private static Member member(String name, int id) {
     return new Member(
         name,
-        Member.Role.PARTY,
+        id == 0 ? Member.Role.COORDINATOR : Member.Role.PARTY,
         id,
         "here",
         UUID.nameUUIDFromBytes(name.getBytes(java.nio.charset.StandardCharsets.UTF_8)),
         1,
         new byte[33],
-        TestEvidence.publicKey(id));
+        id == 0 ? new byte[0] : TestEvidence.publicKey(id));
   }
 
   private final class Net implements PartyNetwork {
-    final Roster roster = new Roster(1, List.of(alpha, bravo, charlie));
-    final Map<Integer, Queue<ClaimCount>> statements = new HashMap<>();
+    final Roster roster = new Roster(1, List.of(alpha, bravo, charlie, ordering, replica));
+    final Map<Member, Queue<ClaimCount>> statements = new HashMap<>();
+    final Set<Member> reachable = new HashSet<>(Set.of(bravo, charlie));
+
+    /** Coordinators that do not answer. */
+    final Set<Member> mute = new HashSet<>();
+
     final List<Member> answered = new ArrayList<>();
     int sent;
 
@@ -90,7 +99,7 @@ class ClaimWitnessesTest {
 
     @Override
     public Set<Member> reachable() {
-      return Set.of(bravo, charlie);
+      return reachable;
     }
 
     @Override
@@ -105,14 +114,17 @@ class ClaimWitnessesTest {
         answered.add(recipient);
         return;
       }
+      if (recipient.role() == Member.Role.COORDINATOR && !mute.contains(recipient)) {
+        witnesses.answered(
+            recipient, ClaimMemory.newBuilder().addRemembered(message.getClaimCount()).build());
+        return;
+      }
       sent++;
-      statements
-          .computeIfAbsent(recipient.partyId(), _ -> new ArrayDeque<>())
-          .add(message.getClaimCount());
+      statements.computeIfAbsent(recipient, _ -> new ArrayDeque<>()).add(message.getClaimCount());
     }
 
     @Nullable ClaimCount next(Member to) {
-      Queue<ClaimCount> queue = statements.get(to.partyId());
+      Queue<ClaimCount> queue = statements.get(to);
       return queue == null ? null : queue.poll();
     }
   }
@@ -210,7 +222,7 @@ class ClaimWitnessesTest {
     LedgerPosition p = ledger.position;
     ledger.position = new LedgerPosition(p.starts(), p.head(), p.base(), p.claims() + 1);
     long from = now;
-    witnesses.await(id, List.of(peers), () -> waited.put(id, (now - from) / MILLI));
+    witnesses.await(id, List.of(peers), ordering, () -> waited.put(id, (now - from) / MILLI));
     run();
     return id;
   }
@@ -402,6 +414,97 @@ class ClaimWitnessesTest {
     }
     // The messages of that many first rounds of a sender fit into QueuedBytes.
     assertThat(most).isLessThanOrEqualTo(QueuedBytes.MAX_SENDER_BYTES / (43 * 1024));
+  }
+
+  // ---- coordinators ----------------------------------------------------------------------------
+
+  /** However long: in a set whose other parties are corrupt it is the only honest one. */
+  @Test
+  void the_coordinator_that_ordered_the_session_is_waited_for_like_a_peer() {
+    meet();
+    net.mute.add(ordering);
+    SessionId session = begin(2);
+    answer(bravo);
+    assertThat(answer(charlie)).isTrue();
+    pass(Duration.ofSeconds(30));
+    assertThat(waited).doesNotContainKey(session);
+    assertThat(witnesses.lacking(session)).as("no party is missing").isEmpty();
+    ClaimCount latest = net.next(ordering);
+    for (ClaimCount next = latest; next != null; next = net.next(ordering)) {
+      latest = next;
+    }
+    tell(ordering, latest);
+    assertThat(waited).containsKey(session);
+
+    net.mute.clear();
+    SessionId outsider = begin(2);
+    answer(bravo);
+    assertThat(answer(charlie)).as("charlie has paid for nothing").isTrue();
+    assertThat(waited).containsKey(outsider);
+  }
+
+  @Test
+  void a_start_waits_for_every_coordinator_that_can_be_reached_and_answers() {
+    net.reachable.add(replica);
+    net.mute.add(replica);
+    SessionId first = begin(2);
+    answer(bravo);
+    answer(charlie);
+    assertThat(waited).doesNotContainKey(first);
+    assertThat(answer(replica)).isTrue();
+    assertThat(waited).containsKey(first);
+
+    SessionId next = begin(2);
+    answer(bravo);
+    answer(charlie);
+    assertThat(waited).containsKey(next);
+    assertThat(net.next(replica)).as("it is asked at a start only").isNull();
+
+    ledger.position = ledger.position.next(random());
+    SessionId again = begin(2);
+    answer(bravo);
+    answer(charlie);
+    assertThat(waited).doesNotContainKey(again);
+    pass(Duration.ofSeconds(3));
+    assertThat(waited).as("it is silent").containsKey(again);
+  }
+
+  @Test
+  void a_coordinator_that_answers_an_old_position_shows_that_the_store_went_back() {
+    net.mute.add(ordering);
+    LedgerPosition forgotten = ledger.position.next(random());
+    SessionId session = begin(2);
+    answer(bravo);
+    answer(charlie);
+    tell(ordering, forgotten.count(1, TestEvidence.sign(2, forgotten.statement(1))));
+    assertThat(memory.selfBack).as("it cannot sign for this party").isEmpty();
+    tell(ordering, count(alpha, forgotten));
+    assertThat(memory.selfBack).containsExactly(forgotten);
+    assertThat(waited).doesNotContainKey(session);
+  }
+
+  /** What it had been told before is no receipt for the claim of the session. */
+  @Test
+  void an_old_position_from_a_coordinator_lets_no_session_go() {
+    meet();
+    ClaimCount before = count(alpha, ledger.position);
+    net.mute.add(ordering);
+    SessionId session = begin(2);
+    answer(bravo);
+    answer(charlie);
+    tell(ordering, before);
+    assertThat(memory.selfBack).isEmpty();
+    assertThat(waited).doesNotContainKey(session);
+    assertThat(answer(ordering)).isTrue();
+    assertThat(waited).containsKey(session);
+  }
+
+  @Test
+  void a_coordinator_has_no_ledger_to_state() {
+    LedgerPosition position = LedgerPosition.NONE.next(random());
+    witnesses.stated(ordering, position.count(0, TestEvidence.sign(1, position.statement(0))));
+    run();
+    assertThat(net.answered).isEmpty();
   }
 
   // ---- statements of others --------------------------------------------------------------------

@@ -3,7 +3,8 @@ package io.coterie.signer.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import io.coterie.signer.session.LedgerPosition.Judgement;
+import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.ledger.LedgerPosition.Judgement;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;

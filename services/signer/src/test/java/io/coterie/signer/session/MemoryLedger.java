@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerPosition;
 import java.time.Instant;
 import java.util.Comparator;
 import java.util.HashMap;

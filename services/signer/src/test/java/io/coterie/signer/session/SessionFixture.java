@@ -9,6 +9,7 @@ import io.coterie.channel.Roster;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
@@ -94,11 +95,11 @@ abstract class SessionFixture {
     final LinkedBlockingQueue<Sent> sent = new LinkedBlockingQueue<>();
     final LinkedBlockingQueue<Sent> statements = new LinkedBlockingQueue<>();
 
-    /** Whether the other parties remember what this one states, and say so. */
+    /** Whether the other parties remember what this one states, and say so. A coordinator does. */
     volatile boolean witnesses = true;
 
     private void state(Sent statement) {
-      if (witnesses) {
+      if (witnesses || statement.to().contains(coordinator)) {
         statement.to().forEach(to -> answer(to, statement.message()));
       } else {
         statements.add(statement);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.session.ClaimLedger.Binding;

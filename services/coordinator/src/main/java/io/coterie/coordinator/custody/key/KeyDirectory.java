@@ -187,6 +187,32 @@ public final class KeyDirectory {
         "party {} is excluded from key {} for {} in session {}", partyId, name, cause, session);
   }
 
+  /**
+   * The store of a party went back to an earlier state: it takes part in no session of an ECDSA key
+   * whose shares are of that time.
+   */
+  public void wentBack(int partyId) {
+    Set<String> names = store.excludeWentBack(partyId, clock.instant());
+    for (String name : names) {
+      forget(name);
+      observer.excluded(name, partyId);
+    }
+    log.error("party {} went back and is excluded from {}", partyId, names);
+  }
+
+  /**
+   * Ids of the parties that {@link #wentBack} has excluded from a key, as they are stored; none if
+   * the database does not answer.
+   */
+  public Set<Integer> wentBack(String name) {
+    try {
+      return store.wentBack(name);
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot read why parties are excluded: {}", e.getMessage());
+      return Set.of();
+    }
+  }
+
   /** Forgets a key: its shares are of another epoch, here or elsewhere. */
   public void renewed(String name) {
     forget(name);

@@ -87,6 +87,17 @@ public interface KeyStore {
   /** Leaves a party out of every later session of a key. */
   void exclude(String key, int partyId, String cause, byte[] sessionId, Instant now);
 
+  /**
+   * Leaves a party whose store went back to an earlier state out of every later session of every
+   * ACTIVE ECDSA key that it holds a share of.
+   *
+   * @return names of the keys from which it was not left out before
+   */
+  Set<String> excludeWentBack(int partyId, Instant now);
+
+  /** Party ids that {@link #excludeWentBack} has left out for a key. */
+  Set<Integer> wentBack(String key);
+
   /** Party ids left out for a key. */
   Set<Integer> excluded(String key);
 }

@@ -146,8 +146,12 @@ final class Candidates {
     return witnesses.contains(party) && now.isBefore(witnessesUntil);
   }
 
-  /** Why fewer parties than the threshold are left. */
-  Failure exhausted(String resource, KeyRecord key) {
+  /**
+   * Why fewer parties than the threshold are left.
+   *
+   * @param wentBack excluded because their stores went back to an earlier state
+   */
+  Failure exhausted(String resource, KeyRecord key, Set<Integer> wentBack) {
     Map<Integer, String> names = new HashMap<>();
     key.parties().forEach(h -> names.put(h.partyId(), h.name()));
     if (!refusals.isEmpty()) {
@@ -165,6 +169,12 @@ final class Candidates {
               0,
               reason.name())
           .detailed(details.getOrDefault(first, ""));
+    }
+    Set<Integer> behind = new HashSet<>(excluded);
+    behind.retainAll(wentBack);
+    if (!behind.isEmpty()) {
+      return Failure.parties(
+          ErrorReason.KEY_NEEDS_REFRESH, resource, named(behind, names), 0, "store_went_back");
     }
     return excluded.isEmpty()
         ? Failure.parties(ErrorReason.PARTY_UNKNOWN, resource, names.values(), 0, "not_in_roster")

@@ -191,7 +191,8 @@ public final class SigningAttempts {
         .chooser()
         .choose(key.threshold(), members, reachable, candidates.ranks(clock.instant()))) {
       case Choice.Exhausted _ -> {
-        request.fail(candidates.exhausted(run.resource, key), tried);
+        request.fail(
+            candidates.exhausted(run.resource, key, services.keys().wentBack(key.name())), tried);
         yield true;
       }
       case Choice.OutOfReach outOfReach -> {

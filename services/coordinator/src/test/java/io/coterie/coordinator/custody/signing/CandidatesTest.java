@@ -126,15 +126,18 @@ class CandidatesTest {
 
   @Test
   void a_request_without_candidates_names_who_refused_was_excluded_or_is_unknown() {
-    Failure unknown = candidates.exhausted("resource", KEY);
+    Failure unknown = candidates.exhausted("resource", KEY, Set.of());
     assertThat(unknown.reason()).isEqualTo(ErrorReason.PARTY_UNKNOWN);
     assertThat(party(unknown)).isEqualTo("p1,p2,p3,p4");
     candidates.exclude(Set.of(3, 9));
-    Failure misbehaved = candidates.exhausted("resource", KEY);
+    Failure misbehaved = candidates.exhausted("resource", KEY, Set.of());
     assertThat(misbehaved.reason()).isEqualTo(ErrorReason.PARTY_MISBEHAVED);
     assertThat(party(misbehaved)).isEqualTo("p3");
+    Failure behind = candidates.exhausted("resource", KEY, Set.of(3, 4));
+    assertThat(behind.reason()).isEqualTo(ErrorReason.KEY_NEEDS_REFRESH);
+    assertThat(party(behind)).isEqualTo("p3");
     candidates.refused(1, RefusalReason.REFUSAL_REASON_FORBIDDEN, "");
-    Failure refused = candidates.exhausted("resource", KEY);
+    Failure refused = candidates.exhausted("resource", KEY, Set.of());
     assertThat(refused.reason()).isEqualTo(ErrorReason.FORBIDDEN);
     assertThat(party(refused)).isEqualTo("p1");
   }

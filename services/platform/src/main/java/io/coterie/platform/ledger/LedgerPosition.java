@@ -1,7 +1,6 @@
-package io.coterie.signer.session;
+package io.coterie.platform.ledger;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.proto.party.v1.ClaimCount;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -98,7 +97,7 @@ public record LedgerPosition(long starts, ByteString head, long base, long claim
   }
 
   /** The bytes of its position that a party signs. Everything after the tag has a fixed length. */
-  ByteString statement(int party) {
+  public ByteString statement(int party) {
     ByteBuffer bytes =
         ByteBuffer.allocate(STATEMENT.length + Integer.BYTES + 3 * Long.BYTES + HEAD_BYTES)
             .put(STATEMENT)
@@ -110,24 +109,25 @@ public record LedgerPosition(long starts, ByteString head, long base, long claim
     return ByteString.copyFrom(bytes.flip());
   }
 
-  /** Whether a party has signed a message that states this position of its ledger. */
-  boolean statedBy(Member party, ClaimCount count) {
-    return Certificate.verifies(party, statement(party.partyId()), count.getSignature());
+  /** Whether a message that states this position has the signature of its party's evidence key. */
+  public boolean isSigned(ClaimCount count, byte[] evidenceKey) {
+    return StatementSignature.verifies(
+        evidenceKey, statement(count.getParty()), count.getSignature());
   }
 
   /** The position that a message states; null if it is none. */
-  static @Nullable LedgerPosition of(ClaimCount count) {
+  public static @Nullable LedgerPosition of(ClaimCount count) {
     return count.getHead().size() == HEAD_BYTES
             && count.getStarts() > 0
             && count.getBase() >= 0
             && count.getCount() >= count.getBase()
-            && count.getSignature().size() == Certificate.SIGNATURE_BYTES
+            && count.getSignature().size() == StatementSignature.BYTES
         ? new LedgerPosition(count.getStarts(), count.getHead(), count.getBase(), count.getCount())
         : null;
   }
 
   /** States this position. */
-  ClaimCount count(int party, ByteString signature) {
+  public ClaimCount count(int party, ByteString signature) {
     return ClaimCount.newBuilder()
         .setParty(party)
         .setStarts(starts)
