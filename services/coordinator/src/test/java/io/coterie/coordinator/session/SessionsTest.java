@@ -30,6 +30,8 @@ import io.coterie.proto.core.v1.Verdict;
 import io.coterie.proto.core.v1.Waiting;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.party.v1.ClaimCount;
+import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -239,6 +241,19 @@ class SessionsTest {
   private void say(Member sender, PartyMessage message) {
     sessions.receive(
         new InboundMessage(sender, message.toByteArray(), true, System.nanoTime(), null));
+  }
+
+  @Test
+  void parties_state_their_ledgers_and_coordinators_have_none() {
+    PartyMessage count =
+        PartyMessage.newBuilder().setClaimCount(ClaimCount.newBuilder().setCount(7)).build();
+    say(p1, count);
+    say(coordinator, count);
+    say(p1, PartyMessage.newBuilder().setClaimMemory(ClaimMemory.getDefaultInstance()).build());
+    assertThat(stated).containsExactly("p1 7");
+    assertThat(
+            registry.get(CoordinatorMetrics.DROPPED).tag("cause", "unexpected").counter().count())
+        .isEqualTo(2);
   }
 
   private static PartyMessage envelope(Session session) {
