@@ -12,11 +12,11 @@ import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.KeyRecord.Holder;
 import io.coterie.coordinator.custody.key.KeyStore;
 import io.coterie.coordinator.custody.key.KeyStore.Creation;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.core.v1.KeyPublic;
-import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.ClaimCount;
@@ -181,22 +181,18 @@ class PartyLedgersTest {
   @BeforeEach
   void ecdsaKey() {
     KeyRecord key =
-        new KeyRecord(
-            0,
+        KeyRecord.creating(
+            new RequestHeader(
+                "wallet",
+                UUID.randomUUID().toString(),
+                ByteString.copyFrom(new byte[32]),
+                SignedIntent.getDefaultInstance(),
+                NOW.plusSeconds(60),
+                NOW),
             KEY,
-            "wallet",
-            UUID.randomUUID().toString(),
-            ByteString.copyFrom(new byte[32]),
-            SignedIntent.getDefaultInstance(),
             Scheme.SCHEME_ECDSA_SECP256K1,
             2,
-            List.of(new Holder(1, "p1"), new Holder(2, "p2")),
-            Key.State.CREATING,
-            0,
-            NOW.plusSeconds(60),
-            NOW,
-            null,
-            null);
+            List.of(new Holder(1, "p1"), new Holder(2, "p2")));
     long id = ((Creation.Stored) replica.keys().create(key)).record().id();
     replica.keys().finish(id, KeyPublic.newBuilder().setEpoch(1).setThreshold(2).build(), null, 1);
   }
