@@ -81,6 +81,8 @@ demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1
 bench: build ## measure key generation and signing against their floors; QUICK=1 for fewer runs
 	@$(STEP) bench-core cargo build --release --manifest-path services/mpc-core/Cargo.toml -p bench-core
 	@STEP_SHOW='^[a-z_0-9/ -]+ +time: ' $(STEP) criterion cargo bench --manifest-path services/mpc-core/Cargo.toml -p protocols --bench bls -- $(if $(QUICK),--quick)
+	@STEP_SHOW='^[a-z0-9 ]+ [0-9]+/[0-9]+ .* ms' $(STEP) bench-frost cargo bench --manifest-path services/mpc-core/Cargo.toml -p protocols --bench frost -- $(if $(QUICK),2/3)
+	@STEP_SHOW='^[a-z0-9 ]+ ([0-9]+/[0-9]+ )?.* ms' $(STEP) bench-ecdsa cargo run --release --locked --manifest-path services/mpc-core/bench-dkls23/Cargo.toml
 	@$(STEP) jmh-build $(MAVEN) -pl services/channel -am test-compile dependency:build-classpath -Dmdep.includeScope=test -Dmdep.outputFile=target/test-classpath
 	@STEP_SHOW='^(Benchmark|ChannelBenchmark[^:]*(:p0[.]50)?) ' $(STEP) jmh $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) io.coterie.channel.signal.ChannelBenchmark
 	@$(JAVA) io.coterie.acceptance.bench.Bench
