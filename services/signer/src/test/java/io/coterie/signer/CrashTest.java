@@ -8,7 +8,7 @@ import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.session.KeyShare;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;

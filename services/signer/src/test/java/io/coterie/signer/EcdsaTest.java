@@ -21,7 +21,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.signer.session.KeyShareStore;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.math.BigInteger;
 import java.nio.file.Path;
 import java.security.SecureRandom;

@@ -16,7 +16,7 @@ import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.session.KeyShare;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

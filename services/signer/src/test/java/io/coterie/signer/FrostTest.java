@@ -21,7 +21,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.session.KeyShare;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;

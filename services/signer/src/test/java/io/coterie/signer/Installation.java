@@ -32,7 +32,7 @@ import io.coterie.signer.policy.RequesterRule;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.PresignatureLimits;
 import io.coterie.signer.session.ProtocolCore;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.session.SessionLimits;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.session.WorkPool;

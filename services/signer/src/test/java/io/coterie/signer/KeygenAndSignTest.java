@@ -3,7 +3,7 @@ package io.coterie.signer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.proto.custody.v1.SignedIntent;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

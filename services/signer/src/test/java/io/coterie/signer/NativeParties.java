@@ -12,7 +12,7 @@ import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.session.ProtocolCore;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.HashMap;

@@ -11,7 +11,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.ProtocolCore;
 import io.coterie.signer.session.RefusedException;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.MessageDigest;

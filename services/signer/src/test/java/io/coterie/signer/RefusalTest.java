@@ -13,7 +13,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.nio.file.Path;
 import java.sql.DriverManager;
 import java.sql.SQLException;

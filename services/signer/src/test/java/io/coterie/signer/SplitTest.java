@@ -19,7 +19,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.session.Certificate;
 import io.coterie.signer.session.KeyShare;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -5,7 +5,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.session.Certificate;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;

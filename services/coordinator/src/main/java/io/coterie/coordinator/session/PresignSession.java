@@ -1,5 +1,6 @@
 package io.coterie.coordinator.session;
 
+import io.coterie.platform.protocol.Protocol;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;

@@ -1,5 +1,7 @@
 package io.coterie.coordinator.session;
 
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.Member;
@@ -46,7 +48,7 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
       Protocol protocol,
       Sessions sessions,
       SecureChannel channel) {
-    this.id = SessionId.of(order);
+    this.id = SessionId.ofOrder(order);
     this.order = order;
     this.plan = plan;
     this.protocol = protocol;

@@ -1,8 +1,9 @@
 package io.coterie.coordinator.session;
 
+import io.coterie.platform.protocol.Protocol;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
-import io.coterie.coordinator.session.Protocol.Operation;
+import io.coterie.platform.protocol.Protocol.Operation;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.KeyPublic;

@@ -2,6 +2,7 @@ package io.coterie.coordinator.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.Member;
@@ -308,7 +309,7 @@ class SessionsTest {
     Session two = signing();
     assertThat(one.id()).isNotEqualTo(two.id());
     Order order = Order.parseFrom(sent.getFirst().getOrder());
-    assertThat(SessionId.of(sent.getFirst().getOrder())).isEqualTo(one.id());
+    assertThat(SessionId.ofOrder(sent.getFirst().getOrder())).isEqualTo(one.id());
     assertThat(order.getCoordinatorNonce().size()).isEqualTo(32);
     assertThat(order.getSigningSetList()).containsExactly(1, 2);
   }

@@ -13,7 +13,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.session.PartyNetwork;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.session.SessionTelemetry;
 import io.coterie.signer.session.WorkPool;

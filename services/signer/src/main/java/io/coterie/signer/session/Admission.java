@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.Protocol;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.party.v1.Order;

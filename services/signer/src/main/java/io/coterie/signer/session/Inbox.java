@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.channel.Member;
 import java.util.List;
 import java.util.function.BiConsumer;

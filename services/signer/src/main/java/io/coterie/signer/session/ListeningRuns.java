@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import java.time.Duration;
 import java.time.InstantSource;

@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.proto.core.v1.Abort;

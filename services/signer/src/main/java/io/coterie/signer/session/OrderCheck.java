@@ -1,5 +1,7 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Timestamp;

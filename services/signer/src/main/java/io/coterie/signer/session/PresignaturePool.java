@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.session.ClaimLedger.Outcome;

@@ -1,5 +1,7 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;

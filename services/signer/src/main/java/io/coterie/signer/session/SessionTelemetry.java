@@ -1,5 +1,7 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.Protocol;
+
 /** What the driver tells whoever measures. Called on the latency path: must be cheap. */
 public interface SessionTelemetry extends SessionLifecycle.Observer {
   @Override

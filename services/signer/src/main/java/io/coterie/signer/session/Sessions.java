@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.SessionId;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;

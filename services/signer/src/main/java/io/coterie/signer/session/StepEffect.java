@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Outgoing;

@@ -4,7 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.signer.session.ClaimLedger;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;

@@ -2,7 +2,7 @@ package io.coterie.signer.storage;
 
 import io.coterie.signer.session.ClaimLedger.Multiplication;
 import io.coterie.signer.session.KeyTrouble;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;

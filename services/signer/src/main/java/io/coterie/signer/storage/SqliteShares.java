@@ -9,7 +9,7 @@ import io.coterie.signer.session.Certificate;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.KeyTrouble;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.session.SessionLimits;
 import java.sql.ResultSet;
 import java.sql.SQLException;

@@ -2,7 +2,7 @@ package io.coterie.signer.telemetry;
 
 import io.coterie.platform.telemetry.ProtocolMetrics;
 import io.coterie.signer.session.KeyTrouble;
-import io.coterie.signer.session.Protocol;
+import io.coterie.platform.protocol.Protocol;
 import io.coterie.signer.session.SessionLifecycle;
 import io.coterie.signer.session.SessionTelemetry;
 import io.micrometer.core.instrument.DistributionSummary;

@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.proto.party.v1.Order;

@@ -2,6 +2,8 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.Member;

@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Dropped;

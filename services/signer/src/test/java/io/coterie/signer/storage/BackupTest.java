@@ -7,7 +7,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.signer.session.ClaimLedger.Claim;
 import io.coterie.signer.session.ClaimLedger.Outcome;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

@@ -16,7 +16,7 @@ import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.KeyShareStore;
 import io.coterie.signer.session.KeyTrouble;
 import io.coterie.signer.session.KeyTrouble.Kind;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;

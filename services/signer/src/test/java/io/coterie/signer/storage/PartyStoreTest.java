@@ -14,7 +14,7 @@ import io.coterie.signer.session.ClaimLedger.Claim;
 import io.coterie.signer.session.ClaimLedger.Outcome;
 import io.coterie.signer.session.KeyShare;
 import io.coterie.signer.session.KeyShareStore.Exclusion;
-import io.coterie.signer.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;

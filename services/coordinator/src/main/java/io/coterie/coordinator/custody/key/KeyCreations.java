@@ -8,7 +8,7 @@ import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.RequestKind;
 import io.coterie.coordinator.custody.request.Requests;
 import io.coterie.coordinator.custody.request.Run;
-import io.coterie.coordinator.session.Protocol;
+import io.coterie.platform.protocol.Protocol;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;

@@ -1,7 +1,7 @@
 package io.coterie.coordinator.custody.key;
 
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
-import io.coterie.coordinator.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.custody.v1.Key;
 import java.time.Clock;
 import java.time.Duration;

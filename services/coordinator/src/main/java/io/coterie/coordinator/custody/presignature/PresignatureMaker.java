@@ -12,7 +12,7 @@ import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.RefusalScope;
 import io.coterie.coordinator.session.Session;
-import io.coterie.coordinator.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.coordinator.session.Sessions;

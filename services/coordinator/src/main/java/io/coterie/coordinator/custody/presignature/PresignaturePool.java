@@ -2,7 +2,7 @@ package io.coterie.coordinator.custody.presignature;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.key.KeyObserver;
-import io.coterie.coordinator.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.intent.KeyTarget;
 import java.time.Duration;

@@ -6,7 +6,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.coordinator.MemoryStores;
 import io.coterie.coordinator.MemoryStores.Replica;
 import io.coterie.coordinator.custody.request.RequestHeader;
-import io.coterie.coordinator.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;

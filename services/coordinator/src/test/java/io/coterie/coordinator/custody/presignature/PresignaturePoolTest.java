@@ -6,7 +6,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.presignature.PresignaturePool.Combination;
 import io.coterie.coordinator.custody.presignature.PresignaturePool.Place;
 import io.coterie.coordinator.custody.presignature.PresignaturePool.Presignature;
-import io.coterie.coordinator.session.SessionId;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.intent.KeyTarget;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;

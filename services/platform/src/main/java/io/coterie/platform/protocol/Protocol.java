@@ -1,4 +1,4 @@
-package io.coterie.signer.session;
+package io.coterie.platform.protocol;
 
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.Scheme;
@@ -7,8 +7,8 @@ import java.util.Locale;
 import java.util.Optional;
 
 /**
- * The protocols this signer drives, and what it must know of each to drive it. A new scheme is a
- * few more lines here.
+ * The protocols that a coordinator orders and a signer runs, with the facts that both need to do
+ * so. {@code core.proto} lists the same protocols for the core.
  */
 public enum Protocol {
   BLS_KEYGEN(ProtocolId.PROTOCOL_ID_BLS_KEYGEN, Scheme.SCHEME_BLS12381, Operation.KEYGEN, 4),
@@ -58,7 +58,7 @@ public enum Protocol {
   BIP340_RESHARE(
       ProtocolId.PROTOCOL_ID_BIP340_RESHARE, Scheme.SCHEME_BIP340_SECP256K1, Operation.RESHARE, 4);
 
-  /** What a protocol is for. */
+  /** The purpose of a protocol. */
   public enum Operation {
     /** Makes a key: from nothing to a share. */
     KEYGEN,
@@ -74,17 +74,17 @@ public enum Protocol {
     RESHARE;
 
     /** Whether it ends with a signature. */
-    boolean signs() {
+    public boolean signs() {
       return this == SIGN || this == SIGN_PRESIGNED;
     }
 
     /** Whether it ends with a share. */
-    boolean makesShare() {
+    public boolean makesShare() {
       return this == KEYGEN || makesNextEpoch();
     }
 
     /** Whether what it makes takes the place of older shares. */
-    boolean makesNextEpoch() {
+    public boolean makesNextEpoch() {
       return this == REFRESH || this == RESHARE;
     }
   }
@@ -93,17 +93,26 @@ public enum Protocol {
   private final Scheme scheme;
   private final Operation operation;
   private final int lastRound;
+  private final String label;
 
   Protocol(ProtocolId id, Scheme scheme, Operation operation, int lastRound) {
     this.id = id;
     this.scheme = scheme;
     this.operation = operation;
     this.lastRound = lastRound;
+    this.label = id.name().substring("PROTOCOL_ID_".length()).toLowerCase(Locale.ROOT);
   }
 
-  /** The protocol of that id, if this signer drives it. */
+  /** The protocol of that id; empty if it is not known here. */
   public static Optional<Protocol> of(ProtocolId id) {
     return Arrays.stream(values()).filter(p -> p.id == id).findFirst();
+  }
+
+  /** The protocol that does this for that scheme, if there is one. */
+  public static Optional<Protocol> of(Scheme scheme, Operation operation) {
+    return Arrays.stream(values())
+        .filter(p -> p.scheme == scheme && p.operation == operation)
+        .findFirst();
   }
 
   public ProtocolId id() {
@@ -134,13 +143,18 @@ public enum Protocol {
   }
 
   /** Whether others must know how far this party's ledger has come before it hears a peer. */
-  boolean needsWitnesses() {
+  public boolean needsWitnesses() {
     return multiplies() || (scheme == Scheme.SCHEME_ECDSA_SECP256K1 && operation.makesNextEpoch());
   }
 
   /** The round after whose messages this party has nothing more to send. */
   public int lastRound() {
     return lastRound;
+  }
+
+  /** The least threshold of a key: a party signs alone with BLS only. */
+  public int leastThreshold() {
+    return scheme == Scheme.SCHEME_BLS12381 ? 1 : 2;
   }
 
   /** Most presignatures that one session makes, as the core allows; 0 if it makes none. */
@@ -151,8 +165,8 @@ public enum Protocol {
     return scheme == Scheme.SCHEME_ECDSA_SECP256K1 ? 4 : 16;
   }
 
-  /** As in metrics and the audit trail: {@code bls_sign}. */
+  /** As in metrics, logs and the audit trail: {@code bls_sign}. */
   public String label() {
-    return id.name().substring("PROTOCOL_ID_".length()).toLowerCase(Locale.ROOT);
+    return label;
   }
 }

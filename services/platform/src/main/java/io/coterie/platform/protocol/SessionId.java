@@ -1,4 +1,4 @@
-package io.coterie.signer.session;
+package io.coterie.platform.protocol;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.telemetry.LogScope;
@@ -7,8 +7,10 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
 /**
- * The name of one run of one protocol: 32 bytes, the hash of the order that started it, never used
- * twice.
+ * The name of one run of one protocol at all of its parties: the hash of the order that started it,
+ * so that no session can be run with other content. Never used twice.
+ *
+ * @param bytes {@link #LENGTH} bytes
  */
 public record SessionId(ByteString bytes) {
   /** Bytes of a session id. */
@@ -22,7 +24,7 @@ public record SessionId(ByteString bytes) {
     }
   }
 
-  /** The id of the session that these order bytes start. */
+  /** The id of the session that an order starts: SHA-256 of a tag and the serialised order. */
   public static SessionId ofOrder(ByteString order) {
     try {
       MessageDigest digest = MessageDigest.getInstance("SHA-256");
@@ -34,7 +36,7 @@ public record SessionId(ByteString bytes) {
     }
   }
 
-  /** As people see it, in logs. */
+  /** The first 16 hex digits, as logs show it. */
   @Override
   public String toString() {
     return LogScope.sessionLabel(bytes.toByteArray());

@@ -1,0 +1,80 @@
+package io.coterie.platform.protocol;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.platform.protocol.Protocol.Operation;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.Scheme;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class ProtocolTest {
+  private static final Path CONTRACT = Path.of("../../proto/coterie/core/v1/core.proto");
+
+  private static final List<String> NUMBERS =
+      List.of("zero", "one", "two", "three", "four", "five", "six");
+
+  @Test
+  void every_protocol_of_the_core_is_listed_once() {
+    assertThat(Arrays.stream(Protocol.values()).map(Protocol::id))
+        .containsExactlyInAnyOrderElementsOf(
+            Arrays.stream(ProtocolId.values())
+                .filter(id -> id != ProtocolId.UNRECOGNIZED)
+                .filter(id -> id != ProtocolId.PROTOCOL_ID_UNSPECIFIED)
+                .toList());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void protocol_is_found_by_its_id_and_by_its_purpose(Protocol protocol) {
+    assertThat(Protocol.of(protocol.id())).contains(protocol);
+    assertThat(Protocol.of(protocol.scheme(), protocol.operation())).contains(protocol);
+    assertThat(protocol.label()).isEqualTo(protocol.name().toLowerCase(Locale.ROOT));
+  }
+
+  /** {@code core.proto} says of each protocol in how many rounds it runs. */
+  @ParameterizedTest
+  @EnumSource
+  void last_round_is_the_one_that_the_contract_names(Protocol protocol) throws IOException {
+    String contract = Files.readString(CONTRACT);
+    int end = contract.indexOf(protocol.id().name() + " = ");
+    String comment = contract.substring(contract.lastIndexOf(';', end), end);
+    Matcher rounds = Pattern.compile(" in (\\w+) rounds?\\.").matcher(comment);
+    assertThat(rounds.find()).isTrue();
+    assertThat(protocol.lastRound()).isEqualTo(NUMBERS.indexOf(rounds.group(1)));
+  }
+
+  @Test
+  void only_bls_is_signed_again_with_the_same_result() {
+    assertThat(Arrays.stream(Protocol.values()).filter(Protocol::signsAtRandom))
+        .allMatch(p -> p.operation().signs() && p.scheme() != Scheme.SCHEME_BLS12381)
+        .hasSize(6);
+  }
+
+  @Test
+  void parties_multiply_in_ecdsa_sessions_that_use_a_share_alone() {
+    assertThat(Arrays.stream(Protocol.values()).filter(Protocol::multiplies))
+        .containsExactly(Protocol.ECDSA_SIGN, Protocol.ECDSA_PRESIGN);
+    assertThat(Arrays.stream(Protocol.values()).filter(Protocol::needsWitnesses))
+        .containsExactly(
+            Protocol.ECDSA_SIGN,
+            Protocol.ECDSA_PRESIGN,
+            Protocol.ECDSA_REFRESH,
+            Protocol.ECDSA_RESHARE);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void presigning_alone_makes_a_batch(Protocol protocol) {
+    assertThat(protocol.maxBatch() > 0).isEqualTo(protocol.operation() == Operation.PRESIGN);
+  }
+}
