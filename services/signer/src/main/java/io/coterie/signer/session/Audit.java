@@ -17,13 +17,12 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The audit events of a party: who, key, digest, session, outcome, and what a payload was found to
- * say; never the payload itself.
+ * The audit events of sessions: who, key, digest, session, outcome, and what a payload was found to
+ * say; never the payload itself. {@link KeyAudit} has those of keys.
  */
 final class Audit {
   private static final String ORDER = "order.accept";
   private static final String SESSION = "session.end";
-  private static final String KEY = "key.activate";
 
   private Audit() {}
 
@@ -96,33 +95,6 @@ final class Audit {
         ORDER,
         "refused",
         Map.of("session_id", hex(session.bytes()), "cause", cause));
-  }
-
-  /** A share became the active one, or this party has none any more. */
-  static AuditEvent keyActivated(KeyShare share) {
-    return key(share, share.left() ? "left" : "active");
-  }
-
-  /** A refresh is not waited for any more: a party says that it has no share of it. */
-  static AuditEvent keyGivenUp(KeyShare share, Member deserter) {
-    Map<String, String> fields = fields(share);
-    fields.put("said_by", deserter.name());
-    return AuditEvent.of(share.requester(), KEY, "given_up", fields);
-  }
-
-  private static AuditEvent key(KeyShare share, String outcome) {
-    return AuditEvent.of(share.requester(), KEY, outcome, fields(share));
-  }
-
-  private static Map<String, String> fields(KeyShare share) {
-    return new TreeMap<>(
-        Map.of(
-            "key", share.key(),
-            "epoch", Integer.toString(share.epoch()),
-            "request_id", share.requestId(),
-            "intent_digest", hex(share.intentDigest()),
-            "session_id", hex(share.session().bytes()),
-            "result_digest", hex(IntentVerifier.digest(share.keyPublic().getPublicKey()))));
   }
 
   private static Map<String, String> fields(SessionPlan plan, Member coordinator) {

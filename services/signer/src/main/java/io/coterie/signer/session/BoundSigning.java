@@ -64,14 +64,6 @@ final class BoundSigning implements Operation {
     this.bindings = bindings;
   }
 
-  /** The refusal of a session whose request is bound to another one. */
-  static RefusedException boundTo(ByteString order) {
-    return new RefusedException(
-        RefusalReason.REFUSAL_REASON_REQUEST_BOUND,
-        "another session may still become the signature of the request",
-        order);
-  }
-
   @Override
   public Beginning begin() throws RefusedException {
     // Before anything is used up: a request that may not be signed costs no presignature.
@@ -83,12 +75,12 @@ final class BoundSigning implements Operation {
       case RequestBindings.Verdict.Free free -> instead = free.instead();
       case RequestBindings.Verdict.Held held -> {
         if (gaveWay) {
-          throw boundTo(ByteString.EMPTY);
+          throw RefusedException.boundTo(ByteString.EMPTY);
         }
         gaveWay = true;
         return new Beginning.Await(held.session());
       }
-      case RequestBindings.Verdict.Bound bound -> throw boundTo(bound.order());
+      case RequestBindings.Verdict.Bound bound -> throw RefusedException.boundTo(bound.order());
     }
     ByteString opened = claim.sealedShare();
     if (plan.protocol().operation() == Protocol.Operation.SIGN_PRESIGNED) {

@@ -23,7 +23,7 @@ final class Exclusions {
    * @throws RefusedException if one takes part
    */
   void check(SessionPlan plan) throws RefusedException {
-    OrderCheck.notExcluded(shares.excluded(plan.key()), plan);
+    ShareCheck.notExcluded(shares.excluded(plan.key()), plan);
   }
 
   /**

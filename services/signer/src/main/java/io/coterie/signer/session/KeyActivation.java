@@ -14,7 +14,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -51,9 +53,9 @@ final class KeyActivation {
 
   private final PartyNetwork network;
   private final KeyShareStore shares;
-  private final WorkPool.Lane lane;
+  private final Executor lane;
   private final ShareGossip gossip;
-  private final SessionTelemetry telemetry;
+  private final Consumer<String> dropped;
   private final Listener listener;
   private final Map<SessionId, ShareCandidate> candidates = new LinkedHashMap<>();
   private final Map<String, List<Waiter>> waiters = new HashMap<>();
@@ -74,18 +76,23 @@ final class KeyActivation {
 
   private record Waiter(Object owner, Runnable wake) {}
 
+  /**
+   * @param lane of this object alone
+   * @param dropped told why the message of a peer is ignored
+   * @param listener called in the lane
+   */
   KeyActivation(
       PartyNetwork network,
       KeyShareStore shares,
-      WorkPool.Lane lane,
+      Executor lane,
       ProtocolCore core,
-      SessionTelemetry telemetry,
+      Consumer<String> dropped,
       Listener listener) {
     this.network = network;
     this.shares = shares;
     this.lane = lane;
     this.gossip = new ShareGossip(network, core, candidates::get);
-    this.telemetry = telemetry;
+    this.dropped = dropped;
     this.listener = listener;
   }
 
@@ -304,7 +311,7 @@ final class KeyActivation {
   }
 
   private void dropped(Member sender, String reason, long nowNanos) {
-    telemetry.dropped(reason);
+    dropped.accept(reason);
     Long warned = warnedNanos.get(sender.partyId());
     if (warned == null || nowNanos - warned >= WARN_NANOS) {
       warnedNanos.put(sender.partyId(), nowNanos);
@@ -338,7 +345,7 @@ final class KeyActivation {
               if (failure != null) {
                 log.error("could not decline a refresh of {}", key, failure);
               } else if (Boolean.TRUE.equals(done)) {
-                network.send(peer, ShareGossip.declined(session), null);
+                network.send(peer, PartyNetwork.declined(session), null);
               }
             });
   }
@@ -362,7 +369,7 @@ final class KeyActivation {
     }
     candidate.changing = true;
     shares
-        .giveUp(own, sender.partyId(), Audit.keyGivenUp(own, sender))
+        .giveUp(own, sender.partyId(), KeyAudit.givenUp(own, sender))
         .whenComplete(
             (done, failure) -> lane.execute(() -> givenUp(sender, candidate, done, failure)));
   }
@@ -434,7 +441,7 @@ final class KeyActivation {
     KeyShare used = own.activated(certificate);
     candidate.changing = true;
     shares
-        .activate(own, certificate, Audit.keyActivated(own))
+        .activate(own, certificate, KeyAudit.activated(own))
         .whenComplete(
             (done, failure) ->
                 lane.execute(() -> activated(candidate, used, sameEpoch, done, failure)));

@@ -22,7 +22,7 @@ record NextEpoch(SessionPlan plan, String coordinator, KeyShareStore shares, int
     SessionId dealtBy = plan.id();
     if (plan.usesShare(self)) {
       KeyShare share = shares.held(plan.key());
-      OrderCheck.against(share, plan);
+      ShareCheck.against(share, plan);
       if (share.state() != KeyShare.State.ACTIVE) {
         throw new RefusedException(
             RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
@@ -32,14 +32,14 @@ record NextEpoch(SessionPlan plan, String coordinator, KeyShareStore shares, int
     } else {
       KeyShare held = shares.find(plan.key()).orElse(null);
       if (held != null && held.state() == KeyShare.State.ACTIVE && held.epoch() > plan.epoch()) {
-        OrderCheck.against(held, plan);
+        ShareCheck.against(held, plan);
       }
     }
     KeyShare earlier = shares.pending(plan.key()).orElse(null);
     if (earlier != null && earlier.epoch() > plan.epoch()) {
       return new Beginning.Undecided(earlier);
     }
-    OrderCheck.notDeserted(shares.deserters(plan.key()), plan);
+    ShareCheck.notDeserted(shares.deserters(plan.key()), plan);
     return new Beginning.Claim(dealtBy, dealt, null, null);
   }
 

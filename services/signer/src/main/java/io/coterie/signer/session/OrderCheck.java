@@ -56,7 +56,7 @@ final class OrderCheck {
 
   /** Decodes an order and checks its form. */
   static Order parse(ByteString bytes) throws RefusedException {
-    require(
+    RefusedException.unless(
         bytes.size() <= SessionLimits.MAX_ORDER_BYTES,
         RefusalReason.REFUSAL_REASON_MALFORMED_ORDER,
         "the order is too large");
@@ -161,7 +161,7 @@ final class OrderCheck {
               "the intent asks for a key, the protocol makes none");
           agree(order.getThreshold() == creation.threshold(), "the thresholds differ");
           agree(order.getSigningSetList().equals(ids(creation.parties())), OTHER_PARTIES);
-          require(
+          RefusedException.unless(
               order.getEpoch() == 1,
               RefusalReason.REFUSAL_REASON_WRONG_EPOCH,
               "a new key has epoch 1");
@@ -210,11 +210,11 @@ final class OrderCheck {
    * @param intent null for presigning
    */
   void inTime(Order order, @Nullable VerifiedIntent intent, Instant now) throws RefusedException {
-    require(
+    RefusedException.unless(
         intent == null || !now.isAfter(intent.notAfter().plus(limits.clockSkew())),
         RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
         "the intent has expired");
-    require(
+    RefusedException.unless(
         intent == null || !intent.isTooFarAhead(now),
         RefusalReason.REFUSAL_REASON_FORBIDDEN,
         IntentProblem.NOT_AFTER_TOO_FAR.text());
@@ -223,13 +223,13 @@ final class OrderCheck {
         "the deadline is later than the intent allows");
     // Not cut: as long as its deadline has not passed an order can be given again, also to a store
     // that has forgotten it.
-    require(
+    RefusedException.unless(
         !instant(order.getDeadline())
             .isAfter(now.plus(limits.maxSessionTime()).plus(limits.clockSkew())),
         RefusalReason.REFUSAL_REASON_DEADLINE_TOO_FAR,
         "the order's deadline is more than " + limits.maxSessionTime() + " away");
     boolean exact = Protocol.of(order.getProtocol()).filter(Protocol::signsAtRandom).isPresent();
-    require(
+    RefusedException.unless(
         now.isBefore(instant(order.getDeadline()).plus(exact ? Duration.ZERO : limits.clockSkew())),
         RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
         "the order's deadline has passed");
@@ -275,79 +275,6 @@ final class OrderCheck {
     return new SessionPlan.Terms(dealers, receivers, current);
   }
 
-  /** Compares a plan with the share of the key it names. */
-  static void against(KeyShare share, SessionPlan plan) throws RefusedException {
-    require(
-        plan.epoch() == share.epoch(),
-        RefusalReason.REFUSAL_REASON_WRONG_EPOCH,
-        "the key's epoch here is " + share.epoch() + ", not " + plan.epoch());
-    require(
-        !share.left(),
-        RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
-        "this party has no share of the key since epoch " + share.epoch());
-    agree(plan.protocol().scheme() == share.scheme(), "the key is for another scheme");
-    SessionPlan.Terms terms = plan.terms();
-    if (terms != null) {
-      agree(terms.current().equals(share.keyPublic()), "the key's public data are others");
-      // Nobody destroys the shares of those who take no part: they must be too few to sign.
-      List<Integer> leftBehind = new ArrayList<>(share.parties());
-      leftBehind.removeAll(plan.partyIds());
-      agree(
-          leftBehind.size() < share.threshold(),
-          "as many old shares would be left behind as can sign");
-      return;
-    }
-    agree(plan.threshold() == share.threshold(), "the key's threshold is another one");
-    for (Member party : plan.parties()) {
-      agree(
-          share.parties().contains(party.partyId()),
-          "party " + party.partyId() + " holds no share of the key");
-    }
-    agree(
-        plan.protocol().operation() != Protocol.Operation.REFRESH
-            || plan.parties().size() == share.parties().size(),
-        "new shares are for all parties of the key");
-  }
-
-  /** Refuses what this party remembers never to do again. */
-  static void notExcluded(Set<Integer> excluded, SessionPlan plan) throws RefusedException {
-    require(
-        !excluded.contains(KeyShareStore.EVERY_PARTY),
-        RefusalReason.REFUSAL_REASON_KEY_FROZEN,
-        "the key is frozen here");
-    if (plan.protocol().operation().makesNextEpoch()) {
-      // That sets up anew what the pair must not use any more.
-      return;
-    }
-    require(
-        !excluded.contains(KeyShareStore.ITSELF),
-        RefusalReason.REFUSAL_REASON_NEEDS_REFRESH,
-        "this party's store went back to an earlier state: the key needs new shares");
-    for (Member party : plan.parties()) {
-      require(
-          !excluded.contains(party.partyId()),
-          RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED,
-          "party " + party.partyId() + " is excluded from this key here");
-    }
-  }
-
-  /**
-   * Refuses another session for the next epoch with those who have let too many come to nothing:
-   * what is kept of each must end somewhere.
-   */
-  static void notDeserted(Set<Integer> deserters, SessionPlan plan) throws RefusedException {
-    require(
-        !deserters.contains(KeyShareStore.EVERY_PARTY),
-        RefusalReason.REFUSAL_REASON_NOT_READY,
-        "too many shares of the key are undecided here");
-    for (Member party : plan.parties()) {
-      require(
-          !deserters.contains(party.partyId()),
-          RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED,
-          "party " + party.partyId() + " has let too many refreshes of the key come to nothing");
-    }
-  }
-
   /** The ids of parties that an intent names, ascending. */
   private List<Integer> ids(List<String> names) throws RefusedException {
     List<Integer> ids = new ArrayList<>();
@@ -383,17 +310,10 @@ final class OrderCheck {
   }
 
   private static void require(boolean condition, String detail) throws RefusedException {
-    require(condition, RefusalReason.REFUSAL_REASON_MALFORMED_ORDER, detail);
+    RefusedException.unless(condition, RefusalReason.REFUSAL_REASON_MALFORMED_ORDER, detail);
   }
 
   private static void agree(boolean condition, String detail) throws RefusedException {
-    require(condition, RefusalReason.REFUSAL_REASON_ORDER_MISMATCH, detail);
-  }
-
-  private static void require(boolean condition, RefusalReason reason, String detail)
-      throws RefusedException {
-    if (!condition) {
-      throw new RefusedException(reason, detail);
-    }
+    RefusedException.unless(condition, RefusalReason.REFUSAL_REASON_ORDER_MISMATCH, detail);
   }
 }

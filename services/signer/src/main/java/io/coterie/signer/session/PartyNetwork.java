@@ -2,7 +2,10 @@ package io.coterie.signer.session;
 
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.party.v1.Forsaken;
 import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.SessionReport;
 import java.util.Collection;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -26,4 +29,14 @@ public interface PartyNetwork {
 
   /** To one member alone. */
   void send(Member recipient, PartyMessage message, @Nullable String traceparent);
+
+  /** The message that this party has not contributed to a session and never will. */
+  static PartyMessage declined(SessionId session) {
+    return PartyMessage.newBuilder()
+        .setReport(
+            SessionReport.newBuilder()
+                .setSessionId(session.bytes())
+                .setForsaken(Forsaken.getDefaultInstance()))
+        .build();
+  }
 }

@@ -27,7 +27,7 @@ final class PresignaturePool {
 
   private final PresignatureLimits limits;
   private final Consumer<ByteString> discard;
-  private final SessionTelemetry telemetry;
+  private final PresignatureTelemetry telemetry;
 
   /** By id, oldest first. */
   private final Map<ByteString, Presignature> ready = new LinkedHashMap<>();
@@ -78,7 +78,7 @@ final class PresignaturePool {
    * @param discard told the ids of those that are dropped, so that nothing is kept for them
    */
   PresignaturePool(
-      PresignatureLimits limits, Consumer<ByteString> discard, SessionTelemetry telemetry) {
+      PresignatureLimits limits, Consumer<ByteString> discard, PresignatureTelemetry telemetry) {
     this.limits = limits;
     this.discard = discard;
     this.telemetry = telemetry;

@@ -40,7 +40,7 @@ final class Presigning implements Operation {
   @Override
   public Beginning begin() throws RefusedException {
     KeyShare share = shares.held(plan.key());
-    OrderCheck.against(share, plan);
+    ShareCheck.against(share, plan);
     if (share.state() != KeyShare.State.ACTIVE) {
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
@@ -69,8 +69,8 @@ final class Presigning implements Operation {
     List<Presignature> made = made(done, System.nanoTime());
     try {
       // Between order and end somebody may have been excluded, or the shares may be new ones.
-      OrderCheck.notExcluded(shares.excluded(plan.key()), plan);
-      OrderCheck.against(shares.held(plan.key()), plan);
+      ShareCheck.notExcluded(shares.excluded(plan.key()), plan);
+      ShareCheck.against(shares.held(plan.key()), plan);
     } catch (RefusedException e) {
       made.forEach(each -> discard.accept(each.id()));
       return new Ending.Refused(e);

@@ -1,6 +1,7 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.ledger.StatementSignature;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 
@@ -22,7 +23,7 @@ public interface ProtocolCore {
   /**
    * Signs a statement with this party's evidence key.
    *
-   * @return {@link Certificate#SIGNATURE_BYTES} bytes, which {@link Certificate#verifies} accepts
+   * @return {@link StatementSignature#BYTES} bytes, which {@link StatementSignature#verifies} accepts
    */
   ByteString signStatement(ByteString statement);
 

@@ -28,6 +28,22 @@ public final class RefusedException extends Exception {
     this.boundOrder = boundOrder;
   }
 
+  /** The refusal of a session whose request is bound to another one; {@code order} as above. */
+  public static RefusedException boundTo(ByteString order) {
+    return new RefusedException(
+        RefusalReason.REFUSAL_REASON_REQUEST_BOUND,
+        "another session may still become the signature of the request",
+        order);
+  }
+
+  /** Refuses what does not meet a condition. */
+  public static void unless(boolean condition, RefusalReason reason, String detail)
+      throws RefusedException {
+    if (!condition) {
+      throw new RefusedException(reason, detail);
+    }
+  }
+
   public RefusalReason reason() {
     return reason;
   }

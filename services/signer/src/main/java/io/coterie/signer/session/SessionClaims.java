@@ -59,7 +59,7 @@ final class SessionClaims {
           new RefusedException(
               RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
               "the request id was used with another intent");
-      case REQUEST_BOUND -> BoundSigning.boundTo(bindings.boundOrder(plan));
+      case REQUEST_BOUND -> RefusedException.boundTo(bindings.boundOrder(plan));
     };
   }
 

@@ -141,7 +141,7 @@ final class SessionOpening {
   private void await(Session session, SessionId id) throws RefusedException {
     Session older = sessions.get(id);
     if (older == null) {
-      throw BoundSigning.boundTo(ByteString.EMPTY);
+      throw RefusedException.boundTo(ByteString.EMPTY);
     }
     older.run(
         () -> {

@@ -103,7 +103,7 @@ final class SessionReports {
             .filter(party -> party != network.self().partyId())
             .flatMap(party -> network.roster().byPartyId(party).stream())
             .toList();
-    network.broadcast(others, ShareGossip.declined(session.id), session.traceparent);
+    network.broadcast(others, PartyNetwork.declined(session.id), session.traceparent);
   }
 
   /**

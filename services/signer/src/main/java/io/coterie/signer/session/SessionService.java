@@ -72,7 +72,7 @@ public final class SessionService implements AutoCloseable {
             shares,
             pool.lane(),
             core,
-            telemetry,
+            telemetry::dropped,
             (share, sameEpoch) ->
                 presignatures.refreshed(
                     share.key(), sameEpoch ? PresignaturePool.NO_EPOCH : share.epoch()));

@@ -1,9 +1,10 @@
 package io.coterie.signer.session;
 
 import io.coterie.platform.protocol.Protocol;
+import java.util.function.IntSupplier;
 
-/** What the driver tells whoever measures. Called on the latency path: must be cheap. */
-public interface SessionTelemetry extends SessionLifecycle.Observer {
+/** Measurements of sessions. Called on the latency path: must be cheap. */
+public interface SessionTelemetry extends SessionLifecycle.Observer, PresignatureTelemetry {
   @Override
   default void moved(
       SessionLifecycle.State from, SessionLifecycle.Event event, SessionLifecycle.State to) {}
@@ -33,18 +34,6 @@ public interface SessionTelemetry extends SessionLifecycle.Observer {
   /** The core or the driver ignored a message; the run went on. */
   void dropped(String reason);
 
-  /** A presignature is ready. */
-  void presignatureMade();
-
-  /** A signing began with one. */
-  void presignatureUsed();
-
-  /** One was lost, and will never be used. */
-  void presignatureDropped(String reason);
-
-  /** How many of a key are ready now, for a gauge. */
-  void presignaturesReady(String key, int count);
-
   /** Sessions now alive, for a gauge. */
-  void live(java.util.function.IntSupplier sessions);
+  void live(IntSupplier sessions);
 }

@@ -4,7 +4,6 @@ import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.proto.party.v1.Completed;
-import io.coterie.proto.party.v1.Forsaken;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
 import java.util.ArrayList;
@@ -77,16 +76,6 @@ final class ShareGossip {
     this.network = network;
     this.core = core;
     this.candidates = candidates;
-  }
-
-  /** The message that says that there will be nothing of a session. */
-  static PartyMessage declined(SessionId session) {
-    return PartyMessage.newBuilder()
-        .setReport(
-            SessionReport.newBuilder()
-                .setSessionId(session.bytes())
-                .setForsaken(Forsaken.getDefaultInstance()))
-        .build();
   }
 
   /** This party's signature that it has stored a share; the same at each call. */

@@ -28,7 +28,7 @@ final class Signing implements Operation {
   @Override
   public Beginning begin() throws RefusedException {
     KeyShare share = orderedShare();
-    OrderCheck.against(share, plan);
+    ShareCheck.against(share, plan);
     return switch (share.state()) {
       case ACTIVE -> new Beginning.Claim(share.session(), share.sealed(), understood(share), null);
       case PROVISIONAL -> new Beginning.AwaitKey();

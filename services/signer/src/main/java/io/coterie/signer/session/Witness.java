@@ -30,7 +30,7 @@ final class Witness {
 
   /**
    * So many sessions that wait longer than {@link #GRACE_NANOS} use up the credit at once: the
-   * first messages of their peers lie in {@link QueuedBytes} meanwhile.
+   * first messages of their peers lie in memory meanwhile.
    */
   private static final int MAX_OVERDUE = 32;
 
