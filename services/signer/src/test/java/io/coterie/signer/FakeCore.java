@@ -14,7 +14,7 @@ import io.coterie.proto.core.v1.RejectReason;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Waiting;
-import io.coterie.signer.session.ProtocolCore;
+import io.coterie.signer.party.ProtocolCore;
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.HexFormat;

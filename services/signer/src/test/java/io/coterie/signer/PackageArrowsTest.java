@@ -2,9 +2,12 @@ package io.coterie.signer;
 
 import static com.tngtech.archunit.base.DescribedPredicate.describe;
 import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
@@ -18,7 +21,7 @@ import java.util.Arrays;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** Who may import whom inside the signer. */
+/** The imports between the packages of the signer. */
 @AnalyzeClasses(
     packages = "io.coterie.signer",
     importOptions = ImportOption.DoNotIncludeTests.class)
@@ -26,11 +29,20 @@ class PackageArrowsTest {
   private static final Set<String> ROSTER =
       Set.of(Member.class.getName(), Member.Role.class.getName(), Roster.class.getName());
 
+  private static final String[] DOMAIN = {
+    "io.coterie.signer.order",
+    "io.coterie.signer.party",
+    "io.coterie.signer.claim",
+    "io.coterie.signer.share",
+    "io.coterie.signer.operation",
+    "io.coterie.signer.session"
+  };
+
   @ArchTest
   static final ArchRule domain_knows_values_and_its_own_ports =
       classes()
           .that()
-          .resideInAPackage("io.coterie.signer.session")
+          .resideInAnyPackage(DOMAIN)
           .should()
           .onlyDependOnClassesThat(
               resideInAnyPackage(
@@ -39,9 +51,41 @@ class PackageArrowsTest {
                       "org.jspecify..",
                       "com.google.protobuf..",
                       "io.coterie.proto..",
-                      "io.coterie.platform..",
-                      "io.coterie.signer.session")
+                      "io.coterie.platform..")
+                  .or(resideInAnyPackage(DOMAIN))
                   .or(describe("are the roster", c -> ROSTER.contains(c.getName()))));
+
+  /** Operations decide: they reach neither the network nor the core, the disk or a thread. */
+  @ArchTest
+  static final ArchRule arrows_of_the_domain =
+      layeredArchitecture()
+          .consideringOnlyDependenciesInLayers()
+          .layer("order")
+          .definedBy("io.coterie.signer.order")
+          .layer("party")
+          .definedBy("io.coterie.signer.party")
+          .layer("claim")
+          .definedBy("io.coterie.signer.claim")
+          .layer("share")
+          .definedBy("io.coterie.signer.share")
+          .layer("operation")
+          .definedBy("io.coterie.signer.operation")
+          .layer("session")
+          .definedBy("io.coterie.signer.session")
+          .whereLayer("order")
+          .mayNotAccessAnyLayer()
+          .whereLayer("party")
+          .mayOnlyAccessLayers("order")
+          .whereLayer("claim")
+          .mayOnlyAccessLayers("order", "party")
+          .whereLayer("share")
+          .mayOnlyAccessLayers("order", "party")
+          .whereLayer("operation")
+          .mayOnlyAccessLayers("order", "claim", "share");
+
+  @ArchTest
+  static final ArchRule no_circles =
+      slices().matching("io.coterie.signer.(*)..").should().beFreeOfCycles();
 
   @ArchTest
   static final ArchRule policy_is_pure =
@@ -89,77 +133,52 @@ class PackageArrowsTest {
           .dependOnClassesThat(
               resideInAnyPackage("io.grpc..", "java.net.http..", "com.sun.net.httpserver.."));
 
-  private static final String[] DECISIONS = {
-    "Operation",
-    "Signing",
-    "BoundSigning",
-    "Presigning",
-    "KeyGeneration",
-    "NextEpoch",
-    "OrderCheck",
-    "ShareAgreement",
-    "ShareCandidate",
-    "StepEffect",
-    "Witness"
-  };
-
   @ArchTest
   static final ArchRule decisions_act_on_nothing =
       noClasses()
-          .that(named(DECISIONS))
-          .should()
-          .dependOnClassesThat(
-              named("Session", "PartyNetwork", "WorkPool", "AuditLog", "SessionTelemetry"));
-
-  @ArchTest
-  static final ArchRule shares_and_ledgers_know_no_session =
-      noClasses()
           .that(
               named(
-                  "KeyActivation",
-                  "ShareGossip",
-                  "ShareAgreement",
-                  "ShareCandidate",
-                  "KeyShareStore",
-                  "ClaimWitnesses",
-                  "PeerLedgers",
-                  "Witness",
-                  "ClaimLedger",
-                  "RequestBindings"))
+                  "claim.RequestBindings",
+                  "claim.Witness",
+                  "share.ShareAgreement",
+                  "share.ShareCandidate",
+                  "share.ShareCheck",
+                  "session.StepEffect"))
           .should()
-          .dependOnClassesThat(named("Session", "Operation"))
-          .orShould()
-          .dependOnClassesThat(named("SessionService", "SessionOpening", "SessionDriver"));
+          .dependOnClassesThat(
+              resideInAPackage("io.coterie.signer.party").or(named("session.Session")));
 
   @ArchTest
-  static final ArchRule what_a_session_uses_calls_no_driver =
+  static final ArchRule helpers_of_a_session_call_no_driver =
       noClasses()
           .that()
           .resideInAPackage("io.coterie.signer.session")
-          .and(not(named("SessionService", "SessionOpening", "SessionDriver")))
+          .and(
+              not(
+                  named(
+                      "session.SessionService", "session.SessionOpening", "session.SessionDriver")))
           .should()
-          .dependOnClassesThat(named("SessionService", "SessionOpening", "SessionDriver"));
+          .dependOnClassesThat(
+              named("session.SessionService", "session.SessionOpening", "session.SessionDriver"));
 
   @ArchTest
   static final ArchRule driver_calls_neither_opening_nor_service =
       noClasses()
-          .that(named("SessionDriver"))
+          .that(named("session.SessionDriver"))
           .should()
-          .dependOnClassesThat(named("SessionService", "SessionOpening"));
+          .dependOnClassesThat(named("session.SessionService", "session.SessionOpening"));
 
   @ArchTest
   static final ArchRule opening_calls_no_service =
       noClasses()
-          .that(named("SessionOpening"))
+          .that(named("session.SessionOpening"))
           .should()
-          .dependOnClassesThat(named("SessionService"));
+          .dependOnClassesThat(named("session.SessionService"));
 
   /** Classes of the domain, and what is nested in them. */
   private static DescribedPredicate<JavaClass> named(String... names) {
     Set<String> wanted =
-        Arrays.stream(names)
-            .map(name -> "io.coterie.signer.session." + name)
-            .collect(Collectors.toSet());
+        Arrays.stream(names).map(name -> "io.coterie.signer." + name).collect(Collectors.toSet());
     return describe(
         "are " + String.join(", ", names), c -> wanted.contains(c.getName().split("\\$", 2)[0]));
   }

@@ -4,14 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.custody.v1.SignedIntent;
-import io.coterie.signer.session.KeyShare;
-import io.coterie.signer.session.ProtocolCore;
-import io.coterie.signer.session.RefusedException;
-import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.party.ProtocolCore;
+import io.coterie.signer.share.KeyShare;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.MessageDigest;

@@ -1,11 +1,11 @@
 package io.coterie.signer;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.SessionReport;
-import io.coterie.signer.session.Certificate;
-import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.share.Certificate;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;

@@ -2,8 +2,8 @@ package io.coterie.signer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.custody.v1.SignedIntent;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;

@@ -1,11 +1,11 @@
 package io.coterie.coordinator.session;
 
-import io.coterie.platform.protocol.Protocol;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;

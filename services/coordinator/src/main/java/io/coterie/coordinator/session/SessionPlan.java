@@ -1,10 +1,10 @@
 package io.coterie.coordinator.session;
 
-import io.coterie.platform.protocol.Protocol;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
-import io.coterie.platform.protocol.Protocol.Operation;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.protocol.Protocol.Operation;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;

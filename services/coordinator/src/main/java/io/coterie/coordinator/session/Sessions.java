@@ -1,7 +1,5 @@
 package io.coterie.coordinator.session;
 
-import io.coterie.platform.protocol.Protocol;
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Timestamp;
@@ -12,6 +10,8 @@ import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.mpc.MpcCore;
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.telemetry.ProtocolMetrics;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.Order;

@@ -1,12 +1,12 @@
 package io.coterie.coordinator.session;
 
-import io.coterie.platform.protocol.Protocol;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.mpc.MpcException;
 import io.coterie.mpc.MpcSession;
+import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.Culprit;

@@ -2,7 +2,6 @@ package io.coterie.coordinator.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.Member;
@@ -18,6 +17,7 @@ import io.coterie.mpc.MpcException;
 import io.coterie.mpc.MpcSession;
 import io.coterie.mpc.Vault;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.telemetry.ProtocolMetrics;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.Abort;

@@ -7,8 +7,8 @@ import io.coterie.mpc.Vault;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.party.v1.RefusalReason;
-import io.coterie.signer.session.ProtocolCore;
-import io.coterie.signer.session.RefusedException;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.party.ProtocolCore;
 
 /** Runs sessions in the native core, under this party's vault and evidence identity. */
 public final class VaultCore implements ProtocolCore {

@@ -7,8 +7,8 @@ import io.coterie.platform.intent.RequesterDirectory;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.RefusalReason;
-import io.coterie.signer.session.PolicyGate;
-import io.coterie.signer.session.RefusedException;
+import io.coterie.signer.order.PolicyGate;
+import io.coterie.signer.order.RefusedException;
 import java.util.Map;
 
 /** The policy of this party's own configuration: pinned requester keys and a rule for each. */

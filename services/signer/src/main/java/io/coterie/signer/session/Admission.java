@@ -1,10 +1,17 @@
 package io.coterie.signer.session;
 
-import io.coterie.platform.protocol.Protocol;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.operation.Operations;
+import io.coterie.signer.order.OrderCheck;
+import io.coterie.signer.order.PolicyGate;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.KeyShareStore;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Optional;

@@ -1,13 +1,14 @@
 package io.coterie.signer.session;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.DecodedPayload;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
+import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.session.SessionLifecycle.State;
 import java.util.HexFormat;
 import java.util.List;
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The audit events of sessions: who, key, digest, session, outcome, and what a payload was found to
- * say; never the payload itself. {@link KeyAudit} has those of keys.
+ * say; never the payload itself. Those of keys are in {@code share}.
  */
 final class Audit {
   private static final String ORDER = "order.accept";

@@ -2,7 +2,12 @@ package io.coterie.signer.session;
 
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
+import io.coterie.signer.operation.PresignaturePool;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.signer.share.KeyShareStore;
+import io.coterie.signer.share.ShareCheck;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;

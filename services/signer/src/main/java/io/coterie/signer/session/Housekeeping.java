@@ -1,5 +1,11 @@
 package io.coterie.signer.session;
 
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.ClaimWitnesses;
+import io.coterie.signer.operation.PresignaturePool;
+import io.coterie.signer.party.WorkPool;
+import io.coterie.signer.share.KeyActivation;
+import io.coterie.signer.share.KeyShareStore;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.concurrent.ScheduledFuture;

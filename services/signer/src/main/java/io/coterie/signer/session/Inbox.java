@@ -1,7 +1,8 @@
 package io.coterie.signer.session;
 
-import io.coterie.platform.protocol.SessionId;
 import io.coterie.channel.Member;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.order.SessionLimits;
 import java.util.List;
 import java.util.function.BiConsumer;
 

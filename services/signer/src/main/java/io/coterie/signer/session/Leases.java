@@ -1,6 +1,8 @@
 package io.coterie.signer.session;
 
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionLimits;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,6 +1,8 @@
 package io.coterie.signer.session;
 
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import java.time.Duration;
 import java.time.InstantSource;

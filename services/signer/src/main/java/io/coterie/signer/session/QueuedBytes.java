@@ -1,6 +1,7 @@
 package io.coterie.signer.session;
 
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.order.SessionLimits;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -11,12 +12,6 @@ import java.util.concurrent.ConcurrentHashMap;
 final class QueuedBytes {
   /** From one sender for one session: its messages of two rounds, or the largest there is. */
   static final int MAX_SESSION_SENDER_BYTES = SessionLimits.MAX_ENVELOPE_BYTES + 128 * 1024;
-
-  /**
-   * From one sender, over all sessions: the largest round of 40 signings, and of 8 sessions that
-   * make presignatures.
-   */
-  static final int MAX_SENDER_BYTES = 3 * 1024 * 1024;
 
   /** Bookkeeping that an empty envelope costs as well. */
   private static final int OVERHEAD_BYTES = 64;
@@ -33,7 +28,7 @@ final class QueuedBytes {
    */
   boolean add(SessionId session, int sender, byte[] envelope) {
     int bytes = envelope.length + OVERHEAD_BYTES;
-    if (!raise(bySender, sender, bytes, MAX_SENDER_BYTES)) {
+    if (!raise(bySender, sender, bytes, SessionLimits.MAX_QUEUED_BYTES)) {
       return false;
     }
     if (!raise(bySlot, new Slot(session, sender), bytes, MAX_SESSION_SENDER_BYTES)) {

@@ -2,6 +2,9 @@ package io.coterie.signer.session;
 
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.RequestBindings;
+import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.session.SessionLifecycle.State;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;

@@ -1,12 +1,16 @@
 package io.coterie.signer.session;
 
-import io.coterie.platform.protocol.SessionId;
 import io.coterie.channel.Member;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.party.v1.Order;
+import io.coterie.signer.operation.Operation;
+import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.party.ProtocolCore;
+import io.coterie.signer.party.WorkPool;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ScheduledFuture;

@@ -1,9 +1,13 @@
 package io.coterie.signer.session;
 
-import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.payload.DecodedPayload;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.RefusalReason;
-import io.coterie.signer.session.ClaimLedger.Outcome;
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.RequestBindings;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionPlan;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;

@@ -1,12 +1,20 @@
 package io.coterie.signer.session;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.party.v1.RefusalReason;
-import io.coterie.signer.session.Operation.Beginning;
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.operation.Operation;
+import io.coterie.signer.operation.Operation.Beginning;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.party.ProtocolCore;
+import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
+import io.coterie.signer.share.KeyActivation;
+import io.coterie.signer.share.KeyShare;
 import java.time.Duration;
 import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;

@@ -1,13 +1,15 @@
 package io.coterie.signer.session;
 
-import io.coterie.platform.protocol.Protocol;
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.party.AuditLog;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
 import java.time.Duration;

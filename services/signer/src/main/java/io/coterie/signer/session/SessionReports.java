@@ -1,8 +1,8 @@
 package io.coterie.signer.session;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.party.v1.Completed;
@@ -12,6 +12,9 @@ import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.proto.party.v1.TimedOut;
+import io.coterie.signer.claim.RequestBindings;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.party.PartyNetwork;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,6 +1,7 @@
 package io.coterie.signer.session;
 
 import io.coterie.platform.protocol.Protocol;
+import io.coterie.signer.operation.PresignatureTelemetry;
 import java.util.function.IntSupplier;
 
 /** Measurements of sessions. Called on the latency path: must be cheap. */

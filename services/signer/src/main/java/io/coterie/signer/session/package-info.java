@@ -1,6 +1,5 @@
-/**
- * One party's part in sessions: what an order must be, the life of a session, and the ports it
- * needs.
- */
-@org.jspecify.annotations.NullMarked
+/** The sessions of one party: from an order to its end, with everything that they act on. */
+@NullMarked
 package io.coterie.signer.session;
+
+import org.jspecify.annotations.NullMarked;

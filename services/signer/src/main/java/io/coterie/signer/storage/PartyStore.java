@@ -1,9 +1,9 @@
 package io.coterie.signer.storage;
 
-import io.coterie.signer.session.ClaimLedger;
-import io.coterie.signer.session.KeyShareStore;
-import io.coterie.signer.session.KeyTrouble;
-import io.coterie.signer.session.ShownClaims;
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.share.KeyShareStore;
+import io.coterie.signer.share.KeyTrouble;
 import java.nio.file.Path;
 import java.sql.SQLException;
 import java.time.Clock;

@@ -4,7 +4,7 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.audit.AuditStore;
 import io.coterie.platform.audit.AuditTrail;
-import io.coterie.signer.session.AuditLog;
+import io.coterie.signer.party.AuditLog;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;

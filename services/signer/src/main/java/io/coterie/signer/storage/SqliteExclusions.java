@@ -3,10 +3,10 @@ package io.coterie.signer.storage;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.custody.v1.Scheme;
-import io.coterie.signer.session.KeyShare;
-import io.coterie.signer.session.KeyShareStore;
-import io.coterie.signer.session.KeyShareStore.Exclusion;
-import io.coterie.signer.session.KeyTrouble;
+import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.KeyShareStore;
+import io.coterie.signer.share.KeyShareStore.Exclusion;
+import io.coterie.signer.share.KeyTrouble;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;
@@ -363,7 +363,7 @@ final class SqliteExclusions {
   }
 
   /**
-   * See {@link io.coterie.signer.session.ShownClaims#wentBack}.
+   * See {@link io.coterie.signer.claim.ShownClaims#wentBack}.
    *
    * @param told where this party's own ledger has been, which it does not know; {@link
    *     LedgerPosition#NONE} of a peer

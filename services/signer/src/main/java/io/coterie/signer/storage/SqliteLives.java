@@ -1,8 +1,8 @@
 package io.coterie.signer.storage;
 
-import io.coterie.signer.session.ClaimLedger.Multiplication;
-import io.coterie.signer.session.KeyTrouble;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.claim.ClaimLedger.Multiplication;
+import io.coterie.signer.share.KeyTrouble;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;

@@ -2,8 +2,8 @@ package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.ledger.LedgerPosition;
-import io.coterie.signer.session.KeyShareStore;
-import io.coterie.signer.session.ShownClaims;
+import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.share.KeyShareStore;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;

@@ -1,3 +1,3 @@
-/** The party's SQLite file behind the ports of {@code session}. */
+/** The party's SQLite file behind the ports of {@code claim}, {@code share} and {@code party}. */
 @org.jspecify.annotations.NullMarked
 package io.coterie.signer.storage;

@@ -1,10 +1,10 @@
 package io.coterie.signer.telemetry;
 
-import io.coterie.platform.telemetry.ProtocolMetrics;
-import io.coterie.signer.session.KeyTrouble;
 import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.telemetry.ProtocolMetrics;
 import io.coterie.signer.session.SessionLifecycle;
 import io.coterie.signer.session.SessionTelemetry;
+import io.coterie.signer.share.KeyTrouble;
 import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;

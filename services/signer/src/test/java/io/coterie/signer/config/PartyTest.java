@@ -12,7 +12,7 @@ import io.coterie.platform.unseal.UnsealException;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.MemoryNetwork;
-import io.coterie.signer.session.RefusedException;
+import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.telemetry.SignerMetrics;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;

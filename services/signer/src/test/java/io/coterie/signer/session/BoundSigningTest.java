@@ -2,8 +2,8 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Order;
@@ -11,6 +11,9 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -194,7 +197,7 @@ abstract class BoundSigningTest extends SessionFixture {
     assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     assertThat(ledger.forsaken).containsExactly(session);
     assertThat(net.sent.element())
-        .isEqualTo(new Sent(List.of(bravo), ShareGossip.declined(session)));
+        .isEqualTo(new Sent(List.of(bravo), PartyNetwork.declined(session)));
   }
 
   @Test

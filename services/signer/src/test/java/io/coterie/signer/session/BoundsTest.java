@@ -2,8 +2,9 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.EarlyEnvelopes.Arrived;
 import java.util.ArrayList;
 import java.util.List;

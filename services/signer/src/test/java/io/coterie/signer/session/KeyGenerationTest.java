@@ -2,9 +2,9 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -13,7 +13,9 @@ import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
+import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.signer.share.KeyShare;
 import java.time.Duration;
 import java.util.List;
 import java.util.UUID;

@@ -2,16 +2,19 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.Member;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.signer.share.KeyShareStore;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;

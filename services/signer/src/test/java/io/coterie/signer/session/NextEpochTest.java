@@ -2,8 +2,8 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.party.v1.Order;
@@ -14,6 +14,7 @@ import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
 import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.signer.share.KeyShareStore;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;

@@ -2,14 +2,18 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.order.PresignatureLimits;
+import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.share.KeyShare;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;

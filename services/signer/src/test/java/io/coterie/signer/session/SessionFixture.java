@@ -2,8 +2,6 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.platform.protocol.Protocol;
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.Member;
@@ -12,6 +10,8 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
@@ -30,9 +30,19 @@ import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
+import io.coterie.signer.claim.MemoryLedger;
+import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.order.PresignatureLimits;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.party.PartyNetwork;
+import io.coterie.signer.party.ProtocolCore;
+import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
 import io.coterie.signer.session.SessionLifecycle.Transition;
+import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.MemoryShares;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -553,7 +563,7 @@ abstract class SessionFixture {
   }
 
   void forsakes(Member peer, SessionId session) {
-    driver().onReport(peer, session, ShareGossip.declined(session).getReport());
+    driver().onReport(peer, session, PartyNetwork.declined(session).getReport());
   }
 
   void awaitForsaken(SessionId session, Member told) {
@@ -564,7 +574,7 @@ abstract class SessionFixture {
                 .anyMatch(
                     s ->
                         s.to().equals(List.of(told))
-                            && s.message().equals(ShareGossip.declined(session))));
+                            && s.message().equals(PartyNetwork.declined(session))));
   }
 
   Refused refused(SessionId session) {

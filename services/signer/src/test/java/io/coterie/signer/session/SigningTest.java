@@ -2,13 +2,18 @@ package io.coterie.signer.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.platform.protocol.SessionId;
 import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.party.ProtocolCore;
+import io.coterie.signer.share.KeyShare;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
-import io.coterie.signer.session.ClaimLedger.Claim;
-import io.coterie.signer.session.ClaimLedger.Outcome;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.claim.ClaimLedger.Claim;
+import io.coterie.signer.claim.ClaimLedger.Outcome;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

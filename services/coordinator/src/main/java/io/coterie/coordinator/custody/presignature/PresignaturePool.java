@@ -2,9 +2,9 @@ package io.coterie.coordinator.custody.presignature;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.key.KeyObserver;
-import io.coterie.platform.protocol.SessionId;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.protocol.SessionId;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.request.RequestHeader;
-import io.coterie.platform.protocol.Protocol.Operation;
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.protocol.Protocol.Operation;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SignedIntent;

@@ -1,0 +1,106 @@
+package io.coterie.signer.claim;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.protocol.SessionId;
+import java.time.Instant;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/** The once-only right to run a session. What is claimed stays claimed for ever. */
+public interface ClaimLedger {
+
+  /**
+   * Claims a session id and binds the request id to the intent, and to the session if the claim
+   * says so.
+   *
+   * @return completes once the claim is on disk; {@link Outcome#CLAIMED} exactly once for a session
+   *     id. Fails if the store did, and then nothing is claimed.
+   */
+  CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted);
+
+  /** Claims a session id that serves no request; otherwise the same. */
+  CompletionStage<Outcome> claimSession(SessionId session, @Nullable Multiplication multiplication);
+
+  /**
+   * Notes that a claimed session multiplies no more: soon, not at once. A process that dies before
+   * has left a session of which nobody knows whether a check of it failed, and the next one counts
+   * that against every peer of it.
+   */
+  void multiplied(SessionId session);
+
+  /** How far this party's ledger has come: on disk, with every claim that has completed. */
+  LedgerPosition position();
+
+  /**
+   * The ledger was at a position by its own memory, or has marked every share of that time already:
+   * whoever tells of it says nothing new. Reads the disk.
+   */
+  boolean remembers(LedgerPosition position);
+
+  /**
+   * Says for ever that a session is not run here.
+   *
+   * @return false, and nothing said, if a request has claimed it; completes once it is on disk
+   */
+  CompletionStage<Boolean> forsake(SessionId session);
+
+  /** The bindings of requests whose intents have not expired: the newest, oldest first. */
+  List<Binding> bindings(int limit);
+
+  /** Forgets bindings of intents that expired before; soon, not at once. */
+  void forgetBindings(Instant before);
+
+  /**
+   * @param requestId unique for a requester; bound to one intent for ever
+   * @param binding to the session, if a second signature of the request would be another one
+   * @param instead the session that the request may be bound to now and has given up
+   * @param multiplication of a session that multiplies
+   */
+  record Claim(
+      SessionId session,
+      String requester,
+      String requestId,
+      ByteString intentDigest,
+      @Nullable Binding binding,
+      @Nullable SessionId instead,
+      @Nullable Multiplication multiplication) {}
+
+  /**
+   * With whom a session multiplies, by which share. A wrong message of a peer shows it a part of
+   * this party's secret if it can learn whether the check of it failed.
+   *
+   * @param peers ids, ascending
+   */
+  record Multiplication(String key, int epoch, List<Integer> peers) {
+    public Multiplication {
+      peers = List.copyOf(peers);
+    }
+  }
+
+  /**
+   * The session in which this party gives its part of a request's signature.
+   *
+   * @param order {@code coterie.party.v1.Order} without its signed intent
+   * @param envelope what this party sends in it; empty if that is not known yet
+   * @param notAfter end of the intent
+   */
+  record Binding(
+      String requester,
+      String requestId,
+      SessionId session,
+      ByteString order,
+      ByteString envelope,
+      Instant notAfter) {}
+
+  /** What the ledger says. */
+  enum Outcome {
+    CLAIMED,
+    SESSION_REPLAYED,
+    REQUEST_ID_REUSED,
+    /** The request is bound to another session. */
+    REQUEST_BOUND
+  }
+}

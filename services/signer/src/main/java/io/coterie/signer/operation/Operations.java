@@ -1,0 +1,44 @@
+package io.coterie.signer.operation;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.signer.claim.RequestBindings;
+import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.share.KeyShareStore;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes the operation that an order asks for.
+ *
+ * @param discard tells the core that a presignature is not kept
+ * @param self id of this party
+ */
+public record Operations(
+    KeyShareStore shares,
+    PresignaturePool presignatures,
+    RequestBindings bindings,
+    Consumer<ByteString> discard,
+    int self) {
+
+  /**
+   * The operation of a session.
+   *
+   * @param order without its intent; null unless its signature will be random
+   * @param coordinator that gave the order
+   */
+  public Operation of(SessionPlan plan, @Nullable Order order, Member coordinator) {
+    return switch (plan.protocol().operation()) {
+      case SIGN, SIGN_PRESIGNED -> {
+        Signing signing = new Signing(plan, shares);
+        yield order == null
+            ? signing
+            : new BoundSigning(signing, order, coordinator.name(), presignatures, bindings);
+      }
+      case PRESIGN -> new Presigning(plan, coordinator.name(), shares, presignatures, discard);
+      case KEYGEN -> new KeyGeneration(plan, coordinator.name(), shares, self);
+      case REFRESH, RESHARE -> new NextEpoch(plan, coordinator.name(), shares, self);
+    };
+  }
+}

@@ -1,0 +1,48 @@
+package io.coterie.signer.operation;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.order.SessionPlan;
+import java.util.List;
+
+/**
+ * This party's part of the first rounds of a signature that nobody has asked for yet. Good for one
+ * signature of exactly these parties, with exactly this key.
+ *
+ * @param id 32 bytes, the same at all its parties
+ * @param session the session that made it
+ * @param epoch of the share it was made from
+ * @param parties ids, ascending; all of them have to sign
+ * @param target which key it signs with
+ * @param coordinator roster name of the one that ordered it, and may order its use
+ * @param coordinatorLife which process of it that was; empty if it does not say
+ * @param sealed opens only in the vault that made it, once
+ * @param madeNanos {@link System#nanoTime}
+ */
+public record Presignature(
+    ByteString id,
+    SessionId session,
+    String key,
+    int epoch,
+    List<Integer> parties,
+    KeyTarget target,
+    String coordinator,
+    ByteString coordinatorLife,
+    ByteString sealed,
+    long madeNanos) {
+
+  /** Whether it is what the plan of a signing needs. */
+  boolean fits(SessionPlan plan, String orderedBy) {
+    return key.equals(plan.key())
+        && epoch == plan.epoch()
+        && parties.equals(plan.partyIds())
+        && target.equals(plan.target())
+        && coordinator.equals(orderedBy);
+  }
+
+  @Override
+  public String toString() {
+    return "Presignature[of " + session + " for " + key + " epoch " + epoch + "]";
+  }
+}

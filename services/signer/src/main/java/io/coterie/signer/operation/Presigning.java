@@ -1,0 +1,129 @@
+package io.coterie.signer.operation;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.Done;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.order.OrderCheck;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.KeyShareStore;
+import io.coterie.signer.share.ShareCheck;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Consumer;
+
+/** Makes presignatures for the pool. Nobody waits for them. */
+final class Presigning implements Operation {
+  private final SessionPlan plan;
+  private final String coordinator;
+  private final KeyShareStore shares;
+  private final PresignaturePool presignatures;
+  private final Consumer<ByteString> discard;
+
+  /** Whether the pool keeps room for what this session makes. */
+  private boolean reserved;
+
+  /**
+   * @param coordinator roster name of the one that gave the order
+   * @param discard tells the core that a presignature is not kept
+   */
+  Presigning(
+      SessionPlan plan,
+      String coordinator,
+      KeyShareStore shares,
+      PresignaturePool presignatures,
+      Consumer<ByteString> discard) {
+    this.plan = plan;
+    this.coordinator = coordinator;
+    this.shares = shares;
+    this.presignatures = presignatures;
+    this.discard = discard;
+  }
+
+  @Override
+  public Beginning begin() throws RefusedException {
+    KeyShare share = shares.held(plan.key());
+    ShareCheck.against(share, plan);
+    if (share.state() != KeyShare.State.ACTIVE) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
+    }
+    Signing.verifyingKey(share, plan);
+    presignatures.working(coordinator, plan.coordinatorLife());
+    switch (presignatures.reserve(plan.key(), plan.presignatureCount())) {
+      case BUSY ->
+          throw new RefusedException(
+              RefusalReason.REFUSAL_REASON_OVERLOADED, "too many presignatures are being made");
+      case FULL ->
+          throw new RefusedException(
+              RefusalReason.REFUSAL_REASON_POOL_FULL, "no more presignatures are kept");
+      case NONE -> reserved = true;
+    }
+    return new Beginning.Claim(share.session(), share.sealed(), null, null);
+  }
+
+  @Override
+  public boolean background() {
+    return true;
+  }
+
+  @Override
+  public Ending complete(Done done) {
+    List<Presignature> made = made(done, System.nanoTime());
+    try {
+      // Between order and end somebody may have been excluded, or the shares may be new ones.
+      ShareCheck.notExcluded(shares.excluded(plan.key()), plan);
+      ShareCheck.against(shares.held(plan.key()), plan);
+    } catch (RefusedException e) {
+      made.forEach(each -> discard.accept(each.id()));
+      return new Ending.Refused(e);
+    }
+    if (!presignatures.put(made)) {
+      return new Ending.Refused(
+          new RefusedException(
+              RefusalReason.REFUSAL_REASON_INTERNAL, "a presignature is there already"));
+    }
+    return new Ending.Presigned(made.stream().map(Presignature::id).toList());
+  }
+
+  @Override
+  public void ended() {
+    if (reserved) {
+      reserved = false;
+      presignatures.release(plan.key(), plan.presignatureCount());
+    }
+  }
+
+  @Override
+  public Set<Integer> exclusions(Abort abort) {
+    return Operation.ofUse(abort);
+  }
+
+  private List<Presignature> made(Done done, long nowNanos) {
+    List<Presignature> made = new ArrayList<>();
+    for (var each : done.getPresignaturesList()) {
+      if (each.getId().size() != OrderCheck.PRESIGNATURE_ID_BYTES) {
+        throw new IllegalStateException("the core made a presignature without an id");
+      }
+      made.add(
+          new Presignature(
+              each.getId(),
+              plan.id(),
+              plan.key(),
+              plan.epoch(),
+              plan.partyIds(),
+              plan.target(),
+              coordinator,
+              plan.coordinatorLife(),
+              each.getSealed(),
+              nowNanos));
+    }
+    if (made.size() != plan.presignatureCount()) {
+      throw new IllegalStateException("the core made another number of presignatures than ordered");
+    }
+    return made;
+  }
+}

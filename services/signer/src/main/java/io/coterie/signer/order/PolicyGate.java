@@ -1,0 +1,16 @@
+package io.coterie.signer.order;
+
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.SignedIntent;
+
+/** This party's own decision about an intent; nobody else's counts. */
+@FunctionalInterface
+public interface PolicyGate {
+  /**
+   * Verifies the requester's signature and applies its limits. Does not judge expiry: that needs
+   * the clock, and is the order's check.
+   *
+   * @throws RefusedException with the first reason found
+   */
+  VerifiedIntent admit(SignedIntent intent) throws RefusedException;
+}

@@ -1,0 +1,59 @@
+package io.coterie.signer.order;
+
+import com.google.protobuf.ByteString;
+import io.coterie.proto.party.v1.RefusalReason;
+
+/**
+ * This party will not do what it was asked. The text is one line for people, without payload or
+ * secret; it travels to the coordinator.
+ */
+public final class RefusedException extends Exception {
+  private static final long serialVersionUID = 1L;
+
+  private final RefusalReason reason;
+  private final transient ByteString boundOrder;
+
+  public RefusedException(RefusalReason reason, String detail) {
+    this(reason, detail, ByteString.EMPTY);
+  }
+
+  /**
+   * @param boundOrder the order of the session that the request is bound to, without its intent;
+   *     empty if that is not the reason, or the order is not known
+   */
+  public RefusedException(RefusalReason reason, String detail, ByteString boundOrder) {
+    // A refusal is an answer, not a fault: no stack trace, so that a flood of them stays cheap.
+    super(detail, null, false, false);
+    this.reason = reason;
+    this.boundOrder = boundOrder;
+  }
+
+  /** The refusal of a session whose request is bound to another one; {@code order} as above. */
+  public static RefusedException boundTo(ByteString order) {
+    return new RefusedException(
+        RefusalReason.REFUSAL_REASON_REQUEST_BOUND,
+        "another session may still become the signature of the request",
+        order);
+  }
+
+  /** Refuses what does not meet a condition. */
+  public static void unless(boolean condition, RefusalReason reason, String detail)
+      throws RefusedException {
+    if (!condition) {
+      throw new RefusedException(reason, detail);
+    }
+  }
+
+  public RefusalReason reason() {
+    return reason;
+  }
+
+  public ByteString boundOrder() {
+    return boundOrder;
+  }
+
+  /** The line for people. */
+  public String detail() {
+    return String.valueOf(getMessage());
+  }
+}

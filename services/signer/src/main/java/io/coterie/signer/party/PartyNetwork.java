@@ -1,0 +1,42 @@
+package io.coterie.signer.party;
+
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.party.v1.Forsaken;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.SessionReport;
+import java.util.Collection;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How this party's messages reach the others. Nothing here blocks or fails: a message that cannot
+ * be sent is tried again for a while and then given up, which the deadline of its session turns
+ * into a result.
+ */
+public interface PartyNetwork {
+  Roster roster();
+
+  /** This party. */
+  Member self();
+
+  /** Members that can be reached now. */
+  Set<Member> reachable();
+
+  /** To several members at once; content is not private among the roster. */
+  void broadcast(Collection<Member> recipients, PartyMessage message, @Nullable String traceparent);
+
+  /** To one member alone. */
+  void send(Member recipient, PartyMessage message, @Nullable String traceparent);
+
+  /** The message that this party has not contributed to a session and never will. */
+  static PartyMessage declined(SessionId session) {
+    return PartyMessage.newBuilder()
+        .setReport(
+            SessionReport.newBuilder()
+                .setSessionId(session.bytes())
+                .setForsaken(Forsaken.getDefaultInstance()))
+        .build();
+  }
+}

@@ -1,0 +1,45 @@
+package io.coterie.signer.party;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.ledger.StatementSignature;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
+import io.coterie.signer.order.RefusedException;
+
+/** The cryptography: given the past, it says what to send and when the run is over. */
+public interface ProtocolCore {
+  /**
+   * Starts a run as this party.
+   *
+   * @param sealedShare empty for key generation, and for signing with a presignature
+   * @throws RefusedException if the configuration contradicts itself or the share
+   */
+  Run start(SessionConfig config, ByteString sealedShare) throws RefusedException;
+
+  /**
+   * Gives up a presignature that {@link Run} has made and nobody will use. Unknown ids are ignored.
+   */
+  default void discardPresignature(ByteString id) {}
+
+  /**
+   * Signs a statement with this party's evidence key.
+   *
+   * @return {@link StatementSignature#BYTES} bytes, which {@link StatementSignature#verifies}
+   *     accepts
+   */
+  ByteString signStatement(ByteString statement);
+
+  /** One run; used by one thread at a time. */
+  interface Run extends AutoCloseable {
+    Step firstStep();
+
+    /**
+     * @param sender the party that the channel proved
+     * @param envelope hostile until the core has checked it
+     */
+    Step handle(int sender, byte[] envelope);
+
+    @Override
+    void close();
+  }
+}

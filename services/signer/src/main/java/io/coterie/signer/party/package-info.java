@@ -1,0 +1,5 @@
+/** What a party acts with: the network, the core, the audit trail and the threads. */
+@NullMarked
+package io.coterie.signer.party;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,103 @@
+package io.coterie.signer.share;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * This party's share of one key, as it is stored; or, after a reshare to others, that it has none.
+ *
+ * @param key resource name, {@code keys/{key}}
+ * @param epoch generation of the shares
+ * @param parties ids of all parties of the key, ascending; this one is not among them if it has
+ *     left
+ * @param members ids of the parties of the session that made it, ascending: the key's, and those
+ *     that leave it
+ * @param keyPublic what all parties must agree on
+ * @param sealed opaque to everything but the core; empty if this party has left
+ * @param session that made it
+ * @param coordinator roster name of the coordinator that ordered it
+ * @param requester whose request id it is
+ * @param requestId the request that made it
+ * @param intentDigest SHA-256 of that request's intent
+ * @param certificate that every party of the session has stored its end of it; null unless active,
+ *     and for what became active before there were certificates
+ */
+public record KeyShare(
+    String key,
+    int epoch,
+    Scheme scheme,
+    State state,
+    List<Integer> parties,
+    List<Integer> members,
+    KeyPublic keyPublic,
+    ByteString sealed,
+    SessionId session,
+    String coordinator,
+    String requester,
+    String requestId,
+    ByteString intentDigest,
+    @Nullable Certificate certificate) {
+
+  /** How far a share has come. Only an active one signs. */
+  public enum State {
+    /** Stored here; not yet known to be stored by every party. */
+    PROVISIONAL,
+    /** Every party of the key reported the same public data. */
+    ACTIVE,
+    /**
+     * A party said that it has none of this session, or a later one was stored: this party may take
+     * part in another. Kept, since what was said may be a lie, until a share is active that this
+     * one can never replace.
+     */
+    GIVEN_UP
+  }
+
+  /**
+   * Whether the key is shared by others from this epoch on. Provisional: this party's older share
+   * is destroyed as soon as all of them have stored theirs.
+   */
+  public boolean left() {
+    return sealed.isEmpty();
+  }
+
+  public int threshold() {
+    return keyPublic.getThreshold();
+  }
+
+  /** The same share, active. */
+  public KeyShare activated(@Nullable Certificate proof) {
+    return in(State.ACTIVE, proof);
+  }
+
+  /** The same share, kept but not waited for. */
+  public KeyShare givenUp() {
+    return in(State.GIVEN_UP, null);
+  }
+
+  private KeyShare in(State next, @Nullable Certificate proof) {
+    return new KeyShare(
+        key,
+        epoch,
+        scheme,
+        next,
+        parties,
+        members,
+        keyPublic,
+        sealed,
+        session,
+        coordinator,
+        requester,
+        requestId,
+        intentDigest,
+        proof);
+  }
+
+  @Override
+  public String toString() {
+    return "KeyShare[" + key + " epoch " + epoch + " " + state + "]";
+  }
+}

@@ -1,0 +1,62 @@
+package io.coterie.signer.share;
+
+/**
+ * Something that keeps a key from being used here as it might be.
+ *
+ * @param party id of the peer; {@link KeyShareStore#EVERY_PARTY} if the key is frozen
+ * @param lives process lives that ended in a multiplication with the peer; 0 if that is not why
+ */
+public record KeyTrouble(String key, int party, Kind kind, int lives) {
+  /** From this many lives on somebody should look why the process dies. */
+  public static final int WARN_AT = 2;
+
+  /** From this many lives on the key's shares should be refreshed. */
+  public static final int REFRESH_AT = 4;
+
+  /** From this many lives on nothing is multiplied with the peer until they are. */
+  public static final int EXCLUDE_AT = 8;
+
+  /** How grave it is. */
+  public enum Kind {
+    /** No session of the key runs until the operator lifts it. */
+    FROZEN,
+    /** No session of the key runs with the peer until its shares are refreshed or reshared. */
+    EXCLUDED,
+    /** Nothing of the key multiplies here until then: this party's own store went back. */
+    WENT_BACK,
+    /** The same as excluded is going to come: refresh the shares before. */
+    REFRESH_ADVISED,
+    /** The process has died in the middle of multiplications: find out why before it goes on. */
+    ENDED_UNCLEANLY
+  }
+
+  /** One line for people. */
+  public String text() {
+    return switch (kind) {
+      case FROZEN ->
+          key + " is frozen: whom to leave out could not be written; mend the disk, then lift it";
+      case EXCLUDED ->
+          key
+              + ": party "
+              + party
+              + " is excluded until its shares are refreshed"
+              + (lives == 0 ? "" : ", after " + lives + " unclean ends of this process");
+      case WENT_BACK ->
+          key + ": this party's store went back to an earlier state; refresh or reshare the key";
+      case REFRESH_ADVISED ->
+          key
+              + ": refresh its shares, this process has ended "
+              + lives
+              + " times in the middle of a multiplication with party "
+              + party;
+      case ENDED_UNCLEANLY ->
+          key
+              + ": this process has ended "
+              + lives
+              + " times in the middle of a multiplication with party "
+              + party
+              + "; a refresh is advised at "
+              + REFRESH_AT;
+    };
+  }
+}

@@ -1,0 +1,94 @@
+package io.coterie.signer.share;
+
+import io.coterie.channel.Member;
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionPlan;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Judges a plan against this party's share of the key, and against those it refuses to work with.
+ */
+public final class ShareCheck {
+  private ShareCheck() {}
+
+  /** Compares a plan with the share of the key it names. */
+  public static void against(KeyShare share, SessionPlan plan) throws RefusedException {
+    RefusedException.unless(
+        plan.epoch() == share.epoch(),
+        RefusalReason.REFUSAL_REASON_WRONG_EPOCH,
+        "the key's epoch here is " + share.epoch() + ", not " + plan.epoch());
+    RefusedException.unless(
+        !share.left(),
+        RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
+        "this party has no share of the key since epoch " + share.epoch());
+    agree(plan.protocol().scheme() == share.scheme(), "the key is for another scheme");
+    SessionPlan.Terms terms = plan.terms();
+    if (terms != null) {
+      agree(terms.current().equals(share.keyPublic()), "the key's public data are others");
+      // Nobody destroys the shares of those who take no part: they must be too few to sign.
+      List<Integer> leftBehind = new ArrayList<>(share.parties());
+      leftBehind.removeAll(plan.partyIds());
+      agree(
+          leftBehind.size() < share.threshold(),
+          "as many old shares would be left behind as can sign");
+      return;
+    }
+    agree(plan.threshold() == share.threshold(), "the key's threshold is another one");
+    for (Member party : plan.parties()) {
+      agree(
+          share.parties().contains(party.partyId()),
+          "party " + party.partyId() + " holds no share of the key");
+    }
+    agree(
+        plan.protocol().operation() != Protocol.Operation.REFRESH
+            || plan.parties().size() == share.parties().size(),
+        "new shares are for all parties of the key");
+  }
+
+  /** Refuses what this party remembers never to do again. */
+  public static void notExcluded(Set<Integer> excluded, SessionPlan plan) throws RefusedException {
+    RefusedException.unless(
+        !excluded.contains(KeyShareStore.EVERY_PARTY),
+        RefusalReason.REFUSAL_REASON_KEY_FROZEN,
+        "the key is frozen here");
+    if (plan.protocol().operation().makesNextEpoch()) {
+      // That sets up anew what the pair must not use any more.
+      return;
+    }
+    RefusedException.unless(
+        !excluded.contains(KeyShareStore.ITSELF),
+        RefusalReason.REFUSAL_REASON_NEEDS_REFRESH,
+        "this party's store went back to an earlier state: the key needs new shares");
+    for (Member party : plan.parties()) {
+      RefusedException.unless(
+          !excluded.contains(party.partyId()),
+          RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED,
+          "party " + party.partyId() + " is excluded from this key here");
+    }
+  }
+
+  /**
+   * Refuses another session for the next epoch with those who have let too many come to nothing:
+   * what is kept of each must end somewhere.
+   */
+  public static void notDeserted(Set<Integer> deserters, SessionPlan plan) throws RefusedException {
+    RefusedException.unless(
+        !deserters.contains(KeyShareStore.EVERY_PARTY),
+        RefusalReason.REFUSAL_REASON_NOT_READY,
+        "too many shares of the key are undecided here");
+    for (Member party : plan.parties()) {
+      RefusedException.unless(
+          !deserters.contains(party.partyId()),
+          RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED,
+          "party " + party.partyId() + " has let too many refreshes of the key come to nothing");
+    }
+  }
+
+  private static void agree(boolean condition, String detail) throws RefusedException {
+    RefusedException.unless(condition, RefusalReason.REFUSAL_REASON_ORDER_MISMATCH, detail);
+  }
+}

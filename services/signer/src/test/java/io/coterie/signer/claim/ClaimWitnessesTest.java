@@ -1,0 +1,569 @@
+package io.coterie.signer.claim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.Member;
+import io.coterie.channel.Roster;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.party.v1.ClaimCount;
+import io.coterie.proto.party.v1.ClaimMemory;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.signer.FakeCore;
+import io.coterie.signer.TestEvidence;
+import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.party.PartyNetwork;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Whom a party waits for before it multiplies, and what the statements of others cost it. Time is
+ * the test's; alpha's peer bravo always answers at once, as do coordinators, and charlie is outside
+ * its sessions.
+ */
+class ClaimWitnessesTest {
+  private static final long MILLI = 1_000_000;
+  private static final long STEP = 50 * MILLI;
+
+  /** Steps from one tick to the next: as often as the driver. */
+  private static final int TICK = 10;
+
+  private final Member alpha = member("alpha", 1);
+  private final Member bravo = member("bravo", 2);
+  private final Member charlie = member("charlie", 3);
+  private final Member ordering = member("coordinator", 0);
+  private final Member replica = member("replica", 0);
+  private final Net net = new Net();
+  private final Ledger ledger = new Ledger();
+  private final Memory memory = new Memory();
+  private final Queue<Runnable> lane = new ArrayDeque<>();
+
+  /** When each session was let go, milliseconds after it had begun to wait. */
+  private final Map<SessionId, Long> waited = new HashMap<>();
+
+  private long now = Long.MAX_VALUE - 5_000 * MILLI; // it overflows on the way
+  private int steps;
+  private int sessions;
+  private int drawn;
+  private final ClaimWitnesses witnesses =
+      new ClaimWitnesses(net, ledger, memory, new FakeCore().of(1), lane::add, () -> {}, () -> now);
+
+  private static Member member(String name, int id) {
+    return new Member(
+        name,
+        id == 0 ? Member.Role.COORDINATOR : Member.Role.PARTY,
+        id,
+        "here",
+        UUID.nameUUIDFromBytes(name.getBytes(java.nio.charset.StandardCharsets.UTF_8)),
+        1,
+        new byte[33],
+        id == 0 ? new byte[0] : TestEvidence.publicKey(id));
+  }
+
+  private final class Net implements PartyNetwork {
+    final Roster roster = new Roster(1, List.of(alpha, bravo, charlie, ordering, replica));
+    final Map<Member, Queue<ClaimCount>> statements = new HashMap<>();
+    final Set<Member> reachable = new HashSet<>(Set.of(bravo, charlie));
+
+    /** Coordinators that do not answer. */
+    final Set<Member> mute = new HashSet<>();
+
+    final List<Member> answered = new ArrayList<>();
+    int sent;
+
+    @Override
+    public Roster roster() {
+      return roster;
+    }
+
+    @Override
+    public Member self() {
+      return alpha;
+    }
+
+    @Override
+    public Set<Member> reachable() {
+      return reachable;
+    }
+
+    @Override
+    public void broadcast(
+        Collection<Member> recipients, PartyMessage message, @Nullable String traceparent) {
+      throw new AssertionError(message);
+    }
+
+    @Override
+    public void send(Member recipient, PartyMessage message, @Nullable String traceparent) {
+      if (message.hasClaimMemory()) {
+        answered.add(recipient);
+        return;
+      }
+      if (recipient.role() == Member.Role.COORDINATOR && !mute.contains(recipient)) {
+        witnesses.answered(
+            recipient, ClaimMemory.newBuilder().addRemembered(message.getClaimCount()).build());
+        return;
+      }
+      sent++;
+      statements.computeIfAbsent(recipient, _ -> new ArrayDeque<>()).add(message.getClaimCount());
+    }
+
+    @Nullable ClaimCount next(Member to) {
+      Queue<ClaimCount> queue = statements.get(to);
+      return queue == null ? null : queue.poll();
+    }
+  }
+
+  private final class Ledger implements ClaimLedger {
+    LedgerPosition position = LedgerPosition.NONE.next(random());
+    final Set<LedgerPosition> remembered = new HashSet<>();
+    int reads;
+
+    @Override
+    public LedgerPosition position() {
+      return position;
+    }
+
+    @Override
+    public boolean remembers(LedgerPosition told) {
+      reads++;
+      return remembered.contains(told);
+    }
+
+    @Override
+    public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
+      throw new AssertionError();
+    }
+
+    @Override
+    public CompletionStage<Outcome> claimSession(
+        SessionId session, @Nullable Multiplication multiplication) {
+      throw new AssertionError();
+    }
+
+    @Override
+    public void multiplied(SessionId session) {
+      throw new AssertionError();
+    }
+
+    @Override
+    public CompletionStage<Boolean> forsake(SessionId session) {
+      throw new AssertionError();
+    }
+
+    @Override
+    public List<Binding> bindings(int limit) {
+      throw new AssertionError();
+    }
+
+    @Override
+    public void forgetBindings(Instant before) {
+      throw new AssertionError();
+    }
+  }
+
+  private static final class Memory implements ShownClaims {
+    final List<Integer> peersBack = new ArrayList<>();
+    final List<LedgerPosition> selfBack = new ArrayList<>();
+
+    @Override
+    public List<Shown> shown() {
+      return List.of();
+    }
+
+    @Override
+    public CompletionStage<Boolean> show(Shown shown) {
+      return CompletableFuture.completedFuture(true);
+    }
+
+    @Override
+    public CompletionStage<List<String>> wentBack(int party) {
+      peersBack.add(party);
+      return CompletableFuture.completedFuture(List.of("keys/a"));
+    }
+
+    @Override
+    public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
+      selfBack.add(forgotten);
+      return CompletableFuture.completedFuture(List.of("keys/a"));
+    }
+  }
+
+  private byte[] random() {
+    return ByteBuffer.allocate(LedgerPosition.HEAD_BYTES).putInt(++drawn).array();
+  }
+
+  private void run() {
+    for (Runnable task = lane.poll(); task != null; task = lane.poll()) {
+      task.run();
+    }
+  }
+
+  /** A session that multiplies begins: it is claimed, and waits. */
+  private SessionId begin(Integer... peers) {
+    SessionId id =
+        new SessionId(
+            ByteString.copyFrom(ByteBuffer.allocate(SessionId.LENGTH).putInt(++sessions).rewind()));
+    LedgerPosition p = ledger.position;
+    ledger.position = new LedgerPosition(p.starts(), p.head(), p.base(), p.claims() + 1);
+    long from = now;
+    witnesses.await(id, List.of(peers), ordering, () -> waited.put(id, (now - from) / MILLI));
+    run();
+    return id;
+  }
+
+  private boolean answer(Member witness) {
+    ClaimCount statement = net.next(witness);
+    if (statement != null) {
+      tell(witness, statement);
+    }
+    return statement != null;
+  }
+
+  private void tell(Member witness, ClaimCount... remembered) {
+    witnesses.answered(
+        witness, ClaimMemory.newBuilder().addAllRemembered(List.of(remembered)).build());
+    run();
+  }
+
+  private void pass(Duration time) {
+    for (long left = time.toNanos(); left > 0; left -= STEP) {
+      step();
+    }
+  }
+
+  private void step() {
+    now += STEP;
+    if (++steps % TICK == 0) {
+      witnesses.tick();
+    }
+    run();
+    answer(bravo);
+  }
+
+  /** The start is over: everybody has answered. */
+  private void meet() {
+    SessionId first = begin(2);
+    assertThat(answer(bravo)).isTrue();
+    assertThat(waited).as("at a start all are waited for").doesNotContainKey(first);
+    assertThat(answer(charlie)).isTrue();
+    assertThat(waited).containsKey(first);
+  }
+
+  // ---- an outsider that does not answer --------------------------------------------------------
+
+  /** The ways in which charlie wastes time. */
+  private enum Charlie {
+    DEAD,
+    /** Just before it would count as silent. */
+    ANSWERS_LATE,
+    /** Lets one statement wait until it is given up, and answers the next one. */
+    ANSWERS_EVERY_OTHER
+  }
+
+  /** Sessions one after another for three minutes. */
+  @ParameterizedTest
+  @EnumSource
+  void an_outsider_holds_up_sessions_for_a_second_and_a_hundredth_of_the_time(Charlie does) {
+    meet();
+    long over = 0;
+    long elapsed = 0;
+    int released = 0;
+    while (elapsed < Duration.ofMinutes(3).toMillis()) {
+      SessionId session = begin(2);
+      answer(bravo);
+      for (int i = 0; !waited.containsKey(session); i++) {
+        step();
+        elapsed += STEP / MILLI;
+        if (does == Charlie.ANSWERS_LATE && i == 38) {
+          answer(charlie);
+        }
+        assertThat(i).as("the session is let go").isLessThan(60);
+      }
+      over += Math.max(0, waited.get(session) - 250);
+      released++;
+      if (does == Charlie.ANSWERS_EVERY_OTHER && released % 2 == 0
+          || does == Charlie.ANSWERS_LATE) {
+        while (answer(charlie)) {
+          // whatever lies there
+        }
+      }
+      step();
+      elapsed += STEP / MILLI;
+    }
+    assertThat(over).as("milliseconds").isLessThanOrEqualTo(1_000 + 500 + elapsed / 100);
+    assertThat(released).isGreaterThan(1_000);
+  }
+
+  @Test
+  void whoever_has_held_up_sessions_is_asked_and_not_waited_for_until_it_answers_again() {
+    meet();
+    SessionId held = begin(2);
+    answer(bravo);
+    pass(Duration.ofSeconds(3));
+    assertThat(waited.get(held)).isBetween(1_250L, 2_000L);
+    int before = net.sent;
+    assertThat(answer(charlie)).isTrue();
+    SessionId next = begin(2);
+    answer(bravo);
+    assertThat(waited).as("its answer alone gives it no new time to waste").containsKey(next);
+    assertThat(net.sent).as("it is asked like bravo").isGreaterThan(before + 1);
+
+    pass(Duration.ofMinutes(3));
+    SessionId silent = begin(2);
+    answer(bravo);
+    assertThat(waited).as("time alone does not either").containsKey(silent);
+
+    while (answer(charlie)) {
+      // all that it was asked since
+    }
+    pass(Duration.ofMinutes(3));
+    SessionId again = begin(2);
+    answer(bravo);
+    assertThat(waited).doesNotContainKey(again);
+    assertThat(answer(charlie)).isTrue();
+    assertThat(waited).containsKey(again);
+  }
+
+  /** Safety: whoever is in the session, and everybody at a start, is waited for all the same. */
+  @Test
+  void a_peer_of_the_session_and_everybody_at_a_start_is_waited_for_on_probation_too() {
+    meet();
+    begin(2);
+    answer(bravo);
+    pass(Duration.ofSeconds(3));
+    while (answer(charlie)) {
+      // it is not silent now
+    }
+    SessionId free = begin(2);
+    answer(bravo);
+    assertThat(waited).containsKey(free);
+    while (answer(charlie)) {
+      // what the last one has asked
+    }
+
+    SessionId both = begin(2, 3);
+    answer(bravo);
+    pass(Duration.ofSeconds(1));
+    assertThat(waited).doesNotContainKey(both);
+    while (answer(charlie)) {
+      // the claim of this session
+    }
+    assertThat(waited).containsKey(both);
+
+    ledger.position = ledger.position.next(random());
+    SessionId fresh = begin(2);
+    answer(bravo);
+    assertThat(waited).doesNotContainKey(fresh);
+    answer(charlie);
+    assertThat(waited).containsKey(fresh);
+  }
+
+  /** As far away as the other side of the earth, for as long as it lives. */
+  @Test
+  void an_honest_outsider_is_waited_for_however_many_sessions_there_are() {
+    meet();
+    for (int i = 0; i < 200; i++) {
+      SessionId session = begin(2);
+      answer(bravo);
+      pass(Duration.ofMillis(200));
+      assertThat(waited).doesNotContainKey(session);
+      assertThat(answer(charlie)).isTrue();
+      assertThat(waited).containsKey(session);
+    }
+  }
+
+  /** A burst shares one statement to each, and what waits for an outsider does not pile up. */
+  @Test
+  void a_hundred_sessions_a_second_fill_no_queue() {
+    meet();
+    int before = net.sent;
+    for (int i = 0; i < 1_000; i++) {
+      begin(2);
+    }
+    assertThat(net.sent).as("statements while none is answered").isEqualTo(before + 2);
+    while (answer(bravo) | answer(charlie)) {
+      // the second one says all that came after the first
+    }
+    assertThat(net.sent).isEqualTo(before + 4);
+    assertThat(waited).hasSize(sessions);
+
+    int most = 0;
+    for (int i = 0; i < 400; i++) {
+      for (int session = 0; session < 5; session++) {
+        begin(2);
+        answer(bravo);
+      }
+      step();
+      most = Math.max(most, sessions - waited.size());
+    }
+    // The messages of that many first rounds of a sender fit into the memory for them.
+    assertThat(most).isLessThanOrEqualTo(SessionLimits.MAX_QUEUED_BYTES / (43 * 1024));
+  }
+
+  // ---- coordinators ----------------------------------------------------------------------------
+
+  /** However long: in a set whose other parties are corrupt it is the only honest one. */
+  @Test
+  void the_coordinator_that_ordered_the_session_is_waited_for_like_a_peer() {
+    meet();
+    net.mute.add(ordering);
+    SessionId session = begin(2);
+    answer(bravo);
+    assertThat(answer(charlie)).isTrue();
+    pass(Duration.ofSeconds(30));
+    assertThat(waited).doesNotContainKey(session);
+    assertThat(witnesses.lacking(session)).as("no party is missing").isEmpty();
+    ClaimCount latest = net.next(ordering);
+    for (ClaimCount next = latest; next != null; next = net.next(ordering)) {
+      latest = next;
+    }
+    tell(ordering, latest);
+    assertThat(waited).containsKey(session);
+
+    net.mute.clear();
+    SessionId outsider = begin(2);
+    answer(bravo);
+    assertThat(answer(charlie)).as("charlie has paid for nothing").isTrue();
+    assertThat(waited).containsKey(outsider);
+  }
+
+  @Test
+  void a_start_waits_for_every_coordinator_that_can_be_reached_and_answers() {
+    net.reachable.add(replica);
+    net.mute.add(replica);
+    SessionId first = begin(2);
+    answer(bravo);
+    answer(charlie);
+    assertThat(waited).doesNotContainKey(first);
+    assertThat(answer(replica)).isTrue();
+    assertThat(waited).containsKey(first);
+
+    SessionId next = begin(2);
+    answer(bravo);
+    answer(charlie);
+    assertThat(waited).containsKey(next);
+    assertThat(net.next(replica)).as("it is asked at a start only").isNull();
+
+    ledger.position = ledger.position.next(random());
+    SessionId again = begin(2);
+    answer(bravo);
+    answer(charlie);
+    assertThat(waited).doesNotContainKey(again);
+    pass(Duration.ofSeconds(3));
+    assertThat(waited).as("it is silent").containsKey(again);
+  }
+
+  @Test
+  void a_coordinator_that_answers_an_old_position_shows_that_the_store_went_back() {
+    net.mute.add(ordering);
+    LedgerPosition forgotten = ledger.position.next(random());
+    SessionId session = begin(2);
+    answer(bravo);
+    answer(charlie);
+    tell(ordering, forgotten.count(1, TestEvidence.sign(2, forgotten.statement(1))));
+    assertThat(memory.selfBack).as("it cannot sign for this party").isEmpty();
+    tell(ordering, count(alpha, forgotten));
+    assertThat(memory.selfBack).containsExactly(forgotten);
+    assertThat(waited).doesNotContainKey(session);
+  }
+
+  /** What it had been told before is no receipt for the claim of the session. */
+  @Test
+  void an_old_position_from_a_coordinator_lets_no_session_go() {
+    meet();
+    ClaimCount before = count(alpha, ledger.position);
+    net.mute.add(ordering);
+    SessionId session = begin(2);
+    answer(bravo);
+    answer(charlie);
+    tell(ordering, before);
+    assertThat(memory.selfBack).isEmpty();
+    assertThat(waited).doesNotContainKey(session);
+    assertThat(answer(ordering)).isTrue();
+    assertThat(waited).containsKey(session);
+  }
+
+  @Test
+  void a_coordinator_has_no_ledger_to_state() {
+    LedgerPosition position = LedgerPosition.NONE.next(random());
+    witnesses.stated(ordering, position.count(0, TestEvidence.sign(1, position.statement(0))));
+    run();
+    assertThat(net.answered).isEmpty();
+  }
+
+  // ---- statements of others --------------------------------------------------------------------
+
+  private ClaimCount count(Member of, LedgerPosition position) {
+    return position.count(
+        of.partyId(), TestEvidence.sign(of.partyId(), position.statement(of.partyId())));
+  }
+
+  @Test
+  void contradictions_of_one_peer_are_written_down_once_in_a_while() {
+    LedgerPosition first = LedgerPosition.NONE.next(random());
+    witnesses.stated(charlie, count(charlie, first));
+    run();
+    assertThat(net.answered).containsExactly(charlie);
+    for (int i = 0; i < 100; i++) {
+      witnesses.stated(charlie, count(charlie, LedgerPosition.NONE.next(random())));
+      run();
+    }
+    assertThat(memory.peersBack).containsExactly(3);
+    assertThat(net.answered).as("each is told of what contradicts it").hasSize(101);
+    // What another one says is looked at, and what charlie says when it has caught up.
+    LedgerPosition other = LedgerPosition.NONE.next(random());
+    witnesses.stated(bravo, count(bravo, other));
+    run();
+    witnesses.stated(bravo, count(bravo, LedgerPosition.NONE.next(random())));
+    run();
+    assertThat(memory.peersBack).containsExactly(3, 2);
+    LedgerPosition later = first.next(random());
+    witnesses.stated(charlie, count(charlie, later));
+    run();
+    pass(Duration.ofSeconds(10));
+    witnesses.stated(charlie, count(charlie, first.next(random())));
+    run();
+    assertThat(memory.peersBack).as("a new one, later").containsExactly(3, 2, 3);
+  }
+
+  @Test
+  void an_answer_costs_no_look_at_the_disk_before_its_signature_is_checked() {
+    meet();
+    LedgerPosition other = LedgerPosition.NONE.next(random());
+    ClaimCount forged = other.count(1, TestEvidence.sign(3, other.statement(1)));
+    for (int i = 0; i < 10; i++) {
+      tell(charlie, forged);
+    }
+    assertThat(ledger.reads).isZero();
+    assertThat(memory.selfBack).isEmpty();
+
+    LedgerPosition before = LedgerPosition.NONE.next(random());
+    ledger.remembered.add(before);
+    for (int i = 0; i < 10; i++) {
+      tell(charlie, count(alpha, before));
+    }
+    assertThat(ledger.reads).as("what is known once is known").isEqualTo(1);
+    assertThat(memory.selfBack).isEmpty();
+    tell(charlie, count(alpha, other));
+    assertThat(memory.selfBack).containsExactly(other);
+  }
+}

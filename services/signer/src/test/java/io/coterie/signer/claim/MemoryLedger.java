@@ -1,0 +1,145 @@
+package io.coterie.signer.claim;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.protocol.SessionId;
+import java.time.Instant;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** A claim ledger in memory: it grants claims at once, or when the test says so. */
+public final class MemoryLedger implements ClaimLedger {
+  /** While set, claims wait in {@link #waiting} and change nothing here. */
+  public volatile boolean held;
+
+  public final List<CompletableFuture<Outcome>> waiting = new CopyOnWriteArrayList<>();
+  public final List<AuditEvent> accepted = new CopyOnWriteArrayList<>();
+  public final Set<SessionId> sessions = ConcurrentHashMap.newKeySet();
+  public final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
+  public final Map<SessionId, Multiplication> multiplications = new ConcurrentHashMap<>();
+
+  private final Map<Request, ByteString> digests = new HashMap<>();
+  private final Map<Request, Binding> bound = new HashMap<>();
+  private final AtomicInteger claims = new AtomicInteger();
+
+  private record Request(String requester, String id) {
+    static Request of(Binding binding) {
+      return new Request(binding.requester(), binding.requestId());
+    }
+  }
+
+  /** As if the claim of the binding's session had been granted before. */
+  public synchronized void bind(Binding binding) {
+    bound.put(Request.of(binding), binding);
+  }
+
+  @Override
+  public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
+    this.accepted.add(accepted);
+    CompletableFuture<Outcome> outcome = new CompletableFuture<>();
+    if (held) {
+      waiting.add(outcome);
+    } else {
+      outcome.complete(claim(claim));
+    }
+    return outcome;
+  }
+
+  private synchronized Outcome claim(Claim claim) {
+    Request request = new Request(claim.requester(), claim.requestId());
+    ByteString digest = digests.putIfAbsent(request, claim.intentDigest());
+    if (digest != null && !digest.equals(claim.intentDigest())) {
+      return Outcome.REQUEST_ID_REUSED;
+    }
+    if (!sessions.add(claim.session())) {
+      return Outcome.SESSION_REPLAYED;
+    }
+    if (claim.binding() != null) {
+      Binding before = bound.get(request);
+      if (before != null && !before.session().equals(claim.instead())) {
+        forsaken.add(claim.session());
+        return Outcome.REQUEST_BOUND;
+      }
+      bind(claim.binding());
+    }
+    multiplies(claim.session(), claim.multiplication());
+    return Outcome.CLAIMED;
+  }
+
+  @Override
+  public CompletionStage<Outcome> claimSession(
+      SessionId session, @Nullable Multiplication multiplication) {
+    CompletableFuture<Outcome> outcome = new CompletableFuture<>();
+    if (held) {
+      waiting.add(outcome);
+    } else if (sessions.add(session)) {
+      // Nobody asked for the session, so saying that it is not run here stays possible.
+      forsaken.add(session);
+      multiplies(session, multiplication);
+      outcome.complete(Outcome.CLAIMED);
+    } else {
+      outcome.complete(Outcome.SESSION_REPLAYED);
+    }
+    return outcome;
+  }
+
+  private void multiplies(SessionId session, @Nullable Multiplication multiplication) {
+    if (multiplication != null) {
+      claims.incrementAndGet();
+      multiplications.put(session, multiplication);
+    }
+  }
+
+  /**
+   * @throws AssertionError if the session does not multiply
+   */
+  @Override
+  public void multiplied(SessionId session) {
+    if (multiplications.remove(session) == null) {
+      throw new AssertionError(session + " did not multiply");
+    }
+  }
+
+  @Override
+  public LedgerPosition position() {
+    return new LedgerPosition(
+        1, ByteString.copyFrom(new byte[LedgerPosition.HEAD_BYTES]), 0, claims.get());
+  }
+
+  @Override
+  public boolean remembers(LedgerPosition position) {
+    return position.starts() == 1 && position.claims() <= claims.get();
+  }
+
+  @Override
+  public CompletionStage<Boolean> forsake(SessionId session) {
+    if (sessions.add(session)) {
+      forsaken.add(session);
+    }
+    return CompletableFuture.completedFuture(forsaken.contains(session));
+  }
+
+  @Override
+  public synchronized List<Binding> bindings(int limit) {
+    return bound.values().stream()
+        .sorted(Comparator.comparing(Binding::notAfter).reversed())
+        .limit(limit)
+        .toList()
+        .reversed();
+  }
+
+  @Override
+  public synchronized void forgetBindings(Instant before) {
+    bound.values().removeIf(binding -> binding.notAfter().isBefore(before));
+  }
+}

@@ -1,0 +1,246 @@
+package io.coterie.signer.share;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.protocol.SessionId;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** Sealed shares in memory, without a bound: it stores them at once, or when the test says so. */
+public final class MemoryShares implements KeyShareStore {
+  private static final Set<KeyShare.State> USED =
+      EnumSet.of(KeyShare.State.ACTIVE, KeyShare.State.PROVISIONAL);
+
+  /** While set, shares of new keys wait in {@link #waiting}: true stores one. */
+  public volatile boolean held;
+
+  public final List<CompletableFuture<Boolean>> waiting = new CopyOnWriteArrayList<>();
+
+  /** The answer to an exclusion, in place of one at once. */
+  public volatile @Nullable CompletableFuture<Boolean> heldExclusion;
+
+  public final List<Exclusion> exclusions = new CopyOnWriteArrayList<>();
+  public final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
+  public final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
+
+  /** In the order in which they were stored. */
+  private final List<KeyShare> stored = new ArrayList<>();
+
+  /** Makes a share the only one of its key. */
+  public synchronized void put(KeyShare share) {
+    stored.removeIf(s -> s.key().equals(share.key()));
+    stored.add(share);
+  }
+
+  private synchronized Optional<KeyShare> first(Predicate<KeyShare> wanted) {
+    return stored.stream().filter(wanted).findFirst();
+  }
+
+  private static Predicate<KeyShare> is(KeyShare.State state, String key) {
+    return share -> share.state() == state && share.key().equals(key);
+  }
+
+  private Optional<KeyShare> active(String key) {
+    return first(is(KeyShare.State.ACTIVE, key));
+  }
+
+  @Override
+  public synchronized Optional<KeyShare> find(String key) {
+    return active(key).or(() -> pending(key));
+  }
+
+  @Override
+  public Optional<KeyShare> pending(String key) {
+    return first(is(KeyShare.State.PROVISIONAL, key));
+  }
+
+  @Override
+  public synchronized List<KeyShare> undecided() {
+    return stored.stream().filter(share -> share.state() != KeyShare.State.ACTIVE).toList();
+  }
+
+  @Override
+  public Optional<KeyShare> ofSession(SessionId session) {
+    return first(share -> share.session().equals(session));
+  }
+
+  @Override
+  public Set<Integer> deserters(String key) {
+    return Set.of();
+  }
+
+  @Override
+  public CompletionStage<Boolean> storeProvisional(KeyShare share, AuditEvent completed) {
+    if (!held) {
+      return CompletableFuture.completedFuture(store(share));
+    }
+    CompletableFuture<Boolean> answer = new CompletableFuture<>();
+    waiting.add(answer);
+    return answer.thenApply(granted -> granted && store(share));
+  }
+
+  private synchronized boolean store(KeyShare share) {
+    if (active(share.key()).isPresent()) {
+      return false;
+    }
+    stored.removeIf(is(KeyShare.State.PROVISIONAL, share.key()));
+    return stored.add(share);
+  }
+
+  @Override
+  public synchronized CompletionStage<Boolean> storeNext(
+      KeyShare share, boolean dealt, AuditEvent completed) {
+    boolean wanted =
+        first(
+                    other ->
+                        other.key().equals(share.key())
+                            && USED.contains(other.state())
+                            && other.epoch() >= share.epoch())
+                .isEmpty()
+            && (!dealt
+                || active(share.key()).filter(a -> a.epoch() == share.epoch() - 1).isPresent())
+            && !forsaken.contains(share.session());
+    if (wanted) {
+      pending(share.key())
+          .ifPresent(
+              older -> {
+                if (older.epoch() > 1) {
+                  replace(older, older.givenUp());
+                } else {
+                  stored.remove(older);
+                }
+              });
+      stored.add(share);
+    }
+    return CompletableFuture.completedFuture(wanted);
+  }
+
+  private void replace(KeyShare older, KeyShare newer) {
+    stored.set(stored.indexOf(older), newer);
+  }
+
+  @Override
+  public synchronized CompletionStage<Boolean> forsake(String key, SessionId session) {
+    boolean absent = ofSession(session).isEmpty();
+    if (absent) {
+      forsaken.add(session);
+    }
+    return CompletableFuture.completedFuture(absent);
+  }
+
+  @Override
+  public synchronized CompletionStage<Boolean> giveUp(
+      KeyShare share, int deserter, AuditEvent givenUp) {
+    Optional<KeyShare> provisional =
+        ofSession(share.session())
+            .filter(s -> s.state() == KeyShare.State.PROVISIONAL && s.epoch() > 1);
+    provisional.ifPresent(s -> replace(s, s.givenUp()));
+    return CompletableFuture.completedFuture(provisional.isPresent());
+  }
+
+  @Override
+  public synchronized CompletionStage<Boolean> activate(
+      KeyShare share, Certificate proof, AuditEvent activated) {
+    KeyShare own =
+        ofSession(share.session()).filter(s -> s.state() != KeyShare.State.ACTIVE).orElse(null);
+    boolean wanted =
+        own != null && active(own.key()).filter(used -> !isBefore(used, own)).isEmpty();
+    if (wanted) {
+      stored.removeIf(
+          other ->
+              other.key().equals(own.key())
+                  && (other.state() == KeyShare.State.ACTIVE || isBefore(other, own)));
+      replace(own, own.activated(proof));
+      excluded.computeIfPresent(
+          own.key(), (_, parties) -> parties.contains(EVERY_PARTY) ? Set.of(EVERY_PARTY) : null);
+    }
+    return CompletableFuture.completedFuture(wanted);
+  }
+
+  /** Of an earlier epoch, or of the same and stored before. */
+  private boolean isBefore(KeyShare one, KeyShare other) {
+    return one.epoch() < other.epoch()
+        || one.epoch() == other.epoch() && stored.indexOf(one) < stored.indexOf(other);
+  }
+
+  @Override
+  public Set<Integer> excluded(String key) {
+    return excluded.getOrDefault(key, Set.of());
+  }
+
+  @Override
+  public synchronized CompletionStage<Boolean> exclude(Exclusion exclusion) {
+    exclusions.add(exclusion);
+    boolean counts =
+        exclusion.parties().contains(EVERY_PARTY)
+            || active(exclusion.key()).filter(s -> s.epoch() > exclusion.epoch()).isEmpty();
+    if (counts) {
+      excluded.merge(
+          exclusion.key(),
+          exclusion.parties(),
+          (some, more) -> {
+            Set<Integer> all = new HashSet<>(some);
+            all.addAll(more);
+            return Set.copyOf(all);
+          });
+      first(
+              s ->
+                  s.state() == KeyShare.State.ACTIVE
+                      && s.session().equals(exclusion.share())
+                      && !exclusion.sealed().isEmpty())
+          .ifPresent(s -> replace(s, sealed(s, exclusion.sealed())));
+    }
+    CompletableFuture<Boolean> answer = heldExclusion;
+    return answer != null ? answer : CompletableFuture.completedFuture(counts);
+  }
+
+  private static KeyShare sealed(KeyShare share, ByteString sealed) {
+    return new KeyShare(
+        share.key(),
+        share.epoch(),
+        share.scheme(),
+        share.state(),
+        share.parties(),
+        share.members(),
+        share.keyPublic(),
+        sealed,
+        share.session(),
+        share.coordinator(),
+        share.requester(),
+        share.requestId(),
+        share.intentDigest(),
+        share.certificate());
+  }
+
+  @Override
+  public CompletionStage<Boolean> unfreeze(String key) {
+    Set<Integer> before = excluded(key);
+    excluded.computeIfPresent(
+        key,
+        (_, parties) -> {
+          Set<Integer> left = new HashSet<>(parties);
+          left.remove(EVERY_PARTY);
+          return left.isEmpty() ? null : Set.copyOf(left);
+        });
+    return CompletableFuture.completedFuture(before.contains(EVERY_PARTY));
+  }
+
+  @Override
+  public List<KeyTrouble> troubles() {
+    return List.of();
+  }
+
+  @Override
+  public void housekeep() {}
+}

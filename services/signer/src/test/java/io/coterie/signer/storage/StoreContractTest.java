@@ -1,0 +1,342 @@
+package io.coterie.signer.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.ClaimLedger.Binding;
+import io.coterie.signer.claim.ClaimLedger.Claim;
+import io.coterie.signer.claim.ClaimLedger.Multiplication;
+import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.MemoryLedger;
+import io.coterie.signer.share.Certificate;
+import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.KeyShareStore;
+import io.coterie.signer.share.KeyShareStore.Exclusion;
+import io.coterie.signer.share.MemoryShares;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The contracts of the party's ledgers, for its SQLite file and for those in memory. */
+class StoreContractTest {
+  private static final String KEY = "keys/a";
+  private static final Instant NOW = Instant.now().truncatedTo(ChronoUnit.MILLIS);
+  private static final Certificate PROOF =
+      new Certificate(List.of(ByteString.copyFrom(new byte[Certificate.SIGNATURE_BYTES])));
+
+  @Nested
+  class OnDisk extends Contract {
+    @TempDir Path folder;
+    private @Nullable PartyStore store;
+
+    @BeforeEach
+    void open() {
+      PartyStore opened = PartyStore.open(folder, "alpha", Clock.systemUTC(), (_, _) -> {});
+      store = opened;
+      claims = opened.claims();
+      shares = opened.shares();
+    }
+
+    @AfterEach
+    void close() {
+      if (store != null) {
+        store.close();
+      }
+    }
+  }
+
+  @Nested
+  class InMemory extends Contract {
+    @BeforeEach
+    void open() {
+      claims = new MemoryLedger();
+      shares = new MemoryShares();
+    }
+  }
+
+  private static <T> T get(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+
+  private static AuditEvent event() {
+    return AuditEvent.of("wallet", "act", "ok", Map.of());
+  }
+
+  private static SessionId session(int number) {
+    return new SessionId(bytes32(number));
+  }
+
+  private static ByteString bytes32(int number) {
+    return ByteString.copyFrom(ByteBuffer.allocate(32).putInt(number).rewind());
+  }
+
+  private static Claim claim(int session, String requester, String requestId, int digest) {
+    return new Claim(session(session), requester, requestId, bytes32(digest), null, null, null);
+  }
+
+  /** Bindings of one request have the end of its intent; a later request id ends later. */
+  private static Binding binding(int session, String requestId) {
+    return new Binding(
+        "wallet",
+        requestId,
+        session(session),
+        ByteString.copyFromUtf8("order " + session),
+        ByteString.EMPTY,
+        NOW.plusSeconds(60 + requestId.charAt(0)));
+  }
+
+  private static Claim claim(Binding binding, @Nullable Integer instead) {
+    return new Claim(
+        binding.session(),
+        binding.requester(),
+        binding.requestId(),
+        bytes32(1),
+        binding,
+        instead == null ? null : session(instead),
+        null);
+  }
+
+  private static KeyShare share(int session, int epoch) {
+    return new KeyShare(
+        KEY,
+        epoch,
+        Scheme.SCHEME_ED25519,
+        KeyShare.State.PROVISIONAL,
+        List.of(1, 2, 3),
+        List.of(1, 2, 3),
+        KeyPublic.newBuilder().setKeyId(KEY).setThreshold(2).setEpoch(epoch).build(),
+        ByteString.copyFromUtf8("sealed " + session),
+        session(session),
+        "coordinator",
+        "wallet",
+        "request " + session,
+        bytes32(9),
+        null);
+  }
+
+  private static Exclusion exclusion(int share, int epoch, String sealed, Integer... parties) {
+    return new Exclusion(
+        KEY, Set.of(parties), session(99), session(share), epoch, ByteString.copyFromUtf8(sealed));
+  }
+
+  /** Holds of every implementation of the ports. */
+  abstract static class Contract {
+    ClaimLedger claims = new MemoryLedger();
+    KeyShareStore shares = new MemoryShares();
+
+    private Outcome claimed(Claim claim) {
+      return get(claims.claimOnce(claim, event()));
+    }
+
+    private boolean first(int session) {
+      return get(shares.storeProvisional(share(session, 1), event()));
+    }
+
+    private boolean next(int session, int epoch) {
+      return get(shares.storeNext(share(session, epoch), true, event()));
+    }
+
+    private boolean givenUp(int session, int epoch) {
+      return get(shares.giveUp(share(session, epoch), 2, event()));
+    }
+
+    private boolean activated(int session, int epoch) {
+      return get(shares.activate(share(session, epoch), PROOF, event()));
+    }
+
+    /** A key whose first share is active. */
+    private void active() {
+      assertThat(first(1)).isTrue();
+      assertThat(activated(1, 1)).isTrue();
+    }
+
+    @Test
+    void session_is_claimed_once_and_a_request_id_belongs_to_one_intent_of_its_requester() {
+      assertThat(claimed(claim(1, "wallet", "r", 1))).isEqualTo(Outcome.CLAIMED);
+      assertThat(claimed(claim(1, "wallet", "r", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
+      assertThat(claimed(claim(2, "wallet", "r", 1))).as("a retry").isEqualTo(Outcome.CLAIMED);
+      assertThat(claimed(claim(3, "wallet", "r", 2))).isEqualTo(Outcome.REQUEST_ID_REUSED);
+      assertThat(claimed(claim(3, "other", "r", 2))).isEqualTo(Outcome.CLAIMED);
+    }
+
+    @Test
+    void session_that_serves_no_request_is_claimed_once() {
+      assertThat(get(claims.claimSession(session(1), null))).isEqualTo(Outcome.CLAIMED);
+      assertThat(get(claims.claimSession(session(1), null))).isEqualTo(Outcome.SESSION_REPLAYED);
+      assertThat(claimed(claim(1, "wallet", "r", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
+    }
+
+    @Test
+    void request_is_bound_to_one_session_until_the_claim_names_that_one() {
+      Binding second = binding(3, "r");
+      Binding elsewhere = binding(4, "s");
+      assertThat(claimed(claim(binding(1, "r"), null))).isEqualTo(Outcome.CLAIMED);
+      assertThat(claimed(claim(binding(2, "r"), null))).isEqualTo(Outcome.REQUEST_BOUND);
+      assertThat(claimed(claim(second, 1))).isEqualTo(Outcome.CLAIMED);
+      assertThat(claimed(claim(binding(5, "r"), 1))).isEqualTo(Outcome.REQUEST_BOUND);
+      assertThat(claimed(claim(elsewhere, null))).isEqualTo(Outcome.CLAIMED);
+      assertThat(claims.bindings(10)).containsExactly(second, elsewhere);
+      assertThat(claims.bindings(1)).as("the newest").containsExactly(elsewhere);
+      claims.forgetBindings(elsewhere.notAfter());
+      get(claims.forsake(session(90))); // the writes before it are done
+      assertThat(claims.bindings(10)).containsExactly(elsewhere);
+    }
+
+    @Test
+    void forsaken_session_is_never_claimed_and_a_claimed_one_never_forsaken() {
+      assertThat(get(claims.forsake(session(1)))).isTrue();
+      assertThat(get(claims.forsake(session(1)))).as("again").isTrue();
+      assertThat(claimed(claim(1, "wallet", "r", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
+      assertThat(claimed(claim(binding(2, "s"), null))).isEqualTo(Outcome.CLAIMED);
+      assertThat(get(claims.forsake(session(2)))).isFalse();
+      assertThat(claimed(claim(binding(3, "s"), null))).isEqualTo(Outcome.REQUEST_BOUND);
+      assertThat(get(claims.forsake(session(3)))).as("it never runs").isTrue();
+    }
+
+    @Test
+    void claims_that_multiply_move_the_position_and_no_others_do() {
+      LedgerPosition before = claims.position();
+      Multiplication multiplication = new Multiplication(KEY, 1, List.of(2));
+      get(claims.claimSession(session(1), multiplication));
+      get(claims.claimSession(session(1), multiplication));
+      get(claims.claimSession(session(2), null));
+      get(claims.forsake(session(3)));
+      LedgerPosition after = claims.position();
+      assertThat(after)
+          .isEqualTo(
+              new LedgerPosition(
+                  before.starts(), before.head(), before.base(), before.claims() + 1));
+      assertThat(claims.remembers(before)).isTrue();
+      assertThat(claims.remembers(after)).isTrue();
+      assertThat(
+              claims.remembers(
+                  new LedgerPosition(
+                      after.starts(), after.head(), after.base(), after.claims() + 1)))
+          .isFalse();
+    }
+
+    @Test
+    void newer_provisional_share_takes_the_place_of_an_older_one() {
+      assertThat(shares.find(KEY)).isEmpty();
+      assertThat(first(1)).isTrue();
+      assertThat(first(2)).isTrue();
+      assertThat(shares.find(KEY)).contains(share(2, 1));
+      assertThat(shares.pending(KEY)).contains(share(2, 1));
+      assertThat(shares.undecided()).containsExactly(share(2, 1));
+      assertThat(activated(1, 1)).as("superseded").isFalse();
+      assertThat(activated(2, 1)).isTrue();
+      assertThat(shares.find(KEY)).contains(share(2, 1).activated(PROOF));
+      assertThat(shares.pending(KEY)).isEmpty();
+      assertThat(shares.undecided()).isEmpty();
+    }
+
+    @Test
+    void active_share_is_never_replaced_by_one_of_a_new_key() {
+      active();
+      assertThat(first(2)).isFalse();
+      assertThat(activated(1, 1)).as("once").isFalse();
+      assertThat(activated(2, 1)).as("not stored").isFalse();
+      assertThat(shares.find(KEY)).contains(share(1, 1).activated(PROOF));
+    }
+
+    @Test
+    void share_of_the_next_epoch_lies_beside_the_active_one_and_then_replaces_it() {
+      active();
+      assertThat(next(2, 2)).isTrue();
+      assertThat(shares.find(KEY)).contains(share(1, 1).activated(PROOF));
+      assertThat(shares.pending(KEY)).contains(share(2, 2));
+      assertThat(next(3, 2)).as("the other one is not decided").isFalse();
+      assertThat(activated(2, 2)).isTrue();
+      assertThat(shares.find(KEY)).contains(share(2, 2).activated(PROOF));
+      assertThat(shares.ofSession(session(1))).as("destroyed").isEmpty();
+      assertThat(next(4, 2)).as("an epoch that was").isFalse();
+    }
+
+    @Test
+    void share_is_dealt_only_from_the_active_one_of_the_epoch_before() {
+      assertThat(next(2, 2)).as("no share to deal with").isFalse();
+      assertThat(get(shares.storeNext(share(2, 2), false, event()))).as("received").isTrue();
+      assertThat(get(shares.storeNext(share(3, 3), false, event()))).isTrue();
+      assertThat(shares.ofSession(session(2)))
+          .as("of an epoch whose end this party has missed")
+          .contains(share(2, 2).givenUp());
+      assertThat(shares.pending(KEY)).contains(share(3, 3));
+    }
+
+    @Test
+    void share_of_a_forsaken_session_is_never_stored_and_a_stored_one_never_forsaken() {
+      active();
+      assertThat(get(shares.forsake(KEY, session(2)))).isTrue();
+      assertThat(get(shares.forsake(KEY, session(2)))).as("again").isTrue();
+      assertThat(next(2, 2)).isFalse();
+      assertThat(next(3, 2)).isTrue();
+      assertThat(get(shares.forsake(KEY, session(3)))).isFalse();
+    }
+
+    @Test
+    void abandoned_share_is_kept_and_a_certificate_brings_it_back() {
+      active();
+      assertThat(givenUp(1, 1)).as("it is active").isFalse();
+      next(2, 2);
+      assertThat(givenUp(2, 2)).isTrue();
+      assertThat(givenUp(2, 2)).as("again").isFalse();
+      assertThat(shares.pending(KEY)).isEmpty();
+      assertThat(next(3, 2)).isTrue();
+      assertThat(shares.undecided()).containsExactlyInAnyOrder(share(2, 2).givenUp(), share(3, 2));
+      assertThat(activated(2, 2)).isTrue();
+      assertThat(shares.find(KEY)).contains(share(2, 2).activated(PROOF));
+      assertThat(shares.pending(KEY)).as("stored later").contains(share(3, 2));
+      assertThat(activated(3, 2)).as("the later of the two counts").isTrue();
+      assertThat(activated(2, 2)).isFalse();
+      assertThat(shares.ofSession(session(2))).isEmpty();
+    }
+
+    @Test
+    void exclusions_add_up_until_new_shares_and_a_frozen_key_stays_frozen() {
+      active();
+      get(shares.exclude(exclusion(1, 1, "", 2)));
+      get(shares.exclude(exclusion(1, 1, "", 3)));
+      assertThat(shares.excluded(KEY)).containsExactlyInAnyOrder(2, 3);
+      assertThat(shares.excluded("keys/b")).isEmpty();
+      assertThat(get(shares.unfreeze(KEY))).as("not frozen").isFalse();
+      get(shares.exclude(exclusion(1, 1, "", KeyShareStore.EVERY_PARTY)));
+      next(2, 2);
+      activated(2, 2);
+      assertThat(shares.excluded(KEY)).containsExactly(KeyShareStore.EVERY_PARTY);
+      get(shares.exclude(exclusion(1, 1, "", 2)));
+      assertThat(shares.excluded(KEY))
+          .as("from a share that is gone")
+          .containsExactly(KeyShareStore.EVERY_PARTY);
+      assertThat(get(shares.unfreeze(KEY))).isTrue();
+      assertThat(shares.excluded(KEY)).isEmpty();
+    }
+
+    @Test
+    void exclusion_replaces_the_sealed_bytes_of_the_share_that_it_names() {
+      active();
+      get(shares.exclude(exclusion(7, 1, "of another session", 2)));
+      assertThat(shares.find(KEY).orElseThrow().sealed()).isEqualTo(share(1, 1).sealed());
+      get(shares.exclude(exclusion(1, 1, "without party 2", 2)));
+      assertThat(shares.find(KEY).orElseThrow().sealed())
+          .isEqualTo(ByteString.copyFromUtf8("without party 2"));
+    }
+  }
+}
