@@ -79,7 +79,7 @@ impl Dealt for Bls {
     const FAMILY: &'static str = FAMILY;
 
     fn unseal(share: &SealedShare<'_>) -> Result<KeyShare, OpenShareError> {
-        KeyShare::unseal(&share.key, share.blob, &share.label)
+        KeyShare::unseal_to_deal(&share.key, share.blob, &share.label)
     }
 
     fn seal(share: &KeyShare, key: &DataKey) -> Option<Vec<u8>> {

@@ -4,12 +4,13 @@ use std::hint::black_box;
 use std::sync::LazyLock;
 
 use engine::seal::{DataKey, SealKind};
-use engine::{EvidenceKey, Secret};
+use engine::{EvidenceKey, PartyId, Secret};
 use primitives::bls12_381::{G1, HashedMessage, Scalar as BlsScalar};
 use primitives::declassify::publish;
 use primitives::ot::{Initiator, PAIR_STATE_BYTES, PairState, ReceiverState, Responder, SenderState};
-use primitives::shamir::Polynomial;
 use primitives::{secp256k1, vole};
+use protocols::bls::Subgroup;
+use protocols::dealing::Polynomial;
 
 use crate::tainted::{Source, bytes, data_key};
 
@@ -47,7 +48,8 @@ pub fn bls12_381() {
     let again = Secret::new(BlsScalar::from_bytes(&sum.to_bytes()).unwrap());
     black_box(G1::mul_generator(&again).to_compressed());
     black_box(HashedMessage::new(b"m", b"domain").sign(&again).to_compressed());
-    black_box(Polynomial::new(vec![a, again]).evaluate(3).expose().to_bytes());
+    let three = PartyId::new(3).unwrap();
+    black_box(Polynomial::<Subgroup>::of(vec![a, again]).at(three).expose().to_bytes());
 }
 
 pub fn evidence() {

@@ -89,7 +89,7 @@ fn module(of: &str, file: &Path) -> Vec<String> {
 
 /// The paths into its own crate that a file's code names, unit tests apart, from the root of the crate. What a file
 /// exports of its child modules is not something that it needs.
-fn paths_named(module: &[String], code: &str) -> Vec<Vec<String>> {
+fn paths_named(module: &[String], code: &str, is_module: &dyn Fn(&[String]) -> bool) -> Vec<Vec<String>> {
     let needed = code.split("#[cfg(test)]\nmod ").next().unwrap();
     let lines = needed.lines().filter(|line| !line.trim_start().starts_with("//"));
     let mut found = Vec::new();
@@ -101,7 +101,13 @@ fn paths_named(module: &[String], code: &str) -> Vec<Vec<String>> {
                 Some("crate") if word != "crate" => Vec::new(),
                 Some("self") if word.contains("::") => module.to_vec(),
                 Some("super") if word.contains("::") => module.split_last().unwrap().1.to_vec(),
-                Some(child) if line.starts_with("use ") => [module, &[child.to_owned()]].concat(),
+                Some(child) if !line.starts_with("pub use ") && !line.starts_with("pub(crate) use ") => {
+                    let path = [module, &[child.to_owned()]].concat();
+                    if !word.contains("::") && !line.starts_with("use ") || !is_module(&path) {
+                        continue;
+                    }
+                    path
+                }
                 _ => continue,
             };
             path.extend(names.map(str::to_owned));
@@ -121,7 +127,7 @@ fn imports(of: &str) -> BTreeMap<String, BTreeSet<String>> {
     let imports_of = |(name, (module, path)): (&String, &(Vec<String>, PathBuf))| {
         let code = fs::read_to_string(path).unwrap();
         let mut imported = BTreeSet::new();
-        for path in paths_named(module, &code) {
+        for path in paths_named(module, &code, &|path| files.contains_key(&path.join("::"))) {
             let longest = (0..=path.len()).rev().filter_map(|length| Some(path.get(..length)?.join("::")));
             let file = longest.into_iter().find(|prefix| files.contains_key(prefix));
             imported.extend(file.filter(|file| file != name));
@@ -166,10 +172,14 @@ fn circles_are_found() {
     assert!(in_circles(&graph(&[("a", "b"), ("b", "c"), ("a", "c")])).is_empty());
     let circle = graph(&[("a", "b"), ("b", "c"), ("c", "b")]);
     assert_eq!(in_circles(&circle), BTreeSet::from(["b", "c"]));
-    let named =
-        paths_named(&["a".to_owned(), "b".to_owned()], "use super::c::D;\n// crate::no\nuse crate::e::F;");
+    let code =
+        "use super::c::D;\n// crate::no\nuse crate::e::F;\npub use own::A;\nfn f() { child::g(other::h) }";
+    let child = ["a", "b", "child"];
+    let named = paths_named(&["a".to_owned(), "b".to_owned()], code, &|path| path == child);
     assert!(named.contains(&vec!["a".to_owned(), "c".to_owned(), "D".to_owned()]));
     assert!(named.contains(&vec!["e".to_owned(), "F".to_owned()]));
+    assert!(named.contains(&["a", "b", "child", "g"].map(str::to_owned).to_vec()));
+    assert_eq!(named.len(), 3, "{named:?}");
 }
 
 #[test]

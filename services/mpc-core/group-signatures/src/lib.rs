@@ -29,7 +29,6 @@ pub use registration::{
 pub mod forge {
     use engine::{EvidenceKey, EvidencePublicKey, PartyId, Secret};
     use primitives::bls12_381::{G1, Scalar};
-    use primitives::shamir::Polynomial;
     use rand_core::CryptoRng;
 
     pub use crate::approval::forge::{Simulated, accepts, simulate};
@@ -93,7 +92,8 @@ pub mod forge {
 
     /// All openers' secrets.
     pub struct Custody {
-        sharing: Polynomial,
+        /// Coefficients of the polynomial whose values are the openers' secrets, constant term first.
+        sharing: Vec<Secret<Scalar>>,
         identities: Vec<(PartyId, EvidenceKey)>,
         /// The configuration that all parties have.
         pub openers: Openers,
@@ -102,7 +102,7 @@ pub mod forge {
     impl Custody {
         /// Openers 1 to `count`. `None` if there cannot be so many.
         pub fn new(threshold: usize, count: u16, rng: &mut dyn CryptoRng) -> Option<Self> {
-            let sharing = Polynomial::new((0..threshold).map(|_| Secret::new(Scalar::random(rng))).collect());
+            let sharing = (0..threshold).map(|_| Secret::new(Scalar::random(rng))).collect();
             let identities: Option<Vec<_>> = (1..=u32::from(count))
                 .map(|number| Some((PartyId::new(number)?, EvidenceKey::generate(rng))))
                 .collect();
@@ -113,7 +113,9 @@ pub mod forge {
 
         /// o_j.
         pub fn share(&self, party: PartyId) -> Secret<Scalar> {
-            self.sharing.evaluate(party.get())
+            let x = Scalar::from_u64(u64::from(party.get()));
+            let terms = self.sharing.iter().rev();
+            Secret::new(terms.fold(Scalar::zero(), |value, term| value.mul(&x).add(term.expose())))
         }
 
         /// O with the openers' points.

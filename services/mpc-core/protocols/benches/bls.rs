@@ -20,8 +20,9 @@ use engine::session::{Progress, Session};
 use primitives::Secret;
 use primitives::bls12_381::{CurveG1, G1, G2, HashedMessage, Scalar, UncheckedG2, verify, verify_batch};
 use primitives::schnorr::{self, Nonce, Statement};
-use primitives::shamir::{Polynomial, Weights};
-use protocols::bls::{Keygen, SIGNATURE_DOMAIN, SignInput, Signing};
+use primitives::shamir::Weights;
+use protocols::bls::{Keygen, SIGNATURE_DOMAIN, SignInput, Signing, Subgroup};
+use protocols::dealing::Polynomial;
 
 fn secrets(count: u64) -> Vec<Secret<Scalar>> {
     let mut rng = rng(count);
@@ -51,9 +52,9 @@ fn parts(c: &mut Criterion) {
     for (kind, first) in [("small", 1u16), ("large", 60_000)] {
         for t in [3u16, 5, 10, 20] {
             let signers: Vec<u16> = (0..t).map(|i| first + i * if first > 1 { 97 } else { 1 }).collect();
-            let polynomial = Polynomial::new(secrets(u64::from(t)));
+            let polynomial = Polynomial::<Subgroup>::of(secrets(u64::from(t)));
             let partials: Vec<UncheckedG2> =
-                signers.iter().map(|x| message.sign(&polynomial.evaluate(*x)).into()).collect();
+                signers.iter().map(|x| message.sign(&polynomial.at(party(u32::from(*x)))).into()).collect();
             group.bench_function(format!("combine_{kind}_numbers/{t}"), |b| {
                 b.iter(|| UncheckedG2::combine(&partials, &Weights::at_zero(&signers).unwrap()));
             });

@@ -94,12 +94,17 @@ pub(crate) fn evaluate_public<C: Curve>(points: &[C::Point], party: PartyId) -> 
 }
 
 /// A secret polynomial, constant term first; without coefficients, of a party that does not deal.
-pub(crate) struct Polynomial<C: Curve>(Vec<Secret<C::Scalar>>);
+pub struct Polynomial<C: Curve>(Vec<Secret<C::Scalar>>);
 
 impl<C: Curve> Polynomial<C> {
     /// That of a party that does not deal.
     pub(crate) fn none() -> Self {
         Self(Vec::new())
+    }
+
+    /// With these coefficients, constant term first.
+    pub fn of(coefficients: Vec<Secret<C::Scalar>>) -> Self {
+        Self(coefficients)
     }
 
     /// `terms` random coefficients, of which `constant` replaces the first.
@@ -117,12 +122,12 @@ impl<C: Curve> Polynomial<C> {
     }
 
     /// The coefficients in the exponent.
-    pub(crate) fn points(&self) -> Vec<C::Point> {
+    pub fn points(&self) -> Vec<C::Point> {
         self.0.iter().map(|coefficient| C::mul_generator(coefficient.expose())).collect()
     }
 
     /// The value at a party's number, by Horner's rule.
-    pub(crate) fn at(&self, party: PartyId) -> Secret<C::Scalar> {
+    pub fn at(&self, party: PartyId) -> Secret<C::Scalar> {
         let x = C::scalar(party.get());
         self.0.iter().rev().fold(Secret::new(C::scalar(0)), |value, coefficient| {
             let product = Secret::new(C::mul(value.expose(), &x));

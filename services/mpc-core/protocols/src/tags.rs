@@ -6,6 +6,8 @@ use engine::Tag;
 pub const BLS_COMMITMENT: Tag = Tag::new("coterie/bls/keygen/commitment/1");
 /// Keygen: coefficients of the secret polynomial.
 pub const BLS_COEFFICIENT: Tag = Tag::new("coterie/bls/keygen/coefficient/1");
+/// Keygen: weights with which many equations are checked at once.
+pub const BLS_BATCH_WEIGHTS: Tag = Tag::new("coterie/bls/keygen/batch-weights/1");
 /// Keygen: a party's contribution to the joint randomness.
 pub const BLS_CONTRIBUTION: Tag = Tag::new("coterie/bls/keygen/contribution/1");
 /// Keygen round 2: proof of knowledge of the constant term.
@@ -16,8 +18,9 @@ pub const BLS_OPENINGS: Tag = Tag::new("coterie/bls/keygen/openings/1");
 pub const BLS_SIGNING_SHARE_PROOF: Tag = Tag::new("coterie/bls/keygen/signing-share-proof/1");
 
 /// All of the above.
-pub const ALL: [Tag; 6] = [
+pub const ALL: [Tag; 7] = [
     BLS_COMMITMENT,
+    BLS_BATCH_WEIGHTS,
     BLS_COEFFICIENT,
     BLS_CONTRIBUTION,
     BLS_CONSTANT_TERM_PROOF,

@@ -14,21 +14,22 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use core::convert::Infallible;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use common::{evidence_key, keygen_context, keygen_with, party, start_keygen};
 use engine::forge::{Forged, disclosure, notice};
-use engine::session::{DISCLOSURE_ROUND, History, NOTICE_ROUND};
+use engine::session::{DISCLOSURE_ROUND, History, NOTICE_ROUND, Progress};
 use engine::{
     Abort, AbortCause, Envelope, Fault, Inbox, Next, Outbox, PartyId, Protocol, ProtocolId, Reject,
     RoundRule, Secret, Session, SessionContext, SetupError,
 };
-use primitives::bls12_381::{CurveG1, G1, Scalar, UncheckedG2};
+use primitives::bls12_381::{CurveG1, G1, G2, Scalar, UncheckedG2};
 use primitives::schnorr::Nonce;
 use protocols::bls::keygen::forge;
 use protocols::bls::{KeyShare, Keygen};
-use rand_core::CryptoRng;
+use rand_core::{CryptoRng, TryCryptoRng, TryRng};
 use sim::{Address, Faults, Outcome, Packet, World};
 
 const SCALAR_ORDER: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
@@ -998,4 +999,73 @@ fn contributions_that_cancel_make_no_key() {
     assert_eq!((abort.cause, &*abort.culprits), (AbortCause::DegenerateKey, &[][..]), "{abort}");
     assert_eq!((&*abort.suspects, abort.reporter), (&[setup.me()][..], Some(party(1))), "{abort}");
     assert!(outcomes[&Some(party(1))].done.is_none());
+}
+
+/// A generator that is stuck.
+struct Stuck;
+
+impl TryRng for Stuck {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(7)
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(7)
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        bytes.fill(7);
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Stuck {}
+
+/// Two parties add to their proofs what makes up for each other. A party whose generator gives the same bytes for ever
+/// weighs them differently all the same, because it draws the weights with its secret, and names one of the two.
+#[test]
+fn errors_that_cancel_are_found_with_a_stuck_generator() {
+    let all = [1, 2, 3];
+    let (mut sessions, mut queue) = (BTreeMap::new(), VecDeque::new());
+    let post = |queue: &mut VecDeque<(u32, u32, Vec<u8>)>, from: u32, outgoing: &[Envelope]| {
+        for envelope in outgoing {
+            let to = all.into_iter().filter(|to| envelope.recipient().is_none_or(|one| one == party(*to)));
+            queue.extend(to.filter(|to| *to != from).map(|to| (from, to, envelope.encode())));
+        }
+    };
+    for me in all {
+        let (session, step) = start_keygen(me, &all, 2, 1, 5);
+        post(&mut queue, me, &step.outgoing);
+        sessions.insert(me, session);
+    }
+    let five = Secret::new(Scalar::from_u64(5));
+    let errors = [five.expose().copy(), Scalar::zero().sub(five.expose())]
+        .map(|error| G2::mul_generator(&Secret::new(error)));
+    let mut aborts = Vec::new();
+    while let Some((from, to, mut bytes)) = queue.pop_front() {
+        let mut forged = Forged::open(&bytes).unwrap();
+        if to == 1 && forged.round == 4 {
+            let at = forged.body.len() - 192;
+            let partial = G2::from_uncompressed(forged.body[at..].try_into().unwrap()).unwrap();
+            let bent = partial.plus(&errors[from as usize - 2]);
+            forged.body[at..].copy_from_slice(&bent.to_uncompressed());
+            bytes = forged.encode(&evidence_key(party(from)));
+        }
+        let session = sessions.get_mut(&to).unwrap();
+        let step = match to {
+            1 => session.handle(party(from), &bytes, &mut Stuck),
+            _ => session.handle(party(from), &bytes, &mut common::rng(u64::from(to) + 99)),
+        };
+        post(&mut queue, to, &step.outgoing);
+        match step.progress {
+            Progress::Aborted(abort) if to == 1 => aborts.push(abort),
+            Progress::Done(_) => assert_ne!(to, 1, "party 1 took a wrong proof of possession"),
+            _ => (),
+        }
+    }
+    let [abort] = aborts.as_slice() else { panic!("one abort: {aborts:?}") };
+    assert_eq!(abort.cause, AbortCause::WrongPartialSignature, "{abort}");
+    assert!(abort.culprits == [party(2)] || abort.culprits == [party(3)], "{abort}");
 }

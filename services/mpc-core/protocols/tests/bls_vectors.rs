@@ -13,11 +13,12 @@ use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::field_hashers::DefaultFieldHasher;
 use ark_serialize::CanonicalDeserialize;
-use common::{keygen, rng, sign_with};
+use common::{keygen, party, rng, sign_with};
 use primitives::Secret;
 use primitives::bls12_381::{G1, G2, HashedMessage, Scalar, UncheckedG2, verify};
-use primitives::shamir::{Polynomial, Weights};
-use protocols::bls::{POSSESSION_DOMAIN, SIGNATURE_DOMAIN};
+use primitives::shamir::Weights;
+use protocols::bls::{POSSESSION_DOMAIN, SIGNATURE_DOMAIN, Subgroup};
+use protocols::dealing::Polynomial;
 use serde_json::Value;
 use sim::Faults;
 
@@ -60,10 +61,10 @@ fn shares_of_a_known_key_sign_as_the_key() {
             let mut rng = rng(t);
             let random = (1..t).map(|_| Secret::new(Scalar::random(&mut rng)));
             let coefficients = std::iter::once(secret(&case["private_key"])).chain(random).collect();
-            let polynomial = Polynomial::new(coefficients);
+            let polynomial = Polynomial::<Subgroup>::of(coefficients);
             let message = HashedMessage::new(&bytes::<32>(&case["message"]), SIGNATURE_DOMAIN);
             let partials: Vec<UncheckedG2> =
-                signers.iter().map(|x| message.sign(&polynomial.evaluate(*x)).into()).collect();
+                signers.iter().map(|x| message.sign(&polynomial.at(party(u32::from(*x)))).into()).collect();
             let combined = UncheckedG2::combine(&partials, &Weights::at_zero(&signers).unwrap());
             assert_eq!(combined.to_compressed(), bytes(&case["signature"]));
         }

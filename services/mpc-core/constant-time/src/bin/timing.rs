@@ -20,10 +20,11 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use engine::{EvidenceKey, Secret};
+use engine::{EvidenceKey, PartyId, Secret};
 use primitives::bls12_381::{G1, HashedMessage, Scalar as BlsScalar};
 use primitives::secp256k1;
-use primitives::shamir::Polynomial;
+use protocols::bls::Subgroup;
+use protocols::dealing::Polynomial;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -162,8 +163,9 @@ fn main() -> ExitCode {
     let invert = |secret: &Secret<BlsScalar>| secret.expose().inverse();
     report("BLS12-381: inverse", compare(each, bls_scalar, invert), false);
     let polynomial =
-        |rng: &mut ChaCha20Rng| Polynomial::new(vec![bls_scalar(rng), bls_scalar(rng), bls_scalar(rng)]);
-    let evaluate = |secret: &Polynomial| secret.evaluate(3);
+        |rng: &mut ChaCha20Rng| Polynomial::of(vec![bls_scalar(rng), bls_scalar(rng), bls_scalar(rng)]);
+    let three = PartyId::new(3).expect("a party's number");
+    let evaluate = |secret: &Polynomial<Subgroup>| secret.at(three);
     report("BLS12-381: value of a polynomial", compare(each, polynomial, evaluate), false);
     let key = |rng: &mut ChaCha20Rng| EvidenceKey::from_seed(&seed(rng));
     let sign = |secret: &EvidenceKey| secret.sign_statement(b"statement");

@@ -15,9 +15,10 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::block::{Permutation, absorb, half, hash, read_all, transpose};
-use super::{
-    CORRELATION_BITS, FIELD_BITS, LEAVES, OtError, ReceiverState, SenderState, TREES, same_digest, tree,
-};
+use super::check::{OtError, same_digest};
+use super::parameters::{CORRELATION_BITS, FIELD_BITS, LEAVES, TREES};
+use super::state::{ReceiverState, SenderState};
+use super::tree;
 use crate::hedge::HedgedRng;
 
 /// Bytes of the receiver's salt.

@@ -16,7 +16,8 @@ use subtle::{Choice, ConditionallySelectable};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::block::{absorb, half};
-use super::{CORRELATION_BITS, OtError};
+use super::check::OtError;
+use super::parameters::CORRELATION_BITS;
 
 const POINT_BYTES: usize = 32;
 /// Two points for each place.

@@ -16,8 +16,9 @@ use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::block::{Permutation, absorb, half, hash, transpose};
+use super::check::{OtError, same_digest};
 use super::pads::{JointKey, Pads, RowHash, SALT_BYTES, SenderSalt, Sent};
-use super::{CORRELATION_BITS, FIELD_BITS, LEAVES, OtError, TREES, same_digest};
+use super::parameters::{CORRELATION_BITS, FIELD_BITS, LEAVES, TREES};
 use crate::Secret;
 
 /// Correlated transfers a session: what one multiplication of 256-bit scalars with 80 bits of statistical security

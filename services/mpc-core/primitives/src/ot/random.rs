@@ -4,8 +4,8 @@
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::extension::{ReceiverCorrelation, SenderCorrelation};
 use super::pads::{SALT_BYTES, SenderSalt};
-use super::{ReceiverCorrelation, SenderCorrelation};
 use crate::hedge::HedgedRng;
 
 /// Bytes of the sender's salt, which it sends once it has the receiver's message.

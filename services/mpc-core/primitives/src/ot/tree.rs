@@ -10,7 +10,8 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::block::{Permutation, absorb, read_all};
-use super::{CORRELATION_BITS, FIELD_BITS, LEAVES, OtError, TREES, same_digest};
+use super::check::{OtError, same_digest};
+use super::parameters::{CORRELATION_BITS, FIELD_BITS, LEAVES, TREES};
 
 /// Two sums for each base transfer.
 const SUM_BYTES: usize = 2 * 16 * CORRELATION_BITS;

@@ -163,6 +163,15 @@ impl KeyShare {
         share::unseal(key, blob, expected, |reader| Self::read(reader, expected))
     }
 
+    /// As [`KeyShare::unseal`], and the share is the one whose point the public data have. Signing does without: a wrong
+    /// share makes a partial signature that others refuse. A renewal with one would convict its own party.
+    pub fn unseal_to_deal(key: &DataKey, blob: &[u8], expected: &ShareLabel) -> Result<Self, OpenShareError> {
+        let share = Self::unseal(key, blob, expected)?;
+        let point = published(G1::mul_generator(&share.signing_share).to_compressed());
+        let own = VerificationShare { party: share.party, point };
+        if share.public.verification_shares.contains(&own) { Ok(share) } else { Err(OpenShareError::Invalid) }
+    }
+
     fn read(reader: &mut Reader<'_>, label: &ShareLabel) -> Result<Self, Malformed> {
         let signing_share = Secret::new(Scalar::from_bytes(reader.array()?).ok_or(Malformed)?);
         let ShareLabel { key_id, epoch, threshold, .. } = label.clone();

@@ -12,5 +12,5 @@ pub use crate::MAX_MESSAGE_BYTES;
 pub use crate::share::OpenShareError;
 pub use key::{FAMILY, KeyPublic, KeyShare, POSSESSION_DOMAIN, VerificationShare};
 pub use keygen::Keygen;
-pub use scheme::{Bls, Refresh, Reshare, ReshareTerms, Reshared};
+pub use scheme::{Bls, Refresh, Reshare, ReshareTerms, Reshared, Subgroup};
 pub use sign::{SIGNATURE_DOMAIN, SignInput, SignOutput, Signing};

@@ -20,7 +20,7 @@ mod scheme;
 pub mod tags;
 mod terms;
 
-pub use crate::curve::{Curve, SCALAR_BYTES};
+pub use crate::curve::{Curve, Polynomial, SCALAR_BYTES};
 pub use companion::{CheckFailed, Companion, Setting};
 pub use joint::Joint;
 #[cfg(feature = "forge")]

@@ -262,6 +262,8 @@ impl<S: Scheme> Dealt<S> {
                     return Err(Fault::proven(AbortCause::WrongShare, sender, evidence));
                 }
             }
+            // Nobody's share is wrong, so the own part is. A proof with it would convict this party.
+            return Err(Fault::internal());
         }
         settled.exchange(ctx, 0, messages, rng)
     }

@@ -1,11 +1,12 @@
-//! Two corrupt parties of a refresh or reshare shift what they bring or deal by amounts that make up for each other, so
-//! that every sum is right. Shifted shares of the key convict them; shifted dealt shares change nothing at all.
+//! Two corrupt parties of a refresh or reshare shift what they bring, deal or prove by amounts that make up for each
+//! other, so that every sum is right. Shifted shares of the key and shifted proofs convict them; shifted dealt shares
+//! change nothing at all.
 
 use std::collections::BTreeMap;
 
-use engine::AbortCause;
 use engine::forge::Forged;
-use protocols::dealing::Curve;
+use engine::{AbortCause, PartyId, Protocol};
+use protocols::dealing::{Curve, Refresh};
 use sim::{Address, Faults, Outcome, Packet, World};
 
 use crate::common::{evidence_key, party};
@@ -36,12 +37,34 @@ fn convicted<T>(what: &str, outcomes: &BTreeMap<Address, Outcome<T>>, causes: &[
     }
 }
 
-/// Shares of another polynomial with the same key.
+/// Adds one to a scalar that party 1 sends, and takes one from that of party 2.
+fn shifted<S: Tested>(sender: PartyId, scalar: &mut [u8]) {
+    let (sent, one) = (S::Curve::decode_scalar(scalar).unwrap(), S::Curve::scalar(1));
+    let change = if sender == party(1) { S::Curve::add } else { S::Curve::sub };
+    scalar.copy_from_slice(&S::Curve::encode_scalar(&change(&sent, &one)));
+}
+
+/// What colluders alter of the bodies that they send in a round.
+fn colluding<'a>(round: u8, alter: impl Fn(PartyId, Address, &mut [u8]) + 'a) -> Faults<'a> {
+    let tamper = move |packet: Packet| {
+        let mut forged = Forged::open(&packet.bytes).unwrap();
+        if forged.round == round && number_of(packet.from) < 3 {
+            alter(packet.from, packet.to, &mut forged.body);
+        }
+        vec![Packet { bytes: forged.encode(&evidence_key(packet.from)), ..packet }]
+    };
+    Faults { tamper: Some(Box::new(tamper)), ..Faults::default() }
+}
+
+/// Proofs of their shares in a refresh, and shares of another polynomial with the same key in a reshare.
 fn colluders_with_shares_that_make_up_for_each_other_are_named<S: Tested>() {
     let old = S::keys(&PARTIES, 3, 23);
-    let started = PARTIES.map(|me| (Some(party(me)), start_refresh::<S>(me, share_of::<S>(&old, me), 1)));
-    let outcomes = World::new(1, Faults::default(), started).run();
-    convicted("refresh", &outcomes, &[AbortCause::WrongProof]);
+    let last = u8::try_from(Refresh::<S>::ROUNDS.len()).unwrap();
+    let proofs = colluding(last, |sender, _, body| {
+        let response = body.len() - 32;
+        shifted::<S>(sender, &mut body[response..]);
+    });
+    convicted("refresh", &refresh_with::<S>(&old, 1, proofs), &[AbortCause::WrongProof]);
     let base = S::public_of(&old[&3]);
     let started = PARTIES.map(|me| {
         let share = CHANGE.dealers.contains(&me).then(|| share_of::<S>(&old, me));
@@ -54,17 +77,11 @@ fn colluders_with_shares_that_make_up_for_each_other_are_named<S: Tested>() {
 fn colluders_whose_dealt_shares_make_up_for_each_other_change_nothing<S: Tested>() {
     let old = S::keys(&PARTIES, 3, 24);
     let faults = || {
-        let tamper = |packet: Packet| {
-            let mut forged = Forged::open(&packet.bytes).unwrap();
-            if forged.round == 3 && number_of(packet.from) < 3 && packet.to == Some(party(4)) {
-                let (dealt, one) =
-                    (S::Curve::decode_scalar(&forged.body[..32]).unwrap(), S::Curve::scalar(1));
-                let change = if packet.from == party(1) { S::Curve::add } else { S::Curve::sub };
-                forged.body[..32].copy_from_slice(&S::Curve::encode_scalar(&change(&dealt, &one)));
+        colluding(3, |sender, recipient, body| {
+            if recipient == Some(party(4)) {
+                shifted::<S>(sender, &mut body[..32]);
             }
-            vec![Packet { bytes: forged.encode(&evidence_key(packet.from)), ..packet }]
-        };
-        Faults { tamper: Some(Box::new(tamper)), ..Faults::default() }
+        })
     };
     let refreshed = by_number(refresh_with::<S>(&old, 1, faults()));
     let reshared = by_number(reshare_with::<S>(&old, &CHANGE, 2, faults()));
@@ -75,7 +92,26 @@ fn colluders_whose_dealt_shares_make_up_for_each_other_change_nothing<S: Tested>
     }
 }
 
+/// A party whose own share is not the one of the public data, which only a fault of its own can bring about: it says
+/// that the fault is internal before it has proven anything, and nobody can convict it.
+fn a_party_whose_own_share_is_wrong_convicts_nobody_and_is_not_convicted<S: Tested>() {
+    let old = S::keys(&[1, 2, 3], 2, 25);
+    let start = |me: u32| {
+        let share = S::reopen(&old[&me]);
+        (Some(party(me)), start_refresh::<S>(me, if me == 1 { S::shifted(share) } else { share }, 1))
+    };
+    let outcomes = World::new(1, Faults::default(), [1, 2, 3].map(start)).run();
+    for (address, outcome) in &outcomes {
+        let abort = outcome.abort().unwrap_or_else(|| panic!("{address:?} took it"));
+        assert!(outcome.done.is_none() && abort.culprits.is_empty(), "{address:?}: {abort}");
+        let suspects: &[PartyId] = if *address == Some(party(1)) { &[] } else { &[party(1)] };
+        assert_eq!(abort.suspects, suspects, "{address:?}: {abort}");
+    }
+    assert_eq!(outcomes[&Some(party(1))].abort().unwrap().cause, AbortCause::Internal);
+}
+
 for_schemes!(Bls as bls, Ed25519 as ed25519, Bip340 as bip340, Ecdsa as ecdsa: [
+    a_party_whose_own_share_is_wrong_convicts_nobody_and_is_not_convicted,
     colluders_with_shares_that_make_up_for_each_other_are_named,
     colluders_whose_dealt_shares_make_up_for_each_other_change_nothing,
 ]);

@@ -3,12 +3,14 @@
 use engine::session::Session;
 use engine::{SessionSettings, SetupError};
 use primitives::bls12_381::{G1, HashedMessage, UncheckedG2, verify};
-use protocols::bls::{KeyPublic, POSSESSION_DOMAIN, Refresh, Reshared, SIGNATURE_DOMAIN};
+use protocols::OpenShareError;
+use protocols::bls::{KeyPublic, KeyShare, POSSESSION_DOMAIN, Refresh, Reshared, SIGNATURE_DOMAIN};
 use sim::Faults;
 
 use crate::common::{evidence_key, party, rng, settings, start_sign, threshold};
 use crate::harness::{
-    Bls, Change, Shares, Tested, by_number, refresh_settings, refresh_with, reshare_with, set, start_reshare,
+    Bls, Change, Shares, Tested, by_number, data_key, refresh_settings, refresh_with, reshare_with, set,
+    start_reshare,
 };
 
 fn verifies(public: &KeyPublic, message: &[u8], domain: &[u8], signature: &[u8; 96]) -> bool {
@@ -64,6 +66,20 @@ fn the_same_key(old: &KeyPublic, new: &Shares<Bls>, quorums: &[&[u32]]) {
         let signature = sign(new, quorum).unwrap();
         assert!(verifies(old, b"message", SIGNATURE_DOMAIN, &signature), "{quorum:?}");
     }
+}
+
+/// To deal, a party looks whether its share is the one whose point the public data have. To sign it need not: others
+/// refuse what a wrong share makes.
+#[test]
+fn a_share_that_is_not_that_of_the_public_data_deals_nothing() {
+    let shares = Bls::keys(&[1, 2, 3], 2, 4);
+    let open = |share: &KeyShare| {
+        let blob = share.seal(&data_key(), &mut rng(1)).unwrap();
+        let signs = KeyShare::unseal(&data_key(), &blob, &share.label()).is_ok();
+        (signs, KeyShare::unseal_to_deal(&data_key(), &blob, &share.label()).err())
+    };
+    assert_eq!(open(&shares[&1]), (true, None));
+    assert_eq!(open(&Bls::reopen(&shares[&1]).shifted()), (true, Some(OpenShareError::Invalid)));
 }
 
 #[test]

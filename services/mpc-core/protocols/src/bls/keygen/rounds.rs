@@ -13,7 +13,7 @@ use rand_core::CryptoRng;
 
 use crate::bls::key::{KeyPublic, KeyShare, VerificationShare};
 use crate::bls::scheme::Subgroup;
-use crate::curve::Polynomial;
+use crate::curve::{Curve, Polynomial};
 use crate::dealing::read;
 use crate::hedged::HedgedRng;
 use crate::tags;
@@ -88,6 +88,13 @@ pub(super) fn start(ctx: &SessionContext, rng: &mut dyn CryptoRng) -> Result<(Ke
     Committed::commit(ctx, me, (polynomial, points), rng)
 }
 
+/// From which the weights of a batch are drawn. Whoever could tell them beforehand could send values whose errors
+/// cancel; a secret of this party keeps them unknown also with a bad generator.
+fn weights_rng(ctx: &SessionContext, secret: Option<&Secret<Scalar>>, rng: &mut dyn CryptoRng) -> HedgedRng {
+    let secret = secret.map(|secret| Subgroup::encode_scalar(secret.expose())).unwrap_or_default();
+    HedgedRng::new(ctx, tags::BLS_BATCH_WEIGHTS, &secret, rng)
+}
+
 impl Committed {
     /// Commits to a polynomial with these points; the points are those of the polynomial, except in tests.
     pub(super) fn commit(
@@ -143,7 +150,7 @@ impl Opened {
         // [K3.2] every sender knows its constant term.
         let statements: Vec<Statement> =
             openings.iter().map(|(sender, opening)| opening.constant_term(ctx, *sender)).collect();
-        if !schnorr::verify_batch(&statements, rng) {
+        if !schnorr::verify_batch(&statements, &mut weights_rng(ctx, polynomial.constant(), rng)) {
             return Err(first_fault(inbox, AbortCause::WrongProof, |envelope| {
                 constant_term_unproven(ctx, envelope.sender(), envelope)
             }));
@@ -232,8 +239,9 @@ impl Confirmed {
             partials.push(confirmation.partial_possession);
         }
         // [K5.2] every partial proof of possession verifies under its sender's verification share.
-        let sound =
-            schnorr::verify_batch(&statements, rng) && verify_batch(&keys, &self.message, &partials, rng);
+        let mut weights = weights_rng(ctx, Some(&self.signing_share), rng);
+        let sound = schnorr::verify_batch(&statements, &mut weights)
+            && verify_batch(&keys, &self.message, &partials, &mut weights);
         if !sound {
             return Err(wrong_confirmation(ctx, inbox, history));
         }
