@@ -267,6 +267,8 @@ test("signer: the rights over keys are off unless a rule gives them", () => {
   assert.deepEqual(rights.map((right) => rule({ mayRefreshKeys: true })[right]), [false, true, false]);
   assert.deepEqual(rights.map((right) => rule({ mayReshareKeys: true })[right]), [false, false, true]);
   assert.deepEqual(rule({ payloads: [] }).payloads, []);
+  const floor = rule({ minThreshold: 2, minParties: 3, allowedParties: ["party-1", "party-2", "party-3"] });
+  assert.deepEqual([floor["min-threshold"], floor["min-parties"], floor["allowed-parties"]], [2, 3, ["party-1", "party-2", "party-3"]]);
 });
 
 test("signer: what makes no sense is refused", () => {
@@ -277,6 +279,7 @@ test("signer: what makes no sense is refused", () => {
   refused("signer", { ...signer, channel: { ...signer.channel, number: "1" } }, /number/);
   refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: pem }] }, /keys/);
   refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: "x", keys: ["*"] }] }, /publicKey/);
+  refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: pem, keys: ["*"], minThreshold: 0 }] }, /minThreshold/);
 });
 
 test("edge: names and limits are those of the values, and Envoy takes the file", (context) => {

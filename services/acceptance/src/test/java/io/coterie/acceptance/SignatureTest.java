@@ -83,7 +83,7 @@ class SignatureTest {
   void keysCanBeLookedUpAndListedInPages(Running shared) {
     WalletBackend wallet = shared.wallet();
     for (int i = 0; i < 3; i++) {
-      assertThat(wallet.createKey("page-" + i, 1, List.of("party-1")).getState())
+      assertThat(wallet.createKey("page-" + i, 2, List.of("party-1", "party-2")).getState())
           .isEqualTo(Key.State.ACTIVE);
     }
     assertThat(

@@ -23,6 +23,7 @@ class ThresholdsTest {
   static void start() {
     cluster =
         Cluster.of(10)
+            .keysOfOneParty()
             .folder(Path.of("target", "cluster-ten"))
             .progress(line -> System.out.println("progress: ten parties: " + line))
             .start();

@@ -34,6 +34,7 @@ import io.coterie.signer.policy.ConfiguredPolicy;
 import io.coterie.signer.policy.Glob;
 import io.coterie.signer.policy.PathPrefix;
 import io.coterie.signer.policy.RequesterRule;
+import io.coterie.signer.policy.ShareFloor;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.storage.PartyStore;
@@ -308,6 +309,7 @@ public final class Installation implements AutoCloseable {
                       true,
                       true,
                       true,
+                      new ShareFloor(2, 2, Set.of()),
                       Set.of(PayloadKind.values()),
                       List.of(PathPrefix.parse("m")),
                       List.of(new Glob("*")),

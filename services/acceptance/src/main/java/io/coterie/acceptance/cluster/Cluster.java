@@ -87,6 +87,7 @@ public final class Cluster implements AutoCloseable {
     private Consumer<String> progress = line -> {};
     private String secondCoordinator = "";
     private int coordinators = 1;
+    private int fewestParties = 2;
     private Edge.@Nullable Plan edge;
     private final List<String> strangers = new ArrayList<>();
     private final Map<String, List<String>> more = new LinkedHashMap<>();
@@ -146,6 +147,12 @@ public final class Cluster implements AutoCloseable {
     /** So many coordinators with one database; the second one is called {@code coordinator-1}. */
     public Builder coordinators(int count) {
       coordinators = count;
+      return this;
+    }
+
+    /** Signers also make keys that one party holds, or that one party can sign with. */
+    public Builder keysOfOneParty() {
+      fewestParties = 1;
       return this;
     }
 
@@ -498,7 +505,8 @@ public final class Cluster implements AutoCloseable {
 
   private Settings.Requester requester(String name, String keys, boolean digests) {
     RequesterKeyFile.create(RequesterKeyFile.Algorithm.ED25519, keyFile(name));
-    return new Settings.Requester(name, RequesterKeyFile.publicFile(keyFile(name)), keys, digests);
+    return new Settings.Requester(
+        name, RequesterKeyFile.publicFile(keyFile(name)), keys, digests, plan.fewestParties);
   }
 
   private Path keyFile(String requester) {

@@ -53,8 +53,9 @@ public final class Settings {
    *
    * @param keys pattern of the keys that it may create, read and use everywhere
    * @param digests whether signers sign digests for it, which they cannot look behind
+   * @param fewest parties that may hold shares of a key that it makes, and that may be able to sign
    */
-  record Requester(String name, Path publicKey, String keys, boolean digests) {}
+  record Requester(String name, Path publicKey, String keys, boolean digests, int fewest) {}
 
   /**
    * Makes all secrets.
@@ -246,6 +247,8 @@ public final class Settings {
       for (String right : List.of("create", "refresh", "reshare")) {
         text.append("        may-%s-keys: true\n".formatted(right));
       }
+      text.append("        min-threshold: %d\n".formatted(requester.fewest()));
+      text.append("        min-parties: %d\n".formatted(requester.fewest()));
       text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1]\n");
       if (requester.digests()) {
         text.append(

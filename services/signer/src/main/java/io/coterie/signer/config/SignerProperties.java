@@ -9,6 +9,7 @@ import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.policy.Glob;
 import io.coterie.signer.policy.PathPrefix;
 import io.coterie.signer.policy.RequesterRule;
+import io.coterie.signer.policy.ShareFloor;
 import io.coterie.signer.storage.Backup;
 import java.io.IOException;
 import java.net.URI;
@@ -148,7 +149,12 @@ public record SignerProperties(
    * @param mayCreateKeys whether it may create keys of those names
    * @param mayRefreshKeys whether it may have their shares replaced; not implied by any other right
    * @param mayReshareKeys whether it may hand their shares to other parties or change the
-   *     threshold, down to one; not implied by any other right
+   *     threshold, within the bounds that follow; not implied by any other right
+   * @param minThreshold the fewest parties that may be able to sign with a key that it creates or
+   *     reshares; 2 if not given
+   * @param minParties the fewest parties that may hold a share of such a key; 2 if not given
+   * @param allowedParties names of the parties that may hold a share of such a key; every party of
+   *     the roster if not given
    * @param payloads labels of {@link PayloadKind}; all but {@code digest} if not given, because
    *     nobody can see what a digest says
    * @param derivationPrefixes paths below a key that it may use: {@code m} for all
@@ -163,6 +169,9 @@ public record SignerProperties(
       @DefaultValue("false") boolean mayCreateKeys,
       @DefaultValue("false") boolean mayRefreshKeys,
       @DefaultValue("false") boolean mayReshareKeys,
+      @DefaultValue("2") int minThreshold,
+      @DefaultValue("2") int minParties,
+      @DefaultValue List<String> allowedParties,
       @DefaultValue({
             "message",
             "ethereum-transaction",
@@ -197,10 +206,19 @@ public record SignerProperties(
           mayCreateKeys,
           mayRefreshKeys,
           mayReshareKeys,
+          floor(),
           payloads.stream().map(this::payloadKind).collect(Collectors.toSet()),
           derivationPrefixes.stream().map(PathPrefix::parse).toList(),
           purposes.stream().map(Glob::new).toList(),
           maxMessageBytes);
+    }
+
+    private ShareFloor floor() {
+      try {
+        return new ShareFloor(minThreshold, minParties, Set.copyOf(allowedParties));
+      } catch (IllegalArgumentException e) {
+        throw new IllegalArgumentException("requester " + name + ": " + e.getMessage(), e);
+      }
     }
 
     private PayloadKind payloadKind(String label) {

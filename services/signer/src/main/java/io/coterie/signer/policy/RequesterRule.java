@@ -14,6 +14,7 @@ import java.util.Set;
  * @param mayCreateKeys whether it may create keys of those names, too
  * @param mayRefreshKeys whether it may have their shares replaced
  * @param mayReshareKeys whether it may have others hold their shares, or fewer sign
+ * @param floor bounds both: how widely shares must be spread when a key is made or reshared
  * @param payloads what it may have signed
  * @param derivationPrefixes where below a key; a scheme without derivation has only the empty path
  * @param purposes what an intent may say it is for
@@ -25,6 +26,7 @@ public record RequesterRule(
     boolean mayCreateKeys,
     boolean mayRefreshKeys,
     boolean mayReshareKeys,
+    ShareFloor floor,
     Set<PayloadKind> payloads,
     List<PathPrefix> derivationPrefixes,
     List<Glob> purposes,
@@ -51,12 +53,16 @@ public record RequesterRule(
     }
     return switch (intent) {
       case VerifiedIntent.Signing signing -> denial(signing);
-      case VerifiedIntent.KeyCreation _ ->
-          mayCreateKeys ? Optional.empty() : Optional.of("the requester may not create keys");
+      case VerifiedIntent.KeyCreation creation ->
+          mayCreateKeys
+              ? floor.denial(creation.threshold(), creation.parties())
+              : Optional.of("the requester may not create keys");
       case VerifiedIntent.KeyRefresh _ ->
           mayRefreshKeys ? Optional.empty() : Optional.of("the requester may not refresh keys");
-      case VerifiedIntent.KeyReshare _ ->
-          mayReshareKeys ? Optional.empty() : Optional.of("the requester may not reshare keys");
+      case VerifiedIntent.KeyReshare reshare ->
+          mayReshareKeys
+              ? floor.denial(reshare.threshold(), reshare.parties())
+              : Optional.of("the requester may not reshare keys");
     };
   }
 

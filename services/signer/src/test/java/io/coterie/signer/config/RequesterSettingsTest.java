@@ -1,6 +1,7 @@
 package io.coterie.signer.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.VerifiedIntent;
@@ -37,12 +38,20 @@ class RequesterSettingsTest {
   }
 
   private static boolean mayCreate(RequesterRule rule) {
+    return mayCreate(rule, 2, List.of("alpha", "bravo"));
+  }
+
+  private static boolean mayCreate(RequesterRule rule, int threshold, List<String> parties) {
     return rule.denial(
             new VerifiedIntent.KeyCreation(
                 "wallet",
                 ByteString.EMPTY,
                 SignedIntent.getDefaultInstance(),
-                KeyIntent.newBuilder().setScheme(Scheme.SCHEME_BLS12381).build()))
+                KeyIntent.newBuilder()
+                    .setScheme(Scheme.SCHEME_BLS12381)
+                    .setThreshold(threshold)
+                    .addAllParties(parties)
+                    .build()))
         .isEmpty();
   }
 
@@ -57,12 +66,20 @@ class RequesterSettingsTest {
   }
 
   private static boolean mayReshare(RequesterRule rule) {
+    return mayReshare(rule, 2, List.of("alpha", "bravo"));
+  }
+
+  private static boolean mayReshare(RequesterRule rule, int threshold, List<String> parties) {
     return rule.denial(
             new VerifiedIntent.KeyReshare(
                 "wallet",
                 ByteString.EMPTY,
                 SignedIntent.getDefaultInstance(),
-                ReshareIntent.newBuilder().setScheme(Scheme.SCHEME_BLS12381).build()))
+                ReshareIntent.newBuilder()
+                    .setScheme(Scheme.SCHEME_BLS12381)
+                    .setThreshold(threshold)
+                    .addAllParties(parties)
+                    .build()))
         .isEmpty();
   }
 
@@ -103,5 +120,39 @@ class RequesterSettingsTest {
   void a_requester_without_payloads_has_nothing_signed() throws Exception {
     assertThat(maySign(rule())).isTrue();
     assertThat(maySign(rule("payloads: []"))).isFalse();
+  }
+
+  @Test
+  void no_key_is_made_or_reshared_for_one_party_unless_the_rule_says_so() throws Exception {
+    List<String> two = List.of("alpha", "bravo");
+    RequesterRule usual = rule("may-create-keys: true", "may-reshare-keys: true");
+    assertThat(mayCreate(usual, 1, two) || mayReshare(usual, 1, two)).isFalse();
+    RequesterRule free =
+        rule(
+            "may-create-keys: true",
+            "may-reshare-keys: true",
+            "min-threshold: 1",
+            "min-parties: 1");
+    assertThat(mayCreate(free, 1, two) && mayReshare(free, 1, List.of("alpha"))).isTrue();
+  }
+
+  @Test
+  void shares_go_to_named_parties_only_if_the_rule_names_some() throws Exception {
+    RequesterRule rule =
+        rule(
+            "may-create-keys: true",
+            "may-reshare-keys: true",
+            "allowed-parties: [alpha, bravo, carol]");
+    List<String> foreign = List.of("alpha", "mallory");
+    assertThat(mayCreate(rule) && mayReshare(rule)).isTrue();
+    assertThat(mayCreate(rule, 2, foreign) || mayReshare(rule, 2, foreign)).isFalse();
+  }
+
+  @Test
+  void a_floor_that_no_key_can_stand_on_names_the_requester() {
+    assertThatThrownBy(() -> rule("min-threshold: 3", "allowed-parties: [alpha, bravo]"))
+        .rootCause()
+        .hasMessageContaining("requester wallet")
+        .hasMessageContaining("a key needs 3");
   }
 }

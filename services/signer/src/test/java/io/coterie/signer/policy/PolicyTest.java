@@ -8,6 +8,7 @@ import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -18,6 +19,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class PolicyTest {
+  private static final ShareFloor ANY = new ShareFloor(1, 1, Set.of());
+
   private static final RequesterRule RULE =
       new RequesterRule(
           List.of(new Glob("keys/treasury-*"), new Glob("keys/main")),
@@ -25,6 +28,7 @@ class PolicyTest {
           false,
           false,
           false,
+          ANY,
           Set.of(PayloadKind.MESSAGE),
           List.of(PathPrefix.parse("m")),
           List.of(new Glob("withdrawal *"), new Glob("test")),
@@ -36,7 +40,8 @@ class PolicyTest {
           Set.of(Scheme.SCHEME_BLS12381, Scheme.SCHEME_ECDSA_SECP256K1),
           true,
           false,
-          false,
+          true,
+          new ShareFloor(2, 3, Set.of("alpha", "bravo", "carol", "delta")),
           Set.of(PayloadKind.MESSAGE, PayloadKind.ETHEREUM_MESSAGE),
           List.of(PathPrefix.parse("m/44/60"), PathPrefix.parse("m/0/1/2")),
           List.of(new Glob("*")),
@@ -63,6 +68,8 @@ class PolicyTest {
         KeyIntent.newBuilder()
             .setKey(key)
             .setScheme(Scheme.SCHEME_BLS12381)
+            .setThreshold(2)
+            .addAllParties(List.of("alpha", "bravo", "carol"))
             .setPurpose("test")
             .build());
   }
@@ -91,6 +98,52 @@ class PolicyTest {
     assertThat(RULE.denial(creation("keys/main")).orElseThrow()).contains("create keys");
     assertThat(CREATOR.denial(creation("keys/treasury-1"))).isEmpty();
     assertThat(CREATOR.denial(creation("keys/main")).orElseThrow()).contains("this key");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "2, alpha bravo carol,       allowed",
+    "3, alpha bravo carol delta, allowed",
+    "1, alpha bravo carol,       'at least 2 parties to sign, not 1'",
+    "2, alpha bravo,             'at least 3 parties hold shares of a key of this requester, not 2'",
+    "2, alpha bravo mallory,     party mallory may not hold a share",
+    "1, alpha,                   at least 2 parties to sign",
+  })
+  void neither_creation_nor_reshare_goes_below_the_floor(
+      int threshold, String names, String expected) {
+    List<String> parties = List.of(names.split(" "));
+    VerifiedIntent creation =
+        new VerifiedIntent.KeyCreation(
+            "wallet",
+            ByteString.EMPTY,
+            SignedIntent.getDefaultInstance(),
+            KeyIntent.newBuilder()
+                .setKey("keys/treasury-1")
+                .setScheme(Scheme.SCHEME_BLS12381)
+                .setThreshold(threshold)
+                .addAllParties(parties)
+                .build());
+    VerifiedIntent reshare =
+        new VerifiedIntent.KeyReshare(
+            "wallet",
+            ByteString.EMPTY,
+            SignedIntent.getDefaultInstance(),
+            ReshareIntent.newBuilder()
+                .setKey("keys/treasury-1")
+                .setScheme(Scheme.SCHEME_BLS12381)
+                .setThreshold(threshold)
+                .addAllParties(parties)
+                .build());
+    assertThat(CREATOR.denial(creation).orElse("allowed")).contains(expected);
+    assertThat(CREATOR.denial(reshare).orElse("allowed")).contains(expected);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, 1, ''", "1, 0, ''", "3, 1, alpha bravo", "1, 3, alpha bravo"})
+  void a_floor_that_no_key_can_stand_on_is_refused(int threshold, int parties, String allowed) {
+    Set<String> names = allowed.isEmpty() ? Set.of() : Set.of(allowed.split(" "));
+    assertThatThrownBy(() -> new ShareFloor(threshold, parties, names))
+        .isInstanceOf(IllegalArgumentException.class);
   }
 
   private static VerifiedIntent.Signing ecdsa(SigningIntent.Builder intent) {
