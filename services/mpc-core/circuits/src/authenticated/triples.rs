@@ -55,9 +55,23 @@ pub fn random_triples<R: Read, W: Write>(
 ) -> Result<Zeroizing<Vec<Triple>>, Abort> {
     let size = bucket_size(count);
     let total = count.checked_mul(size).ok_or(Abort::Caller("the circuit is too large"))?;
-    let mut leaky = leaky_triples(link, total, rng)?;
-    shuffle(&mut leaky, &permutation_seed(link, rng)?);
-    combine(link, &leaky, size)
+    let leaky = leaky_triples(link, total, rng)?;
+    let order = shuffled(total, &permutation_seed(link, rng)?);
+    combine(link, &leaky, &order, size)
+}
+
+/// Leaky triples: all x, all y and all z.
+struct Leaky {
+    shares: Zeroizing<Vec<Share>>,
+    count: usize,
+}
+
+impl Leaky {
+    fn parts(&self) -> [&[Share]; 3] {
+        let (x, rest) = self.shares.split_at(self.count);
+        let (y, z) = rest.split_at(self.count);
+        [x, y, z]
+    }
 }
 
 /// [Garbling 3, 4] Triples of which a deviating peer may know x, at the risk of being caught.
@@ -65,30 +79,31 @@ fn leaky_triples<R: Read, W: Write>(
     link: &mut Link<'_, R, W>,
     count: usize,
     rng: &mut dyn CryptoRng,
-) -> Result<Zeroizing<Vec<Triple>>, Abort> {
-    let shares = link.random_shares(3 * count, rng)?;
-    let mut triples = Zeroizing::new(Vec::with_capacity(count));
-    triples.extend(shares.as_chunks::<3>().0.iter().map(|[x, y, z]| Triple { x: *x, y: *y, z: *z }));
-    drop(shares);
+) -> Result<Leaky, Abort> {
+    let mut shares = link.random_shares(3 * count, rng)?;
     let mut digest = Sha256::new();
     digest.update(link.step("coterie/authenticated-garbling-triples/1", Role::Garbler));
     let mut number = 0u128;
-    for batch in triples.chunks_mut(BATCH) {
-        check_batch(link, batch, number, &mut digest)?;
-        number += batch.len() as u128;
+    let (x, rest) = shares.split_at_mut(count);
+    let (y, z) = rest.split_at_mut(count);
+    for ((x, y), z) in x.chunks(BATCH).zip(y.chunks(BATCH)).zip(z.chunks_mut(BATCH)) {
+        check_batch(link, x, y, z, number, &mut digest)?;
+        number += x.len() as u128;
     }
     let own: [u8; 32] = digest.finalize().into();
     let theirs = link.exchange(&own, rng)?;
     if !same(&own, &theirs) {
         return Err(Abort::Triple);
     }
-    Ok(triples)
+    Ok(Leaky { shares, count })
 }
 
 /// Makes z = x·y of the random z of a batch, and absorbs what must be equal on both sides.
 fn check_batch<R: Read, W: Write>(
     link: &mut Link<'_, R, W>,
-    batch: &mut [Triple],
+    x: &[Share],
+    y: &[Share],
+    z: &mut [Share],
     first: u128,
     digest: &mut Sha256,
 ) -> Result<(), Abort> {
@@ -99,29 +114,28 @@ fn check_batch<R: Read, W: Write>(
         Role::Evaluator => (1, 0),
     };
     // C = y·Δ ⊕ K[y] ⊕ M[y]; both C together are y·(Δ_A ⊕ Δ_B).
-    let mut sums = Zeroizing::new(Vec::with_capacity(batch.len()));
-    let mut masked = Vec::with_capacity(batch.len());
-    for (i, triple) in (first..).zip(batch.iter()) {
-        let key = triple.x.key;
+    let mut sums = Zeroizing::new(Vec::with_capacity(x.len()));
+    let mut masked = Vec::with_capacity(x.len());
+    for ((i, x), (y, z)) in (first..).zip(x).zip(y.iter().zip(z.iter())) {
         let tweak = 2 * i + keys_tweak;
         let [zero, one, own] =
-            link.key.tweaked([(key, tweak), (key ^ delta, tweak), (triple.x.mac, 2 * i + macs_tweak)]);
-        let c = (delta & mask(triple.y.bit)) ^ triple.y.key ^ triple.y.mac;
+            link.key.tweaked([(x.key, tweak), (x.key ^ delta, tweak), (x.mac, 2 * i + macs_tweak)]);
+        let c = (delta & mask(y.bit)) ^ y.key ^ y.mac;
         masked.push(zero ^ one ^ c);
-        let z = (delta & mask(triple.z.bit)) ^ triple.z.key ^ triple.z.mac;
-        sums.push(zero ^ own ^ z ^ (c & mask(triple.x.bit)));
+        let z = (delta & mask(z.bit)) ^ z.key ^ z.mac;
+        sums.push(zero ^ own ^ z ^ (c & mask(x.bit)));
     }
-    let mut theirs = vec![0u128; batch.len()];
+    let mut theirs = vec![0u128; x.len()];
     link.exchange_blocks(&masked, &mut theirs)?;
-    for ((sum, triple), block) in sums.iter_mut().zip(batch.iter()).zip(&theirs) {
-        *sum ^= block & mask(triple.x.bit);
+    for ((sum, x), block) in sums.iter_mut().zip(x).zip(&theirs) {
+        *sum ^= block & mask(x.bit);
     }
     // Both sums together are (xy ⊕ z)(Δ_A ⊕ Δ_B), whose lowest bit tells what to add to z.
     let own: Vec<u8> = sums.iter().map(|sum| (*sum & 1) as u8).collect();
     let other = link.exchange_bits(&own)?;
-    for ((triple, sum), (own, other)) in batch.iter_mut().zip(sums.iter()).zip(own.iter().zip(&other)) {
+    for ((z, sum), (own, other)) in z.iter_mut().zip(sums.iter()).zip(own.iter().zip(&other)) {
         let public = own ^ other;
-        triple.z = link.add_public(triple.z, public);
+        *z = link.add_public(*z, public);
         digest.update((sum ^ (delta & mask(public))).to_le_bytes());
     }
     Ok(())
@@ -143,15 +157,16 @@ fn permutation_seed<R: Read, W: Write>(
     Ok(tagged("coterie/authenticated-garbling-permutation/1", &[&session, first, second]))
 }
 
-/// Puts triples in a random order (Fisher, Yates), drawn from a seed.
-fn shuffle(triples: &mut [Triple], seed: &[u8; 32]) {
+/// The numbers below `count` in a random order (Fisher, Yates), drawn from a seed.
+fn shuffled(count: usize, seed: &[u8; 32]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count).map(|number| u32::try_from(number).unwrap_or(u32::MAX)).collect();
     let mut key = [0u8; 16];
     key.copy_from_slice(seed.split_at(16).0);
     let cipher = Aes128::new(&key.into());
     let mut counter = 0u128;
     let mut blocks = [[0u8; 16]; 32];
     let mut words: Vec<u64> = Vec::new();
-    for last in (1..triples.len()).rev() {
+    for last in (1..order.len()).rev() {
         if words.is_empty() {
             for block in &mut blocks {
                 *block = counter.to_le_bytes();
@@ -164,29 +179,34 @@ fn shuffle(triples: &mut [Triple], seed: &[u8; 32]) {
         }
         // 64 bits for at most 2^32 places: each place is as likely as another up to a factor of 1 + 2^-32.
         let word = words.pop().unwrap_or(0);
-        triples.swap(last, (word % (last as u64 + 1)) as usize);
+        order.swap(last, (word % (last as u64 + 1)) as usize);
     }
+    order
 }
 
 /// [Garbling 6] One triple of each bucket: x is the sum of all x, so that it is known only to who knows each of them.
 fn combine<R: Read, W: Write>(
     link: &mut Link<'_, R, W>,
-    leaky: &[Triple],
+    leaky: &Leaky,
+    order: &[u32],
     size: usize,
 ) -> Result<Zeroizing<Vec<Triple>>, Abort> {
-    let mut differences = Zeroizing::new(Vec::with_capacity(leaky.len()));
-    for bucket in leaky.chunks_exact(size) {
+    let [x, y, z] = leaky.parts();
+    let at = |shares: &[Share], number: &u32| shares.get(*number as usize).copied().unwrap_or_default();
+    let mut differences = Zeroizing::new(Vec::with_capacity(order.len()));
+    for bucket in order.chunks_exact(size) {
         let Some((first, rest)) = bucket.split_first() else { continue };
-        differences.extend(rest.iter().map(|triple| first.y ^ triple.y));
+        let first = at(y, first);
+        differences.extend(rest.iter().map(|number| first ^ at(y, number)));
     }
     let opened = link.open(&differences)?;
-    let mut triples = Zeroizing::new(Vec::with_capacity(leaky.len() / size));
-    triples.extend(leaky.chunks_exact(size).zip(opened.chunks(size - 1)).map(|(bucket, opened)| {
+    let mut triples = Zeroizing::new(Vec::with_capacity(order.len() / size));
+    triples.extend(order.chunks_exact(size).zip(opened.chunks(size - 1)).map(|(bucket, opened)| {
         let Some((first, rest)) = bucket.split_first() else { return Triple::default() };
-        rest.iter().zip(opened).fold(*first, |sum, (triple, difference)| Triple {
-            x: sum.x ^ triple.x,
-            y: sum.y,
-            z: sum.z ^ triple.z ^ triple.x.times(*difference),
+        let first = Triple { x: at(x, first), y: at(y, first), z: at(z, first) };
+        rest.iter().zip(opened).fold(first, |sum, (number, difference)| {
+            let x = at(x, number);
+            Triple { x: sum.x ^ x, y: sum.y, z: sum.z ^ at(z, number) ^ x.times(*difference) }
         })
     }));
     Ok(triples)
@@ -205,13 +225,7 @@ mod tests {
 
     #[test]
     fn a_shuffle_is_a_permutation_that_depends_on_the_seed() {
-        let sorted: Vec<Triple> =
-            (0..1000).map(|key| Triple { x: Share { bit: 0, mac: 0, key }, ..Triple::default() }).collect();
-        let order = |seed| {
-            let mut triples = sorted.clone();
-            shuffle(&mut triples, &[seed; 32]);
-            triples.iter().map(|triple| triple.x.key).collect::<Vec<_>>()
-        };
+        let order = |seed| shuffled(1000, &[seed; 32]);
         assert_ne!(order(1), order(2));
         assert_eq!(order(1), order(1));
         let mut all = order(1);
