@@ -1,6 +1,7 @@
 //! Whole circuits, and receivers of gates that record, count or evaluate them.
 
 pub mod bristol;
+pub mod public;
 
 use crate::build::{Builder, Gate, Lit, Sink};
 
