@@ -6,7 +6,7 @@ use getrandom::SysRng;
 use primitives::Secret;
 use rand_core::UnwrapErr;
 
-use crate::authenticated::{self, Pair, Prepared, PrivateInput, Role};
+use crate::authenticated::{self, Entry, Pair, Prepared, PrivateInput, Role};
 use crate::circuit::{Circuit, Plain, Recorder};
 use crate::compile::{Interface, Limits, compile};
 use crate::garble::{Channel, Inputs, evaluate, garble};
@@ -166,8 +166,8 @@ fn authenticated_side(
         let pair = Pair::set_up(role, &[0; 32], &mut channel, rng)?;
         let prepared = Prepared::new(&pair, circuit, &mut channel, rng)?;
         match role {
-            Role::Garbler => authenticated::garble(&pair, prepared, input, &mut channel),
-            Role::Evaluator => authenticated::evaluate(&pair, prepared, input, &mut channel),
+            Role::Garbler => authenticated::garble(&pair, prepared, Entry::Free(input), &mut channel),
+            Role::Evaluator => authenticated::evaluate(&pair, prepared, Entry::Free(input), &mut channel),
         }
     };
     run().map_err(|abort| abort.to_string())

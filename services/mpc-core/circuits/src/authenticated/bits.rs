@@ -14,8 +14,8 @@ use super::{Abort, Pair, Role};
 use crate::circuit::Circuit;
 use crate::garble::{Channel, SessionKey};
 
-/// Bits that one extension authenticates, at most: this bounds its memory to some 100 MB.
-const MAX_AT_ONCE: usize = 1 << 21;
+/// Bits that one extension authenticates, at most: its columns stay in the processor's cache.
+const MAX_AT_ONCE: usize = 1 << 17;
 
 /// One party's share of a bit: its own bit with the MAC under the peer's Δ, and the key of the peer's bit under its own Δ.
 #[derive(Clone, Copy, Default)]
@@ -60,14 +60,13 @@ pub struct Link<'a, R: Read, W: Write> {
 }
 
 impl<'a, R: Read, W: Write> Link<'a, R, W> {
-    /// [Garbling 1] Agrees on the circuit and on a session that neither party chose alone.
+    /// [Garbling 1] Agrees on a digest of what is to be done, and on a session that neither party chose alone.
     pub fn begin(
         pair: &'a Pair,
-        circuit: &Circuit,
+        agreed: [u8; 32],
         channel: &'a mut Channel<R, W>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Self, Abort> {
-        let agreed = digest_of(circuit);
         let delta = pair.state.sender.global_key();
         let mut word = [0u8; 32];
         HedgedRng::new("authenticated garbling", &[&delta.to_le_bytes(), &agreed], rng).fill_bytes(&mut word);
@@ -310,7 +309,7 @@ pub fn tagged(tag: &str, parts: &[&[u8]]) -> [u8; 32] {
 }
 
 /// A digest of a circuit: all that both parties must agree on.
-fn digest_of(circuit: &Circuit) -> [u8; 32] {
+pub fn digest_of(circuit: &Circuit) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(b"coterie/authenticated-garbling-circuit/1");
     for list in [&circuit.inputs, &circuit.outputs] {

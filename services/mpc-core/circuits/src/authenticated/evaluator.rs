@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::bits::{Link, mask, same};
 use super::garbler::{ONLINE, TABLES, masked_input};
-use super::{Abort, Pair, Part, Prepared, PrivateInput, Role, gate_checks, open_results, read};
+use super::{Abort, Entry, Pair, Part, Prepared, Role, gate_checks, open_results, read};
 use crate::garble::Channel;
 
 /// [Garbling 8] Receives the tables.
@@ -25,16 +25,16 @@ pub(super) fn take_tables<R: Read, W: Write>(link: &mut Link<'_, R, W>, ands: us
 pub fn evaluate<R: Read, W: Write>(
     pair: &Pair,
     prepared: Prepared,
-    input: &PrivateInput,
+    entry: Entry<'_>,
     channel: &mut Channel<R, W>,
 ) -> Result<Vec<bool>, Abort> {
-    pair.guard(|| evaluate_prepared(pair, &prepared, input, channel))
+    pair.guard(|| evaluate_prepared(pair, &prepared, entry, channel))
 }
 
-fn evaluate_prepared<R: Read, W: Write>(
+pub(super) fn evaluate_prepared<R: Read, W: Write>(
     pair: &Pair,
     prepared: &Prepared,
-    input: &PrivateInput,
+    entry: Entry<'_>,
     channel: &mut Channel<R, W>,
 ) -> Result<Vec<bool>, Abort> {
     let Part::Evaluator { tables, colours } = &prepared.part else {
@@ -42,20 +42,37 @@ fn evaluate_prepared<R: Read, W: Write>(
     };
     let mut link = Link::resume(pair, prepared.session, ONLINE, channel);
     let circuit = &prepared.circuit;
-    let own = masked_input(input, &prepared.own_masks)?;
-    let first = prepared.inputs.len().saturating_sub(own.len());
-    // [Garbling 9, 10] Public bits and labels of the garbler's input, then of this party's.
+    let own = masked_input(&entry, prepared)?;
+    let (first_masks, second_masks) = prepared.input_masks();
+    let first = first_masks.len();
+    // [Garbling 9, 10] Public bits and labels of the garbler's input and of the public one, then of this party's.
     let mut publics = vec![0u8; circuit.slots as usize];
     let mut labels = Zeroizing::new(vec![0u128; circuit.slots as usize]);
+    if let Some(agreed) = entry.agreed(&prepared.session)
+        && !same(&agreed, &link.channel.block()?)
+    {
+        return Err(Abort::Disagreement);
+    }
     let theirs = link.receive_bits(first)?;
+    if let Some(expected) = entry.expected(&mut link, first_masks, &theirs)
+        && !same(&expected, &link.channel.block()?)
+    {
+        return Err(Abort::Input);
+    }
     let mut active = Zeroizing::new(vec![0u128; prepared.inputs.len()]);
-    let (active_first, active_second) = active.split_at_mut(first);
+    let (active_first, rest) = active.split_at_mut(first);
+    let (active_second, active_third) = rest.split_at_mut(own.len());
     link.channel.receive_blocks(active_first)?;
+    link.channel.receive_blocks(active_third)?;
     link.send_bits(own.iter().copied())?;
+    if let Some(proof) = entry.proof(&mut link, second_masks) {
+        link.channel.send(&proof)?;
+    }
     link.channel.flush()?;
     link.channel.receive_blocks(active_second)?;
+    let known = theirs.iter().chain(&own).chain(entry.public());
     for ((wire, label), (public, given)) in
-        publics.iter_mut().zip(labels.iter_mut()).skip(1).zip(theirs.iter().chain(&own).zip(active.iter()))
+        publics.iter_mut().zip(labels.iter_mut()).skip(1).zip(known.zip(active.iter()))
     {
         (*wire, *label) = (*public, *given);
     }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::bits::{Link, Share, mask, same};
-use super::{Abort, GateShares, Pair, Part, Prepared, PrivateInput, Role, gate_checks, open_results, read};
+use super::{Abort, Entry, GateShares, Pair, Part, Prepared, Role, gate_checks, open_results, read};
 use crate::circuit::Circuit;
 use crate::garble::Channel;
 
@@ -72,16 +72,16 @@ pub(super) fn make_tables<R: Read, W: Write>(
 pub fn garble<R: Read, W: Write>(
     pair: &Pair,
     prepared: Prepared,
-    input: &PrivateInput,
+    entry: Entry<'_>,
     channel: &mut Channel<R, W>,
 ) -> Result<Vec<bool>, Abort> {
-    pair.guard(|| garble_prepared(pair, &prepared, input, channel))
+    pair.guard(|| garble_prepared(pair, &prepared, entry, channel))
 }
 
-fn garble_prepared<R: Read, W: Write>(
+pub(super) fn garble_prepared<R: Read, W: Write>(
     pair: &Pair,
     prepared: &Prepared,
-    input: &PrivateInput,
+    entry: Entry<'_>,
     channel: &mut Channel<R, W>,
 ) -> Result<Vec<bool>, Abort> {
     let Part::Garbler { inputs: labels, gates: outs } = &prepared.part else {
@@ -91,16 +91,29 @@ fn garble_prepared<R: Read, W: Write>(
     let delta = *link.delta;
     let circuit = &prepared.circuit;
     let active = |label: &u128, public: &u8| label ^ (delta & mask(*public));
-    // [Garbling 9] The public bits of this party's input, and the labels of them.
-    let own = masked_input(input, &prepared.own_masks)?;
+    // [Garbling 9] The public bits of this party's input, and the labels of them and of the public input.
+    let (first_masks, second_masks) = prepared.input_masks();
+    let own = masked_input(&entry, prepared)?;
+    if let Some(agreed) = entry.agreed(&prepared.session) {
+        link.channel.send(&agreed)?;
+    }
     link.send_bits(own.iter().copied())?;
-    let (first, second) = labels.split_at(own.len().min(labels.len()));
-    for (label, public) in first.iter().zip(&own) {
+    if let Some(proof) = entry.proof(&mut link, first_masks) {
+        link.channel.send(&proof)?;
+    }
+    let (first, rest) = labels.split_at(own.len().min(labels.len()));
+    let (second, third) = rest.split_at(second_masks.len().min(rest.len()));
+    for (label, public) in first.iter().zip(&own).chain(third.iter().zip(entry.public())) {
         link.channel.send_blocks(&[active(label, public)])?;
     }
     link.channel.flush()?;
     // [Garbling 10] The labels of the evaluator's public bits.
     let theirs = link.receive_bits(second.len())?;
+    if let Some(expected) = entry.expected(&mut link, second_masks, &theirs)
+        && !same(&expected, &link.channel.block()?)
+    {
+        return Err(Abort::Input);
+    }
     for (label, public) in second.iter().zip(&theirs) {
         link.channel.send_blocks(&[active(label, public)])?;
     }
@@ -117,7 +130,7 @@ fn garble_prepared<R: Read, W: Write>(
     if !same(&hash.finalize().into(), &digest) {
         return Err(Abort::Label);
     }
-    let (publics, results) = propagate(circuit, own.iter().chain(&theirs), &named);
+    let (publics, results) = propagate(circuit, own.iter().chain(&theirs).chain(entry.public()), &named);
     // [Garbling 12] The tables are right.
     let mut hash = Sha256::new();
     hash.update(link.step("coterie/authenticated-garbling-tables/1", Role::Garbler));
@@ -129,13 +142,17 @@ fn garble_prepared<R: Read, W: Write>(
     open_results(&mut link, prepared, &results)
 }
 
-/// An input under its masks.
-pub(super) fn masked_input(input: &PrivateInput, masks: &[u8]) -> Result<Vec<u8>, Abort> {
-    let bits = input.expose();
-    if bits.len() != masks.len() || bits.iter().fold(0, |all, bit| all | bit) > 1 {
+/// A party's input under its masks.
+pub(super) fn masked_input(entry: &Entry<'_>, prepared: &Prepared) -> Result<Vec<u8>, Abort> {
+    let (bits, masks) = (entry.bits(), &prepared.own_masks);
+    let public = entry.public();
+    if bits.len() != masks.len()
+        || public.len() != prepared.public_bits()
+        || bits.iter().chain(public).fold(0, |all, bit| all | bit) > 1
+    {
         return Err(Abort::Caller("the input is not made of as many bits as the circuit takes"));
     }
-    Ok(bits.iter().zip(masks).map(|(bit, mask)| bit ^ mask).collect())
+    Ok(bits.iter().zip(masks.iter()).map(|(bit, mask)| bit ^ mask).collect())
 }
 
 /// The public bits of each AND gate's inputs and output, and of the results, from those of inputs and of AND gates.

@@ -13,10 +13,14 @@
 //!
 //! Everything up to [`Prepared`] is independent of inputs; it is used once, by value, and wiped.
 
-mod bits;
+pub(crate) mod bits;
+pub(crate) mod dabits;
 mod evaluator;
 mod garbler;
+mod inputs;
 mod triples;
+#[cfg(test)]
+pub(crate) mod wire;
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -30,9 +34,11 @@ use zeroize::Zeroizing;
 use crate::build::Lit;
 use crate::circuit::Circuit;
 use crate::garble::Channel;
-use bits::{Link, Share};
+use bits::{Link, Share, digest_of};
+pub use dabits::{BoundShare, DaBits, SHARE_BITS};
 pub use evaluator::evaluate;
 pub use garbler::garble;
+pub use inputs::{Entry, FixedInput};
 pub use triples::bucket_size;
 
 /// AND gates of a circuit, at most: the triples of so many take some 1 GB while they are made.
@@ -50,8 +56,8 @@ pub enum Role {
     Evaluator,
 }
 
-/// Why a run ended without a result. After all but [`Abort::Channel`] and [`Abort::Caller`] the peer has deviated: the pair's set-up
-/// must be destroyed, and the peer may have learnt what the page of the protocol says.
+/// Why a run ended without a result. Where [`Abort::excludes_peer`] says so, the peer has deviated: the pair's set-up must be
+/// destroyed, and the peer may have learnt what the page of the protocol says.
 #[derive(Debug)]
 pub enum Abort {
     /// The connection broke.
@@ -74,6 +80,20 @@ pub enum Abort {
     Label,
     /// A garbled table does not compute its gate.
     Table,
+    /// The check of bits that are shared as scalars too failed.
+    DaBit,
+    /// The peer entered other bits than those that it fixed.
+    Input,
+    /// A point was opened without its MAC.
+    Point,
+    /// The peer's part of a signature does not fit its share of the key.
+    Partial,
+    /// The nonce point of this message differs from the recorded one.
+    OtherNonce,
+    /// The signature of the import's test message is not the importer's.
+    Import,
+    /// The record of nonces could not be read or written.
+    Record(std::io::Error),
 }
 
 impl Abort {
@@ -91,6 +111,13 @@ impl Abort {
             Abort::Opening => 8,
             Abort::Label => 9,
             Abort::Table => 10,
+            Abort::DaBit => 11,
+            Abort::Input => 12,
+            Abort::Point => 13,
+            Abort::Partial => 14,
+            Abort::OtherNonce => 15,
+            Abort::Import => 16,
+            Abort::Record(_) => 17,
         }
     }
 
@@ -98,14 +125,20 @@ impl Abort {
     #[must_use]
     pub fn excludes_peer(&self) -> bool {
         match self {
-            Abort::Channel(_) | Abort::Caller(_) | Abort::Disagreement => false,
+            Abort::Channel(_) | Abort::Caller(_) | Abort::Disagreement | Abort::Record(_) => false,
             Abort::Malformed
             | Abort::Transfer
             | Abort::Triple
             | Abort::Commitment
             | Abort::Opening
             | Abort::Label
-            | Abort::Table => true,
+            | Abort::Table
+            | Abort::DaBit
+            | Abort::Input
+            | Abort::Point
+            | Abort::Partial
+            | Abort::OtherNonce
+            | Abort::Import => true,
         }
     }
 }
@@ -123,6 +156,15 @@ impl fmt::Display for Abort {
             Abort::Opening => f.write_str("the peer opened bits that are not its own"),
             Abort::Label => f.write_str("the peer named public bits whose labels it does not have"),
             Abort::Table => f.write_str("the peer garbled a gate wrongly"),
+            Abort::DaBit => f.write_str("the peer failed the check of bits that are scalars too"),
+            Abort::Input => f.write_str("the peer entered other bits than it had fixed"),
+            Abort::Point => f.write_str("the peer opened a point that is not its own"),
+            Abort::Partial => {
+                f.write_str("the peer's part of the signature does not fit its share of the key")
+            }
+            Abort::OtherNonce => f.write_str("this message has another nonce than before"),
+            Abort::Record(e) => write!(f, "the record of nonces failed: {e}"),
+            Abort::Import => f.write_str("the test signature of the import is not the importer's"),
         }
     }
 }
@@ -145,6 +187,12 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// This party's part.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
     /// Whether a check failed, so that nothing is done with this set-up any more.
     #[must_use]
     pub fn ended(&self) -> bool {
@@ -152,7 +200,7 @@ impl Pair {
     }
 
     /// Does a step with the peer, and ends this set-up if the peer deviates.
-    fn guard<T>(&self, step: impl FnOnce() -> Result<T, Abort>) -> Result<T, Abort> {
+    pub(crate) fn guard<T>(&self, step: impl FnOnce() -> Result<T, Abort>) -> Result<T, Abort> {
         if self.ended() {
             return Err(Abort::Caller("this set-up ended with a failed check"));
         }
@@ -210,6 +258,25 @@ pub struct Prepared {
     own_masks: Zeroizing<Vec<u8>>,
 }
 
+impl Prepared {
+    /// The session of the preparation, which the evaluation and all that follows it belong to.
+    pub(crate) fn session(&self) -> [u8; 32] {
+        self.session
+    }
+
+    /// Shares of the masks of the garbler's input bits and of the evaluator's.
+    fn input_masks(&self) -> (&[Share], &[Share]) {
+        let bits = |i: usize| self.circuit.inputs.get(i).copied().unwrap_or(0);
+        let (first, rest) = self.inputs.split_at(bits(0).min(self.inputs.len()));
+        (first, rest.split_at(bits(1).min(rest.len())).0)
+    }
+
+    /// Bits of the public input.
+    fn public_bits(&self) -> usize {
+        self.circuit.inputs.get(2).copied().unwrap_or(0)
+    }
+}
+
 enum Part {
     Garbler {
         /// The label of public bit 0, of each input bit.
@@ -246,32 +313,53 @@ impl Prepared {
         channel: &mut Channel<R, W>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Prepared, Abort> {
-        pair.guard(|| Self::prepare(pair, circuit, channel, rng))
+        pair.guard(|| Self::prepare(&mut Link::begin(pair, digest_of(circuit), channel, rng)?, circuit, rng))
+    }
+
+    /// Prepares one evaluation together with random bits that are shared as scalars too, this many of each party.
+    ///
+    /// # Errors
+    /// As [`Prepared::new`].
+    pub fn with_dabits<R: Read, W: Write>(
+        pair: &Pair,
+        circuit: &Circuit,
+        count: usize,
+        channel: &mut Channel<R, W>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Prepared, DaBits), Abort> {
+        pair.guard(|| {
+            let mut link = Link::begin(pair, digest_of(circuit), channel, rng)?;
+            let prepared = Self::prepare(&mut link, circuit, rng)?;
+            Ok((prepared, DaBits::random(&mut link, count, rng)?))
+        })
     }
 
     fn prepare<R: Read, W: Write>(
-        pair: &Pair,
+        link: &mut Link<'_, R, W>,
         circuit: &Circuit,
-        channel: &mut Channel<R, W>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Prepared, Abort> {
-        let [_, _] = circuit.inputs.as_slice() else {
-            return Err(Abort::Caller("the circuit takes one input of each party"));
+        let ([first, second] | [first, second, _]) = circuit.inputs.as_slice() else {
+            return Err(Abort::Caller("the circuit takes one input of each party, and one that is public"));
         };
         let ands = circuit.gates.iter().filter(|gate| gate.is_and()).count();
         if ands > MAX_ANDS {
             return Err(Abort::Caller("the circuit has more than 2^20 AND gates"));
         }
-        let mut link = Link::begin(pair, circuit, channel, rng)?;
-        let triples = triples::random_triples(&mut link, ands, rng)?;
-        let bits: usize = circuit.inputs.iter().sum();
+        let triples = triples::random_triples(link, ands, rng)?;
+        let bits = first + second;
         let masks = link.random_shares(bits + ands, rng)?;
-        let (inputs, outs) = masks.split_at(bits);
-        let gates = products(&mut link, circuit, inputs, outs, &triples)?;
+        let (own, outs) = masks.split_at(bits);
+        // The mask of a public input is zero: its public bit is its value.
+        let mut inputs = Zeroizing::new(vec![Share::default(); circuit.inputs.iter().sum()]);
+        for (mask, share) in inputs.iter_mut().zip(own) {
+            *mask = *share;
+        }
+        let gates = products(link, circuit, &inputs, outs, &triples)?;
         drop(triples);
-        let (first, second) = inputs.split_at(circuit.inputs.first().copied().unwrap_or(0));
+        let (first, second) = own.split_at(*first);
         // Each party's masks are opened to it alone: the evaluator speaks first.
-        let own_masks = match pair.role {
+        let own_masks = match link.role() {
             Role::Garbler => {
                 let own = link.receive_opened(first)?;
                 link.open_to_peer(second)?;
@@ -282,19 +370,11 @@ impl Prepared {
                 link.receive_opened(second)?
             }
         };
-        let part = match pair.role {
-            Role::Garbler => garbler::make_tables(&mut link, circuit, inputs, &gates, rng)?,
-            Role::Evaluator => evaluator::take_tables(&mut link, ands)?,
+        let part = match link.role() {
+            Role::Garbler => garbler::make_tables(link, circuit, &inputs, &gates, rng)?,
+            Role::Evaluator => evaluator::take_tables(link, ands)?,
         };
-        let session = link.session();
-        Ok(Prepared {
-            circuit: circuit.clone(),
-            session,
-            part,
-            inputs: Zeroizing::new(inputs.to_vec()),
-            gates,
-            own_masks,
-        })
+        Ok(Prepared { circuit: circuit.clone(), session: link.session(), part, inputs, gates, own_masks })
     }
 }
 

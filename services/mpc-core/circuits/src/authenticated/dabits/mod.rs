@@ -1,0 +1,226 @@
+//! daBits: random bits of one party that are authenticated to the other twice, as bits and as scalars modulo the order q of Ed25519.
+//!
+//! The steps are numbered in `docs/protocols/garbling.md`. The verifier has a key Γ of 128 bits for this session, drawn as authenticated
+//! bits, so that each bit of Γ is the choice of an oblivious transfer. With it the prover's bit x is authenticated in each column j
+//! *over the integers below 2^128*: M_j = K_j + x·Γ_j. The lowest bits of all M_j are a MAC of x as a bit under Γ as a vector, and
+//! Σ 2^j M_j is a MAC of x as a scalar under Γ as a number: one commitment, read in two ways. Only the prover sends anything that depends
+//! on its bits, so there is nothing with which a verifier could make the run fail for one value of a bit and not for the other.
+
+mod check;
+#[cfg(test)]
+mod tests;
+
+use std::io::{Read, Write};
+
+use curve25519_dalek::edwards::{CompressedEdwardsY, EdwardsPoint};
+use curve25519_dalek::scalar::Scalar;
+use primitives::Secret;
+use primitives::hedge::HedgedRng;
+use rand_core::{CryptoRng, Rng};
+use zeroize::Zeroizing;
+
+use super::bits::{Link, same};
+use super::{Abort, FixedInput, Pair, Prepared, Role};
+use crate::garble::Channel;
+use check::{COLUMNS, Challenge, PARITIES, Prover, Verifier};
+
+/// Random bits of both parties. What the one holds of its own and of the peer's bits fits what the other holds.
+pub struct DaBits {
+    input: FixedInput,
+    /// The MACs of this party's bits as scalars, under the peer's Γ.
+    tags: Zeroizing<Vec<Scalar>>,
+    /// The keys of the peer's bits as scalars.
+    keys: Zeroizing<Vec<Scalar>>,
+    /// This party's Γ.
+    gamma: Zeroizing<Scalar>,
+}
+
+/// A scalar of each party: this party's with its MAC, and the key of the peer's.
+pub(crate) struct ScalarShare {
+    value: Zeroizing<Scalar>,
+    tag: Zeroizing<Scalar>,
+    key: Zeroizing<Scalar>,
+    gamma: Zeroizing<Scalar>,
+}
+
+/// Steps of binding shares are numbered from here, beyond those of preparation and evaluation.
+const BINDING: u64 = 1 << 33;
+
+impl ScalarShare {
+    /// This party's scalar.
+    pub(crate) fn value(&self) -> &Scalar {
+        &self.value
+    }
+
+    /// This party's MAC times the base point: it opens a point that the peer knows or gets.
+    pub(crate) fn tag(&self) -> [u8; 32] {
+        EdwardsPoint::mul_base(&self.tag).compress().to_bytes()
+    }
+
+    /// [Garbling 18] Checks that a point is the peer's scalar times the base point. A point with a part of small order is refused before
+    /// that: Γ times that part is guessed easily.
+    pub(crate) fn check(&self, point: &EdwardsPoint, tag: &[u8; 32]) -> Result<(), Abort> {
+        let expected = EdwardsPoint::mul_base(&self.key) + point * *self.gamma;
+        if !point.is_torsion_free() || !same(expected.compress().as_bytes(), tag) {
+            return Err(Abort::Point);
+        }
+        Ok(())
+    }
+}
+
+impl DaBits {
+    /// The bits, for an evaluation.
+    #[must_use]
+    pub fn input(&self) -> &FixedInput {
+        &self.input
+    }
+
+    /// The numbers that some of the bits make, the lowest first, modulo q.
+    pub(crate) fn number(&self, range: std::ops::Range<usize>) -> ScalarShare {
+        let sum = |scalars: &mut dyn DoubleEndedIterator<Item = Scalar>| -> Zeroizing<Scalar> {
+            Zeroizing::new(scalars.rev().fold(Scalar::ZERO, |sum, scalar| sum + sum + scalar))
+        };
+        let part = |scalars: &[Scalar]| sum(&mut scalars.get(range.clone()).unwrap_or(&[]).iter().copied());
+        let bits = self.input.bits.get(range.clone()).unwrap_or(&[]);
+        ScalarShare {
+            value: sum(&mut bits.iter().map(|bit| Scalar::from(*bit))),
+            tag: part(&self.tags),
+            key: part(&self.keys),
+            gamma: self.gamma.clone(),
+        }
+    }
+
+    /// [Garbling 14 to 17] Makes this many of each party.
+    pub(super) fn random<R: Read, W: Write>(
+        link: &mut Link<'_, R, W>,
+        count: usize,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<DaBits, Abort> {
+        let shares = link.random_shares(count + PARITIES + COLUMNS, rng)?;
+        let (bits, choices) = shares.split_at(count + PARITIES);
+        let steps = [Role::Garbler, Role::Evaluator].map(|prover| link.step("coterie/dabits/1", prover));
+        let [own, theirs] = match link.role() {
+            Role::Garbler => steps,
+            Role::Evaluator => [steps[1], steps[0]],
+        };
+        let mut word = [0u8; 32];
+        HedgedRng::new("daBits challenge", &[&link.delta.to_le_bytes(), &theirs], rng).fill_bytes(&mut word);
+        // Each challenge comes after the corrections that it is about.
+        let (prover, verifier) = match link.role() {
+            Role::Garbler => {
+                let prover = Prover::correct(link, &own, bits, choices, rng)?;
+                link.channel.flush()?;
+                let challenge = link.channel.block()?;
+                let verifier = Verifier::receive(link, bits, choices)?;
+                let answer = prover.answer(bits, &Challenge::new(&own, &challenge, count));
+                link.channel.send(&answer)?;
+                link.channel.say(&word)?;
+                (prover, verifier)
+            }
+            Role::Evaluator => {
+                let verifier = Verifier::receive(link, bits, choices)?;
+                link.channel.send(&word)?;
+                (Prover::correct(link, &own, bits, choices, rng)?, verifier)
+            }
+        };
+        link.channel.flush()?;
+        let answer = link.channel.block()?;
+        verifier.check(bits, *link.delta, &Challenge::new(&theirs, &word, count), &answer)?;
+        if link.role() == Role::Evaluator {
+            let challenge = link.channel.block()?;
+            link.channel.say(&prover.answer(bits, &Challenge::new(&own, &challenge, count)))?;
+        }
+        Ok(DaBits {
+            input: FixedInput::of(bits.split_at(count).0),
+            tags: take(&mut prover.columns.numbers(), count),
+            keys: take(&mut verifier.columns.numbers(), count),
+            gamma: verifier.gamma,
+        })
+    }
+
+    /// The first bits, which are no longer here: each is used for one purpose.
+    #[must_use]
+    pub fn take(&mut self, count: usize) -> DaBits {
+        DaBits {
+            input: self.input.take(count),
+            tags: take(&mut self.tags, count),
+            keys: take(&mut self.keys, count),
+            gamma: self.gamma.clone(),
+        }
+    }
+
+    /// [Garbling 19] Binds a share of a key to [`SHARE_BITS`] bits of each party: c = share - Σ 2^i x_i mod q is opened, and checked in the
+    /// exponent against the point that the peer's share is known to have. A circuit that takes both c as public input and adds the bits
+    /// modulo q computes on the shares, and on nothing else.
+    ///
+    /// # Errors
+    /// A broken connection, or a peer whose share is not that of its point.
+    pub fn bind_share<R: Read, W: Write>(
+        self,
+        pair: &Pair,
+        prepared: &Prepared,
+        share: &Secret<[u8; 32]>,
+        their_point: &[u8; 32],
+        channel: &mut Channel<R, W>,
+    ) -> Result<BoundShare, Abort> {
+        if self.tags.len() != SHARE_BITS {
+            return Err(Abort::Caller("a share is bound to 252 daBits"));
+        }
+        let caller = |_| Abort::Caller("the share or the point is not an encoding of one");
+        let share = Zeroizing::new(scalar(share.expose()).map_err(caller)?);
+        let their_point = point(their_point).map_err(caller)?;
+        pair.guard(|| {
+            let link = Link::resume(pair, prepared.session(), BINDING, channel);
+            let number = self.number(0..SHARE_BITS);
+            let own = *share - *number.value;
+            let mut exchange = |speaks: bool| -> Result<Scalar, Abort> {
+                if speaks {
+                    link.channel.send(own.as_bytes())?;
+                    link.channel.say(&number.tag())?;
+                    return Ok(own);
+                }
+                let theirs = scalar(&link.channel.block()?)?;
+                let tag = link.channel.block()?;
+                number.check(&(their_point - EdwardsPoint::mul_base(&theirs)), &tag)?;
+                Ok(theirs)
+            };
+            let garbles = pair.role() == Role::Garbler;
+            let corrections = [exchange(garbles)?.to_bytes(), exchange(!garbles)?.to_bytes()];
+            Ok(BoundShare { input: self.input, corrections })
+        })
+    }
+}
+
+/// Shares of a key as inputs of an evaluation.
+pub struct BoundShare {
+    /// The secret part: [`SHARE_BITS`] bits of each party.
+    pub input: FixedInput,
+    /// The public part: what is added modulo q to the garbler's bits and to the evaluator's, as scalars, the lowest byte first.
+    pub corrections: [[u8; 32]; 2],
+}
+
+/// The first elements, which are no longer there.
+pub(super) fn take<T: Clone + zeroize::Zeroize>(
+    list: &mut Zeroizing<Vec<T>>,
+    count: usize,
+) -> Zeroizing<Vec<T>> {
+    let rest = Zeroizing::new(list.get(count..).unwrap_or(&[]).to_vec());
+    let mut first = std::mem::replace(list, rest);
+    // The tail is wiped in place before it is cut off.
+    first.iter_mut().skip(count).for_each(zeroize::Zeroize::zeroize);
+    first.truncate(count);
+    first
+}
+
+/// Bits that hide a share modulo q: a number of so many bits is uniform modulo q up to 2^-127, since q is so close to 2^252.
+pub const SHARE_BITS: usize = 252;
+
+/// A canonical scalar.
+pub(crate) fn scalar(bytes: &[u8; 32]) -> Result<Scalar, Abort> {
+    Option::from(Scalar::from_canonical_bytes(*bytes)).ok_or(Abort::Malformed)
+}
+
+/// A point of any order.
+pub(crate) fn point(bytes: &[u8; 32]) -> Result<EdwardsPoint, Abort> {
+    CompressedEdwardsY(*bytes).decompress().ok_or(Abort::Malformed)
+}
