@@ -9,6 +9,7 @@ pub mod authenticated;
 pub mod build;
 pub mod circuit;
 pub mod compile;
+pub mod ed25519;
 pub mod garble;
 pub mod notation;
 pub mod program;

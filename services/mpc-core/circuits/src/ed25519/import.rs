@@ -1,0 +1,220 @@
+//! An Ed25519 key that existed before: split where its owner is, and taken over by a pair of parties.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+
+use curve25519_dalek::edwards::EdwardsPoint;
+use curve25519_dalek::scalar::{Scalar, clamp_integer};
+use primitives::Secret;
+use rand_core::CryptoRng;
+use sha2::{Digest, Sha512};
+use zeroize::Zeroizing;
+
+use super::nonce::NonceCircuit;
+use super::sign::{NonceRecord, PairKey, Ready};
+use crate::authenticated::bits::tagged;
+use crate::authenticated::dabits::{point, scalar};
+use crate::authenticated::{Abort, FixedInput, Pair, Role};
+use crate::garble::Channel;
+
+/// The message whose signature ends an import. No application signs it: it is not a transaction of any chain.
+pub const TEST_MESSAGE: &[u8] = b"coterie/ed25519-import-test/1";
+
+/// A key split into shares, any two of which sign.
+pub struct Import {
+    /// The public key, as RFC 8032 encodes it.
+    pub public_key: [u8; 32],
+    /// The parties' shares, numbered from 1.
+    pub shares: Vec<ImportedShare>,
+}
+
+/// What one party gets. It is for nobody else, and lives sealed for that party until it arrives.
+pub struct ImportedShare {
+    /// The party, from 1.
+    pub number: u16,
+    /// The public key.
+    pub public_key: [u8; 32],
+    /// The public slope of the line through the secret scalar on which all shares are.
+    slope: [u8; 32],
+    /// This party's point of the line: its secret part.
+    share: Secret<[u8; 32]>,
+    /// This party's share of the prefix for each other party.
+    pub(super) prefixes: BTreeMap<u16, Secret<[u8; 32]>>,
+    /// The signature of [`TEST_MESSAGE`] by the owner.
+    test_signature: [u8; 64],
+}
+
+impl Import {
+    /// Splits the key of a 32-byte seed for so many parties, 2 to 20; `None` for another number.
+    pub fn from_seed(seed: &Secret<[u8; 32]>, parties: u16, rng: &mut dyn CryptoRng) -> Option<Import> {
+        let mut expanded = Secret::new([0u8; 64]);
+        let digest: Zeroizing<[u8; 64]> = Zeroizing::new(Sha512::digest(seed.expose()).into());
+        expanded.expose_mut().copy_from_slice(digest.as_slice());
+        let (low, _) = expanded.expose_mut().split_at_mut(32);
+        let clamped = Zeroizing::new(clamp_integer(low.try_into().ok()?));
+        low.copy_from_slice(&*clamped);
+        Import::from_expanded(&expanded, parties, rng)
+    }
+
+    /// Splits an expanded key, the secret scalar and then the prefix, for so many parties, 2 to 20; `None` for another number.
+    pub fn from_expanded(
+        expanded: &Secret<[u8; 64]>,
+        parties: u16,
+        rng: &mut dyn CryptoRng,
+    ) -> Option<Import> {
+        if !(2..=20).contains(&parties) {
+            return None;
+        }
+        let (low, prefix) = expanded.expose().split_first_chunk::<32>()?;
+        let secret = Zeroizing::new(Scalar::from_bytes_mod_order(*low));
+        let slope = Zeroizing::new(random_scalar(rng));
+        let public_key = EdwardsPoint::mul_base(&secret).compress().to_bytes();
+        let slope_point = EdwardsPoint::mul_base(&slope).compress().to_bytes();
+        let test_signature = sign(&secret, prefix, &public_key, TEST_MESSAGE);
+        let mut shares: Vec<ImportedShare> = (1..=parties)
+            .map(|number| ImportedShare {
+                number,
+                public_key,
+                slope: slope_point,
+                share: Secret::new((*secret + Scalar::from(number) * *slope).to_bytes()),
+                prefixes: BTreeMap::new(),
+                test_signature,
+            })
+            .collect();
+        for first in 1..=parties {
+            for second in first + 1..=parties {
+                let mut random = Secret::new([0u8; 32]);
+                rng.fill_bytes(random.expose_mut());
+                let mut rest = Secret::new([0u8; 32]);
+                for (place, (a, b)) in
+                    rest.expose_mut().iter_mut().zip(random.expose().iter().zip(prefix.iter()))
+                {
+                    *place = a ^ b;
+                }
+                shares.get_mut(usize::from(first) - 1)?.prefixes.insert(second, random);
+                shares.get_mut(usize::from(second) - 1)?.prefixes.insert(first, rest);
+            }
+        }
+        Some(Import { public_key, shares })
+    }
+}
+
+/// The signature by the whole key.
+fn sign(secret: &Scalar, prefix: &[u8], public_key: &[u8; 32], message: &[u8]) -> [u8; 64] {
+    let digest: Zeroizing<[u8; 64]> =
+        Zeroizing::new(Sha512::new().chain_update(prefix).chain_update(message).finalize().into());
+    let nonce = Zeroizing::new(Scalar::from_bytes_mod_order_wide(&digest));
+    let nonce_point = EdwardsPoint::mul_base(&nonce).compress().to_bytes();
+    let response = *nonce + challenge(&nonce_point, public_key, message) * secret;
+    signature(&nonce_point, &response)
+}
+
+/// k of RFC 8032, section 5.1.6, step 4.
+pub(super) fn challenge(nonce_point: &[u8; 32], public_key: &[u8; 32], message: &[u8]) -> Scalar {
+    let hash = Sha512::new().chain_update(nonce_point).chain_update(public_key).chain_update(message);
+    Scalar::from_bytes_mod_order_wide(&hash.finalize().into())
+}
+
+pub(super) fn signature(nonce_point: &[u8; 32], response: &Scalar) -> [u8; 64] {
+    let mut bytes = [0u8; 64];
+    let (first, second) = bytes.split_at_mut(32);
+    first.copy_from_slice(nonce_point);
+    second.copy_from_slice(response.as_bytes());
+    bytes
+}
+
+fn random_scalar(rng: &mut dyn CryptoRng) -> Scalar {
+    let mut wide = Zeroizing::new([0u8; 64]);
+    rng.fill_bytes(wide.as_mut_slice());
+    Scalar::from_bytes_mod_order_wide(&wide)
+}
+
+/// A pair's key that has not made the test signature yet.
+#[must_use]
+pub struct Unconfirmed {
+    key: PairKey,
+    test_signature: [u8; 64],
+}
+
+impl ImportedShare {
+    /// [Ed25519 2] Takes the key over together with a peer: checks the share against its public point, and fixes both shares of the
+    /// prefix.
+    ///
+    /// # Errors
+    /// A share that does not fit its point, a set-up in the other role, a broken connection, or a peer that deviates. The party with the
+    /// lower number garbles.
+    pub fn join<R: Read, W: Write>(
+        &self,
+        pair: &Pair,
+        peer: u16,
+        channel: &mut Channel<R, W>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Unconfirmed, Abort> {
+        let not_ours = |_| Abort::Caller("the share is not one of this key");
+        let role = if self.number < peer { Role::Garbler } else { Role::Evaluator };
+        let prefix = self.prefixes.get(&peer).filter(|_| role == pair.role());
+        let Some(prefix) = prefix else {
+            return Err(Abort::Caller("the peer has no share of this key, or the other role in this set-up"));
+        };
+        let (key, slope) =
+            (point(&self.public_key).map_err(not_ours)?, point(&self.slope).map_err(not_ours)?);
+        let share = Zeroizing::new(scalar(self.share.expose()).map_err(not_ours)?);
+        let at = |number: u16| key + slope * Scalar::from(number);
+        if !key.is_torsion_free()
+            || !slope.is_torsion_free()
+            || EdwardsPoint::mul_base(&share) != at(self.number)
+        {
+            return Err(Abort::Caller("the share is not one of this key"));
+        }
+        // Lagrange's coefficients of the line at 0.
+        let (own, other) = (Scalar::from(self.number), Scalar::from(peer));
+        let (own_weight, their_weight) = (other * (other - own).invert(), own * (own - other).invert());
+        let mut bits = Secret::new(Vec::with_capacity(256));
+        bits.expose_mut().extend(prefix.expose().iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1)));
+        let purpose = tagged("coterie/ed25519-prefix/1", &[&self.public_key, &self.slope]);
+        let prefix = FixedInput::new(pair, &purpose, &bits, channel, rng)?;
+        let key = PairKey {
+            public_key: self.public_key,
+            share: Secret::new((*share * own_weight).to_bytes()),
+            point: at(self.number) * own_weight,
+            their_point: at(peer) * their_weight,
+            prefix,
+        };
+        Ok(Unconfirmed { key, test_signature: self.test_signature })
+    }
+}
+
+impl Unconfirmed {
+    /// The key, for tests with another circuit than that of the test signature.
+    #[cfg(test)]
+    pub(super) fn unchecked(self) -> PairKey {
+        self.key
+    }
+
+    /// [Ed25519 3] Ends the import with the test signature, which must be the owner's. Otherwise some share of the prefix is wrong: the
+    /// owner's, or the peer's.
+    ///
+    /// # Errors
+    /// As for signing, and another signature.
+    pub fn confirm<R: Read, W: Write>(
+        self,
+        pair: &Pair,
+        record: &mut dyn NonceRecord,
+        channel: &mut Channel<R, W>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<PairKey, Abort> {
+        let circuit =
+            NonceCircuit::new(super::blocks(TEST_MESSAGE.len())).ok_or(Abort::Caller("no circuit"))?;
+        let ready = Ready::new(pair, &circuit, channel, rng)?;
+        let signature = self.key.sign_expecting(
+            pair,
+            &circuit,
+            ready,
+            TEST_MESSAGE,
+            Some(&self.test_signature),
+            record,
+            channel,
+        )?;
+        if signature == self.test_signature { Ok(self.key) } else { Err(Abort::Import) }
+    }
+}

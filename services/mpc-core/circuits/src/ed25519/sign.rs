@@ -1,0 +1,181 @@
+//! Signing by two parties.
+
+use std::io::{self, Read, Write};
+
+use curve25519_dalek::edwards::EdwardsPoint;
+use curve25519_dalek::scalar::Scalar;
+use primitives::Secret;
+use rand_core::CryptoRng;
+use sha2::{Digest, Sha512};
+use zeroize::Zeroizing;
+
+use super::import::{challenge, signature};
+use super::nonce::{MASK_BITS, NonceCircuit};
+use crate::authenticated::bits::{Link, tagged};
+use crate::authenticated::dabits::{point, scalar};
+use crate::authenticated::{Abort, DaBits, Entry, FixedInput, Pair, Prepared, Role, evaluate, garble};
+use crate::garble::Channel;
+
+/// A party's durable record of the nonce points that it has used: one for all of its peers, and kept as long as the key.
+pub trait NonceRecord {
+    /// Gives the nonce point that is recorded for this key and message (its SHA-512 digest), after recording this one if there is none.
+    /// When it returns, the record is on stable storage, and no other call, process or replica will give another point.
+    ///
+    /// # Errors
+    /// The record could not be read or written; nothing is signed then.
+    fn settle(&mut self, key: &[u8; 32], message: &[u8; 64], nonce: &[u8; 32]) -> io::Result<[u8; 32]>;
+}
+
+/// A key as two of its parties hold it.
+pub struct PairKey {
+    pub(super) public_key: [u8; 32],
+    /// This party's part of the secret scalar for this pair: both parts add up to it.
+    pub(super) share: Secret<[u8; 32]>,
+    pub(super) point: EdwardsPoint,
+    pub(super) their_point: EdwardsPoint,
+    /// Both shares of the prefix.
+    pub(super) prefix: FixedInput,
+}
+
+/// One signature prepared up to the message, which may have as many blocks as it was prepared for. It is used once, by value.
+#[must_use]
+pub struct Ready {
+    blocks: usize,
+    prepared: Prepared,
+    masks: DaBits,
+}
+
+impl Ready {
+    /// [Ed25519 4] Prepares a signature: nothing of key or message goes into it.
+    ///
+    /// # Errors
+    /// As [`Prepared::new`].
+    pub fn new<R: Read, W: Write>(
+        pair: &Pair,
+        circuit: &NonceCircuit,
+        channel: &mut Channel<R, W>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Ready, Abort> {
+        let (prepared, masks) = Prepared::with_dabits(pair, &circuit.private, MASK_BITS, channel, rng)?;
+        Ok(Ready { blocks: circuit.blocks(), prepared, masks })
+    }
+}
+
+/// Steps of the signature are numbered from here, beyond those of the evaluation.
+const SIGNING: u64 = 1 << 34;
+
+impl PairKey {
+    /// The public key.
+    #[must_use]
+    pub fn public_key(&self) -> &[u8; 32] {
+        &self.public_key
+    }
+
+    /// [Ed25519 5 to 9] Signs a message; both parties get the signature, which is the one of RFC 8032.
+    ///
+    /// # Errors
+    /// A message of another number of blocks, a record that fails, a broken connection, or a peer that deviates: see [`Abort`].
+    pub fn sign<R: Read, W: Write>(
+        &self,
+        pair: &Pair,
+        circuit: &NonceCircuit,
+        ready: Ready,
+        message: &[u8],
+        record: &mut dyn NonceRecord,
+        channel: &mut Channel<R, W>,
+    ) -> Result<[u8; 64], Abort> {
+        self.sign_expecting(pair, circuit, ready, message, None, record, channel)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "each is another thing")]
+    pub(super) fn sign_expecting<R: Read, W: Write>(
+        &self,
+        pair: &Pair,
+        circuit: &NonceCircuit,
+        ready: Ready,
+        message: &[u8],
+        expected: Option<&[u8; 64]>,
+        record: &mut dyn NonceRecord,
+        channel: &mut Channel<R, W>,
+    ) -> Result<[u8; 64], Abort> {
+        let Ready { blocks, prepared, masks } = ready;
+        let public = (blocks == circuit.blocks())
+            .then(|| circuit.public_wires(message))
+            .flatten()
+            .ok_or(Abort::Caller("the message takes another number of blocks than was prepared"))?;
+        let digest: [u8; 64] = Sha512::digest(message).into();
+        let purpose = tagged("coterie/ed25519-sign/1", &[&self.public_key, &digest]);
+        let input = FixedInput::joined(&[&self.prefix, masks.input()]);
+        let session = prepared.session();
+        // [Ed25519 5] The nonce under both masks.
+        let entry = Entry::Fixed { input: &input, public: &public, purpose };
+        let masked = match pair.role() {
+            Role::Garbler => garble(pair, prepared, entry, channel),
+            Role::Evaluator => evaluate(pair, prepared, entry, channel),
+        }?;
+        let masked = number(&masked);
+        pair.guard(|| {
+            let mut link = Link::resume(pair, session, SIGNING, channel);
+            let garbles = pair.role() == Role::Garbler;
+            // [Ed25519 6] r = c - ρ_A - ρ_B; the garbler's part is c - ρ_A.
+            let mask = masks.number(0..MASK_BITS);
+            let known = |garbles: bool| if garbles { masked } else { Scalar::ZERO };
+            let own_nonce = Zeroizing::new(known(garbles) - mask.value());
+            let own_point = EdwardsPoint::mul_base(&own_nonce);
+            let mut opening = [0u8; 64];
+            let (first, second) = opening.split_at_mut(32);
+            first.copy_from_slice(own_point.compress().as_bytes());
+            second.copy_from_slice(&mask.tag());
+            let theirs = exchange(&mut link, &opening)?;
+            let (first, tag) = theirs.split_first_chunk::<32>().ok_or(Abort::Malformed)?;
+            let their_nonce = point(first)?;
+            let tag = tag.try_into().map_err(|_| Abort::Malformed)?;
+            mask.check(&(EdwardsPoint::mul_base(&known(!garbles)) - their_nonce), tag)?;
+            let nonce_point = (own_point + their_nonce).compress().to_bytes();
+            if expected.is_some_and(|signature| !signature.starts_with(&nonce_point)) {
+                return Err(Abort::Import);
+            }
+            // [Ed25519 7] One nonce point for each message, for ever.
+            let recorded = record.settle(&self.public_key, &digest, &nonce_point).map_err(Abort::Record)?;
+            if recorded != nonce_point {
+                return Err(Abort::OtherNonce);
+            }
+            // [Ed25519 8] Both parts of S.
+            let challenge = challenge(&nonce_point, &self.public_key, message);
+            let share = Zeroizing::new(scalar(self.share.expose())?);
+            let own = *own_nonce + challenge * *share;
+            if EdwardsPoint::mul_base(&own) != own_point + self.point * challenge {
+                return Err(Abort::Caller("this party's share is damaged"));
+            }
+            let theirs = scalar(&exchange(&mut link, own.as_bytes())?)?;
+            if EdwardsPoint::mul_base(&theirs) != their_nonce + self.their_point * challenge {
+                return Err(Abort::Partial);
+            }
+            // [Ed25519 9] The equation of RFC 8032 follows from both checks, since the points of the shares add up to the key.
+            Ok(signature(&nonce_point, &(own + theirs)))
+        })
+    }
+}
+
+/// Sends bytes and receives as many; the garbler speaks first.
+fn exchange<R: Read, W: Write, const N: usize>(
+    link: &mut Link<'_, R, W>,
+    own: &[u8; N],
+) -> Result<[u8; N], Abort> {
+    match link.role() {
+        Role::Garbler => {
+            link.channel.say(own)?;
+            Ok(link.channel.block()?)
+        }
+        Role::Evaluator => {
+            let theirs = link.channel.block()?;
+            link.channel.say(own)?;
+            Ok(theirs)
+        }
+    }
+}
+
+/// The number of these bits modulo q, the lowest first.
+fn number(bits: &[bool]) -> Scalar {
+    bits.iter().rev().fold(Scalar::ZERO, |sum, bit| sum + sum + Scalar::from(u8::from(*bit)))
+}
