@@ -2,8 +2,8 @@
 //!
 //! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of `build/bench/results.csv`. Times
 //! are processor time of the party's thread, so that other work on the machine disturbs them as little as possible; `wall` is the
-//! time that passes with both parties on this machine. One argument: the number of runs, 5 by default; a second one, `long`, adds
-//! the whole Ed25519 program and the longer messages.
+//! time that passes with both parties on this machine. Arguments: the number of runs, 5 by default; `long` adds the whole Ed25519
+//! program and the longer messages; `ed25519` measures signing by two parties alone.
 
 #![allow(
     clippy::print_stdout,
@@ -15,14 +15,16 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
-use circuits::authenticated::{self, Pair, Prepared, Role, bucket_size};
+use circuits::authenticated::{self, Entry, Pair, Prepared, Role, bucket_size};
 use circuits::circuit::{Circuit, Nowhere, Recorder};
 use circuits::compile::{Limits, compile};
+use circuits::ed25519::{Import, NonceCircuit, NonceRecord, Ready, blocks};
 use circuits::garble::{Channel, Inputs, evaluate, garble};
 use circuits::program::Program;
 use circuits::stack::{STACK, with_stack};
@@ -59,23 +61,28 @@ const ED25519: &str = include_str!("../tests/programs/long/ed25519.mpcl");
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let runs = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(5);
-    let long = arguments.iter().any(|argument| argument == "long");
+    let given = |word: &str| arguments.iter().any(|argument| argument == word);
+    let long = given("long");
     println!("scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs");
     with_stack(|| {
         floor(runs);
-        streamed("sha512-64-blocks", HASH, [vec![], vec![8 * 128 * 63]], [256, 8 * 128 * 63], runs);
-        if long {
-            streamed("ed25519-whole", ED25519, [vec![], vec![0, 8]], [256, 264], 1);
-        }
-        for (blocks, length) in [(1, 64), (5, 576), (11, 1344)] {
-            if blocks == 1 || long {
-                prepared(
-                    &format!("sha512-{blocks}-blocks"),
-                    &BLOCKS.replace("LENGTH", &length.to_string()),
-                    runs,
-                );
+        if !given("ed25519") {
+            streamed("sha512-64-blocks", HASH, [vec![], vec![8 * 128 * 63]], [256, 8 * 128 * 63], runs);
+            if long {
+                streamed("ed25519-whole", ED25519, [vec![], vec![0, 8]], [256, 264], 1);
             }
         }
+        for (blocks, length) in [(1, 64), (5, 576), (11, 1344)] {
+            if blocks > 1 && !long {
+                continue;
+            }
+            if !given("ed25519") {
+                let text = BLOCKS.replace("LENGTH", &length.to_string());
+                prepared(&format!("sha512-{blocks}-blocks"), &text, runs);
+            }
+            signed(blocks, length, runs);
+        }
+        masks(runs);
     });
 }
 
@@ -173,6 +180,52 @@ fn circuit(text: &str) -> Circuit {
     circuit.compact()
 }
 
+/// What a party does in each phase, with its time and what it sends.
+struct Phases<'a> {
+    channel: &'a mut Channel<UnixStream, UnixStream>,
+    passed: Vec<(&'static str, f64, f64, u64)>,
+}
+
+impl Phases<'_> {
+    fn run<T>(
+        &mut self,
+        name: &'static str,
+        body: impl FnOnce(&mut Channel<UnixStream, UnixStream>) -> T,
+    ) -> T {
+        let before = self.channel.sent();
+        let start = Instant::now();
+        let (result, seconds) = timed(|| body(self.channel));
+        let wall = start.elapsed().as_secs_f64();
+        self.passed.push((name, wall, seconds, self.channel.sent() - before));
+        result
+    }
+}
+
+/// Runs both parties through phases, and adds their times to a table. Both must get the same.
+fn phases<T: PartialEq + std::fmt::Debug + Send>(
+    table: &mut Table,
+    side: impl Fn(Role, &mut Phases<'_>) -> T + Sync,
+) {
+    let (left, right) = UnixStream::pair().unwrap();
+    let run = |role: Role, stream: UnixStream| {
+        let mut channel = Channel::new(stream.try_clone().unwrap(), stream);
+        let mut phases = Phases { channel: &mut channel, passed: Vec::new() };
+        let result = side(role, &mut phases);
+        (result, phases.passed)
+    };
+    let (garbler, evaluator) = std::thread::scope(|scope| {
+        let evaluator = scope.spawn(|| run(Role::Evaluator, right));
+        (run(Role::Garbler, left), evaluator.join().unwrap())
+    });
+    assert_eq!(garbler.0, evaluator.0);
+    for (first, second) in garbler.1.iter().zip(&evaluator.1) {
+        table.add(first.0, "wall", "ms", 1e3 * first.1.max(second.1));
+        table.add(first.0, "garbler", "ms", 1e3 * first.2);
+        table.add(first.0, "evaluator", "ms", 1e3 * second.2);
+        table.add(first.0, "bytes", "MB", (first.3 + second.3) as f64 / 1e6);
+    }
+}
+
 /// A circuit with both parts of its preparation, then its evaluation.
 fn prepared(name: &str, text: &str, runs: usize) {
     let circuit = &circuit(text);
@@ -181,40 +234,66 @@ fn prepared(name: &str, text: &str, runs: usize) {
     for _ in 0..runs {
         table.add("program", "and-gates", "count", ands as f64);
         table.add("program", "bucket", "count", bucket_size(ands) as f64);
-        let (left, right) = UnixStream::pair().unwrap();
-        let side = |role: Role, stream: UnixStream| {
-            let mut channel = Channel::new(stream.try_clone().unwrap(), stream);
+        phases(&mut table, |role, phases| {
             let rng = &mut UnwrapErr(SysRng);
             let input = Secret::new(vec![1u8; 256]);
-            let mut phases = Vec::new();
-            let mut phase = |name: &'static str, start: Instant, seconds: f64, sent: u64| {
-                phases.push((name, start.elapsed().as_secs_f64(), seconds, sent));
-            };
-            let start = Instant::now();
-            let (pair, seconds) = timed(|| Pair::set_up(role, &[1; 32], &mut channel, rng).unwrap());
-            phase("set-up", start, seconds, channel.sent());
-            let before = channel.sent();
-            let start = Instant::now();
-            let (ready, seconds) = timed(|| Prepared::new(&pair, circuit, &mut channel, rng).unwrap());
-            phase("prepare", start, seconds, channel.sent() - before);
-            let before = channel.sent();
-            let start = Instant::now();
+            let pair = phases.run("set-up", |channel| Pair::set_up(role, &[1; 32], channel, rng).unwrap());
+            let ready = phases.run("prepare", |channel| Prepared::new(&pair, circuit, channel, rng).unwrap());
             let run = if role == Role::Garbler { authenticated::garble } else { authenticated::evaluate };
-            let (result, seconds) = timed(|| run(&pair, ready, &input, &mut channel).unwrap());
-            phase("online", start, seconds, channel.sent() - before);
-            (result, phases)
-        };
-        let (garbler, evaluator) = std::thread::scope(|scope| {
-            let evaluator = scope.spawn(|| side(Role::Evaluator, right));
-            (side(Role::Garbler, left), evaluator.join().unwrap())
+            phases.run("online", |channel| run(&pair, ready, Entry::Free(&input), channel).unwrap())
         });
-        assert_eq!(garbler.0, evaluator.0);
-        for (first, second) in garbler.1.iter().zip(&evaluator.1) {
-            table.add(first.0, "wall", "ms", 1e3 * first.1.max(second.1));
-            table.add(first.0, "garbler", "ms", 1e3 * first.2);
-            table.add(first.0, "evaluator", "ms", 1e3 * second.2);
-            table.add(first.0, "bytes", "MB", (first.3 + second.3) as f64 / 1e6);
-        }
     }
     table.print(name, "malicious-80");
+}
+
+/// As many daBits of each party as a signature takes, alone.
+fn masks(runs: usize) {
+    let text = "package main\n\nfunc main(a, b uint1) uint1 {\n\treturn a ^ b\n}\n";
+    let circuit = &circuit(text);
+    let mut table = Table::default();
+    for _ in 0..runs {
+        phases(&mut table, |role, phases| {
+            let rng = &mut UnwrapErr(SysRng);
+            let pair = phases.run("set-up", |channel| Pair::set_up(role, &[1; 32], channel, rng).unwrap());
+            phases.run("prepare", |channel| {
+                let _made = Prepared::with_dabits(&pair, circuit, 608, channel, rng).unwrap();
+            });
+        });
+    }
+    table.print("dabits-608", "malicious-80");
+}
+
+struct Memory(BTreeMap<Vec<u8>, [u8; 32]>);
+
+impl NonceRecord for Memory {
+    fn settle(&mut self, key: &[u8; 32], message: &[u8; 64], nonce: &[u8; 32]) -> io::Result<[u8; 32]> {
+        Ok(*self.0.entry([key.as_slice(), message].concat()).or_insert(*nonce))
+    }
+}
+
+/// A signature as RFC 8032 says: the import with its test signature, the preparation, and the signature.
+fn signed(count: usize, length: usize, runs: usize) {
+    let circuit = &NonceCircuit::new(count).unwrap();
+    assert_eq!(blocks(length), count);
+    let import = Import::from_seed(&Secret::new([7; 32]), 2, &mut UnwrapErr(SysRng)).unwrap();
+    let message = vec![5u8; length];
+    let mut table = Table::default();
+    for _ in 0..runs {
+        table.add("program", "and-gates", "count", circuit.ands() as f64);
+        table.add("program", "bucket", "count", bucket_size(circuit.ands()) as f64);
+        phases(&mut table, |role, phases| {
+            let rng = &mut UnwrapErr(SysRng);
+            let share = &import.shares[usize::from(role == Role::Evaluator)];
+            let record = &mut Memory(BTreeMap::new());
+            let pair = phases.run("set-up", |channel| Pair::set_up(role, &[1; 32], channel, rng).unwrap());
+            let key = phases.run("import", |channel| {
+                let key = share.join(&pair, 3 - share.number, channel, rng).unwrap();
+                key.confirm(&pair, record, channel, rng).unwrap()
+            });
+            let ready = phases.run("prepare", |channel| Ready::new(&pair, circuit, channel, rng).unwrap());
+            phases
+                .run("online", |channel| key.sign(&pair, circuit, ready, &message, record, channel).unwrap())
+        });
+    }
+    table.print(&format!("ed25519-{count}-blocks"), "malicious-80");
 }
