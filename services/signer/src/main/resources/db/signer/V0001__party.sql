@@ -30,9 +30,9 @@ CREATE TABLE key_share (
   key           TEXT NOT NULL,
   epoch         INTEGER NOT NULL CHECK (epoch > 0),
   scheme        INTEGER NOT NULL,
-  -- SUPERSEDED: a share of a new key, given up for a newer one. GIVEN_UP: of a later epoch, not waited for, but kept, because a
+  -- SUPERSEDED: a share of a new key, abandoned for a newer one. ABANDONED: of a later epoch, not waited for, but kept, because a
   -- certificate may still make it the active one.
-  state         TEXT NOT NULL CHECK (state IN ('PROVISIONAL', 'ACTIVE', 'SUPERSEDED', 'GIVEN_UP')),
+  state         TEXT NOT NULL CHECK (state IN ('PROVISIONAL', 'ACTIVE', 'SUPERSEDED', 'ABANDONED')),
   -- Ids of all parties of the key, ascending, separated by commas.
   parties       TEXT NOT NULL,
   -- The same of the session that made it: those of the key, and those that have left it.
@@ -47,8 +47,8 @@ CREATE TABLE key_share (
   stored_at_ms  INTEGER NOT NULL,
   -- Grows with each share of the key: of two of one epoch that have a certificate the later one counts.
   stored_number INTEGER NOT NULL,
-  -- GIVEN_UP: the party that said that it has no share of the session; 0 if none did.
-  deserter      INTEGER NOT NULL DEFAULT 0,
+  -- ABANDONED: the party that said that it has no share of the session; 0 if none did.
+  decliner      INTEGER NOT NULL DEFAULT 0,
   -- ACTIVE: evidence signatures of all members, in their order, 64 bytes each.
   certificate   BLOB NOT NULL DEFAULT x''
 ) STRICT, WITHOUT ROWID;
@@ -60,13 +60,13 @@ CREATE INDEX key_share_by_key ON key_share (key);
 
 -- Refreshes of which this party has told others that it has no share and never will: none is stored after that. Forgotten
 -- when the key has its next epoch.
-CREATE TABLE forsaken_session (
+CREATE TABLE declined_session (
   session_id     BLOB PRIMARY KEY CHECK (length(session_id) = 32),
   key            TEXT NOT NULL,
-  forsaken_at_ms INTEGER NOT NULL
+  declined_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX forsaken_session_by_key ON forsaken_session (key);
+CREATE INDEX declined_session_by_key ON declined_session (key);
 
 -- Signatures of most schemes are random: a request that was signed twice would have two. So it is bound to one session here, until
 -- that one cannot become a signature any more. Kept until the intent has expired.
@@ -137,12 +137,12 @@ CREATE TABLE forgetful_share (
   PRIMARY KEY (session_id, party)
 ) STRICT, WITHOUT ROWID;
 
--- How many lives of this process have left such a session with the peer. Forgotten when the key has new shares.
-CREATE TABLE unclean_life (
+-- How many incarnations of this process have left such a session with the peer. Forgotten when the key has new shares.
+CREATE TABLE unclean_end (
   key   TEXT NOT NULL,
   epoch INTEGER NOT NULL,
   party INTEGER NOT NULL,
-  lives INTEGER NOT NULL,
+  ends  INTEGER NOT NULL,
   PRIMARY KEY (key, epoch, party)
 ) STRICT, WITHOUT ROWID;
 

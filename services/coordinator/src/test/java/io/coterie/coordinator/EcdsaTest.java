@@ -427,7 +427,7 @@ class EcdsaTest {
     int witness = first.getSigningSetList().stream().filter(p -> p != 1).findFirst().orElseThrow();
     assertThat(first.getSigningSetList()).contains(1);
     assertThat(asked).allMatch(o -> o.getSigningSetList().contains(witness));
-    // The time is over in which the silent party could give its part.
+    // The time is over in which the silent party could contribute.
     installation.parties.lapse(intent);
     eventually(call::isDone);
     assertThat(signing(client).sign(sign(intent)).getSigningSetList()).containsExactly("p2", "p3");

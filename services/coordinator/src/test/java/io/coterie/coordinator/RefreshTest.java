@@ -258,19 +258,19 @@ class RefreshTest extends RenewalTest {
 
   /** A party is killed when the others have stored their new shares, and it has not. */
   @Test
-  void new_shares_that_were_given_up_are_made_once_more() {
+  void new_shares_that_were_abandoned_are_made_once_more() {
     installation.parties.behave("p3", new Behaviour.Killed(new AtomicInteger(1)));
     SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
     Key refreshed = refresh(intent, PATIENCE);
     assertThat(refreshed).isEqualTo(key.toBuilder().setEpoch(2).build());
-    assertThat(orders()).as("killed, given up, made").hasSizeGreaterThanOrEqualTo(3 * 3);
+    assertThat(orders()).as("killed, abandoned, made").hasSizeGreaterThanOrEqualTo(3 * 3);
     assertThat(refresh(intent)).isEqualTo(refreshed);
     assertThat(installation.query("select count(*) from key_renewals")).isEqualTo("1");
     signs(1);
   }
 
   @Test
-  void new_shares_that_are_always_given_up_are_made_until_the_intent_expires() {
+  void new_shares_that_are_always_abandoned_are_made_until_the_intent_expires() {
     installation.parties.behave("p3", new Behaviour.Killed(new AtomicInteger(Integer.MAX_VALUE)));
     SignedIntent intent =
         installation.wallet.sign(refreshIntent(1).setNotAfter(inSeconds(4)).build());
@@ -333,7 +333,7 @@ class RefreshTest extends RenewalTest {
   }
 
   @Test
-  void a_refresh_that_was_given_up_is_found_again_when_the_parties_have_switched() {
+  void a_refresh_that_was_abandoned_is_found_again_when_the_parties_have_switched() {
     installation.parties.behave(
         "p2", new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_FORBIDDEN));
     SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());

@@ -156,12 +156,12 @@ class ReshareTest extends RenewalTest {
 
   /** A receiver is killed when the others have stored their ends of it, and it has not. */
   @Test
-  void new_shares_that_were_given_up_are_made_once_more() {
+  void new_shares_that_were_abandoned_are_made_once_more() {
     installation.parties.behave("p4", new Behaviour.Killed(new AtomicInteger(1)));
     ReshareIntent.Builder intent = to(1, 2, "p1", "p4", "p5");
     Key moved = reshare(intent, PATIENCE);
     assertThat(moved.getEpoch()).isEqualTo(2);
-    assertThat(orders()).as("killed, given up, made").hasSizeGreaterThanOrEqualTo(3 * 5);
+    assertThat(orders()).as("killed, abandoned, made").hasSizeGreaterThanOrEqualTo(3 * 5);
     assertThat(reshare(intent)).isEqualTo(moved);
     signs(0);
   }

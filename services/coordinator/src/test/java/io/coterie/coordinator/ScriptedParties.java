@@ -48,7 +48,7 @@ final class ScriptedParties implements AutoCloseable {
       }
     }
 
-    /** Says that it has given its part of a signature in the session of that order. */
+    /** Says that it has contributed to a signature in the session of that order. */
     record Claims(ByteString order) implements Behaviour {}
 
     /** Reports an abort and blames these. */
@@ -57,7 +57,7 @@ final class ScriptedParties implements AutoCloseable {
     /** Sends a signature of something else. */
     record Lies() implements Behaviour {}
 
-    /** Gives its part, but what it sends is lost the first time. */
+    /** Contributes, but what it sends is lost the first time. */
     record Loses() implements Behaviour {}
 
     /** Answers when told to. */
@@ -100,12 +100,10 @@ final class ScriptedParties implements AutoCloseable {
   /** The run of each of those requests. */
   private final Map<String, ByteString> runs = new ConcurrentHashMap<>();
 
-  /** Ids of the presignatures that a party holds its part of, by party. */
+  /** Ids of the presignatures that a party holds, by party. */
   final Map<String, Set<ByteString>> presignatures = new ConcurrentHashMap<>();
 
-  /**
-   * The session in which a party has given its part of a request's ECDSA signature, and its order.
-   */
+  /** The session in which a party has contributed to a request's ECDSA signature, and its order. */
   private record Given(ByteString session, Order order) {}
 
   /** By party and digest of the intent. */
@@ -114,7 +112,7 @@ final class ScriptedParties implements AutoCloseable {
   /** Sessions of which there will be no signature, as all their parties know. */
   private final Set<ByteString> over = ConcurrentHashMap.newKeySet();
 
-  /** How often a party has refused because it has given its part elsewhere. */
+  /** How often a party has refused because it has contributed elsewhere. */
   final AtomicInteger bound = new AtomicInteger();
 
   /** While true, parties that hold new shares go on using the old ones. */
@@ -265,7 +263,7 @@ final class ScriptedParties implements AutoCloseable {
     stops.put(
         channel.self().name() + session.hashCode(),
         () -> {
-          forsake(order.getSignedIntent());
+          decline(order.getSignedIntent());
           report(
               channel,
               coordinator,
@@ -516,8 +514,8 @@ final class ScriptedParties implements AutoCloseable {
     return " " + intent.getPayload().hashCode();
   }
 
-  /** Parties give up the new shares of a request, since one of them has none. */
-  private synchronized void forsake(SignedIntent intent) {
+  /** Parties abandon the new shares of a request, since one of them has none. */
+  private synchronized void decline(SignedIntent intent) {
     refreshed.keySet().removeIf(who -> who.endsWith(request(intent)));
     runs.remove(request(intent));
   }

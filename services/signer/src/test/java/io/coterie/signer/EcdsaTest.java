@@ -524,9 +524,9 @@ class EcdsaTest {
     Order order = order(intent, presign(path(), 1, 2), 1, 2);
     i.network.tap((from, _, body) -> from.name().equals("bravo") ? null : body);
     SessionId session = i.coordinator.give(order);
-    Installation.until("alpha's part is there", () -> i.coordinator.partials(session) == 1);
+    Installation.until("alpha's contribution is there", () -> i.coordinator.partials(session) == 1);
     Installation.until(
-        "bravo's part is on disk",
+        "bravo's contribution is on disk",
         () ->
             i.party("bravo").store.claims().bindings(10).stream()
                 .anyMatch(b -> b.session().equals(session)));
@@ -580,7 +580,7 @@ class EcdsaTest {
     SignedIntent intent = i.signed(i.digestIntent(KEY, digest));
     Order first = order(intent, presign(path(), 1, 2), 1, 2);
     SessionId signed = i.coordinator.give(first);
-    Installation.until("both parts are there", () -> i.coordinator.partials(signed) == 2);
+    Installation.until("both contributions are there", () -> i.coordinator.partials(signed) == 2);
     combine(first, digest, 1, 2);
     for (int[] set : new int[][] {{1, 2}, {1, 3}, {2, 3}, {1, 2, 3}}) {
       for (ByteString presignature : List.of(ByteString.EMPTY, presign(path(), set))) {

@@ -35,7 +35,7 @@ public final class FakeCore {
   /** An envelope that makes the receiving run abort and blame its sender. */
   public static final byte[] POISON = "poison".getBytes(StandardCharsets.UTF_8);
 
-  /** An envelope that makes the receiving run abort and give up the key. */
+  /** An envelope that makes the receiving run abort and advise to freeze the key. */
   public static final byte[] FREEZE = "freeze".getBytes(StandardCharsets.UTF_8);
 
   /** An envelope that makes the receiving run abort and give its share anew, without its sender. */
@@ -73,7 +73,7 @@ public final class FakeCore {
           ProtocolId.PROTOCOL_ID_ECDSA_REFRESH, new Shape(6, Set.of(3, 4, 5)),
           ProtocolId.PROTOCOL_ID_ECDSA_RESHARE, new Shape(6, Set.of(3, 4, 5)));
 
-  /** Presignatures that exist: party and id. Used and given up ones are gone. */
+  /** Presignatures that exist: party and id. Used and abandoned ones are gone. */
   public final Set<String> presignatures = ConcurrentHashMap.newKeySet();
 
   /** While set, all presignatures have the same id. */

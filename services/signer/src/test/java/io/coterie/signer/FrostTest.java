@@ -15,7 +15,7 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.TaprootOutput;
-import io.coterie.proto.party.v1.Forsaken;
+import io.coterie.proto.party.v1.Declined;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -298,7 +298,7 @@ class FrostTest {
                 .setReport(
                     SessionReport.newBuilder()
                         .setSessionId(report(body).getSessionId())
-                        .setForsaken(Forsaken.getDefaultInstance()))
+                        .setDeclined(Declined.getDefaultInstance()))
                 .build()
                 .toByteArray();
           }
@@ -313,7 +313,7 @@ class FrostTest {
                 .store
                 .shares()
                 .ofSession(session)
-                .filter(s -> s.state() == KeyShare.State.GIVEN_UP)
+                .filter(s -> s.state() == KeyShare.State.ABANDONED)
                 .isPresent());
     i.restart("bravo");
     assertThat(isAt(1, i.party("bravo"))).isTrue();

@@ -242,7 +242,7 @@ class RefreshTest {
    * what charlie never will have.
    */
   @Test
-  void share_that_one_party_never_got_is_given_up_by_all() {
+  void share_that_one_party_never_got_is_abandoned_by_all() {
     SignedIntent intent = intent(1);
     SessionId session = halfStored(intent);
     assertThat(i.party("charlie").store.shares().pending(KEY)).isEmpty();
@@ -277,7 +277,7 @@ class RefreshTest {
         .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
     heal();
     Installation.until(
-        "the first is given up",
+        "the first is abandoned",
         () ->
             i.party("alpha").store.shares().pending(KEY).isEmpty()
                 && i.party("bravo").store.shares().pending(KEY).isEmpty()

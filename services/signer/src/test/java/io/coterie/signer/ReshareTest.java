@@ -213,7 +213,7 @@ class ReshareTest {
 
   /** echo has stored its share, delta never will: everybody goes back to where they were. */
   @Test
-  void share_that_one_receiver_never_got_is_given_up_by_all() {
+  void share_that_one_receiver_never_got_is_abandoned_by_all() {
     i.network.tap(
         (_, to, body) ->
             (to.name().equals("delta") && CrashTest.isOfRound(body, 6))

@@ -13,7 +13,7 @@ import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
-import io.coterie.proto.party.v1.Forsaken;
+import io.coterie.proto.party.v1.Declined;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -211,7 +211,7 @@ class SplitTest {
   }
 
   /** The liar says that it has no share, whatever it has. */
-  private void saysForsaken(int liar, int to, SessionId session) {
+  private void saysDeclined(int liar, int to, SessionId session) {
     party(liar)
         .channel()
         .send(
@@ -220,23 +220,23 @@ class SplitTest {
                 .setReport(
                     SessionReport.newBuilder()
                         .setSessionId(session.bytes())
-                        .setForsaken(Forsaken.getDefaultInstance()))
+                        .setDeclined(Declined.getDefaultInstance()))
                 .build()
                 .toByteArray(),
             SecureChannel.SendOptions.online(null));
   }
 
   /** It says so until it is heard: its victim may not have taken its own share up yet. */
-  private void giveUp(int liar, int victim, SessionId session) {
+  private void abandon(int liar, int victim, SessionId session) {
     AtomicLong said = new AtomicLong(System.nanoTime() - SAY_NANOS);
     Installation.until(
-        victim + " has given up " + session,
+        victim + " has abandoned " + session,
         () -> {
           if (System.nanoTime() - said.get() >= SAY_NANOS) {
             said.set(System.nanoTime());
-            saysForsaken(liar, victim, session);
+            saysDeclined(liar, victim, session);
           }
-          return state(victim, session) == KeyShare.State.GIVEN_UP;
+          return state(victim, session) == KeyShare.State.ABANDONED;
         });
   }
 
@@ -278,10 +278,10 @@ class SplitTest {
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void forsaken_to_one_and_completed_to_another(boolean restarts) {
+  void declined_to_one_and_completed_to_another(boolean restarts) {
     loseAll();
     SessionId session = refresh();
-    giveUp(3, 2, session);
+    abandon(3, 2, session);
     if (restarts) {
       restart(1, 2);
     }
@@ -300,7 +300,7 @@ class SplitTest {
   /** The other way round: alpha switches first, and bravo is told the lie only then. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void completed_to_one_and_then_forsaken_to_another(boolean restarts) {
+  void completed_to_one_and_then_declined_to_another(boolean restarts) {
     loseAll();
     SessionId session = refresh();
     loseOnly("3>2", "1>2");
@@ -308,7 +308,7 @@ class SplitTest {
     if (restarts) {
       restart(2, 1);
     }
-    giveUp(3, 2, session);
+    abandon(3, 2, session);
     if (restarts) {
       restart(2);
     }
@@ -320,16 +320,16 @@ class SplitTest {
 
   /** Both to the same party. Having signed, nobody is believed to have nothing. */
   @Test
-  void completed_and_forsaken_to_the_same_party() {
+  void completed_and_declined_to_the_same_party() {
     loseAll();
     SessionId session = refresh();
     loseOnly("1>2", "1>3", "2>1", "2>3", "3>1");
     KeyPublic keyPublic = party(2).store.shares().ofSession(session).orElseThrow().keyPublic();
     party(2).driver.onReport(member(3), session, TestEvidence.completed(3, session, keyPublic));
-    saysForsaken(3, 2, session);
-    giveUp(3, 1, session);
+    saysDeclined(3, 2, session);
+    abandon(3, 1, session);
     assertThat(state(2, session)).isEqualTo(KeyShare.State.PROVISIONAL);
-    // And to alpha the other way round: what it has given up it takes again.
+    // And to alpha the other way round: what it has abandoned it takes again.
     loseOnly();
     awaitUsed(session, FIRST);
   }
@@ -339,13 +339,13 @@ class SplitTest {
   void certificate_that_comes_late() {
     loseAll();
     SessionId session = refresh();
-    giveUp(3, 1, session);
-    giveUp(3, 2, session);
-    giveUp(1, 3, session);
+    abandon(3, 1, session);
+    abandon(3, 2, session);
+    abandon(1, 3, session);
     signs(1, 1, 2);
     restart(1, 2, 3);
     SessionId next = refresh();
-    assertThat(state(1, session)).isEqualTo(KeyShare.State.GIVEN_UP);
+    assertThat(state(1, session)).isEqualTo(KeyShare.State.ABANDONED);
     loseOnly();
     awaitUsed(next, FIRST);
     // Too late: it can never count any more.
@@ -363,7 +363,7 @@ class SplitTest {
     SessionId session = refresh(FIRST);
     restart(1);
     heard.clear();
-    saysForsaken(3, 1, session);
+    saysDeclined(3, 1, session);
     Installation.until(
         "alpha contradicts",
         () ->
@@ -396,7 +396,7 @@ class SplitTest {
     loseAll();
     SessionId session = reshare(FIRST, List.of(3, 4, 5));
     awaitStored(session, all);
-    giveUp(liar, victim, session);
+    abandon(liar, victim, session);
     restart(victim);
     loseOnly(liar + ">" + victim);
     awaitUsed(session, all);
@@ -410,7 +410,7 @@ class SplitTest {
   void only_the_certificate_of_the_very_session_counts() {
     loseAll();
     SessionId session = refresh();
-    giveUp(3, 1, session);
+    abandon(3, 1, session);
     SessionId other = new SessionId(ByteString.copyFrom(new byte[32]));
     KeyPublic keyPublic = party(1).store.shares().ofSession(session).orElseThrow().keyPublic();
     List<ByteString> good = TestEvidence.certificate(session, keyPublic, FIRST).signatures();
@@ -445,7 +445,7 @@ class SplitTest {
       int expected = ++count;
       Installation.until("it is dropped", () -> dropped(1, "bad_certificate") == expected);
     }
-    assertThat(state(1, session)).isEqualTo(KeyShare.State.GIVEN_UP);
+    assertThat(state(1, session)).isEqualTo(KeyShare.State.ABANDONED);
     assertThat(share(1).epoch()).isEqualTo(1);
     party(1).driver.onReport(member(3), session, shown(session, keyPublic, good));
     awaitUsed(1, session);
@@ -483,7 +483,7 @@ class SplitTest {
     }
     party(1).driver.onReport(member(3), session, TestEvidence.completed(3, session, keyPublic));
     // It has not counted as a word of bravo's: that one can still say that it has nothing.
-    giveUp(2, 1, session);
+    abandon(2, 1, session);
     // Nor is a share activated by what charlie says, until bravo signs it.
     party(1).driver.onReport(member(2), session, good);
     awaitUsed(1, session);
@@ -493,12 +493,12 @@ class SplitTest {
    * A coordinator gives the order once more: what its session has left is not forgotten by that.
    */
   @Test
-  void order_of_a_given_up_share_is_given_again() {
+  void order_of_an_abandoned_share_is_given_again() {
     loseAll();
     Order order = refreshOrder();
     SessionId session = i.coordinator.give(order);
     awaitStored(session, FIRST);
-    giveUp(3, 1, session);
+    abandon(3, 1, session);
     i.coordinator.give(order);
     i.coordinator.await(
         "alpha refuses to run it again",
@@ -524,11 +524,11 @@ class SplitTest {
     loseAll();
     SessionId older = refresh();
     KeyPublic keyPublic = party(1).store.shares().ofSession(older).orElseThrow().keyPublic();
-    giveUp(3, 1, older);
-    giveUp(3, 2, older);
-    giveUp(1, 3, older);
+    abandon(3, 1, older);
+    abandon(3, 2, older);
+    abandon(1, 3, older);
     SessionId later = refresh();
-    giveUp(3, 1, later);
+    abandon(3, 1, later);
     restart(1);
     if (laterFirst) {
       party(2).driver.onReport(member(3), later, shown(later, keyPublic));
@@ -536,7 +536,7 @@ class SplitTest {
     }
     party(1).driver.onReport(member(3), older, shown(older, keyPublic));
     awaitUsed(1, older);
-    assertThat(state(1, later)).as("it may have a certificate").isEqualTo(KeyShare.State.GIVEN_UP);
+    assertThat(state(1, later)).as("it may have a certificate").isEqualTo(KeyShare.State.ABANDONED);
     restart(1, 2);
     if (!laterFirst) {
       party(2).driver.onReport(member(3), later, shown(later, keyPublic));
@@ -557,11 +557,11 @@ class SplitTest {
     i.join("delta");
     loseAll();
     int rounds = 0;
-    while (party(1).store.shares().deserters(KEY).isEmpty()) {
+    while (party(1).store.shares().decliners(KEY).isEmpty()) {
       SessionId session = refresh();
-      giveUp(3, 1, session);
-      giveUp(3, 2, session);
-      giveUp(1, 3, session);
+      abandon(3, 1, session);
+      abandon(3, 2, session);
+      abandon(1, 3, session);
       assertThat(++rounds).isLessThan(100);
     }
     assertThat(party(1).store.shares().undecided()).hasSize(rounds);
@@ -573,7 +573,7 @@ class SplitTest {
     SessionId without = reshare(List.of(1, 2), List.of(1, 2, 4));
     awaitUsed(without, List.of(1, 2, 4));
     assertThat(party(1).store.shares().undecided()).isEmpty();
-    assertThat(party(1).store.shares().deserters(KEY)).isEmpty();
+    assertThat(party(1).store.shares().decliners(KEY)).isEmpty();
     signs(2, 1, 4);
   }
 }

@@ -263,7 +263,7 @@ class CustodyConfiguration {
   }
 
   @Bean
-  CoordinatorLifecycle coordinatorLifecycle(
+  CoordinatorIncarnationcycle coordinatorIncarnationcycle(
       ChannelConnector connector,
       Sessions sessions,
       Stopping stopping,
@@ -275,7 +275,7 @@ class CustodyConfiguration {
       CoordinatorProperties properties,
       CoordinatorMetrics metrics) {
     metrics.watchRuns(() -> creations.running() + renewals.running() + signings.running());
-    return new CoordinatorLifecycle(
+    return new CoordinatorIncarnationcycle(
         connector, sessions, stopping, signings, maker, handover, properties.handover().drain());
   }
 }

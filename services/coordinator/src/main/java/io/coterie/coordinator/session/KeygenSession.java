@@ -131,7 +131,7 @@ public final class KeygenSession extends Session {
         }
       }
       // Parties say that to each other.
-      case FORSAKEN, OUTCOME_NOT_SET -> {}
+      case DECLINED, OUTCOME_NOT_SET -> {}
     }
     judge();
   }

@@ -182,7 +182,7 @@ public final class Sessions {
       case Work.Presign presign -> {
         presign.target().into(order);
         order.setPresignatureCount(presign.count());
-        order.setCoordinatorLife(incarnation);
+        order.setCoordinatorIncarnation(incarnation);
       }
       case Work.Keygen keygen -> {}
       case Work.Refresh refresh -> {}

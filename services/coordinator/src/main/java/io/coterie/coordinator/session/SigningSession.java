@@ -228,7 +228,7 @@ public final class SigningSession extends Session {
         }
       }
       // The parties' own view of the end: this observer has its own.
-      case COMPLETED, TIMED_OUT, FORSAKEN, OUTCOME_NOT_SET -> {}
+      case COMPLETED, TIMED_OUT, DECLINED, OUTCOME_NOT_SET -> {}
     }
   }
 

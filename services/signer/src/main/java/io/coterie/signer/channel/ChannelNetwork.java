@@ -49,7 +49,7 @@ public final class ChannelNetwork implements PartyNetwork {
 
   private static final Duration RETRY_PAUSE = Duration.ofMillis(200);
 
-  /** Messages that wait to be tried again; further ones are given up at once. */
+  /** Messages that wait to be tried again; further ones are dropped at once. */
   private static final int MAX_RETRYING = 4096;
 
   private final SecureChannel channel;

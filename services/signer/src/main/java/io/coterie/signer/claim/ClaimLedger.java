@@ -45,7 +45,7 @@ public interface ClaimLedger {
    *
    * @return false, and nothing said, if a request has claimed it; completes once it is on disk
    */
-  CompletionStage<Boolean> forsake(SessionId session);
+  CompletionStage<Boolean> decline(SessionId session);
 
   /** The bindings of requests whose intents have not expired: the newest, oldest first. */
   List<Binding> bindings(int limit);
@@ -56,7 +56,7 @@ public interface ClaimLedger {
   /**
    * @param requestId unique for a requester; bound to one intent for ever
    * @param binding to the session, if a second signature of the request would be another one
-   * @param instead the session that the request may be bound to now and has given up
+   * @param instead the session that the request may be bound to now and that is over
    * @param multiplication of a session that multiplies
    */
   record Claim(
@@ -81,7 +81,7 @@ public interface ClaimLedger {
   }
 
   /**
-   * The session in which this party gives its part of a request's signature.
+   * The session in which this party contributes to a request's signature.
    *
    * @param order {@code coterie.party.v1.Order} without its signed intent
    * @param envelope what this party sends in it; empty if that is not known yet

@@ -27,19 +27,20 @@ public final class RequestBindings {
   /** Requests that are remembered; beyond, the one bound first is forgotten. */
   public static final int MAX = 8192;
 
-  /** Sessions forsaken by others that are remembered, in case their orders come later. */
+  /** Sessions declined by others that are remembered, in case their orders come later. */
   private static final int MAX_HEARD = 1024;
 
-  /** What has become of this party's part of the session. */
+  /** What has become of this party's contribution to the session. */
   private enum State {
-    /** The session runs, and the part has not left this party. */
+    /** The session runs, and the contribution has not left this party. */
     HELD,
     /** It has left; the signature was not seen. */
     GIVEN,
     /** The signature was seen. */
     SIGNED,
     /**
-     * It has left, and the parts of others have not come, although they may not be made any more.
+     * It has left, and the contributions of others have not come, although they may not be made any
+     * more.
      */
     LAPSED,
     /** There will be no signature of that session. */
@@ -77,7 +78,7 @@ public final class RequestBindings {
      */
     record Free(@Nullable SessionId instead) implements Verdict {}
 
-    /** Not while that session runs here, whose part has not left this party. */
+    /** Not while that session runs here, whose contribution has not left this party. */
     record Held(SessionId session) implements Verdict {}
 
     /**
@@ -93,10 +94,10 @@ public final class RequestBindings {
    *
    * @param sent its broadcasts
    * @param signature that came of it; empty if it was not seen
-   * @param forsaken whether this party has given no part, and never will
+   * @param declined whether this party has contributed nothing, and never will
    */
   public record Answer(
-      List<ByteString> sent, ByteString signature, OptionalInt recoveryId, boolean forsaken) {}
+      List<ByteString> sent, ByteString signature, OptionalInt recoveryId, boolean declined) {}
 
   private final Map<SessionId, Entry> bySession = new HashMap<>();
   private final LinkedHashMap<Request, Entry> byRequest = new LinkedHashMap<>();
@@ -170,7 +171,7 @@ public final class RequestBindings {
   /**
    * A broadcast of a session is about to leave.
    *
-   * @param last whether it is this party's part of the signature
+   * @param last whether it is this party's contribution to the signature
    * @return whether it may
    */
   public synchronized boolean sent(SessionId session, ByteString envelope, boolean last) {
@@ -194,15 +195,15 @@ public final class RequestBindings {
     if (entry != null) {
       entry.state = State.SIGNED;
       entry.signature = signature;
-      // Nobody needs the parts.
+      // Nobody needs the contributions.
       entry.sent.clear();
     }
   }
 
   /**
-   * The session ran out of time with this party's part given away.
+   * The session ran out of time with this party's contribution given away.
    *
-   * @param missing parties whose parts have not come
+   * @param missing parties whose contributions have not come
    */
   public synchronized void lapsed(SessionId session, Collection<Integer> missing) {
     Entry entry = bySession.get(session);
@@ -212,7 +213,7 @@ public final class RequestBindings {
     }
   }
 
-  /** The parts that came make no signature. */
+  /** The contributions that came make no signature. */
   public synchronized void failed(SessionId session) {
     Entry entry = bySession.get(session);
     if (entry != null && entry.state != State.SIGNED) {
@@ -223,7 +224,7 @@ public final class RequestBindings {
   /**
    * The session has ended here.
    *
-   * @return whether this party's part has not left it, and never will
+   * @return whether this party's contribution has not left it, and never will
    */
   public synchronized boolean ended(SessionId session) {
     Entry entry = bySession.get(session);
@@ -235,11 +236,11 @@ public final class RequestBindings {
   }
 
   /**
-   * A party says that it will give no part of a session.
+   * A party says that it will contribute nothing to a session.
    *
    * @return whether a request is bound to that session here, and the party is one of it
    */
-  public synchronized boolean forsaken(SessionId session, int party) {
+  public synchronized boolean declined(SessionId session, int party) {
     heard.computeIfAbsent(session, _ -> new HashSet<>()).add(party);
     Entry entry = bySession.get(session);
     if (entry == null || !entry.parties.contains(party)) {
@@ -251,8 +252,8 @@ public final class RequestBindings {
     return true;
   }
 
-  /** Whether one of those parties has said that it will give no part of a session. */
-  public synchronized boolean isForsaken(SessionId session, Collection<Integer> parties) {
+  /** Whether one of those parties has said that it will contribute nothing to a session. */
+  public synchronized boolean isDeclined(SessionId session, Collection<Integer> parties) {
     return parties.stream().anyMatch(heard.getOrDefault(session, Set.of())::contains);
   }
 

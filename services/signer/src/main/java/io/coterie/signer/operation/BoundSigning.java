@@ -101,7 +101,7 @@ final class BoundSigning implements Operation {
       // The use of a presignature was fixed when it was made: no share is opened for it.
       opened = ByteString.EMPTY;
     }
-    if (bindings.isForsaken(plan.id(), plan.partyIds())) {
+    if (bindings.isDeclined(plan.id(), plan.partyIds())) {
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_NOT_READY, "another party takes no part");
     }
@@ -137,7 +137,7 @@ final class BoundSigning implements Operation {
   public void bound(ClaimLedger.Binding binding) {
     List<Integer> parties = signing.plan().partyIds();
     bindings.bound(binding, parties);
-    if (bindings.isForsaken(binding.session(), parties)) {
+    if (bindings.isDeclined(binding.session(), parties)) {
       bindings.failed(binding.session());
     }
   }

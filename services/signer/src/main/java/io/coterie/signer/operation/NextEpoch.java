@@ -44,7 +44,7 @@ record NextEpoch(SessionPlan plan, String coordinator, KeyShareStore shares, int
     if (earlier != null && earlier.epoch() > plan.epoch()) {
       return new Beginning.Undecided(earlier);
     }
-    ShareCheck.notDeserted(shares.deserters(plan.key()), plan);
+    ShareCheck.notDecliners(shares.decliners(plan.key()), plan);
     return new Beginning.Claim(dealtBy, dealt, null, null);
   }
 
@@ -55,7 +55,7 @@ record NextEpoch(SessionPlan plan, String coordinator, KeyShareStore shares, int
         true,
         new RefusedException(
             RefusalReason.REFUSAL_REASON_NOT_READY,
-            "another refresh or reshare of the key is not decided, or this one was given up"));
+            "another refresh or reshare of the key is not decided, or this one was abandoned"));
   }
 
   /** A party's deviation while new shares are made says nothing of its active one. */

@@ -7,8 +7,8 @@ import io.coterie.signer.order.SessionPlan;
 import java.util.List;
 
 /**
- * This party's part of the first rounds of a signature that nobody has asked for yet. Good for one
- * signature of exactly these parties, with exactly this key.
+ * This party's result of the first rounds of a signature that nobody has asked for yet. Good for
+ * one signature of exactly these parties, with exactly this key.
  *
  * @param id 32 bytes, the same at all its parties
  * @param session the session that made it
@@ -16,7 +16,7 @@ import java.util.List;
  * @param parties ids, ascending; all of them have to sign
  * @param target which key it signs with
  * @param coordinator roster name of the one that ordered it, and may order its use
- * @param coordinatorLife which process of it that was; empty if it does not say
+ * @param coordinatorIncarnation the process of it that did so; empty if it did not say
  * @param sealed opens only in the vault that made it, once
  * @param madeNanos {@link System#nanoTime}
  */
@@ -28,7 +28,7 @@ public record Presignature(
     List<Integer> parties,
     KeyTarget target,
     String coordinator,
-    ByteString coordinatorLife,
+    ByteString coordinatorIncarnation,
     ByteString sealed,
     long madeNanos) {
 

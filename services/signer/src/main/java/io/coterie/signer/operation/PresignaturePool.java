@@ -132,7 +132,7 @@ public final class PresignaturePool {
         return true;
       }
     }
-    // Whose part the vault has under that id now, nobody knows: neither is used.
+    // The vault may have either of them under that id now: neither is used.
     drop(Drop.DUPLICATE, p -> ids.contains(p.id()));
     ids.forEach(discard);
     return false;
@@ -184,13 +184,15 @@ public final class PresignaturePool {
   /**
    * A process of a coordinator is at work: nobody knows any more what an earlier one had made.
    *
-   * @param life of the process; empty if the coordinator does not say
+   * @param incarnation of the process; empty if the coordinator does not say
    */
-  void working(String coordinator, ByteString life) {
-    if (!life.isEmpty()) {
+  void working(String coordinator, ByteString incarnation) {
+    if (!incarnation.isEmpty()) {
       drop(
           Drop.ORPHANED,
-          p -> p.coordinator().equals(coordinator) && !p.coordinatorLife().equals(life));
+          p ->
+              p.coordinator().equals(coordinator)
+                  && !p.coordinatorIncarnation().equals(incarnation));
     }
   }
 

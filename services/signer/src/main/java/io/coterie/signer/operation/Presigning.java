@@ -52,7 +52,7 @@ final class Presigning implements Operation {
           RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
     }
     Signing.verifyingKey(share, plan);
-    presignatures.working(coordinator, plan.coordinatorLife());
+    presignatures.working(coordinator, plan.coordinatorIncarnation());
     switch (presignatures.reserve(plan.key(), plan.presignatureCount())) {
       case BUSY ->
           throw new RefusedException(
@@ -117,7 +117,7 @@ final class Presigning implements Operation {
               plan.partyIds(),
               plan.target(),
               coordinator,
-              plan.coordinatorLife(),
+              plan.coordinatorIncarnation(),
               each.getSealed(),
               nowNanos));
     }

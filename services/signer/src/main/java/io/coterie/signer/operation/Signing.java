@@ -37,8 +37,8 @@ final class Signing implements Operation {
     return switch (share.state()) {
       case ACTIVE -> new Beginning.Claim(share.session(), share.sealed(), understood(share), null);
       case PROVISIONAL -> new Beginning.AwaitKey();
-      case GIVEN_UP ->
-          throw new IllegalStateException("a share that was given up is not looked up");
+      case ABANDONED ->
+          throw new IllegalStateException("a share that was abandoned is not looked up");
     };
   }
 

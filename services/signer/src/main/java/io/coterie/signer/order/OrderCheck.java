@@ -36,8 +36,8 @@ public final class OrderCheck {
   /** Bytes of {@code Order.presignature_id}. */
   public static final int PRESIGNATURE_ID_BYTES = 32;
 
-  /** Bytes of {@code Order.coordinator_life}. */
-  private static final int LIFE_BYTES = 16;
+  /** Bytes of {@code Order.coordinator_incarnation}. */
+  private static final int INCARNATION_BYTES = 16;
 
   private static final String OTHER_PARTIES = "the order and the intent name different parties";
 
@@ -94,9 +94,9 @@ public final class OrderCheck {
         presigning || !order.hasTaproot(),
         "the order has a Taproot tweak, which belongs into the intent");
     require(
-        order.getCoordinatorLife().isEmpty()
-            || presigning && order.getCoordinatorLife().size() == LIFE_BYTES,
-        "the coordinator's life does not have 16 bytes, or is not for this protocol");
+        order.getCoordinatorIncarnation().isEmpty()
+            || presigning && order.getCoordinatorIncarnation().size() == INCARNATION_BYTES,
+        "the coordinator's incarnation does not have 16 bytes, or is not for this protocol");
     require(
         KeyTarget.of(order).isWellFormed(), "the root of the Taproot tweak does not have 32 bytes");
     require(
@@ -198,7 +198,7 @@ public final class OrderCheck {
         target,
         order.getPresignatureId(),
         order.getPresignatureCount(),
-        order.getCoordinatorLife(),
+        order.getCoordinatorIncarnation(),
         terms,
         end);
   }

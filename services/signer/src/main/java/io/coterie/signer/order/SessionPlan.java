@@ -23,10 +23,10 @@ import org.jspecify.annotations.Nullable;
  * @param target which key signs, from the intent; for presigning from the order
  * @param presignatureId 32 bytes; empty unless a presignature is to be used
  * @param presignatureCount how many are to be made; 0 unless presigning
- * @param coordinatorLife of presigning: which process of the coordinator ordered it; empty if it
- *     does not say
+ * @param coordinatorIncarnation of presigning: the process of the coordinator that ordered it;
+ *     empty if it does not say
  * @param terms of a reshare; absent otherwise
- * @param deadline when this party gives up
+ * @param deadline when this party ends the session
  */
 public record SessionPlan(
     SessionId id,
@@ -39,7 +39,7 @@ public record SessionPlan(
     KeyTarget target,
     ByteString presignatureId,
     int presignatureCount,
-    ByteString coordinatorLife,
+    ByteString coordinatorIncarnation,
     @Nullable Terms terms,
     Instant deadline) {
 
@@ -150,7 +150,7 @@ public record SessionPlan(
         target,
         presignatureId,
         presignatureCount,
-        coordinatorLife,
+        coordinatorIncarnation,
         terms,
         deadline);
   }

@@ -3,7 +3,7 @@ package io.coterie.signer.party;
 import io.coterie.channel.Member;
 import io.coterie.channel.Roster;
 import io.coterie.platform.protocol.SessionId;
-import io.coterie.proto.party.v1.Forsaken;
+import io.coterie.proto.party.v1.Declined;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
 import java.util.Collection;
@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * How this party's messages reach the others. Nothing here blocks or fails: a message that cannot
- * be sent is tried again for a while and then given up, which the deadline of its session turns
- * into a result.
+ * be sent is tried again for a while and then dropped, which the deadline of its session turns into
+ * a result.
  */
 public interface PartyNetwork {
   Roster roster();
@@ -36,7 +36,7 @@ public interface PartyNetwork {
         .setReport(
             SessionReport.newBuilder()
                 .setSessionId(session.bytes())
-                .setForsaken(Forsaken.getDefaultInstance()))
+                .setDeclined(Declined.getDefaultInstance()))
         .build();
   }
 }

@@ -17,7 +17,7 @@ public interface ProtocolCore {
   Run start(SessionConfig config, ByteString sealedShare) throws RefusedException;
 
   /**
-   * Gives up a presignature that {@link Run} has made and nobody will use. Unknown ids are ignored.
+   * Forgets a presignature that {@link Run} has made and nobody will use. Unknown ids are ignored.
    */
   default void discardPresignature(ByteString id) {}
 

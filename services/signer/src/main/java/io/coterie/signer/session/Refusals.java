@@ -44,7 +44,7 @@ final class Refusals {
         session.state == State.RECEIVED
             || refusal.reason() == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED;
     claims
-        .forsake(session.id)
+        .decline(session.id)
         .whenComplete(
             (declined, failure) ->
                 session.run(
@@ -52,8 +52,8 @@ final class Refusals {
                       if (failure != null) {
                         log.error("a session could not be declined", failure);
                       } else if (Boolean.TRUE.equals(declined)
-                          || bindings.answer(session.id).forsaken()) {
-                        reports.forsaken(session, order);
+                          || bindings.answer(session.id).declined()) {
+                        reports.declined(session, order);
                       } else if (past) {
                         reports.sendAgain(session.id, session);
                       }
@@ -71,7 +71,7 @@ final class Refusals {
   void ended(Session session) {
     Order order = session.order;
     if (order != null && bindings.ended(session.id)) {
-      reports.forsaken(session, order);
+      reports.declined(session, order);
     }
   }
 }

@@ -391,7 +391,8 @@ final class SessionDriver {
           "the key did not become active before the deadline");
     } else if (SessionLifecycle.allows(session.state, Event.DEADLINE)) {
       SessionPlan plan = session.plan();
-      // Who only waits for a result has done its part: the coordinator warns, if it missed any.
+      // A party that only waits for the result has contributed: the coordinator warns if it missed
+      // one.
       log.atLevel(session.state == State.COMBINING ? Level.INFO : Level.WARN)
           .log(
               "{} timed out in round {}, missing parties {}",
@@ -413,7 +414,7 @@ final class SessionDriver {
       reportMissing(session);
     }
     if (session.state == State.COMBINING && session.order != null) {
-      return; // the coordinator does not decide whether this party sees what its part was for
+      return; // the coordinator does not decide whether this party sees what it contributed to
     }
     endIfAllowed(session, Event.CANCEL, SessionRecords.NO_CAUSE);
   }
@@ -437,18 +438,18 @@ final class SessionDriver {
   }
 
   /** A party does not contribute to a session, and never will. */
-  void forsaken(Session session, Member sender) {
+  void declined(Session session, Member sender) {
     SessionPlan plan = session.plan;
     if (plan == null || !plan.protocol().signsAtRandom()) {
-      if (!activation.forsaken(sender, session.id)) {
+      if (!activation.declined(sender, session.id)) {
         telemetry.dropped("unacceptable");
       }
       return;
     }
     if (plan.partyIds().contains(sender.partyId())) {
       // Before the request may go on elsewhere: nothing more of this session leaves.
-      endIfAllowed(session, Event.CANCEL, "forsaken");
-      bindings.forsaken(session.id, sender.partyId());
+      endIfAllowed(session, Event.CANCEL, "declined");
+      bindings.declined(session.id, sender.partyId());
     }
   }
 
@@ -482,7 +483,7 @@ final class SessionDriver {
         }
       }
       if (before == State.WAITING_FOR_KEY) {
-        activation.giveUpWaiting(plan.key(), session);
+        activation.stopWaiting(plan.key(), session);
       }
     }
     records.counted(session, event, cause);

@@ -99,8 +99,8 @@ final class SessionReports {
     report(session, SessionReport.newBuilder().setRefused(refused));
   }
 
-  /** Tells the other parties of an order that there will be no part of this one. */
-  void forsaken(Session session, Order order) {
+  /** Tells the other parties of an order that this one will not contribute. */
+  void declined(Session session, Order order) {
     List<Member> others =
         order.getSigningSetList().stream()
             .filter(party -> party != network.self().partyId())

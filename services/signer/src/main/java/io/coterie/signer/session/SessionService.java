@@ -212,8 +212,8 @@ public final class SessionService implements AutoCloseable {
     if (sender.role() != Member.Role.PARTY) {
       return;
     }
-    if (report.hasForsaken()) {
-      forsaken(sender, id);
+    if (report.hasDeclined()) {
+      declined(sender, id);
       return;
     }
     if (!report.getCompleted().hasKeyPublic()) {
@@ -228,16 +228,16 @@ public final class SessionService implements AutoCloseable {
   }
 
   /** A party will give nothing of a session: of a signature, or of shares. */
-  private void forsaken(Member sender, SessionId id) {
+  private void declined(Member sender, SessionId id) {
     Session session = sessions.get(id);
-    if (session == null && !bindings.forsaken(id, sender.partyId())) {
+    if (session == null && !bindings.declined(id, sender.partyId())) {
       // Its order may have come in between.
       session = sessions.get(id);
     }
     Session running = session;
     if (running != null) {
-      running.run(() -> driver.forsaken(running, sender));
-    } else if (!activation.forsaken(sender, id)) {
+      running.run(() -> driver.declined(running, sender));
+    } else if (!activation.declined(sender, id)) {
       telemetry.dropped("unacceptable");
     }
   }

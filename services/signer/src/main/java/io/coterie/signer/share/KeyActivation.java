@@ -31,7 +31,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Never two active shares: a party that stores a newer provisional share of a new key gives up
  * the older one in the same transaction, and reports the newer one only afterwards. So if anyone
- * has all reports of a session, every party has given up, or never had, any other share of that
+ * has all reports of a session, every party has abandoned, or never had, any other share of that
  * name.
  *
  * <p>A refresh destroys what it replaces, so there the newer run does not win: a party that has
@@ -113,7 +113,7 @@ public final class KeyActivation {
   public void expect(SessionPlan plan) {
     lane.execute(
         () -> {
-          // Its order may be given again: a share of it that was given up must not be forgotten.
+          // Its order may be given again: a share of it that was abandoned must not be forgotten.
           candidates.computeIfAbsent(
               plan.id(), _ -> new ShareCandidate(plan.key(), Set.copyOf(plan.partyIds())));
         });
@@ -148,7 +148,7 @@ public final class KeyActivation {
   }
 
   /**
-   * What was provisional is given up by a later share; a run that is still under way is not.
+   * What was provisional is abandoned by a later share; a run that is still under way is not.
    *
    * @return whether it is lost by that
    */
@@ -158,7 +158,7 @@ public final class KeyActivation {
       return false;
     }
     if (own.state() == KeyShare.State.PROVISIONAL) {
-      candidate.own = own.givenUp();
+      candidate.own = own.abandoned();
     }
     return own.epoch() == 1;
   }
@@ -199,7 +199,7 @@ public final class KeyActivation {
    *
    * @return as {@link #reported}
    */
-  public boolean forsaken(Member sender, SessionId session) {
+  public boolean declined(Member sender, SessionId session) {
     if (waitingReports.incrementAndGet() > MAX_WAITING_REPORTS) {
       waitingReports.decrementAndGet();
       return false;
@@ -207,7 +207,7 @@ public final class KeyActivation {
     lane.execute(
         () -> {
           waitingReports.decrementAndGet();
-          giveUp(sender, session);
+          abandon(sender, session);
         });
     return true;
   }
@@ -215,7 +215,7 @@ public final class KeyActivation {
   /**
    * Runs {@code wake} once the key is active in that epoch, at once if it is.
    *
-   * @param owner for {@link #giveUpWaiting}
+   * @param owner for {@link #stopWaiting}
    */
   public void awaitActive(String key, int epoch, Object owner, Runnable wake) {
     lane.execute(
@@ -231,7 +231,7 @@ public final class KeyActivation {
         });
   }
 
-  public void giveUpWaiting(String key, Object owner) {
+  public void stopWaiting(String key, Object owner) {
     lane.execute(
         () ->
             waiters.computeIfPresent(
@@ -342,7 +342,7 @@ public final class KeyActivation {
     }
     gossip.told(session, peer.partyId(), nowNanos);
     shares
-        .forsake(key, session)
+        .decline(key, session)
         .whenComplete(
             (done, failure) -> {
               if (failure != null) {
@@ -353,7 +353,7 @@ public final class KeyActivation {
             });
   }
 
-  private void giveUp(Member sender, SessionId session) {
+  private void abandon(Member sender, SessionId session) {
     ShareCandidate candidate = candidates.get(session);
     if (candidate == null) {
       contradict(sender, session);
@@ -372,9 +372,9 @@ public final class KeyActivation {
     }
     candidate.changing = true;
     shares
-        .giveUp(own, sender.partyId(), KeyAudit.givenUp(own, sender))
+        .abandon(own, sender.partyId(), KeyAudit.abandoned(own, sender))
         .whenComplete(
-            (done, failure) -> lane.execute(() -> givenUp(sender, candidate, done, failure)));
+            (done, failure) -> lane.execute(() -> abandoned(sender, candidate, done, failure)));
   }
 
   /** Who says that it has no share of a session whose certificate is here is shown it. */
@@ -389,7 +389,7 @@ public final class KeyActivation {
     }
   }
 
-  private void givenUp(
+  private void abandoned(
       Member sender,
       ShareCandidate candidate,
       @Nullable Boolean done,
@@ -400,9 +400,9 @@ public final class KeyActivation {
       return;
     }
     if (failure != null) {
-      log.error("a share of {} could not be given up", own.key(), failure);
+      log.error("a share of {} could not be abandoned", own.key(), failure);
     } else if (Boolean.TRUE.equals(done)) {
-      candidate.own = own.givenUp();
+      candidate.own = own.abandoned();
       candidate.sinceNanos = System.nanoTime();
       candidate.asked = true;
       log.info(
@@ -484,7 +484,7 @@ public final class KeyActivation {
           .forEach(party -> gossip.tell(used, party, now));
     }
     if (used.epoch() > 1) {
-      // It waits for that: what all say that they have stored may still be given up.
+      // It waits for that: what all say that they have stored may still be abandoned.
       gossip.tellCoordinator(used);
     }
     listener.activated(used, sameEpoch);

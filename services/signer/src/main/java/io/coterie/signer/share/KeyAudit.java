@@ -21,10 +21,10 @@ final class KeyAudit {
   }
 
   /** A refresh is not waited for any more: a party says that it has no share of it. */
-  static AuditEvent givenUp(KeyShare share, Member deserter) {
+  static AuditEvent abandoned(KeyShare share, Member decliner) {
     Map<String, String> fields = fields(share);
-    fields.put("said_by", deserter.name());
-    return AuditEvent.of(share.requester(), ACTION, "given_up", fields);
+    fields.put("said_by", decliner.name());
+    return AuditEvent.of(share.requester(), ACTION, "abandoned", fields);
   }
 
   private static Map<String, String> fields(KeyShare share) {

@@ -53,7 +53,7 @@ public record KeyShare(
      * part in another. Kept, since what was said may be a lie, until a share is active that this
      * one can never replace.
      */
-    GIVEN_UP
+    ABANDONED
   }
 
   /**
@@ -74,8 +74,8 @@ public record KeyShare(
   }
 
   /** The same share, kept but not waited for. */
-  public KeyShare givenUp() {
-    return in(State.GIVEN_UP, null);
+  public KeyShare abandoned() {
+    return in(State.ABANDONED, null);
   }
 
   private KeyShare in(State next, @Nullable Certificate proof) {

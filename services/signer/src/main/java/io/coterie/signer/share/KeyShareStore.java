@@ -41,7 +41,7 @@ public interface KeyShareStore {
   /** The provisional share of a key, beside an active one or alone. */
   Optional<KeyShare> pending(String key);
 
-  /** All shares that can still become active: the provisional ones and those given up. */
+  /** All shares that can still become active: the provisional ones and those abandoned. */
   List<KeyShare> undecided();
 
   /** The share that a session made, if it is active or can still become so. */
@@ -49,10 +49,10 @@ public interface KeyShareStore {
 
   /**
    * Parties with which this one takes part in no session for another epoch of the key, because it
-   * keeps as many given up shares as it may, and these have said that they had none of them. {@link
-   * #EVERY_PARTY} if it can keep no more at all; empty before.
+   * keeps as many abandoned shares as it may, and these have said that they had none of them.
+   * {@link #EVERY_PARTY} if it can keep no more at all; empty before.
    */
-  Set<Integer> deserters(String key);
+  Set<Integer> decliners(String key);
 
   /**
    * Stores a new share as provisional, in place of another provisional share of the key.
@@ -63,12 +63,12 @@ public interface KeyShareStore {
 
   /**
    * Stores a share of a later epoch as provisional, beside the active one that it is to replace, if
-   * there is one. A provisional one of an earlier epoch is given up.
+   * there is one. A provisional one of an earlier epoch is abandoned.
    *
    * @param dealt whether this party's share of the epoch before went into it
    * @return false, and nothing stored, if the key has an active or provisional share of that epoch
    *     or a later one, if the share that was dealt with is not the active one any more, or if the
-   *     session was forsaken, or if one of {@link #deserters} is a party of it
+   *     session was declined, or if one of {@link #decliners} is a party of it
    */
   CompletionStage<Boolean> storeNext(KeyShare share, boolean dealt, AuditEvent completed);
 
@@ -77,18 +77,18 @@ public interface KeyShareStore {
    *
    * @return false, and nothing said, if it has stored one, or has said so of too many sessions
    */
-  CompletionStage<Boolean> forsake(String key, SessionId session);
+  CompletionStage<Boolean> decline(String key, SessionId session);
 
   /**
-   * Gives up a provisional share of a later epoch than the first. It is kept.
+   * Abandons a provisional share of a later epoch than the first. It is kept.
    *
-   * @param deserter id of the party that has said that it has none
+   * @param decliner id of the party that has said that it has none
    * @return false if it is not provisional
    */
-  CompletionStage<Boolean> giveUp(KeyShare share, int deserter, AuditEvent givenUp);
+  CompletionStage<Boolean> abandon(KeyShare share, int decliner, AuditEvent abandoned);
 
   /**
-   * Makes a provisional or given up share the active one of its key. In the same transaction all
+   * Makes a provisional or abandoned share the active one of its key. In the same transaction all
    * shares are destroyed that are of an earlier epoch, or of the same and were stored before it,
    * and with the active one what was remembered of parties excluded from it; a key that must not be
    * used at all stays so.

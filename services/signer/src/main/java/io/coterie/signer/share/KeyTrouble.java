@@ -4,16 +4,16 @@ package io.coterie.signer.share;
  * Something that keeps a key from being used here as it might be.
  *
  * @param party id of the peer; {@link KeyShareStore#EVERY_PARTY} if the key is frozen
- * @param lives process lives that ended in a multiplication with the peer; 0 if that is not why
+ * @param ends of this process in a multiplication with the peer; 0 if that is not why
  */
-public record KeyTrouble(String key, int party, Kind kind, int lives) {
-  /** From this many lives on somebody should look why the process dies. */
+public record KeyTrouble(String key, int party, Kind kind, int ends) {
+  /** From this many ends on somebody should look why the process dies. */
   public static final int WARN_AT = 2;
 
-  /** From this many lives on the key's shares should be refreshed. */
+  /** From this many ends on the key's shares should be refreshed. */
   public static final int REFRESH_AT = 4;
 
-  /** From this many lives on nothing is multiplied with the peer until they are. */
+  /** From this many ends on nothing is multiplied with the peer until they are. */
   public static final int EXCLUDE_AT = 8;
 
   /** How grave it is. */
@@ -40,19 +40,19 @@ public record KeyTrouble(String key, int party, Kind kind, int lives) {
               + ": party "
               + party
               + " is excluded until its shares are refreshed"
-              + (lives == 0 ? "" : ", after " + lives + " unclean ends of this process");
+              + (ends == 0 ? "" : ", after " + ends + " unclean ends of this process");
       case WENT_BACK ->
           key + ": this party's store went back to an earlier state; refresh or reshare the key";
       case REFRESH_ADVISED ->
           key
               + ": refresh its shares, this process has ended "
-              + lives
+              + ends
               + " times in the middle of a multiplication with party "
               + party;
       case ENDED_UNCLEANLY ->
           key
               + ": this process has ended "
-              + lives
+              + ends
               + " times in the middle of a multiplication with party "
               + party
               + "; a refresh is advised at "

@@ -63,7 +63,7 @@ record ShareAgreement(
       }
       proof.add(reported.signature());
     }
-    // If the newer run of a new key succeeds everywhere, this share is the one to be given up.
+    // If the newer run of a new key succeeds everywhere, this share is the one to be abandoned.
     return own.epoch() == 1 && newerRuns
         ? new Verdict.Open()
         : new Verdict.Agreed(new Certificate(proof));

@@ -72,19 +72,20 @@ public final class ShareCheck {
   }
 
   /**
-   * Refuses another session for the next epoch with those who have let too many come to nothing:
-   * what is kept of each must end somewhere.
+   * Refuses another session for the next epoch with parties that made too many of them fail: this
+   * party keeps a share of each, so their number has a bound.
    */
-  public static void notDeserted(Set<Integer> deserters, SessionPlan plan) throws RefusedException {
+  public static void notDecliners(Set<Integer> decliners, SessionPlan plan)
+      throws RefusedException {
     RefusedException.unless(
-        !deserters.contains(KeyShareStore.EVERY_PARTY),
+        !decliners.contains(KeyShareStore.EVERY_PARTY),
         RefusalReason.REFUSAL_REASON_NOT_READY,
         "too many shares of the key are undecided here");
     for (Member party : plan.parties()) {
       RefusedException.unless(
-          !deserters.contains(party.partyId()),
+          !decliners.contains(party.partyId()),
           RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED,
-          "party " + party.partyId() + " has let too many refreshes of the key come to nothing");
+          "party " + party.partyId() + " has made too many refreshes of the key fail");
     }
   }
 

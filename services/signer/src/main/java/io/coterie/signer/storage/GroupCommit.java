@@ -82,7 +82,7 @@ final class GroupCommit implements AutoCloseable {
   private volatile boolean closed;
 
   /**
-   * @param database given up: used and closed by the writer's thread
+   * @param database handed over: used and closed by the writer's thread
    */
   GroupCommit(String name, Database database, Listener listener) {
     this.database = database;

@@ -110,7 +110,7 @@ final class SqliteClaims implements ClaimLedger {
     if (multiplication == null) {
       return LedgerPosition.NONE;
     }
-    SqliteLives.begin(db, session, multiplication);
+    SqliteUncleanEnds.begin(db, session, multiplication);
     return ledger.claim(db);
   }
 
@@ -119,7 +119,7 @@ final class SqliteClaims implements ClaimLedger {
     file.writer()
         .submitLazily(
             db -> {
-              SqliteLives.end(db, session);
+              SqliteUncleanEnds.end(db, session);
               return true;
             });
   }
@@ -143,7 +143,7 @@ final class SqliteClaims implements ClaimLedger {
   }
 
   @Override
-  public CompletionStage<Boolean> forsake(SessionId session) {
+  public CompletionStage<Boolean> decline(SessionId session) {
     return file.writer()
         .submit(
             db -> {

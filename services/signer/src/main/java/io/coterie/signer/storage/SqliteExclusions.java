@@ -76,23 +76,26 @@ final class SqliteExclusions {
     this.clock = clock;
   }
 
-  /** Counts the life before this one, distrusts what a backup has brought, and fills the memory. */
+  /**
+   * Counts the end of the incarnation before this one, distrusts what a backup has brought, and
+   * fills the memory.
+   */
   void start() {
     Started started =
         writer
             .submit(
                 db -> {
-                  for (SqliteLives.Pair pair : SqliteLives.count(db, clock.millis())) {
+                  for (SqliteUncleanEnds.Pair pair : SqliteUncleanEnds.count(db, clock.millis())) {
                     audit.append(
                         db,
                         AuditEvent.of(
                             "signer",
                             "party.exclude",
-                            "unclean_lives",
+                            "unclean_ends",
                             Map.of(
                                 "key", pair.key(),
                                 "party", Integer.toString(pair.party()),
-                                "lives", Integer.toString(pair.lives()))));
+                                "ends", Integer.toString(pair.ends()))));
                   }
                   LedgerPosition position;
                   if (db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1) {
@@ -115,9 +118,10 @@ final class SqliteExclusions {
 
   /**
    * @param excluded parties by key
-   * @param lives pairs by key
+   * @param ends pairs by key
    */
-  record Memory(Map<String, Set<Integer>> excluded, Map<String, List<SqliteLives.Pair>> lives) {
+  record Memory(
+      Map<String, Set<Integer>> excluded, Map<String, List<SqliteUncleanEnds.Pair>> ends) {
     static Memory read(Database db) throws SQLException {
       Memory memory = new Memory(new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
       try (ResultSet rows = db.statement("SELECT key, party FROM exclusion").executeQuery()) {
@@ -125,8 +129,8 @@ final class SqliteExclusions {
           memory.remember(rows.getString(1), Set.of(rows.getInt(2)));
         }
       }
-      for (SqliteLives.Pair pair : SqliteLives.pairs(db)) {
-        memory.lives.computeIfAbsent(pair.key(), _ -> new CopyOnWriteArrayList<>()).add(pair);
+      for (SqliteUncleanEnds.Pair pair : SqliteUncleanEnds.pairs(db)) {
+        memory.ends.computeIfAbsent(pair.key(), _ -> new CopyOnWriteArrayList<>()).add(pair);
       }
       return memory;
     }
@@ -150,20 +154,20 @@ final class SqliteExclusions {
           (key, parties) ->
               parties.forEach(
                   party ->
-                      troubles.add(new KeyTrouble(key, party, kind(party), lives(key, party)))));
-      lives.forEach(
+                      troubles.add(new KeyTrouble(key, party, kind(party), ends(key, party)))));
+      ends.forEach(
           (key, pairs) ->
               pairs.stream()
-                  .filter(p -> p.lives() >= KeyTrouble.WARN_AT && !of(key).contains(p.party()))
+                  .filter(p -> p.ends() >= KeyTrouble.WARN_AT && !of(key).contains(p.party()))
                   .map(
                       p ->
                           new KeyTrouble(
                               key,
                               p.party(),
-                              p.lives() < KeyTrouble.REFRESH_AT
+                              p.ends() < KeyTrouble.REFRESH_AT
                                   ? KeyTrouble.Kind.ENDED_UNCLEANLY
                                   : KeyTrouble.Kind.REFRESH_ADVISED,
-                              p.lives()))
+                              p.ends()))
                   .forEach(troubles::add));
       troubles.sort(Comparator.comparing(KeyTrouble::key).thenComparing(KeyTrouble::party));
       return troubles;
@@ -177,10 +181,10 @@ final class SqliteExclusions {
       };
     }
 
-    private int lives(String key, int party) {
-      return lives.getOrDefault(key, List.of()).stream()
+    private int ends(String key, int party) {
+      return ends.getOrDefault(key, List.of()).stream()
           .filter(p -> p.party() == party)
-          .mapToInt(SqliteLives.Pair::lives)
+          .mapToInt(SqliteUncleanEnds.Pair::ends)
           .findFirst()
           .orElse(0);
     }
@@ -450,7 +454,7 @@ final class SqliteExclusions {
   /** In the transaction in which a share becomes the active one of its key. */
   void forget(Database db, KeyShare share) throws SQLException {
     db.update("DELETE FROM exclusion WHERE key = ? AND party <> ?", share.key(), FROZEN);
-    SqliteLives.forget(db, share.key());
+    SqliteUncleanEnds.forget(db, share.key());
     byte[] session = share.session().bytes().toByteArray();
     Set<Integer> wentBackBefore = new HashSet<>();
     try (ResultSet rows =
@@ -470,7 +474,7 @@ final class SqliteExclusions {
   /** After that transaction. */
   void forgotten(String key) {
     readAgain(key);
-    memory.lives.remove(key);
+    memory.ends.remove(key);
   }
 
   /** Makes the memory of a key what is on disk, on its way there, or could not be written. */

@@ -35,7 +35,7 @@ final class SqliteShares implements KeyShareStore {
   private static final int MAX_CACHED_SHARES = 1024;
 
   /** Of a share that no party has declined. */
-  private static final int NO_DESERTER = 0;
+  private static final int NO_DECLINER = 0;
 
   private static final String SHARE_COLUMNS =
       "session_id, key, epoch, scheme, state, parties, members, key_public, sealed, coordinator,"
@@ -48,19 +48,19 @@ final class SqliteShares implements KeyShareStore {
       "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE'";
 
   /** Sessions of one key and epoch that this party says it stores no share of. */
-  private static final int MAX_FORSAKEN = 1000;
+  private static final int MAX_DECLINED = 1000;
 
   /** The same for all keys: a party may ask about keys that this one has never heard of. */
-  private static final int MAX_FORSAKEN_IN_ALL = 100_000;
+  private static final int MAX_DECLINED_IN_ALL = 100_000;
 
   /**
    * Abandoned shares of one key. With more, this party takes part in no session with a party that
    * has declined one of them.
    */
-  static final int MAX_GIVEN_UP = 8;
+  static final int MAX_ABANDONED = 8;
 
-  /** The same with any party: each above {@link #MAX_GIVEN_UP} takes another party that lies. */
-  private static final int MAX_GIVEN_UP_IN_ALL = MAX_GIVEN_UP + SessionLimits.MAX_PARTIES;
+  /** The same with any party: each above {@link #MAX_ABANDONED} takes another party that lies. */
+  private static final int MAX_ABANDONED_IN_ALL = MAX_ABANDONED + SessionLimits.MAX_PARTIES;
 
   private final PartyFile file;
   private final SqliteExclusions exclusions;
@@ -153,7 +153,7 @@ final class SqliteShares implements KeyShareStore {
   public List<KeyShare> undecided() {
     return file.read(
         db ->
-            shares(db, SELECT_SHARE + " WHERE state IN ('PROVISIONAL', 'GIVEN_UP') ORDER BY key"));
+            shares(db, SELECT_SHARE + " WHERE state IN ('PROVISIONAL', 'ABANDONED') ORDER BY key"));
   }
 
   @Override
@@ -170,26 +170,26 @@ final class SqliteShares implements KeyShareStore {
   }
 
   @Override
-  public Set<Integer> deserters(String key) {
-    return file.read(db -> deserters(db, key));
+  public Set<Integer> decliners(String key) {
+    return file.read(db -> decliners(db, key));
   }
 
-  private static Set<Integer> deserters(Database db, String key) throws SQLException {
-    Set<Integer> deserters = new HashSet<>();
-    int givenUp = 0;
+  private static Set<Integer> decliners(Database db, String key) throws SQLException {
+    Set<Integer> decliners = new HashSet<>();
+    int abandoned = 0;
     try (ResultSet rows =
-        db.statement("SELECT deserter FROM key_share WHERE key = ? AND state = 'GIVEN_UP'", key)
+        db.statement("SELECT decliner FROM key_share WHERE key = ? AND state = 'ABANDONED'", key)
             .executeQuery()) {
       while (rows.next()) {
-        givenUp++;
-        deserters.add(rows.getInt(1));
+        abandoned++;
+        decliners.add(rows.getInt(1));
       }
     }
-    deserters.remove(NO_DESERTER);
-    if (givenUp < MAX_GIVEN_UP) {
+    decliners.remove(NO_DECLINER);
+    if (abandoned < MAX_ABANDONED) {
       return Set.of();
     }
-    return givenUp < MAX_GIVEN_UP_IN_ALL ? Set.copyOf(deserters) : Set.of(EVERY_PARTY);
+    return abandoned < MAX_ABANDONED_IN_ALL ? Set.copyOf(decliners) : Set.of(EVERY_PARTY);
   }
 
   @Override
@@ -245,14 +245,14 @@ final class SqliteShares implements KeyShareStore {
                               share.epoch())
                           == 0
                       && (!dealt || hasActive(db, share.key(), share.epoch() - 1))
-                      && !isForsaken(db, share.session())
-                      && mayFollow(deserters(db, share.key()), share);
+                      && !isDeclined(db, share.session())
+                      && mayFollow(decliners(db, share.key()), share);
               if (wanted) {
                 // This party has missed the end of that epoch: it deals with its active share or
                 // with
                 // none.
                 db.update(
-                    "UPDATE key_share SET state = CASE WHEN epoch > 1 THEN 'GIVEN_UP' ELSE 'SUPERSEDED'"
+                    "UPDATE key_share SET state = CASE WHEN epoch > 1 THEN 'ABANDONED' ELSE 'SUPERSEDED'"
                         + " END WHERE key = ? AND state = 'PROVISIONAL'",
                     share.key());
                 insertProvisional(db, share);
@@ -262,27 +262,27 @@ final class SqliteShares implements KeyShareStore {
             });
   }
 
-  private static boolean mayFollow(Set<Integer> deserters, KeyShare share) {
-    return !deserters.contains(EVERY_PARTY) && Collections.disjoint(deserters, share.members());
+  private static boolean mayFollow(Set<Integer> decliners, KeyShare share) {
+    return !decliners.contains(EVERY_PARTY) && Collections.disjoint(decliners, share.members());
   }
 
   @Override
-  public CompletionStage<Boolean> forsake(String key, SessionId session) {
+  public CompletionStage<Boolean> decline(String key, SessionId session) {
     return file.writer()
         .submit(
             db -> {
               byte[] id = session.bytes().toByteArray();
-              if (isForsaken(db, session)) {
+              if (isDeclined(db, session)) {
                 return true;
               }
               if (db.count("SELECT count(*) FROM key_share WHERE session_id = ?", id) > 0
-                  || db.count("SELECT count(*) FROM forsaken_session WHERE key = ?", key)
-                      >= MAX_FORSAKEN
-                  || db.count("SELECT count(*) FROM forsaken_session") >= MAX_FORSAKEN_IN_ALL) {
+                  || db.count("SELECT count(*) FROM declined_session WHERE key = ?", key)
+                      >= MAX_DECLINED
+                  || db.count("SELECT count(*) FROM declined_session") >= MAX_DECLINED_IN_ALL) {
                 return false;
               }
               db.update(
-                  "INSERT INTO forsaken_session (session_id, key, forsaken_at_ms) VALUES (?, ?, ?)",
+                  "INSERT INTO declined_session (session_id, key, declined_at_ms) VALUES (?, ?, ?)",
                   id,
                   key,
                   clock.millis());
@@ -291,19 +291,19 @@ final class SqliteShares implements KeyShareStore {
   }
 
   @Override
-  public CompletionStage<Boolean> giveUp(KeyShare share, int deserter, AuditEvent givenUp) {
+  public CompletionStage<Boolean> abandon(KeyShare share, int decliner, AuditEvent abandoned) {
     return file.writer()
         .submit(
             db -> {
               boolean done =
                   db.update(
-                          "UPDATE key_share SET state = 'GIVEN_UP', deserter = ? WHERE session_id = ? AND"
+                          "UPDATE key_share SET state = 'ABANDONED', decliner = ? WHERE session_id = ? AND"
                               + " state = 'PROVISIONAL' AND epoch > 1",
-                          deserter,
+                          decliner,
                           share.session().bytes().toByteArray())
                       == 1;
               if (done) {
-                audit.append(db, givenUp);
+                audit.append(db, abandoned);
               }
               return done;
             });
@@ -319,7 +319,7 @@ final class SqliteShares implements KeyShareStore {
               boolean wanted =
                   db.count(
                           "SELECT count(*) FROM key_share own WHERE session_id = ? AND state IN"
-                              + " ('PROVISIONAL', 'GIVEN_UP') AND NOT EXISTS (SELECT 1 FROM"
+                              + " ('PROVISIONAL', 'ABANDONED') AND NOT EXISTS (SELECT 1 FROM"
                               + " key_share used WHERE used.key = own.key AND used.state = 'ACTIVE'"
                               + " AND (used.epoch > own.epoch OR (used.epoch = own.epoch AND"
                               + " used.stored_number > own.stored_number)))",
@@ -343,7 +343,7 @@ final class SqliteShares implements KeyShareStore {
                     proof.bytes().toByteArray(),
                     session);
                 exclusions.forget(db, share);
-                db.update("DELETE FROM forsaken_session WHERE key = ?", share.key());
+                db.update("DELETE FROM declined_session WHERE key = ?", share.key());
                 audit.append(db, activated);
               }
               return wanted;
@@ -365,9 +365,9 @@ final class SqliteShares implements KeyShareStore {
         == 1;
   }
 
-  private static boolean isForsaken(Database db, SessionId session) throws SQLException {
+  private static boolean isDeclined(Database db, SessionId session) throws SQLException {
     return db.count(
-            "SELECT count(*) FROM forsaken_session WHERE session_id = ?",
+            "SELECT count(*) FROM declined_session WHERE session_id = ?",
             session.bytes().toByteArray())
         == 1;
   }

@@ -165,7 +165,7 @@ class ClaimWitnessesTest {
     }
 
     @Override
-    public CompletionStage<Boolean> forsake(SessionId session) {
+    public CompletionStage<Boolean> decline(SessionId session) {
       throw new AssertionError();
     }
 
@@ -275,7 +275,7 @@ class ClaimWitnessesTest {
     DEAD,
     /** Just before it would count as silent. */
     ANSWERS_LATE,
-    /** Lets one statement wait until it is given up, and answers the next one. */
+    /** Lets one statement wait until it is abandoned, and answers the next one. */
     ANSWERS_EVERY_OTHER
   }
 

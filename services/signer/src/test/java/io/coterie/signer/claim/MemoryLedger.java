@@ -25,7 +25,7 @@ public final class MemoryLedger implements ClaimLedger {
   public final List<CompletableFuture<Outcome>> waiting = new CopyOnWriteArrayList<>();
   public final List<AuditEvent> accepted = new CopyOnWriteArrayList<>();
   public final Set<SessionId> sessions = ConcurrentHashMap.newKeySet();
-  public final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
+  public final Set<SessionId> declined = ConcurrentHashMap.newKeySet();
   public final Map<SessionId, Multiplication> multiplications = new ConcurrentHashMap<>();
 
   private final Map<Request, ByteString> digests = new HashMap<>();
@@ -67,7 +67,7 @@ public final class MemoryLedger implements ClaimLedger {
     if (claim.binding() != null) {
       Binding before = bound.get(request);
       if (before != null && !before.session().equals(claim.instead())) {
-        forsaken.add(claim.session());
+        declined.add(claim.session());
         return Outcome.REQUEST_BOUND;
       }
       bind(claim.binding());
@@ -84,7 +84,7 @@ public final class MemoryLedger implements ClaimLedger {
       waiting.add(outcome);
     } else if (sessions.add(session)) {
       // Nobody asked for the session, so saying that it is not run here stays possible.
-      forsaken.add(session);
+      declined.add(session);
       multiplies(session, multiplication);
       outcome.complete(Outcome.CLAIMED);
     } else {
@@ -122,11 +122,11 @@ public final class MemoryLedger implements ClaimLedger {
   }
 
   @Override
-  public CompletionStage<Boolean> forsake(SessionId session) {
+  public CompletionStage<Boolean> decline(SessionId session) {
     if (sessions.add(session)) {
-      forsaken.add(session);
+      declined.add(session);
     }
-    return CompletableFuture.completedFuture(forsaken.contains(session));
+    return CompletableFuture.completedFuture(declined.contains(session));
   }
 
   @Override

@@ -50,7 +50,7 @@ abstract class BoundSigningTest extends SessionFixture {
     assertThat(refused(other).getReason()).isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
     assertThat(refused(other).getBoundOrder())
         .isEqualTo(Order.parseFrom(first).toBuilder().clearSignedIntent().build().toByteString());
-    awaitForsaken(other, charlie);
+    awaitDeclined(other, charlie);
     // Another request is another matter.
     awaitEnvelope(give(with(charlie, ecdsaIntent())));
   }
@@ -59,12 +59,12 @@ abstract class BoundSigningTest extends SessionFixture {
   void session_that_is_ordered_again_is_answered_with_what_was_sent() {
     ecdsaKey();
     ByteString order = given(ecdsaIntent());
-    Sent part = List.copyOf(net.sent).getLast();
-    assertThat(part.to()).containsExactly(bravo, coordinator);
+    Sent contribution = List.copyOf(net.sent).getLast();
+    assertThat(contribution.to()).containsExactly(bravo, coordinator);
     net.sent.clear();
     driver().onOrder(coordinator, order, null);
-    awaitSent("the part once more", PartyMessage::hasEnvelope);
-    assertThat(net.sent).containsExactly(new Sent(List.of(coordinator), part.message()));
+    awaitSent("the contribution once more", PartyMessage::hasEnvelope);
+    assertThat(net.sent).containsExactly(new Sent(List.of(coordinator), contribution.message()));
     assertThat(core.started.get()).isEqualTo(1);
   }
 
@@ -72,13 +72,13 @@ abstract class BoundSigningTest extends SessionFixture {
   void coordinator_that_takes_over_gets_the_part_before_it_is_told_that_this_is_all() {
     ecdsaKey();
     ByteString order = given(ecdsaIntent());
-    Sent part = List.copyOf(net.sent).getLast();
+    Sent contribution = List.copyOf(net.sent).getLast();
     net.sent.clear();
     driver().onOrder(other, order, null);
     awaitSent("a refusal", m -> m.getReport().hasRefused());
     assertThat(List.copyOf(net.sent)).hasSize(2);
     assertThat(net.sent).allMatch(sent -> sent.to().equals(List.of(other)));
-    assertThat(net.sent.element().message()).isEqualTo(part.message());
+    assertThat(net.sent.element().message()).isEqualTo(contribution.message());
     assertThat(core.started.get()).isEqualTo(1);
   }
 
@@ -87,12 +87,12 @@ abstract class BoundSigningTest extends SessionFixture {
     ecdsaKey();
     SigningIntent.Builder intent = ecdsaIntent();
     SessionId first = SessionId.ofOrder(given(intent));
-    forsakes(charlie, first);
-    forsakes(bravo, new SessionId(ByteString.copyFrom(new byte[32])));
+    declines(charlie, first);
+    declines(bravo, new SessionId(ByteString.copyFrom(new byte[32])));
     assertThat(refused(give(with(charlie, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
-    forsakes(bravo, first);
-    awaitEnded("ecdsa_sign cancelled forsaken");
+    declines(bravo, first);
+    awaitEnded("ecdsa_sign cancelled declined");
     SessionId next = give(with(charlie, intent));
     awaitEnvelope(next);
     plays(bravo, first, 3, 3);
@@ -108,7 +108,7 @@ abstract class BoundSigningTest extends SessionFixture {
     SessionId first = SessionId.ofOrder(order);
     plays(bravo, first, 3, 3);
     awaitEnded("ecdsa_sign completed none");
-    forsakes(bravo, first);
+    declines(bravo, first);
     assertThat(refused(give(with(charlie, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
     driver().onOrder(coordinator, order, null);
@@ -126,7 +126,7 @@ abstract class BoundSigningTest extends SessionFixture {
     awaitEnvelope(first);
     plays(bravo, first, 1, 1);
     SessionId second = give(with(charlie, intent));
-    awaitForsaken(first, bravo);
+    awaitDeclined(first, bravo);
     awaitEnvelope(second);
     assertThat(watch.ended).contains("ecdsa_sign cancelled superseded");
     plays(bravo, first, 2, 3);
@@ -153,7 +153,7 @@ abstract class BoundSigningTest extends SessionFixture {
             Instant.now()));
     SessionId second = give(with(charlie, intent));
     assertThat(refused(second).getReason()).isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
-    awaitForsaken(second, charlie);
+    awaitDeclined(second, charlie);
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
     awaitEnvelope(first);
   }
@@ -191,11 +191,11 @@ abstract class BoundSigningTest extends SessionFixture {
   }
 
   @Test
-  void order_that_is_refused_is_forsaken_first() {
+  void order_that_is_refused_is_declined_first() {
     ecdsaKey();
     SessionId session = give(presigned(ByteString.copyFrom(new byte[32])));
     assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
-    assertThat(ledger.forsaken).containsExactly(session);
+    assertThat(ledger.declined).containsExactly(session);
     assertThat(net.sent.element())
         .isEqualTo(new Sent(List.of(bravo), PartyNetwork.declined(session)));
   }
@@ -213,7 +213,7 @@ abstract class BoundSigningTest extends SessionFixture {
     assertThat(net.sent).isEmpty();
     ledger.held = false;
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
-    awaitSent("the part", PartyMessage::hasEnvelope);
+    awaitSent("the contribution", PartyMessage::hasEnvelope);
 
     stop();
     SessionId session = SessionId.ofOrder(bytes);

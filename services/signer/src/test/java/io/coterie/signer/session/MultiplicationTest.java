@@ -66,7 +66,9 @@ abstract class MultiplicationTest extends SessionFixture {
     envelope(session, FakeCore.CHEAT);
     assertThat(awaitReport(session).getAborted().getAdvice()).isEqualTo(Advice.ADVICE_FREEZE_KEY);
     awaitEnded("ecdsa_sign aborted transfer_check_failed");
-    assertThat(ledger.multiplications).as("counts a life at the next start").containsKey(session);
+    assertThat(ledger.multiplications)
+        .as("counts an unclean end at the next start")
+        .containsKey(session);
   }
 
   /** bravo's message may be a guess, so the core sees it only if the claim cannot be forgotten. */

@@ -154,8 +154,8 @@ abstract class NextEpochTest extends SessionFixture {
     assertThat(asked.to()).containsExactly(bravo, charlie);
     assertThat(asked.message().getReport().getSessionId()).isEqualTo(first.bytes());
     assertThat(epoch()).isEqualTo(1);
-    driver().onReport(charlie, first, forsaken());
-    Installation.until("it is given up", () -> shares.pending(KEY).isEmpty());
+    driver().onReport(charlie, first, declined());
+    Installation.until("it is abandoned", () -> shares.pending(KEY).isEmpty());
     SessionId second = refreshed(UUID.randomUUID().toString());
     peersHaveStored(second);
     Installation.until("the second is used", () -> epoch() == 2);
@@ -198,18 +198,18 @@ abstract class NextEpochTest extends SessionFixture {
     SessionReport completed = TestEvidence.completed(2, session, next);
     driver().onReport(bravo, session, completed);
     assertThat(awaitRefusal(give(presigning().setEpoch(9)))).isNotNull();
-    assertThat(shares.forsaken).as("it still runs here").isEmpty();
+    assertThat(shares.declined).as("it still runs here").isEmpty();
     driver().onCancel(coordinator, session);
     awaitEnded("ecdsa_refresh cancelled none");
     driver().onReport(bravo, session, completed);
-    Sent told = awaitSent("it says so", m -> m.getReport().hasForsaken());
+    Sent told = awaitSent("it says so", m -> m.getReport().hasDeclined());
     assertThat(told.to()).containsExactly(bravo);
     assertThat(told.message().getReport().getSessionId()).isEqualTo(session.bytes());
-    assertThat(shares.forsaken).containsExactly(session);
+    assertThat(shares.declined).containsExactly(session);
   }
 
   @Test
-  void party_forsakes_only_what_could_be_a_later_epoch_of_a_key() {
+  void party_declines_only_what_could_be_a_later_epoch_of_a_key() {
     ecdsaKey();
     KeyPublic keyPublic = shares.find(KEY).orElseThrow().keyPublic();
     SessionId unknown =
@@ -228,7 +228,7 @@ abstract class NextEpochTest extends SessionFixture {
     SessionId asked = refreshed(UUID.randomUUID().toString());
     peersHaveStored(asked);
     Installation.until("all were looked at", () -> epoch() == 2);
-    assertThat(shares.forsaken).isEmpty();
+    assertThat(shares.declined).isEmpty();
   }
 
   @Test
@@ -236,9 +236,9 @@ abstract class NextEpochTest extends SessionFixture {
     ecdsaKey();
     SessionId session = refreshed(UUID.randomUUID().toString());
     KeyPublic next = awaitReport(session).getCompleted().getKeyPublic();
-    driver().onReport(coordinator, session, forsaken());
+    driver().onReport(coordinator, session, declined());
     driver().onReport(bravo, session, TestEvidence.completed(2, session, next));
-    driver().onReport(bravo, session, forsaken());
+    driver().onReport(bravo, session, declined());
     driver().onReport(charlie, session, TestEvidence.completed(3, session, next));
     Installation.until("it is used", () -> epoch() == 2);
   }

@@ -185,21 +185,22 @@ abstract class PresigningTest extends SessionFixture {
     ecdsaKey();
     ByteString old = ByteString.copyFrom(new byte[16]);
     ByteString now = ByteString.copyFromUtf8("another process ");
-    presign(presigning().setCoordinatorLife(old));
-    presign(presigning().setCoordinatorLife(old));
+    presign(presigning().setCoordinatorIncarnation(old));
+    presign(presigning().setCoordinatorIncarnation(old));
     assertThat(watch.ready).isEqualTo(2);
     // Another coordinator's are its own.
-    driver().onOrder(other, presigning(7).setCoordinatorLife(now).build().toByteString(), null);
+    driver()
+        .onOrder(other, presigning(7).setCoordinatorIncarnation(now).build().toByteString(), null);
     Installation.until(
         "it is refused", () -> watch.ended.stream().anyMatch(e -> e.contains("pool_full")));
     assertThat(watch.pool).doesNotContain("orphaned");
-    ByteString id = presign(presigning().setCoordinatorLife(now));
+    ByteString id = presign(presigning().setCoordinatorIncarnation(now));
     assertThat(watch.pool).filteredOn("orphaned"::equals).hasSize(2);
     assertThat(watch.ready).isEqualTo(1);
     awaitEnvelope(give(presigned(id)));
-    assertThat(awaitRefusal(give(presigning().setCoordinatorLife(now.substring(1)))))
+    assertThat(awaitRefusal(give(presigning().setCoordinatorIncarnation(now.substring(1)))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_MALFORMED_ORDER);
-    assertThat(awaitRefusal(give(ecdsaSigning(ecdsaIntent()).setCoordinatorLife(now))))
+    assertThat(awaitRefusal(give(ecdsaSigning(ecdsaIntent()).setCoordinatorIncarnation(now))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_MALFORMED_ORDER);
   }
 

@@ -21,7 +21,7 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.ClaimMemory;
-import io.coterie.proto.party.v1.Forsaken;
+import io.coterie.proto.party.v1.Declined;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -407,7 +407,7 @@ abstract class SessionFixture {
             "a report",
             m ->
                 m.hasReport()
-                    && !m.getReport().hasForsaken()
+                    && !m.getReport().hasDeclined()
                     && m.getReport().getSessionId().equals(session.bytes()));
     assertThat(sent.to()).contains(coordinator);
     return sent.message().getReport();
@@ -549,7 +549,7 @@ abstract class SessionFixture {
     }
   }
 
-  /** Gives this party's part to bravo and the coordinator, and nobody gives it theirs. */
+  /** Gives this party's contribution to bravo and the coordinator, and nobody gives it theirs. */
   ByteString given(SigningIntent.Builder intent) {
     return given(with(bravo, intent));
   }
@@ -562,11 +562,11 @@ abstract class SessionFixture {
     return bytes;
   }
 
-  void forsakes(Member peer, SessionId session) {
+  void declines(Member peer, SessionId session) {
     driver().onReport(peer, session, PartyNetwork.declined(session).getReport());
   }
 
-  void awaitForsaken(SessionId session, Member told) {
+  void awaitDeclined(SessionId session, Member told) {
     Installation.until(
         "it is said that nothing comes",
         () ->
@@ -656,8 +656,8 @@ abstract class SessionFixture {
     }
   }
 
-  static SessionReport forsaken() {
-    return SessionReport.newBuilder().setForsaken(Forsaken.getDefaultInstance()).build();
+  static SessionReport declined() {
+    return SessionReport.newBuilder().setDeclined(Declined.getDefaultInstance()).build();
   }
 
   int epoch() {

@@ -32,7 +32,7 @@ public final class MemoryShares implements KeyShareStore {
 
   public final List<Exclusion> exclusions = new CopyOnWriteArrayList<>();
   public final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
-  public final Set<SessionId> forsaken = ConcurrentHashMap.newKeySet();
+  public final Set<SessionId> declined = ConcurrentHashMap.newKeySet();
 
   /** In the order in which they were stored. */
   private final List<KeyShare> stored = new ArrayList<>();
@@ -76,7 +76,7 @@ public final class MemoryShares implements KeyShareStore {
   }
 
   @Override
-  public Set<Integer> deserters(String key) {
+  public Set<Integer> decliners(String key) {
     return Set.of();
   }
 
@@ -110,13 +110,13 @@ public final class MemoryShares implements KeyShareStore {
                 .isEmpty()
             && (!dealt
                 || active(share.key()).filter(a -> a.epoch() == share.epoch() - 1).isPresent())
-            && !forsaken.contains(share.session());
+            && !declined.contains(share.session());
     if (wanted) {
       pending(share.key())
           .ifPresent(
               older -> {
                 if (older.epoch() > 1) {
-                  replace(older, older.givenUp());
+                  replace(older, older.abandoned());
                 } else {
                   stored.remove(older);
                 }
@@ -131,21 +131,21 @@ public final class MemoryShares implements KeyShareStore {
   }
 
   @Override
-  public synchronized CompletionStage<Boolean> forsake(String key, SessionId session) {
+  public synchronized CompletionStage<Boolean> decline(String key, SessionId session) {
     boolean absent = ofSession(session).isEmpty();
     if (absent) {
-      forsaken.add(session);
+      declined.add(session);
     }
     return CompletableFuture.completedFuture(absent);
   }
 
   @Override
-  public synchronized CompletionStage<Boolean> giveUp(
-      KeyShare share, int deserter, AuditEvent givenUp) {
+  public synchronized CompletionStage<Boolean> abandon(
+      KeyShare share, int decliner, AuditEvent abandoned) {
     Optional<KeyShare> provisional =
         ofSession(share.session())
             .filter(s -> s.state() == KeyShare.State.PROVISIONAL && s.epoch() > 1);
-    provisional.ifPresent(s -> replace(s, s.givenUp()));
+    provisional.ifPresent(s -> replace(s, s.abandoned()));
     return CompletableFuture.completedFuture(provisional.isPresent());
   }
 

@@ -170,20 +170,20 @@ class PartyStoreTest {
   }
 
   @Test
-  void session_that_was_forsaken_is_never_run() {
+  void session_that_was_declined_is_never_run() {
     SessionId session = new SessionId(bytes32(1));
-    assertThat(get(store.claims().forsake(session))).isTrue();
-    assertThat(get(store.claims().forsake(session))).isTrue();
+    assertThat(get(store.claims().decline(session))).isTrue();
+    assertThat(get(store.claims().decline(session))).isTrue();
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
     assertThat(claimed(claim(2, "r1", 1))).isEqualTo(Outcome.CLAIMED);
-    assertThat(get(store.claims().forsake(new SessionId(bytes32(2))))).as("it was run").isFalse();
+    assertThat(get(store.claims().decline(new SessionId(bytes32(2))))).as("it was run").isFalse();
     // Refused because its request is bound elsewhere: it will not be run later either.
     assertThat(claimed(binding(binding(3, "r1"), null))).isEqualTo(Outcome.CLAIMED);
     assertThat(claimed(binding(binding(4, "r1"), null))).isEqualTo(Outcome.REQUEST_BOUND);
-    assertThat(get(store.claims().forsake(new SessionId(bytes32(4))))).isTrue();
+    assertThat(get(store.claims().decline(new SessionId(bytes32(4))))).isTrue();
     reopen();
-    assertThat(get(store.claims().forsake(session))).isTrue();
-    assertThat(get(store.claims().forsake(new SessionId(bytes32(3))))).isFalse();
+    assertThat(get(store.claims().decline(session))).isTrue();
+    assertThat(get(store.claims().decline(new SessionId(bytes32(3))))).isFalse();
   }
 
   @Test
@@ -191,10 +191,10 @@ class PartyStoreTest {
     Binding binding = binding(1, "r1");
     assertThat(claimed(binding(binding, null))).isEqualTo(Outcome.CLAIMED);
     store.claims().forgetBindings(binding.notAfter());
-    get(store.claims().forsake(new SessionId(bytes32(7))));
+    get(store.claims().decline(new SessionId(bytes32(7))));
     assertThat(store.claims().bindings(10)).containsExactly(binding);
     store.claims().forgetBindings(binding.notAfter().plusMillis(1));
-    get(store.claims().forsake(new SessionId(bytes32(8))));
+    get(store.claims().decline(new SessionId(bytes32(8))));
     assertThat(store.claims().bindings(10)).isEmpty();
   }
 
@@ -291,7 +291,7 @@ class PartyStoreTest {
     assertThat(get(store.shares().storeProvisional(newer, event("stored")))).isTrue();
     assertThat(store.shares().find("keys/a")).contains(newer);
     assertThat(get(store.shares().activate(older, PROOF, event("active"))))
-        .as("given up")
+        .as("abandoned")
         .isFalse();
     assertThat(get(store.shares().activate(newer, PROOF, event("active")))).isTrue();
     assertThat(store.shares().find("keys/a")).contains(newer.activated(PROOF));
@@ -320,7 +320,7 @@ class PartyStoreTest {
                   statement.executeUpdate(
                       "INSERT INTO key_share SELECT randomblob(32), key, epoch, scheme, state,"
                           + " parties, members, key_public, sealed, coordinator, requester,"
-                          + " request_id, intent_digest, stored_at_ms, stored_number, deserter,"
+                          + " request_id, intent_digest, stored_at_ms, stored_number, decliner,"
                           + " certificate FROM key_share"))
           .hasMessageContaining("UNIQUE");
     }
@@ -390,7 +390,7 @@ class PartyStoreTest {
   void nothing_is_left_of_a_share_that_was_replaced() throws Exception {
     active();
     refreshed(7, 2);
-    get(store.shares().giveUp(next(7, 2), 2, event("given_up")));
+    get(store.shares().abandon(next(7, 2), 2, event("abandoned")));
     refreshed(2, 2);
     assertThat(isOnDisk("sealed 1") && isOnDisk("sealed 7")).isTrue();
     activated(2, 2);
@@ -428,31 +428,31 @@ class PartyStoreTest {
   }
 
   @Test
-  void forsaken_session_is_never_stored_and_a_stored_one_never_forsaken() {
+  void declined_session_is_never_stored_and_a_stored_one_never_declined() {
     active();
     SessionId session = new SessionId(bytes32(2));
-    assertThat(get(store.shares().forsake("keys/a", session))).isTrue();
+    assertThat(get(store.shares().decline("keys/a", session))).isTrue();
     reopen();
     assertThat(refreshed(2, 2)).isFalse();
-    assertThat(get(store.shares().forsake("keys/a", session))).as("again").isTrue();
+    assertThat(get(store.shares().decline("keys/a", session))).as("again").isTrue();
     assertThat(refreshed(3, 2)).isTrue();
-    assertThat(get(store.shares().forsake("keys/a", new SessionId(bytes32(3))))).isFalse();
+    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(3))))).isFalse();
     assertThat(activated(3, 2)).isTrue();
-    assertThat(get(store.shares().forsake("keys/a", new SessionId(bytes32(3))))).isFalse();
+    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(3))))).isFalse();
   }
 
   @Test
-  void sessions_that_are_forsaken_are_bounded() {
+  void sessions_that_are_declined_are_bounded() {
     active();
     for (int number = 0; number < 1000; number++) {
-      assertThat(get(store.shares().forsake("keys/a", new SessionId(bytes32(100 + number)))))
+      assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(100 + number)))))
           .isTrue();
     }
-    assertThat(get(store.shares().forsake("keys/a", new SessionId(bytes32(50))))).isFalse();
+    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(50))))).isFalse();
   }
 
-  private boolean givenUp(int session, int epoch, int deserter) {
-    return get(store.shares().giveUp(next(session, epoch), deserter, event("given_up")));
+  private boolean abandoned(int session, int epoch, int decliner) {
+    return get(store.shares().abandon(next(session, epoch), decliner, event("abandoned")));
   }
 
   private SessionId used() {
@@ -464,35 +464,35 @@ class PartyStoreTest {
   }
 
   @Test
-  void share_that_is_given_up_is_kept_beside_the_active_one_and_another() {
+  void share_that_is_abandoned_is_kept_beside_the_active_one_and_another() {
     active();
     refreshed(2, 2);
-    assertThat(givenUp(2, 2, 2)).isTrue();
-    assertThat(givenUp(2, 2, 2)).as("again").isFalse();
+    assertThat(abandoned(2, 2, 2)).isTrue();
+    assertThat(abandoned(2, 2, 2)).as("again").isFalse();
     assertThat(epoch()).isEqualTo(1);
     assertThat(store.shares().pending("keys/a")).isEmpty();
     assertThat(refreshed(3, 2)).isTrue();
     reopen();
     assertThat(store.shares().undecided())
         .extracting(KeyShare::state)
-        .containsExactlyInAnyOrder(KeyShare.State.GIVEN_UP, KeyShare.State.PROVISIONAL);
+        .containsExactlyInAnyOrder(KeyShare.State.ABANDONED, KeyShare.State.PROVISIONAL);
     assertThat(store.shares().pending("keys/a").orElseThrow().session())
         .isEqualTo(new SessionId(bytes32(3)));
-    assertThat(get(store.shares().forsake("keys/a", new SessionId(bytes32(2)))))
+    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(2)))))
         .as("stored")
         .isFalse();
     assertThat(activated(3, 2)).isTrue();
-    assertThat(givenUp(3, 2, 2)).as("it is used").isFalse();
+    assertThat(abandoned(3, 2, 2)).as("it is used").isFalse();
     assertThat(store.shares().undecided()).as("it can never replace the later one").isEmpty();
     assertThat(activated(2, 2)).isFalse();
     assertThat(count()).isEqualTo(1);
   }
 
-  /** The share of session 2 is used after it was given up; that of session 3 lies beside it. */
+  /** The share of session 2 is used after it was abandoned; that of session 3 lies beside it. */
   private void broughtBack() {
     active();
     refreshed(2, 2);
-    givenUp(2, 2, 2);
+    abandoned(2, 2, 2);
     refreshed(3, 2);
     activated(2, 2);
   }
@@ -502,7 +502,7 @@ class PartyStoreTest {
     active();
     get(store.shares().exclude(exclusion(7, 2)));
     refreshed(2, 2);
-    givenUp(2, 2, 2);
+    abandoned(2, 2, 2);
     refreshed(3, 2);
     assertThat(activated(2, 2)).isTrue();
     assertThat(used()).isEqualTo(new SessionId(bytes32(2)));
@@ -510,7 +510,7 @@ class PartyStoreTest {
     assertThat(state(1)).as("the old share").isEmpty();
     reopen();
     assertThat(state(3)).contains(KeyShare.State.PROVISIONAL);
-    assertThat(givenUp(3, 2, 2)).isTrue();
+    assertThat(abandoned(3, 2, 2)).isTrue();
     assertThat(refreshed(4, 2)).as("this epoch is there").isFalse();
     // The later of the two counts, whichever certificate comes first.
     assertThat(activated(3, 2)).isTrue();
@@ -541,42 +541,42 @@ class PartyStoreTest {
   }
 
   @Test
-  void given_up_shares_stay_until_a_later_epoch_is_used() {
+  void abandoned_shares_stay_until_a_later_epoch_is_used() {
     broughtBack();
     // Another epoch from the share that was brought back: the other one is not waited for.
     assertThat(refreshed(4, 3)).isTrue();
-    assertThat(state(3)).contains(KeyShare.State.GIVEN_UP);
+    assertThat(state(3)).contains(KeyShare.State.ABANDONED);
     assertThat(activated(4, 3)).isTrue();
     assertThat(count()).isEqualTo(1);
     assertThat(activated(3, 2)).isFalse();
   }
 
-  /** A corrupt party that lets one session after the other come to nothing. */
+  /** A corrupt party that makes one session after the other fail. */
   @Test
-  void given_up_shares_are_bounded() {
+  void abandoned_shares_are_bounded() {
     active();
     int session = 10;
-    for (int n = 0; n < SqliteShares.MAX_GIVEN_UP; n++) {
-      assertThat(store.shares().deserters("keys/a")).isEmpty();
+    for (int n = 0; n < SqliteShares.MAX_ABANDONED; n++) {
+      assertThat(store.shares().decliners("keys/a")).isEmpty();
       assertThat(refreshed(++session, 2)).isTrue();
-      assertThat(givenUp(session, 2, 300)).isTrue();
+      assertThat(abandoned(session, 2, 300)).isTrue();
     }
-    assertThat(store.shares().deserters("keys/a")).containsExactly(300);
+    assertThat(store.shares().decliners("keys/a")).containsExactly(300);
     assertThat(refreshed(++session, 2)).as("with that party").isFalse();
-    assertThat(count()).isEqualTo(1 + SqliteShares.MAX_GIVEN_UP);
+    assertThat(count()).isEqualTo(1 + SqliteShares.MAX_ABANDONED);
     // Without it, and with one that has done nothing yet.
     assertThat(get(store.shares().storeNext(among(++session, 1, 2), true, event("stored"))))
         .isTrue();
-    assertThat(givenUp(session, 2, 2)).isTrue();
-    assertThat(store.shares().deserters("keys/a")).containsExactlyInAnyOrder(2, 300);
+    assertThat(abandoned(session, 2, 2)).isTrue();
+    assertThat(store.shares().decliners("keys/a")).containsExactlyInAnyOrder(2, 300);
     assertThat(get(store.shares().storeNext(among(++session, 1, 2), true, event("stored"))))
         .isFalse();
     reopen();
-    assertThat(store.shares().deserters("keys/a")).containsExactlyInAnyOrder(2, 300);
+    assertThat(store.shares().decliners("keys/a")).containsExactlyInAnyOrder(2, 300);
     assertThat(get(store.shares().storeNext(among(++session, 1, 4), true, event("stored"))))
         .isTrue();
     assertThat(get(store.shares().activate(among(session, 1, 4), PROOF, event("active")))).isTrue();
-    assertThat(store.shares().deserters("keys/a")).as("a fresh start").isEmpty();
+    assertThat(store.shares().decliners("keys/a")).as("a fresh start").isEmpty();
     assertThat(count()).isEqualTo(1);
   }
 

@@ -154,8 +154,8 @@ class StoreContractTest {
       return get(shares.storeNext(share(session, epoch), true, event()));
     }
 
-    private boolean givenUp(int session, int epoch) {
-      return get(shares.giveUp(share(session, epoch), 2, event()));
+    private boolean abandoned(int session, int epoch) {
+      return get(shares.abandon(share(session, epoch), 2, event()));
     }
 
     private boolean activated(int session, int epoch) {
@@ -196,19 +196,19 @@ class StoreContractTest {
       assertThat(claims.bindings(10)).containsExactly(second, elsewhere);
       assertThat(claims.bindings(1)).as("the newest").containsExactly(elsewhere);
       claims.forgetBindings(elsewhere.notAfter());
-      get(claims.forsake(session(90))); // the writes before it are done
+      get(claims.decline(session(90))); // the writes before it are done
       assertThat(claims.bindings(10)).containsExactly(elsewhere);
     }
 
     @Test
-    void forsaken_session_is_never_claimed_and_a_claimed_one_never_forsaken() {
-      assertThat(get(claims.forsake(session(1)))).isTrue();
-      assertThat(get(claims.forsake(session(1)))).as("again").isTrue();
+    void declined_session_is_never_claimed_and_a_claimed_one_never_declined() {
+      assertThat(get(claims.decline(session(1)))).isTrue();
+      assertThat(get(claims.decline(session(1)))).as("again").isTrue();
       assertThat(claimed(claim(1, "wallet", "r", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
       assertThat(claimed(claim(binding(2, "s"), null))).isEqualTo(Outcome.CLAIMED);
-      assertThat(get(claims.forsake(session(2)))).isFalse();
+      assertThat(get(claims.decline(session(2)))).isFalse();
       assertThat(claimed(claim(binding(3, "s"), null))).isEqualTo(Outcome.REQUEST_BOUND);
-      assertThat(get(claims.forsake(session(3)))).as("it never runs").isTrue();
+      assertThat(get(claims.decline(session(3)))).as("it never runs").isTrue();
     }
 
     @Test
@@ -218,7 +218,7 @@ class StoreContractTest {
       get(claims.claimSession(session(1), multiplication));
       get(claims.claimSession(session(1), multiplication));
       get(claims.claimSession(session(2), null));
-      get(claims.forsake(session(3)));
+      get(claims.decline(session(3)));
       LedgerPosition after = claims.position();
       assertThat(after)
           .isEqualTo(
@@ -277,30 +277,31 @@ class StoreContractTest {
       assertThat(get(shares.storeNext(share(3, 3), false, event()))).isTrue();
       assertThat(shares.ofSession(session(2)))
           .as("of an epoch whose end this party has missed")
-          .contains(share(2, 2).givenUp());
+          .contains(share(2, 2).abandoned());
       assertThat(shares.pending(KEY)).contains(share(3, 3));
     }
 
     @Test
-    void share_of_a_forsaken_session_is_never_stored_and_a_stored_one_never_forsaken() {
+    void share_of_a_declined_session_is_never_stored_and_a_stored_one_never_declined() {
       active();
-      assertThat(get(shares.forsake(KEY, session(2)))).isTrue();
-      assertThat(get(shares.forsake(KEY, session(2)))).as("again").isTrue();
+      assertThat(get(shares.decline(KEY, session(2)))).isTrue();
+      assertThat(get(shares.decline(KEY, session(2)))).as("again").isTrue();
       assertThat(next(2, 2)).isFalse();
       assertThat(next(3, 2)).isTrue();
-      assertThat(get(shares.forsake(KEY, session(3)))).isFalse();
+      assertThat(get(shares.decline(KEY, session(3)))).isFalse();
     }
 
     @Test
     void abandoned_share_is_kept_and_a_certificate_brings_it_back() {
       active();
-      assertThat(givenUp(1, 1)).as("it is active").isFalse();
+      assertThat(abandoned(1, 1)).as("it is active").isFalse();
       next(2, 2);
-      assertThat(givenUp(2, 2)).isTrue();
-      assertThat(givenUp(2, 2)).as("again").isFalse();
+      assertThat(abandoned(2, 2)).isTrue();
+      assertThat(abandoned(2, 2)).as("again").isFalse();
       assertThat(shares.pending(KEY)).isEmpty();
       assertThat(next(3, 2)).isTrue();
-      assertThat(shares.undecided()).containsExactlyInAnyOrder(share(2, 2).givenUp(), share(3, 2));
+      assertThat(shares.undecided())
+          .containsExactlyInAnyOrder(share(2, 2).abandoned(), share(3, 2));
       assertThat(activated(2, 2)).isTrue();
       assertThat(shares.find(KEY)).contains(share(2, 2).activated(PROOF));
       assertThat(shares.pending(KEY)).as("stored later").contains(share(3, 2));

@@ -257,7 +257,7 @@ class PresignaturePoolTest {
 
   /** The parties are told the session, so nothing else of it may be in use any more. */
   @Test
-  void what_is_left_of_a_session_is_given_up_as_a_whole() {
+  void what_is_left_of_a_session_is_dropped_as_a_whole() {
     batch = 4;
     want(A);
     assertThat(fill()).isEqualTo(4);
@@ -327,7 +327,7 @@ class PresignaturePoolTest {
   }
 
   @Test
-  void what_cannot_be_used_any_more_is_given_up_and_given_back() {
+  void what_cannot_be_used_any_more_is_dropped_and_given_back() {
     want(A);
     want(A13);
     want(B);
@@ -360,7 +360,7 @@ class PresignaturePoolTest {
   }
 
   @Test
-  void what_was_given_up_while_it_was_made_is_not_kept() {
+  void what_was_dropped_while_it_was_made_is_not_kept() {
     want(A);
     Place making = pool.next(false, set -> true).orElseThrow();
     pool.renewed("keys/a");

@@ -11,18 +11,19 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Counts the lives of this process that ended while a multiplication was under way. A peer that can
- * kill this process between a failed check and the exclusion that follows has one guess a life at
- * this party's secret; so each such life counts as a failed check.
+ * Counts the ends of this process in the middle of a multiplication. A peer that can kill the
+ * process between a failed check and the exclusion that follows has one guess at this party's
+ * secret for each incarnation of it, so each such end counts as a failed check.
  */
-final class SqliteLives {
-  private SqliteLives() {}
+final class SqliteUncleanEnds {
+  private SqliteUncleanEnds() {}
 
   /**
    * @param key name
    * @param party id of the peer
+   * @param ends of this process in a multiplication with the peer
    */
-  record Pair(String key, int epoch, int party, int lives) {}
+  record Pair(String key, int epoch, int party, int ends) {}
 
   /** In the transaction of the claim, so on disk before the first message. */
   static void begin(Database db, SessionId session, Multiplication multiplication)
@@ -42,8 +43,8 @@ final class SqliteLives {
   }
 
   /**
-   * At the start, before any session: one life more for each pair of which the life before has left
-   * a session open, however many.
+   * Counts the end of the incarnation before this one, at the start and before any session: once
+   * for each pair of which it left a session open, however many.
    *
    * @return the pairs that are excluded from now on
    */
@@ -63,15 +64,15 @@ final class SqliteLives {
     db.update("DELETE FROM open_multiplication");
     for (Pair pair : open) {
       db.update(
-          "INSERT INTO unclean_life (key, epoch, party, lives) VALUES (?, ?, ?, 1)"
-              + " ON CONFLICT DO UPDATE SET lives = lives + 1",
+          "INSERT INTO unclean_end (key, epoch, party, ends) VALUES (?, ?, ?, 1)"
+              + " ON CONFLICT DO UPDATE SET ends = ends + 1",
           pair.key(),
           pair.epoch(),
           pair.party());
     }
     List<Pair> excluded = new ArrayList<>();
     for (Pair pair : pairs(db)) {
-      if (pair.lives() >= KeyTrouble.EXCLUDE_AT
+      if (pair.ends() >= KeyTrouble.EXCLUDE_AT
           && db.update(
                   "INSERT INTO exclusion (key, party, session_id, excluded_at_ms)"
                       + " VALUES (?, ?, x'', ?) ON CONFLICT DO NOTHING",
@@ -85,11 +86,11 @@ final class SqliteLives {
     return excluded;
   }
 
-  /** All pairs with a life that counts. */
+  /** All pairs with an end that counts. */
   static List<Pair> pairs(Database db) throws SQLException {
     List<Pair> pairs = new ArrayList<>();
     try (ResultSet rows =
-        db.statement("SELECT key, epoch, party, lives FROM unclean_life").executeQuery()) {
+        db.statement("SELECT key, epoch, party, ends FROM unclean_end").executeQuery()) {
       while (rows.next()) {
         pairs.add(new Pair(rows.getString(1), rows.getInt(2), rows.getInt(3), rows.getInt(4)));
       }
@@ -99,7 +100,7 @@ final class SqliteLives {
 
   /** New shares: what was guessed about the old ones is worth nothing. */
   static void forget(Database db, String key) throws SQLException {
-    db.update("DELETE FROM unclean_life WHERE key = ?", key);
+    db.update("DELETE FROM unclean_end WHERE key = ?", key);
     db.update("DELETE FROM open_multiplication WHERE key = ?", key);
   }
 }

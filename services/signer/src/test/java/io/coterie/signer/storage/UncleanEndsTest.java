@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a party remembers of multiplications in the middle of which its process died. */
-class LivesTest {
+class UncleanEndsTest {
   private static final String KEY = "keys/a";
   private static final Certificate PROOF =
       new Certificate(
@@ -49,7 +49,7 @@ class LivesTest {
   private Path folder;
   private PartyStore store;
   private int sessions;
-  private int lives;
+  private int starts;
 
   @BeforeEach
   void start() {
@@ -71,7 +71,7 @@ class LivesTest {
 
   /** Goes on with the disk as it was at this moment: what was not on it is gone. */
   private void killAndStart() throws IOException {
-    Path next = root.resolve(Integer.toString(++lives));
+    Path next = root.resolve(Integer.toString(++starts));
     PartyStore.createFolder(next);
     try (var files = Files.list(folder)) {
       for (Path file : files.filter(f -> !f.toString().matches(".*-shm|.*[.]lock")).toList()) {
@@ -134,7 +134,7 @@ class LivesTest {
     return session;
   }
 
-  private void live(int times, Integer... peers) throws IOException {
+  private void endUncleanly(int times, Integer... peers) throws IOException {
     for (int i = 0; i < times; i++) {
       multiplyWith(peers);
       killAndStart();
@@ -142,28 +142,29 @@ class LivesTest {
   }
 
   @Test
-  void lives_and_not_sessions_are_counted_up_to_a_refresh_and_an_exclusion() throws Exception {
-    for (int life = 1; life <= KeyTrouble.EXCLUDE_AT; life++) {
+  void incarnations_and_not_sessions_are_counted_up_to_a_refresh_and_an_exclusion()
+      throws Exception {
+    for (int end = 1; end <= KeyTrouble.EXCLUDE_AT; end++) {
       for (int session = 0; session < 5; session++) {
         multiplyWith(2);
       }
       killAndStart();
       List<KeyTrouble> expected =
-          life < KeyTrouble.WARN_AT ? List.of() : List.of(new KeyTrouble(KEY, 2, kind(life), life));
-      assertThat(store.shares().troubles()).as("after %d lives", life).isEqualTo(expected);
+          end < KeyTrouble.WARN_AT ? List.of() : List.of(new KeyTrouble(KEY, 2, kind(end), end));
+      assertThat(store.shares().troubles()).as("after %d ends", end).isEqualTo(expected);
       assertThat(store.shares().excluded(KEY))
-          .isEqualTo(life < KeyTrouble.EXCLUDE_AT ? Set.of() : Set.of(2));
+          .isEqualTo(end < KeyTrouble.EXCLUDE_AT ? Set.of() : Set.of(2));
     }
     assertThat(store.audit().read(0, 100))
         .anyMatch(r -> r.event().action().equals("party.exclude"));
     assertThat(store.audit().verify()).isInstanceOf(AuditTrail.Verification.Intact.class);
   }
 
-  private static Kind kind(int lives) {
-    if (lives < KeyTrouble.REFRESH_AT) {
+  private static Kind kind(int ends) {
+    if (ends < KeyTrouble.REFRESH_AT) {
       return Kind.ENDED_UNCLEANLY;
     }
-    return lives < KeyTrouble.EXCLUDE_AT ? Kind.REFRESH_ADVISED : Kind.EXCLUDED;
+    return ends < KeyTrouble.EXCLUDE_AT ? Kind.REFRESH_ADVISED : Kind.EXCLUDED;
   }
 
   @Test
@@ -184,13 +185,13 @@ class LivesTest {
 
   @Test
   void each_peer_of_a_session_is_counted_by_itself() throws Exception {
-    live(3, 2, 3);
-    live(2, 3);
+    endUncleanly(3, 2, 3);
+    endUncleanly(2, 3);
     assertThat(store.shares().troubles())
         .containsExactly(
             new KeyTrouble(KEY, 2, Kind.ENDED_UNCLEANLY, 3),
             new KeyTrouble(KEY, 3, Kind.REFRESH_ADVISED, 5));
-    live(1, 2);
+    endUncleanly(1, 2);
     assertThat(store.shares().troubles())
         .containsExactly(
             new KeyTrouble(KEY, 2, Kind.REFRESH_ADVISED, 4),
@@ -198,8 +199,8 @@ class LivesTest {
   }
 
   @Test
-  void new_shares_begin_with_no_life() throws Exception {
-    live(KeyTrouble.EXCLUDE_AT, 2);
+  void new_shares_begin_with_no_unclean_end() throws Exception {
+    endUncleanly(KeyTrouble.EXCLUDE_AT, 2);
     assertThat(store.shares().excluded(KEY)).containsExactly(2);
     multiplyWith(2);
     KeyShare next = share(2);
@@ -309,7 +310,7 @@ class LivesTest {
     get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(2))));
     get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(2))));
     get(store.claims().claimSession(id(), null));
-    get(store.claims().forsake(id()));
+    get(store.claims().decline(id()));
     LedgerPosition claimed = store.claims().position();
     assertThat(claimed).isEqualTo(new LedgerPosition(1, first.head(), 0, 1));
     killAndStart();
@@ -386,7 +387,8 @@ class LivesTest {
   void every_forgotten_position_is_news_or_lies_before_this_one() throws Exception {
     LedgerPosition start = store.claims().position();
     LedgerPosition first = new LedgerPosition(2, headOf(start), 1, 1);
-    // In the life that is forgotten as well, the party had learnt of more claims than this time.
+    // In the incarnation that is forgotten as well, the party had learnt of more claims than this
+    // time.
     LedgerPosition jumped = first.above(new LedgerPosition(2, first.head(), 1, 9), new byte[32]);
     for (int restart = 0; restart < 5; restart++) {
       killAndStart();
