@@ -1,7 +1,7 @@
 // node deploy/images/sbom.mjs SERVICE MAVEN-BOM: the bill of materials (CycloneDX 1.6, JSON) of a service's image whose layers
 // deploy/images/build has laid out in build/images; written to standard output.
 //
-// What is listed is what lies in the image, with the hash it has there: Maven's list (cyclonedx-maven-plugin) says what a jar is and
+// The list has what lies in the image, with the hash it has there: Maven's list (cyclonedx-maven-plugin) says what a jar is and
 // needs, cargo what the core is linked of, dpkg's records what the base has. A jar or library that none of them knows is an error,
 // and so is a jar that Maven lists and the image lacks. No time and no serial number: the same image gives the same file.
 import { createHash } from "node:crypto";

@@ -1,4 +1,4 @@
-"""Recording rules and alerts, as one file for Prometheus. What depends on a time window is written once and made for each."""
+"""Recording rules and alerts, as one file for Prometheus. An expression that depends on a time window is written once and made for each."""
 
 RUNBOOKS = "https://github.com/coterie/coterie/blob/main/docs/runbooks/alerts"
 
@@ -72,7 +72,7 @@ def recorded():
         record("coterie:round_seconds:p99_rate5m", quantile(0.99, "coterie_protocol_round_seconds", "protocol, round, party, region")),
         record("coterie:signing_seconds:p50_rate5m", quantile(0.5, "coterie_signing_seconds", "scheme", '{outcome="ok"}')),
         record("coterie:signing_seconds:p99_rate5m", quantile(0.99, "coterie_signing_seconds", "scheme", '{outcome="ok"}')),
-        # Who waits knows the name of whom it waited for; the regions of both come from what they measure of their own rounds.
+        # A party knows the name of the one that it waited for; the regions of both come from what they measure of their own rounds.
         record("coterie:wait_seconds:by_region_pair_rate5m",
                "avg by (protocol, region, straggler_region) (\n"
                f"label_replace((({waits}) > 0)\n* on (instance) group_left (region) {regions},\n"

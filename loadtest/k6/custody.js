@@ -1,4 +1,4 @@
-// What a wallet backend does apart from calling: writes and signs intents, verifies signatures. Shares no code with the services:
+// Does the work of a wallet backend apart from calling: writes and signs intents, verifies signatures. Shares no code with the services:
 // messages are encoded from the descriptors of proto/ (@bufbuild/protobuf), signatures made and verified by @noble/curves.
 import './text-encoding.js';
 import { create, createFileRegistry, fromBinary, toBinary } from '@bufbuild/protobuf';

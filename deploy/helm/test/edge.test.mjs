@@ -1,4 +1,4 @@
-// What Envoy answers by itself, with the chart's configuration and no coordinator behind it.
+// The answers of Envoy itself, with the chart's configuration and no coordinator behind it.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What the tests of the charts share: the smallest values that each chart takes, and helm's objects out of them.
+// Shared by the tests of the charts: the smallest values that each chart takes, and helm's objects out of them.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -35,7 +35,7 @@ test("Debian's packages are taken by version and hash", () => {
     // The archive went on: named, and refused where a build must be the same.
     assert.match(download(`a 1.0-0 all ${hash}\n`).stderr, /a 1\.0-1 is not in/);
     assert.notEqual(download(`a 1.0-0 all ${hash}\n`, { DEBIAN_LOCKED: "1" }).status, 0);
-    // What the images and the tests fetch has a line.
+    // Each download of the images and the tests has a line.
     const locked = readFileSync(join(root, ".ci/debian.lock"), "utf8").split("\n").filter((line) => /^[a-z]/.test(line));
     for (const line of locked) assert.match(line, /^[a-z0-9+.-]+ [^ ]+ (amd64|arm64|all) [0-9a-f]{64}$/);
     for (const name of ["base-files", "libc6", "libgcc-s1", "libstdc++6", "coreutils", "busybox-static", "redis-server", "prometheus"]) {

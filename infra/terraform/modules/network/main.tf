@@ -89,7 +89,7 @@ resource "aws_route_table_association" "private" {
   route_table_id = aws_route_table.private[each.key].id
 }
 
-# Who talked to whom.
+# Records which address talked to which.
 resource "aws_cloudwatch_log_group" "flows" {
   name              = "/coterie/${var.name}/flows"
   retention_in_days = var.log_retention_days

@@ -1,6 +1,6 @@
 data "aws_partition" "current" {}
 
-# Whoever administers the key cannot use it, and whoever uses it cannot administer it. The account's root is named because AWS
+# Administrators of the key cannot use it, and its users cannot administer it. The account's root is named because AWS
 # refuses a key that may lock everybody out; it may not use it either.
 data "aws_iam_policy_document" "this" {
   statement {

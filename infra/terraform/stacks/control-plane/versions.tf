@@ -15,7 +15,7 @@ terraform {
 
 provider "aws" {
   region = var.region
-  # Whoever has credentials of another account at hand changes nothing.
+  # Credentials of another account change nothing.
   allowed_account_ids = [var.account_id]
   default_tags {
     tags = { coterie = var.name }

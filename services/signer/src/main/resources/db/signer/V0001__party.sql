@@ -1,6 +1,6 @@
 -- Everything one party keeps. Shares and the party's own secrets are sealed before they come here.
 
--- What the party is: its evidence identity, its account on the channel.
+-- The identity of the party: its evidence key, its account on the channel.
 CREATE TABLE party_secret (
   name   TEXT PRIMARY KEY,
   sealed BLOB NOT NULL,
@@ -76,7 +76,7 @@ CREATE TABLE bound_request (
   session_id   BLOB NOT NULL CHECK (length(session_id) = 32),
   -- coterie.party.v1.Order, without the signed intent.
   order_bytes  BLOB NOT NULL,
-  -- What this party sends in that session, to be sent again; empty if it was not known yet when the session began.
+  -- This party's message of that session, to be sent again; empty if it was not known yet when the session began.
   envelope     BLOB NOT NULL,
   not_after_ms INTEGER NOT NULL,
   PRIMARY KEY (requester, request_id)

@@ -97,7 +97,7 @@ final class Approval {
     return HexFormat.of().formatHex(bytes.toByteArray());
   }
 
-  /** What cannot be taken for a line of this command. */
+  /** Text that nobody can take for a line of this command. */
   private static String oneLine(String text) {
     String line = text.replace("\\", "\\\\").replace("\n", "\\n");
     return line.length() <= MAX_TEXT ? line : line.substring(0, MAX_TEXT) + "…";

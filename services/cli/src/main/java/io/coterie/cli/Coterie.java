@@ -94,7 +94,7 @@ public final class Coterie {
     return CommandLine.ExitCode.USAGE;
   }
 
-  /** Who can be asked while a command runs. */
+  /** The person who can be asked while a command runs. */
   static Terminal terminal(CommandLine running) {
     return ((Coterie) running.getCommandSpec().root().userObject()).terminal;
   }

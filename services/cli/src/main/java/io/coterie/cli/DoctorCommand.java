@@ -134,7 +134,7 @@ final class DoctorCommand implements Callable<Integer> {
     Printing.out(spec).printf("%-5s %-12s %s%n", mark, name, text);
   }
 
-  /** What went wrong, also where an exception has no text or hides that of its cause. */
+  /** The cause of a failure, also where an exception has no text or hides that of its cause. */
   private static String reason(Throwable failure) {
     Throwable root = failure;
     while (root.getCause() != null) {

@@ -24,7 +24,7 @@ public final class Floor {
     ONE_AFTER_ANOTHER
   }
 
-  /** What travels in a round. */
+  /** The kind of message that travels in a round. */
   public enum Round {
     /** The same for all, in the sending mode of the installation. */
     BROADCAST,
@@ -32,7 +32,7 @@ public final class Floor {
     PRIVATE
   }
 
-  /** What is done, with the rounds between the parties. */
+  /** An operation, with the rounds between the parties. */
   public enum Operation {
     /** BLS, or ECDSA and FROST with a presignature: a signature in one round. */
     SIGN(Round.BROADCAST),

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Option;
 
-/** What every intent says besides what is to be done. */
+/** The fields that intents of every kind have. */
 final class IntentOptions {
 
   @Option(

@@ -75,7 +75,7 @@ final class LoadCommand implements Callable<Integer> {
       description = "For how long; default ${DEFAULT-VALUE}.")
   int seconds = 60;
 
-  /** What has come of the requests. Thread-safe. */
+  /** The results of the requests. Thread-safe. */
   private static final class Tally {
     private final List<Long> nanos = new ArrayList<>();
     private final Map<String, Integer> failures = new TreeMap<>();

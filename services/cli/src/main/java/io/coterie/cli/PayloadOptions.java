@@ -21,7 +21,7 @@ import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
-/** What is signed, and by which child of the key. */
+/** The payload, and the child of the key that signs it. */
 final class PayloadOptions {
   /** Bytes of a file that is read; twice as many in hexadecimal, and some white space. */
   private static final int MAX_FILE = 256 * 1024;

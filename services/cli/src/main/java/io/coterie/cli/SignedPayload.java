@@ -16,7 +16,7 @@ import java.util.Base64;
 import java.util.HexFormat;
 import java.util.Optional;
 
-/** What is done with a payload on this machine: before it is sent, and with its signature. */
+/** The work on a payload on this machine: before it is sent, and with its signature. */
 final class SignedPayload {
   private SignedPayload() {}
 
@@ -66,7 +66,7 @@ final class SignedPayload {
   }
 
   /**
-   * What the scheme signs.
+   * The bytes that the scheme signs.
    *
    * @param publicKey the key that signs: the key's own, or its child's
    * @throws CliException if the payload is not what it claims to be, or not for this key

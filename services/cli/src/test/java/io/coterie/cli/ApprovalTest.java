@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
 
-/** What a person sees before anything is signed, and the keys that sign it. */
+/** The text that a person sees before anything is signed, and the keys that sign it. */
 class ApprovalTest {
   /** EIP-155's example: nonce 9, 1 ether to 0x3535..., chain 1. */
   private static final String TRANSACTION =

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What the command advises after a failed call. */
+/** The advice of the command after a failed call. */
 class CliExceptionTest {
   /** Where the reference says how to go on, the command says the same. */
   @ParameterizedTest

@@ -19,9 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import picocli.CommandLine;
 
-/**
- * What the command does without an installation; with one it is tested by the acceptance module.
- */
+/** The command without an installation; the acceptance module tests it with one. */
 class CoterieTest {
   /**
    * Made by an implementation that is not ours (py_ecc's ciphersuite tests): private key 1,

@@ -5,7 +5,7 @@ import java.io.StringWriter;
 import java.util.Optional;
 import picocli.CommandLine;
 
-/** What the command answered. */
+/** The answer of the command. */
 record Run(int exitCode, String out, String err) {
 
   /** Runs the command in this JVM. */

@@ -71,7 +71,7 @@ class SessionTurnsTest {
                     .query("select count(*) from signings where state = 1")
                     .equals(Integer.toString(REQUESTS)));
         eventually(() -> sessions(installation) == AT_ONCE);
-        // What goes the same way and has no bound is done meanwhile: nothing else is on its way.
+        // A call that goes the same way without a bound is done, so nothing else is on its way.
         keys(client)
             .createKey(
                 createKey(installation.wallet.sign(keyIntent("passing", 2, "p3", "p4").build())));

@@ -10,7 +10,7 @@ import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 
-/** Who may import whom: messaging delivers, and knows nothing of what it delivers. */
+/** The imports of messaging: it delivers messages and knows nothing of their content. */
 @AnalyzeClasses(
     packages = "io.coterie.messaging",
     importOptions = ImportOption.DoNotIncludeTests.class)

@@ -11,8 +11,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
 
 /**
- * What messaging adds to a broadcast on loopback, with real TLS sockets: clients and service share
- * this JVM and its cores. Run by hand; prints medians and the 95th percentile.
+ * Measures the time that messaging adds to a broadcast on loopback, with real TLS sockets: clients
+ * and service share this JVM and its cores. Run by hand; prints medians and the 95th percentile.
  */
 public final class DeliveryBench {
   private static final int WARM_UP = 3_000;

@@ -61,7 +61,7 @@ final class RedisServer implements AutoCloseable {
         .findFirst();
   }
 
-  /** What a messaging service needs to use this Redis. */
+  /** The settings with which a messaging service uses this Redis. */
   List<String> arguments() {
     return List.of(
         "--coterie.messaging.redis.uri=redis://localhost:" + port,

@@ -174,7 +174,7 @@ class ReplicasTest {
     assertThat(text(last.next())).isEqualTo("still here");
   }
 
-  /** Whoever wins, exactly one connection is left, and it is the one that gets messages. */
+  /** One connection is left, whichever wins, and it is the one that gets messages. */
   @Test
   void agrees_on_one_connection_when_a_device_connects_everywhere_at_once() {
     List<CompletableFuture<Socket>> connecting =

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What holds of the WebSocket, whatever stands behind it. */
+/** The contract of the WebSocket, for each store behind it. */
 abstract class SocketContract {
   private final TestService service;
   private final TestClient client;

@@ -8,7 +8,7 @@ import io.coterie.proto.core.v1.Step;
  */
 public interface MpcSession extends AutoCloseable {
 
-  /** What starting produced: usually the envelopes of the first round. */
+  /** The first step: usually the envelopes of the first round. */
   Step firstStep();
 
   /**

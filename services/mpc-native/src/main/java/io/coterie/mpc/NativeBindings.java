@@ -348,7 +348,7 @@ final class NativeBindings {
       return buffer;
     }
 
-    /** What the library put into a buffer; valid until this closes. */
+    /** The bytes that the library put into a buffer; valid until this closes. */
     static MemorySegment contents(MemorySegment buffer) {
       long length = buffer.get(JAVA_LONG, BUFFER.byteOffset(LEN));
       return buffer.get(ADDRESS, 0).reinterpret(length);

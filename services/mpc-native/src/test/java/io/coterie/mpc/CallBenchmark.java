@@ -20,7 +20,7 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What the boundary costs, beside what is computed behind it. Run with {@code mvn -pl
+ * Measures the cost of the boundary, beside the computation behind it. Run with {@code mvn -pl
  * services/mpc-native -am -Pbench process-test-classes}.
  */
 @BenchmarkMode(Mode.AverageTime)

@@ -14,7 +14,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** What is allocated outside the Java heap, as the C library counts it. */
+/** The memory that is allocated outside the Java heap, as the C library counts it. */
 final class NativeHeap {
   private static final StructLayout MALLINFO2 =
       MemoryLayout.structLayout(

@@ -1,3 +1,3 @@
-/** What the services share. Knows no service and no framework. */
+/** The code that all services share. It knows no service and no framework. */
 @org.jspecify.annotations.NullMarked
 package io.coterie.platform;

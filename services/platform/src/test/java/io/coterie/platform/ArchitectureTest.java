@@ -46,7 +46,7 @@ class ArchitectureTest {
               "java..",
               "org.jspecify.annotations");
 
-  /** What decodes bytes of requesters uses no more than it needs, and none of it needs a secret. */
+  /** Decoders of requesters' bytes use no more than they need, and no secret. */
   @ArchTest
   static final ArchRule payloads_need_only_their_libraries =
       classes()

@@ -61,7 +61,7 @@ public class SignerApplication {
     }
     Path folder = Path.of(args[1]);
     PrintStream output = System.out;
-    // Whatever a library wants to say must not get into a backup.
+    // No output of a library may get into a backup.
     System.setOut(System.err);
     try {
       switch (args[0]) {

@@ -58,7 +58,7 @@ class EcdsaTest {
   private NativeParties cores;
   private Installation i;
 
-  /** What was broadcast in the last rounds, by session: its nonce points. */
+  /** The broadcasts of the last rounds, by session: its nonce points. */
   private final Map<ByteString, Set<ByteString>> noncePoints = new HashMap<>();
 
   @BeforeEach
@@ -496,7 +496,7 @@ class EcdsaTest {
         .build();
   }
 
-  /** What the observer combines of a session from what has come to the coordinator. */
+  /** The observer's result of a session, from the envelopes that the coordinator has received. */
   private Done combine(Order order, ByteString digest, int... set) {
     return NativeParties.combine(
         i,

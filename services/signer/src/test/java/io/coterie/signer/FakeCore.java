@@ -79,7 +79,7 @@ public final class FakeCore {
   /** While set, all presignatures have the same id. */
   public volatile boolean oneId;
 
-  /** What runs were started with. */
+  /** The configurations of the runs. */
   public final Queue<SessionConfig> configs = new ConcurrentLinkedQueue<>();
 
   /** The core of one party, with its evidence key. */

@@ -52,7 +52,7 @@ class FrostTest {
   private Installation i;
   private Suite suite = Suite.ED25519;
 
-  /** What parties showed of their nonces in signing. */
+  /** The nonce points that parties showed in signing. */
   private final Set<ByteString> shown = new HashSet<>();
 
   private final Set<ByteString> shownTwice = new HashSet<>();

@@ -176,7 +176,7 @@ public final class Installation implements AutoCloseable {
     return startAgain(name);
   }
 
-  /** What a party has on disk now; it is restarted for that. */
+  /** The share that a party has on disk now; it is restarted for that. */
   public Path copy(String name) {
     restart(name); // so that everything is in its file, and the copy is whole
     party(name).kill();
@@ -356,7 +356,7 @@ public final class Installation implements AutoCloseable {
     }
   }
 
-  /** Who orders and collects reports. */
+  /** The coordinator: it orders and collects reports. */
   public final class Coordinator {
     public final Member self;
     private final SecureChannel channel;
@@ -365,7 +365,7 @@ public final class Installation implements AutoCloseable {
 
     private final Map<Member, List<ClaimCount>> ledgers = new HashMap<>();
 
-    /** What it answers to a party that states its position; null: nothing. */
+    /** The answer to a party that states its position; null for none. */
     public volatile BiFunction<Member, ClaimCount, @Nullable ClaimMemory> memory =
         (party, stated) -> remembers(party, stated).orElse(null);
 

@@ -114,7 +114,7 @@ final class NativeParties implements AutoCloseable {
   }
 
   /**
-   * What the coordinator's observer combines from the envelopes that came to it.
+   * The result of the coordinator's observer, from the envelopes that came to it.
    *
    * @param config of the session, but for its id and its parties
    */

@@ -64,7 +64,7 @@ class RealCoreTest {
     return i.coordinator.give(i.coordinator.signOrder(intent, KEY, 2, set).build());
   }
 
-  /** What the coordinator's observer combines from the envelopes that came. */
+  /** The result of the coordinator's observer, from the envelopes that came. */
   private ByteString combine(SessionId session, String message, int... set) {
     return NativeParties.combine(
             i,

@@ -225,7 +225,7 @@ class RefreshTest {
     order(intent(1), 1);
     Installation.until("alpha is ahead", () -> epoch("alpha") == 2);
     signs(1, 2, 3);
-    // Whoever is behind waits for its own switch instead of refusing.
+    // A party that is behind waits for its own switch instead of refusing.
     SessionId next = sign(2, 1, 2);
     Installation.until("bravo waits", () -> i.party("bravo").live() == 1);
     PARTIES.forEach(i::restart);

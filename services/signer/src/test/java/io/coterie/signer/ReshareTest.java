@@ -170,7 +170,7 @@ class ReshareTest {
     assertThat(refusal("alpha", sign(2, 3, 1, 2, 3))).isEqualTo(REFUSED_EPOCH);
     assertThat(refusal("bravo", sign(3, 2, 1, 2)))
         .isEqualTo(RefusalReason.REFUSAL_REASON_UNKNOWN_KEY);
-    // Who has left can come back.
+    // A party that has left can come back.
     reshare(2, List.of(4, 5), List.of(2, 3, 4));
     awaitAt(4, List.of(2, 3, 4), List.of(5));
     signs(4, 2, 2, 3);

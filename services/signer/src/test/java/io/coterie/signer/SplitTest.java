@@ -51,7 +51,7 @@ class SplitTest {
   @TempDir Path folder;
   private Installation i;
 
-  /** Whose reports to whom are lost: {@code 3>1}. */
+  /** The pairs whose reports are lost, sender first: {@code 3>1}. */
   private final Set<String> lost = ConcurrentHashMap.newKeySet();
 
   /** Reports between parties that came through. */
@@ -291,7 +291,7 @@ class SplitTest {
     if (restarts) {
       restart(1, 2);
     }
-    // Whoever was told the truth shows it.
+    // A party that was told the truth shows it.
     loseOnly("3>2");
     awaitUsed(session, FIRST);
     signs(2, 1, 2);
@@ -356,7 +356,8 @@ class SplitTest {
   }
 
   /**
-   * Whoever is ahead answers with the certificate, to the liar too; to who does not ask without.
+   * A party that is ahead answers with the certificate, to the liar too; without it if nobody
+   * asked.
    */
   @Test
   void switched_party_shows_why() {
@@ -551,7 +552,7 @@ class SplitTest {
 
   // ---- for ever --------------------------------------------------------------------------------
 
-  /** What is kept is bounded; who does it is left out, and the key goes on without it. */
+  /** Kept shares are bounded; a party that causes too many is left out, and the key goes on. */
   @Test
   void liar_that_never_ends() {
     i.join("delta");

@@ -68,7 +68,7 @@ public final class TestEvidence {
         .build();
   }
 
-  /** What all of them have together. */
+  /** The evidence keys of all parties. */
   public static Certificate certificate(
       SessionId session, KeyPublic keyPublic, List<Integer> members) {
     return new Certificate(

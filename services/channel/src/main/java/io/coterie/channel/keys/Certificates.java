@@ -116,7 +116,7 @@ public final class Certificates {
     try {
       return service.get();
     } catch (RuntimeException | Error e) {
-      // Whatever it is: the next request must not wait for the end of this one.
+      // Any error ends here: the next request must not wait for the end of this one.
       return CompletableFuture.failedFuture(e);
     }
   }

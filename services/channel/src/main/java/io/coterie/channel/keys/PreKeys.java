@@ -165,7 +165,7 @@ public final class PreKeys {
           present(upload.oneTime.ec, store::loadPreKey),
           present(upload.oneTime.kyber, store::loadKyberPreKey));
     } catch (InvalidKeyIdException | RuntimeException | Error e) {
-      // Whatever it is: the next upload must not wait for the end of this one.
+      // Any error ends here: the next upload must not wait for the end of this one.
       return CompletableFuture.failedFuture(e);
     }
   }

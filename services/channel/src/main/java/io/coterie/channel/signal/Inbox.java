@@ -145,7 +145,7 @@ public final class Inbox {
       // An Error too, of the JVM or of libsignal: it costs this envelope alone.
       LOG.error("an envelope could not be opened", e);
     } finally {
-      // Whatever happened: the envelopes behind this one wait for it.
+      // The envelopes behind this one wait for it, so it ends in any case.
       handOn(arrival);
     }
   }

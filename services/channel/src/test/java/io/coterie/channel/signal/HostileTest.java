@@ -519,7 +519,7 @@ class HostileTest {
     }
   }
 
-  /** Whatever bytes come instead of frames: the connection is closed and made anew. */
+  /** On bytes that are no frames the connection is closed and made anew. */
   @Test
   void brokenFramesCostTheConnectionOnly() throws Exception {
     List<byte[]> hostile = new ArrayList<>();

@@ -17,7 +17,7 @@ import org.whispersystems.signalservice.api.SignalServiceDataStore;
 import org.whispersystems.signalservice.api.push.DistributionId;
 import org.whispersystems.signalservice.api.push.ServiceId;
 
-/** What a client keeps about one of its identities, in memory. */
+/** The state that a client keeps of one of its identities, in memory. */
 final class ClientStore extends InMemorySignalProtocolStore
     implements SignalServiceAccountDataStore {
   private final Map<DistributionId, Set<SignalProtocolAddress>> shared = new HashMap<>();

@@ -16,7 +16,7 @@ public interface AccountChanges {
    */
   void announce(UUID id);
 
-  /** What to do when another replica announces a change. */
+  /** The reaction to a change that another replica announces. */
   void onChanged(Consumer<UUID> listener);
 
   /** When there is one replica, nobody is to be told. */

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /** Accounts, devices and enrolments, durably. */
 public interface AccountStore {
 
-  /** What a registration sets. The account's identifiers are chosen here. */
+  /** The fields that a registration sets. The account's identifiers are chosen here. */
   public record Registration(
       String number,
       byte[] tokenHash,

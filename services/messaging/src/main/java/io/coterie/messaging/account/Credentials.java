@@ -8,8 +8,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What a device proves itself with: {@code {aci}.{deviceId}}, where no suffix means device 1, and
- * its password.
+ * The proof of a device: its name {@code {aci}.{deviceId}}, where no suffix means device 1, and its
+ * password.
  */
 public record Credentials(UUID aci, int deviceId, String password) {
   private static final int MAX_HEADER_LENGTH = 1024;

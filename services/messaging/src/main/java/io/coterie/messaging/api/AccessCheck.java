@@ -11,8 +11,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who may reach an account: any device that names itself, and, without a name, whoever knows the
- * account's access key. Someone without a name is not told whether an account exists.
+ * Decides who may reach an account: any device that names itself, and without a name a client that
+ * knows the account's access key. A client without a name is not told whether an account exists.
  */
 public final class AccessCheck {
   static final String ACCESS_KEY_HEADER = "Unidentified-Access-Key";
@@ -75,7 +75,7 @@ public final class AccessCheck {
     return same || account.unrestrictedUnidentifiedAccess();
   }
 
-  /** What an account's key contributes to the combined key of many; empty if it has none. */
+  /** The contribution of an account's key to the combined key of many; empty if it has none. */
   static Optional<byte[]> share(byte @Nullable [] accessKey, boolean unrestricted) {
     return unrestricted
         ? Optional.of(new byte[Account.ACCESS_KEY_BYTES])

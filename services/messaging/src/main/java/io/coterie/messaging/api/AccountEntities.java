@@ -101,7 +101,7 @@ final class AccountEntities {
     return names;
   }
 
-  /** What an account is told about itself. */
+  /** The answer to an account that asks about itself. */
   record Identity(
       UUID uuid,
       UUID pni,
@@ -135,7 +135,7 @@ final class AccountEntities {
     }
   }
 
-  /** What the account has bought: nothing is sold here. */
+  /** The purchases of the account: none, because nothing is sold here. */
   record Entitlements(List<String> badges, @Nullable String backup) {
     static final Entitlements NONE = new Entitlements(List.of(), null);
   }

@@ -94,12 +94,12 @@ public final class ApiRequest {
     return body;
   }
 
-  /** Whose share of the service the call uses. */
+  /** The source whose share of the service the call uses. */
   public Source source() {
     return source;
   }
 
-  /** Who the WebSocket belongs to, if it is an authenticated one. */
+  /** The owner of the WebSocket, if it is an authenticated one. */
   public Optional<Authenticated> connection() {
     return Optional.ofNullable(connection);
   }

@@ -4,7 +4,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What a call is answered with.
+ * The answer to a call.
  *
  * @param body JSON, or empty
  * @param headers besides the content type

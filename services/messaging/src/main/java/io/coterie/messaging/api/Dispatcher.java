@@ -93,7 +93,7 @@ public final class Dispatcher {
     }
   }
 
-  /** Whatever went wrong, as a response without internals in it. */
+  /** A failure as a response without internals in it. */
   private static ApiResponse refusal(@Nullable Match match, ApiRequest request, Throwable failure) {
     Throwable cause =
         failure instanceof CompletionException && failure.getCause() != null
@@ -200,7 +200,7 @@ public final class Dispatcher {
       return entry.route();
     }
 
-    /** What stood for each wildcard. */
+    /** The text that stood for each wildcard. */
     List<String> parameters() {
       List<String> parameters = new ArrayList<>();
       for (int i = 0; i < path.length; i++) {

@@ -42,7 +42,7 @@ record Route(
     return new Route(verb, template, access, body, false, handler);
   }
 
-  /** Who may call. */
+  /** The clients that may call. */
   enum Access {
     /** Anyone; credentials are not looked at. */
     ANYONE,
@@ -52,7 +52,7 @@ record Route(
     DEVICE
   }
 
-  /** What a call reads. */
+  /** The inputs that a call reads. */
   enum Body {
     NONE(null),
     JSON("application/json"),

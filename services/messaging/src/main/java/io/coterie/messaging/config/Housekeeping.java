@@ -5,7 +5,7 @@ import io.coterie.messaging.telemetry.MessagingMetrics;
 import java.util.concurrent.atomic.AtomicLong;
 import org.springframework.scheduling.annotation.Scheduled;
 
-/** What happens by the clock. Nothing is correct only because it ran. */
+/** The work that is done by the clock. Nothing is correct only because it ran. */
 public class Housekeeping {
   private final PostgresMessageQueue queue;
   private final AtomicLong storedDepth = new AtomicLong();

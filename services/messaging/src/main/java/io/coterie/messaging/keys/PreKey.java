@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record PreKey(long keyId, byte[] publicKey, byte @Nullable [] signature) {
 
-  /** What a prekey is for, in the order of the numbers in the database. */
+  /** The purpose of a prekey, in the order of the numbers in the database. */
   public enum Kind {
     EC,
     KEM

@@ -8,7 +8,7 @@ import java.util.Optional;
 /** The prekeys of devices, durably. */
 public interface PreKeyStore {
 
-  /** What an upload replaces; an empty part leaves what is stored. */
+  /** The keys that an upload replaces; an empty field leaves the stored ones. */
   public record Upload(
       List<PreKey> oneTimeEc,
       Optional<PreKey> signed,

@@ -8,7 +8,7 @@ import java.util.HexFormat;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
-/** Whose share of the service a request or a connection uses up. */
+/** The source whose share of the service a request or a connection uses up. */
 public sealed interface Source {
   /** An account that has proved itself. */
   record OfAccount(UUID aci) implements Source {}

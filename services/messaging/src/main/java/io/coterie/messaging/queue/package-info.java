@@ -1,3 +1,3 @@
-/** What waits for a device, and where the device is connected. */
+/** The messages that wait for a device, and the place where the device is connected. */
 @org.jspecify.annotations.NullMarked
 package io.coterie.messaging.queue;

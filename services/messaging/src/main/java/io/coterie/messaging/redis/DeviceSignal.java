@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.OptionalLong;
 
-/** What replicas tell each other about one device, as bytes. */
+/** The messages of replicas about one device, as bytes. */
 sealed interface DeviceSignal {
 
   /**

@@ -297,7 +297,8 @@ public final class RedisDevices implements Presence, OnlineQueue {
     }
     holder.stopGathering().forEach(online -> keep(device, online));
     if (!holder.claimed.complete(null)) {
-      // Confirmed after Redis was out of reach. Who has just connected looks for messages itself.
+      // Confirmed after Redis was out of reach. A device that has just connected looks for messages
+      // itself.
       holder.subscriber.onlineAvailable();
       holder.subscriber.storedAvailable();
     }

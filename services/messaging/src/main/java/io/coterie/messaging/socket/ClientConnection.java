@@ -50,7 +50,7 @@ final class ClientConnection implements Presence.Subscriber {
       new CloseReason(CloseCodes.SERVICE_RESTART, "restarting");
 
   /**
-   * What connections share.
+   * The resources that connections share.
    *
    * @param memory of connections of clients that have proved who they are
    * @param anonymousMemory of the others

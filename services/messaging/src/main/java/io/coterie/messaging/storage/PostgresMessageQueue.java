@@ -44,7 +44,7 @@ import org.springframework.transaction.support.TransactionTemplate;
 
 /**
  * Stored messages in PostgreSQL, which all replicas share; online messages wherever the {@link
- * OnlineQueue} has them. Whoever is connected is told as soon as there is something to fetch.
+ * OnlineQueue} has them. A connected device is told as soon as there is something to fetch.
  */
 public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PostgresMessageQueue.class);

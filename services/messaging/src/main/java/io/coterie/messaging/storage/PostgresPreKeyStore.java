@@ -107,7 +107,7 @@ public final class PostgresPreKeyStore implements PreKeyStore {
   }
 
   /**
-   * Whatever runs concurrently, no key is returned twice: the row is locked, skipped by others, and
+   * No key is returned twice, also to concurrent callers: the row is locked, skipped by others, and
    * gone when this commits.
    */
   @Override

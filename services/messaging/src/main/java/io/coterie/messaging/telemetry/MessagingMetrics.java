@@ -67,7 +67,7 @@ public final class MessagingMetrics {
     registry.counter("coterie.messaging.closed", "reason", reason).increment();
   }
 
-  /** What one wait for Redis took. */
+  /** The time that one wait for Redis took. */
   public void relay(String outcome, long nanos) {
     Timer.builder("coterie.messaging.relay")
         .description("Answers of Redis, through which replicas reach each other")

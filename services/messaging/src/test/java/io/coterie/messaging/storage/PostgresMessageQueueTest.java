@@ -23,7 +23,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
-/** What the queue does beyond what the calls of clients show. */
+/** The behaviour of the queue that calls of clients do not show. */
 class PostgresMessageQueueTest {
   private static final Source SOURCE = new Source.OfNetwork("192.0.2.1");
 

@@ -5,8 +5,8 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * What happened: who, what, with which outcome. Ids, digests and what a payload was found to say;
- * never a payload itself.
+ * An event: its actor, its action and its outcome. It has ids, digests and the fields of a decoded
+ * payload, never the payload itself.
  *
  * @param actor who caused it: a requester, a member of the roster, or this service
  * @param action verb in lower case with dots, for example {@code signing.claim}

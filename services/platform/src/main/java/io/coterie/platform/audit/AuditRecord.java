@@ -32,7 +32,7 @@ public record AuditRecord(
         sequence, time, event, previousHash, sha256(encode(sequence, time, event, previousHash)));
   }
 
-  /** What the first record of a trail has as its previous hash; differs between trails. */
+  /** The previous hash of the first record of a trail; differs between trails. */
   static byte[] genesis(String trail) {
     return sha256(
         encoding(

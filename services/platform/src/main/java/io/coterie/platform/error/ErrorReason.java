@@ -209,7 +209,7 @@ public enum ErrorReason {
     return text;
   }
 
-  /** What the caller or the operator can do. */
+  /** The advice to the caller or the operator. */
   public String advice() {
     return advice;
   }

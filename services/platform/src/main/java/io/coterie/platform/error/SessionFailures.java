@@ -2,7 +2,7 @@ package io.coterie.platform.error;
 
 import io.coterie.proto.party.v1.RefusalReason;
 
-/** What the parties report about a session, as the reason that a caller gets to see. */
+/** Translates the reports of parties about a session into the reason that a caller sees. */
 public final class SessionFailures {
   private SessionFailures() {}
 

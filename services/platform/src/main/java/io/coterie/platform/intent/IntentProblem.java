@@ -2,7 +2,7 @@ package io.coterie.platform.intent;
 
 import io.coterie.platform.error.ErrorReason;
 
-/** What exactly is wrong with a signed intent. The name appears as metadata of the error. */
+/** The exact fault of a signed intent. The name appears as metadata of the error. */
 public enum IntentProblem {
   ENVELOPE_UNKNOWN_FIELD(ErrorReason.INTENT_MALFORMED, "the envelope has a field unknown here"),
   PAYLOAD_MISSING(ErrorReason.INTENT_MALFORMED, "payload is empty"),

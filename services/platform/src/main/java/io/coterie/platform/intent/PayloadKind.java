@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.Optional;
 import java.util.Set;
 
-/** What a signing intent asks to have signed: the member of its {@code payload} that is set. */
+/** The kind of payload of a signing intent: the member of its {@code payload} that is set. */
 public enum PayloadKind {
   /** Signed as it is; the scheme hashes it. */
   MESSAGE("message", Scheme.SCHEME_BLS12381, Scheme.SCHEME_ED25519),

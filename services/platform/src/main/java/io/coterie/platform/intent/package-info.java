@@ -1,5 +1,5 @@
 /**
- * What a requester signs, and how it is signed and verified: DSSE over the exact bytes of an
+ * Intents, and how a requester signs and a party verifies them: DSSE over the exact bytes of an
  * intent.
  *
  * <p>Free of any framework, so that clients sign with the same code that the services verify with.

@@ -54,7 +54,7 @@ public final class BitcoinPsbt {
 
   private final Psbt psbt;
 
-  /** What was read; of it, only the extended public keys count later. */
+  /** The input as it was read; only the extended public keys count later. */
   private final PsbtMaps read;
 
   private BitcoinPsbt(Psbt psbt, PsbtMaps read) {
@@ -114,7 +114,7 @@ public final class BitcoinPsbt {
   }
 
   /**
-   * What an ECDSA key signs for an input: BIP-143, SIGHASH_ALL.
+   * The digest that an ECDSA key signs for an input: BIP-143, SIGHASH_ALL.
    *
    * @param publicKey the key that the output it spends must pay to by P2WPKH, 33 bytes
    * @throws IntentException if there is no such input, it is not of this key, or amounts are wrong
@@ -148,7 +148,8 @@ public final class BitcoinPsbt {
   }
 
   /**
-   * What a BIP-340 key signs for an input: BIP-341, key path, SIGHASH_DEFAULT or SIGHASH_ALL.
+   * The digest that a BIP-340 key signs for an input: BIP-341, key path, SIGHASH_DEFAULT or
+   * SIGHASH_ALL.
    *
    * @param outputKey the key that the output it spends must pay to by P2TR, 32 bytes
    * @param merkleRoot the one that went into the output key; empty if none did
@@ -301,8 +302,8 @@ public final class BitcoinPsbt {
   }
 
   /**
-   * What the key that an input's output pays to signs, and what it says, for a requester who does
-   * not have the key at hand.
+   * The digest for the key that an input's output pays to, and the fields of the transaction, for a
+   * requester who does not have the key at hand.
    *
    * @throws IntentException if there is no such input, it pays to no single key, or its amounts are
    *     wrong
@@ -324,12 +325,14 @@ public final class BitcoinPsbt {
     return digest;
   }
 
-  /** What it says, for the one who signs an input that {@link #digest} has accepted. */
+  /** The fields that the signer of an input is shown, once {@link #digest} has accepted it. */
   void describe(Lines lines, int index) {
     describe(lines, index, false);
   }
 
-  /** What it says, for the one who signs an input that {@link #taprootDigest} has accepted. */
+  /**
+   * The fields that the signer of an input is shown, once {@link #taprootDigest} has accepted it.
+   */
   void describeTaproot(Lines lines, int index) {
     describe(lines, index, true);
   }

@@ -230,12 +230,12 @@ public final class EthereumTransaction {
     return typed;
   }
 
-  /** What is signed: Keccak-256 of the encoded transaction. */
+  /** The digest that is signed: Keccak-256 of the encoded transaction. */
   ByteString digest() {
     return ByteString.copyFrom(Keccak.hash(encoded.toByteArray()));
   }
 
-  /** What it says. */
+  /** The fields that people are shown. */
   void describe(Lines lines) {
     lines.add("type", form.text);
     lines.add(Part.CHAIN_ID.text, number(Part.CHAIN_ID));

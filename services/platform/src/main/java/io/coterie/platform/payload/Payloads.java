@@ -67,8 +67,8 @@ public final class Payloads {
   }
 
   /**
-   * What would be signed, for the requester who is about to ask for it: like {@link #decode}, but
-   * whether the payload is one for the key is not looked at.
+   * Decodes a payload for the requester who is about to ask for its signature: like {@link
+   * #decode}, but without the check that the payload is one for the key.
    *
    * @throws IntentException if the payload is not what it claims to be
    */

@@ -75,7 +75,7 @@ final class SolanaOffchainMessage {
     return message;
   }
 
-  /** What it says. */
+  /** The fields that people are shown. */
   void describe(Lines lines) {
     lines.add("off-chain message for", SolanaAddress.of(application));
     lines.add("text", text);

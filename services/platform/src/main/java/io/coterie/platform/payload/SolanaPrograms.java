@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What instructions of well-known Solana programs mean. An instruction that is not exactly one of
+ * Explains instructions of well-known Solana programs. An instruction that is not exactly one of
  * these is shown by its program, its accounts and the size of its data.
  */
 final class SolanaPrograms {

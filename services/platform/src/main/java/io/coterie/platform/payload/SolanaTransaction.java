@@ -88,7 +88,7 @@ public final class SolanaTransaction {
     return List.copyOf(writable);
   }
 
-  /** What the chain checks before it runs anything. */
+  /** The checks that the chain makes before it runs anything. */
   private void check() throws IntentException {
     int accounts = keys.size() + loaded.size();
     require(
@@ -133,7 +133,7 @@ public final class SolanaTransaction {
   }
 
   /**
-   * What is signed: the message as it is.
+   * The bytes that are signed: the message as it is.
    *
    * @param publicKey the key that signs, 32 bytes
    * @throws IntentException if it is none of the required signers
@@ -171,7 +171,7 @@ public final class SolanaTransaction {
     return ByteString.copyFrom(signatures).concat(encoded);
   }
 
-  /** What it says. */
+  /** The fields that people are shown. */
   void describe(Lines lines) {
     lines.add("version", legacy ? "legacy" : "0");
     lines.add("fee payer", SolanaAddress.of(keys.getFirst()));

@@ -54,7 +54,7 @@ final class TypedData {
 
   private static final String DOMAIN = "EIP712Domain";
 
-  /** What a domain may consist of, in this order. */
+  /** The fields that a domain may have, in this order. */
   private static final Map<String, String> DOMAIN_MEMBERS = new LinkedHashMap<>();
 
   static {

@@ -9,8 +9,8 @@ import java.util.Arrays;
 import java.util.Optional;
 
 /**
- * What distinguishes the keys of the schemes: above all the way from what the core says of a key to
- * what verifiers use.
+ * The differences between the keys of the schemes: above all the way from the public data of the
+ * core to the key that verifiers use.
  */
 public enum SchemeKeys {
   /** One key, 48 bytes. */

@@ -1,3 +1,3 @@
-/** What the services must know of a signature scheme: the registry of schemes. */
+/** The registry of signature schemes, with the facts that the services need. */
 @org.jspecify.annotations.NullMarked
 package io.coterie.platform.scheme;

@@ -4,10 +4,7 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
 import java.time.Duration;
 
-/**
- * What signers and coordinators measure about protocol sessions: the first-class output of the
- * system, so it has the same names and labels in both.
- */
+/** The metrics of protocol sessions, with the same names and labels in signers and coordinators. */
 public final class ProtocolMetrics {
   /** Timer {protocol, round, party, region}: from entering a round to leaving it. */
   public static final String ROUND = "coterie.protocol.round";

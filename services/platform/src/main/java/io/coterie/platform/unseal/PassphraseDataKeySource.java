@@ -42,7 +42,7 @@ public final class PassphraseDataKeySource implements DataKeySource {
   private static final int FILE = HEADER + DATA_KEY_BYTES + TAG_BITS / 8;
 
   /**
-   * What guessing costs.
+   * The cost of one guess.
    *
    * @param memoryKib memory of one derivation, KiB; 8 KiB a lane to 256 MiB
    * @param passes over that memory, 1 to 64

@@ -75,7 +75,7 @@ class ErrorReferenceTest {
         .append(ErrorReason.SESSION_FAILED);
     out.append("`.\n\n");
     numbered(out, "cause", AbortCause.getDescriptor());
-    out.append("\n## Advice\n\nWhat the core says about the next session.\n\n");
+    out.append("\n## Advice\n\nThe advice of the core about the next session.\n\n");
     numbered(out, "advice", Advice.getDescriptor());
     out.append("\n## Rejected messages\n\nA message was ignored and the run went on.\n\n");
     numbered(out, "reject", RejectReason.getDescriptor());

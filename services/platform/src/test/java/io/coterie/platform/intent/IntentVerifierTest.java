@@ -245,7 +245,7 @@ class IntentVerifierTest {
         .isInstanceOf(IntentException.class);
   }
 
-  /** What an authorised but hostile requester can put into a payload and sign. */
+  /** Payloads that an authorised but hostile requester can sign. */
   private record SignedBy(KeyPair key) {
     SignedIntent sign(String type, ByteString payload) {
       try {

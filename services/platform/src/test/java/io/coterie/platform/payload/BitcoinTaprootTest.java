@@ -83,7 +83,7 @@ class BitcoinTaprootTest {
     return HexFormat.of().formatHex(bytes.toByteArray());
   }
 
-  /** What input 4 says of itself. */
+  /** The fields of input 4. */
   private static String own(ByteString internalKey, ByteString root) {
     return entry(KEY_ENTRY, hex(internalKey)) + entry(ROOT_ENTRY, hex(root));
   }

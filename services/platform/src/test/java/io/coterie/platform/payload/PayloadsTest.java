@@ -14,7 +14,7 @@ import io.coterie.proto.custody.v1.SigningIntent;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** What every kind of payload has in common, and the kinds that have no structure. */
+/** The rules that all kinds of payload share, and the kinds without structure. */
 class PayloadsTest {
   private static final ByteString KEY =
       ByteString.fromHex("025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357");

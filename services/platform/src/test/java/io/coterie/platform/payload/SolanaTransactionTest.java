@@ -151,7 +151,7 @@ class SolanaTransactionTest {
     return "010001" + "03" + PAYER + ALICE + program + BLOCKHASH + "01" + instruction;
   }
 
-  /** What is nearly one of the known instructions is not shown as one. */
+  /** An instruction that is nearly a known one is not shown as that one. */
   @ParameterizedTest
   @CsvSource({
     "system, 02, 0001, 020000003100000000000000",

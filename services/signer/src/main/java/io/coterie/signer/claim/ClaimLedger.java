@@ -95,7 +95,7 @@ public interface ClaimLedger {
       ByteString envelope,
       Instant notAfter) {}
 
-  /** What the ledger says. */
+  /** The answer of the ledger. */
   enum Outcome {
     CLAIMED,
     SESSION_REPLAYED,

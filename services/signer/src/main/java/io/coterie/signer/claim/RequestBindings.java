@@ -30,7 +30,7 @@ public final class RequestBindings {
   /** Sessions declined by others that are remembered, in case their orders come later. */
   private static final int MAX_HEARD = 1024;
 
-  /** What has become of this party's contribution to the session. */
+  /** The fate of this party's contribution to the session. */
   private enum State {
     /** The session runs, and the contribution has not left this party. */
     HELD,
@@ -69,7 +69,7 @@ public final class RequestBindings {
     }
   }
 
-  /** What a request's binding says about a session that is to serve it. */
+  /** The judgement of a request's binding on a session that is to serve it. */
   public sealed interface Verdict {
     /**
      * It may.
@@ -90,7 +90,7 @@ public final class RequestBindings {
   }
 
   /**
-   * What this party has to say about a session of the past.
+   * The memory of this party of a session of the past.
    *
    * @param sent its broadcasts
    * @param signature that came of it; empty if it was not seen
@@ -257,7 +257,7 @@ public final class RequestBindings {
     return parties.stream().anyMatch(heard.getOrDefault(session, Set.of())::contains);
   }
 
-  /** What is to be said about a session that was ordered again. */
+  /** The answer about a session that was ordered again. */
   public synchronized Answer answer(SessionId session) {
     Entry entry = bySession.get(session);
     if (entry == null) {

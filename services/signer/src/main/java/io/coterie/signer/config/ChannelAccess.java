@@ -13,7 +13,7 @@ interface ChannelAccess {
   /** Registers a new account with the one-time token. */
   ChannelAccount enrol() throws IOException;
 
-  /** What others must pin for this party. */
+  /** The keys that others must pin for this party. */
   Member member(ChannelAccount account, byte[] evidenceKey);
 
   /** Publishes the party's own entry, for the operator to collect. */

@@ -327,7 +327,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     }
   }
 
-  /** What keeps keys from being used here as they might be. */
+  /** The troubles that keep keys from being used here. */
   private List<KeyTrouble> troubles() {
     PartyStore open = store;
     return open == null ? List.of() : open.shares().troubles();

@@ -37,8 +37,8 @@ public sealed interface Operation
   Beginning begin() throws RefusedException;
 
   /**
-   * What the claim of the session binds its request to; empty if a second signature of the request
-   * would be the same one, or there is none.
+   * The session that the claim binds the request to; empty if a second signature of the request
+   * would be the same one, or the session signs nothing.
    *
    * @param first the core's first step, if it was started before the claim
    */
@@ -109,7 +109,7 @@ public sealed interface Operation
         implements Beginning {
 
       /**
-       * What the core is started with.
+       * The configuration that the core is started with.
        *
        * @param self id of this party
        */

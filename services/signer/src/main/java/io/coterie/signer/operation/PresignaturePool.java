@@ -113,8 +113,8 @@ public final class PresignaturePool {
   }
 
   /**
-   * What one session has made is ready. It takes the room that the session has reserved, which is
-   * to be released after.
+   * Keeps the presignatures that one session has made. They take the room that the session has
+   * reserved, which is to be released after.
    *
    * @return false if none of them was kept, because one has a name that is known already
    */

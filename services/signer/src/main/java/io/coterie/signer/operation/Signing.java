@@ -58,7 +58,7 @@ final class Signing implements Operation {
     return Operation.ofUse(abort);
   }
 
-  /** What is to be signed, as the requester wants it. */
+  /** The intent of the requester. */
   SigningIntent intent() {
     SigningIntent intent = plan.asked().toSign();
     if (intent == null) {

@@ -25,7 +25,7 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an order must be before this party believes it. The coordinator is trusted with nothing:
+ * Checks an order before this party believes it. The coordinator is trusted with nothing:
  * everything that matters must agree with what the requester signed and with what this party knows
  * itself. Pure functions.
  */

@@ -58,7 +58,7 @@ public record SessionPlan(
   }
 
   /**
-   * Whose request a session serves.
+   * The request that a session serves.
    *
    * @param intentDigest SHA-256 of the signed intent's payload
    * @param toSign the intent of a signing; absent otherwise, and once what it says is with the core

@@ -1,4 +1,4 @@
-/** What a coordinator may order: the form of an order, its plan, and why it is refused. */
+/** Orders of a coordinator: their form, the plan of a session, and the reasons of a refusal. */
 @NullMarked
 package io.coterie.signer.order;
 

@@ -1,4 +1,4 @@
-/** What a party acts with: the network, the core, the audit trail and the threads. */
+/** The means of a party: the network, the core, the audit trail and the threads. */
 @NullMarked
 package io.coterie.signer.party;
 

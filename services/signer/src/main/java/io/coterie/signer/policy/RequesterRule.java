@@ -8,7 +8,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What one requester may have this party do. What is not allowed is forbidden.
+ * The permissions of one requester at this party. Everything else is forbidden.
  *
  * @param keys names of keys, {@code keys/{key}}
  * @param mayCreateKeys whether it may create keys of those names, too

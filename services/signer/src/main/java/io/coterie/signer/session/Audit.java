@@ -121,7 +121,7 @@ final class Audit {
     return fields;
   }
 
-  /** Who caused a session: the requester, or the coordinator for what nobody has asked for. */
+  /** The actor that caused a session: its requester, or the coordinator if it serves no request. */
   private static String actor(SessionPlan plan, Member coordinator) {
     SessionPlan.Request request = plan.request();
     return request == null ? coordinator.name() : request.requester();

@@ -1,8 +1,8 @@
 package io.coterie.signer.session;
 
 /**
- * How many refusals are logged and audited one by one. Whoever floods this party with orders must
- * not fill its disk: beyond the rate they are counted, and the next record says how many there
+ * How many refusals are logged and audited one by one. A member that floods this party with orders
+ * must not fill its disk: beyond the rate they are counted, and the next record says how many there
  * were. Thread-safe.
  */
 final class RefusalRate {

@@ -83,7 +83,7 @@ final class Session {
   /** Without its intent; of a session whose signature would be another one if made again. */
   @Nullable Order order;
 
-  /** What the core said first, until it is done. */
+  /** The core's first step, until it is applied. */
   @Nullable Step firstStep;
 
   /** How the core ended it, if it did. */

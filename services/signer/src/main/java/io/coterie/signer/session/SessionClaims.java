@@ -82,7 +82,7 @@ final class SessionClaims {
     return plan.partyIds().stream().filter(party -> party != self).toList();
   }
 
-  /** What is at stake if this process dies in the session; null if it does not multiply. */
+  /** The multiplication that is at stake if this process dies; null if the session has none. */
   private ClaimLedger.@Nullable Multiplication multiplication(SessionPlan plan) {
     List<Integer> peers = peers(plan);
     return plan.protocol().multiplies() && !peers.isEmpty()

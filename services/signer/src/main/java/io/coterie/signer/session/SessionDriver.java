@@ -424,8 +424,8 @@ final class SessionDriver {
   }
 
   /**
-   * Whom a session waits for. While the core hears nobody it misses everybody, also those whose
-   * message lies here.
+   * The parties that a session waits for. While the core hears nobody it misses everybody, also
+   * those whose message lies here.
    */
   private List<Integer> missing(Session session) {
     if (!session.unwitnessed) {

@@ -55,7 +55,7 @@ public final class SessionLifecycle {
     }
   }
 
-  /** What happens to a session. */
+  /** An event of a session. */
   public enum Event {
     CHECKED("order, intent and policy agree, and the key can be used"),
     KEY_PROVISIONAL("the same, but the key is not active yet"),

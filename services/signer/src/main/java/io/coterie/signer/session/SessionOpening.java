@@ -192,8 +192,8 @@ final class SessionOpening {
     session.move(Event.CHECKED);
     session.share = begun.share();
     if (begun.presignature() != null) {
-      // What is sent is known before it may be, and is claimed with the request: so a process that
-      // starts again can send it again, and the claim is all that the disk is waited for.
+      // The core starts before the claim, so that the claim stores the message that will be sent: a
+      // process that starts again sends it again, and the session waits for one write only.
       open(session, begun);
     }
     Operation operation = session.operation();

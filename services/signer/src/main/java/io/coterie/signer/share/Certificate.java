@@ -33,7 +33,7 @@ public record Certificate(List<ByteString> signatures) {
     signatures = List.copyOf(signatures);
   }
 
-  /** What {@link #bytes} made. */
+  /** Reads the result of {@link #bytes}. */
   public static Certificate parse(ByteString bytes) {
     List<ByteString> signatures = new ArrayList<>();
     for (int at = 0; at < bytes.size(); at += SIGNATURE_BYTES) {
@@ -48,8 +48,8 @@ public record Certificate(List<ByteString> signatures) {
   }
 
   /**
-   * What a party signs once it has stored its end of a session. Everything after the tag has a
-   * fixed length or its length before it, so no two statements are the same bytes.
+   * The statement that a party signs once it has stored its end of a session. Everything after the
+   * tag has a fixed length or its length before it, so no two statements are the same bytes.
    */
   public static ByteString statement(SessionId session, KeyPublic keyPublic, int party) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();

@@ -148,7 +148,7 @@ public final class KeyActivation {
   }
 
   /**
-   * What was provisional is abandoned by a later share; a run that is still under way is not.
+   * A later share makes this party abandon a provisional one, but not a run that is under way.
    *
    * @return whether it is lost by that
    */
@@ -295,7 +295,7 @@ public final class KeyActivation {
     }
   }
 
-  /** Whoever has a certificate can show what everybody has signed. */
+  /** Takes the signatures of all parties from a peer's certificate. */
   private void takeCertificate(
       Member sender, ShareCandidate candidate, Certificate certificate, long nowNanos) {
     KeyShare own = candidate.own;
@@ -377,7 +377,7 @@ public final class KeyActivation {
             (done, failure) -> lane.execute(() -> abandoned(sender, candidate, done, failure)));
   }
 
-  /** Who says that it has no share of a session whose certificate is here is shown it. */
+  /** Shows the certificate of a session to a peer that says that it has no share of it. */
   private void contradict(Member sender, SessionId session) {
     long now = System.nanoTime();
     if (gossip.mayAnswer(session, sender.partyId(), now)) {
@@ -477,7 +477,7 @@ public final class KeyActivation {
         used.key(),
         used.epoch());
     if (candidate.asked) {
-      // Who did not say it at once may have said something else to somebody.
+      // A peer that was late may have told somebody else that it has no share.
       long now = System.nanoTime();
       candidate.parties.stream()
           .filter(party -> party != network.self().partyId())

@@ -119,8 +119,8 @@ public final class Backup {
   }
 
   /**
-   * What the party did after the backup is forgotten: whom it excludes, how often it died. So it
-   * multiplies with no share that is in it; see {@code docs/runbooks/back-up-and-restore.md}.
+   * The party has forgotten everything after the backup: whom it excludes, how often it died. So it
+   * multiplies with no share of the backup; see {@code docs/runbooks/back-up-and-restore.md}.
    */
   private static void markRestored(Path file) {
     try (Database copy = Database.writer(file)) {

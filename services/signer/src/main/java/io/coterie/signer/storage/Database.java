@@ -159,8 +159,8 @@ final class Database implements AutoCloseable {
   }
 
   /**
-   * Writes what is committed now into another file, which has no journal then. Whoever writes to
-   * this one goes on meanwhile.
+   * Writes what is committed now into another file, which has no journal then. Writers of this one
+   * go on meanwhile.
    *
    * @param file empty
    */

@@ -17,8 +17,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the operator asks a running signer for, as files in the party's data folder: another process
- * cannot have the party's file, and whoever may write into the folder could replace that file.
+ * The requests of the operator to a running signer, as files in the party's data folder: another
+ * process cannot open the party's file, and anyone who may write into the folder could replace that
+ * file.
  */
 public final class OperatorRequests {
   private static final Logger log = LoggerFactory.getLogger(OperatorRequests.class);

@@ -20,7 +20,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 
-/** What a signer measures, beside what {@link ProtocolMetrics} names for all services. */
+/** The metrics of a signer, beside those that {@link ProtocolMetrics} names for all services. */
 public final class SignerMetrics implements SessionTelemetry {
   /** Gauge: sessions alive now. */
   public static final String LIVE = "coterie.sessions.live";
@@ -139,7 +139,7 @@ public final class SignerMetrics implements SessionTelemetry {
     batch.record(writes);
   }
 
-  /** What {@link #TROUBLES} counts. */
+  /** The count behind {@link #TROUBLES}. */
   public void troubles(Supplier<List<KeyTrouble>> troubles) {
     for (KeyTrouble.Kind kind : KeyTrouble.Kind.values()) {
       Gauge.builder(TROUBLES, () -> troubles.get().stream().filter(t -> t.kind() == kind).count())

@@ -153,7 +153,7 @@ class ChannelNetworkTest {
     assertThat(line.bodies).isEmpty();
   }
 
-  /** Whatever comes in a body: nothing happens, nothing breaks. */
+  /** Nothing happens and nothing breaks, whatever a body has. */
   @Test
   void hostile_bodies_change_nothing() {
     FakeCore core = new FakeCore();

@@ -36,9 +36,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Whom a party waits for before it multiplies, and what the statements of others cost it. Time is
- * the test's; alpha's peer bravo always answers at once, as do coordinators, and charlie is outside
- * its sessions.
+ * The parties that one waits for before it multiplies, and the cost of the statements of others.
+ * Time is the test's; alpha's peer bravo always answers at once, as do coordinators, and charlie is
+ * outside its sessions.
  */
 class ClaimWitnessesTest {
   private static final long MILLI = 1_000_000;
@@ -486,7 +486,7 @@ class ClaimWitnessesTest {
     assertThat(waited).doesNotContainKey(session);
   }
 
-  /** What it had been told before is no receipt for the claim of the session. */
+  /** A position that it had been told before is no receipt for the claim of the session. */
   @Test
   void an_old_position_from_a_coordinator_lets_no_session_go() {
     meet();
@@ -529,7 +529,7 @@ class ClaimWitnessesTest {
     }
     assertThat(memory.peersBack).containsExactly(3);
     assertThat(net.answered).as("each is told of what contradicts it").hasSize(101);
-    // What another one says is looked at, and what charlie says when it has caught up.
+    // A statement of another party is looked at, and charlie's when it has caught up.
     LedgerPosition other = LedgerPosition.NONE.next(random());
     witnesses.stated(bravo, count(bravo, other));
     run();

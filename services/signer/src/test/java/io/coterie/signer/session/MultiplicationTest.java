@@ -126,7 +126,7 @@ abstract class MultiplicationTest extends SessionFixture {
     assertThat(awaitReport(session).getTimedOut().getMissingList()).containsExactly(2);
   }
 
-  /** What is on disk of a session that multiplies: from its claim until it has ended. */
+  /** A session that multiplies is on disk from its claim until it has ended. */
   @Test
   void a_session_that_multiplies_is_open_on_disk_from_its_claim_to_its_end() {
     ecdsaKey();

@@ -149,7 +149,7 @@ abstract class NextEpochTest extends SessionFixture {
     net.sent.clear();
     assertThat(awaitRefusal(give(refresh(UUID.randomUUID().toString()))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
-    // Whoever does not have it is asked to say so.
+    // A party without it is asked to say so.
     Sent asked = awaitSent("it asks", m -> m.getReport().hasCompleted());
     assertThat(asked.to()).containsExactly(bravo, charlie);
     assertThat(asked.message().getReport().getSessionId()).isEqualTo(first.bytes());

@@ -519,7 +519,7 @@ class PartyStoreTest {
     assertThat(count()).isEqualTo(1);
   }
 
-  /** What a run with the share before has to say of that share is not said of this one. */
+  /** An exclusion found with the share before does not change this one. */
   @Test
   void share_that_took_the_place_of_another_of_its_epoch_is_not_overwritten() {
     broughtBack();

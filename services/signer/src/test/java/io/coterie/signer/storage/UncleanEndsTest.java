@@ -38,7 +38,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a party remembers of multiplications in the middle of which its process died. */
+/** The memory of a party of multiplications in the middle of which its process died. */
 class UncleanEndsTest {
   private static final String KEY = "keys/a";
   private static final Certificate PROOF =
@@ -289,7 +289,7 @@ class UncleanEndsTest {
     killAndStart();
     assertThat(store.shares().troubles()).containsExactly(wentBack);
 
-    // What became of the share that is not active yet is forgotten, too.
+    // The fate of the share that is not active yet is forgotten, too.
     assertThat(get(store.shares().activate(pending, PROOF, event("active")))).isTrue();
     assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
     killAndStart();

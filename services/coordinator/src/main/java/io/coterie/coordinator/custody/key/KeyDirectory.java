@@ -45,7 +45,9 @@ public final class KeyDirectory {
       return new Remembered(record, Set.copyOf(excluded), readNanos, new AtomicBoolean());
     }
 
-    /** What two readings show: the later epoch, and within an epoch exclusions are only added. */
+    /**
+     * Joins two readings: the later epoch counts, and within an epoch exclusions are only added.
+     */
     Remembered and(Remembered other) {
       if (record.epoch() != other.record.epoch()) {
         return record.epoch() > other.record.epoch() ? this : other;
