@@ -76,7 +76,7 @@ fn mistakes_are_named_with_file_line_column_and_source_line() {
         assert_eq!(report.lines().nth(1).map(str::trim), Some(source.trim()), "{report}");
         checked += 1;
     }
-    assert!(checked >= 30, "only {checked} mistakes were read");
+    assert!(checked >= 60, "only {checked} mistakes were read");
 }
 
 /// The error of a program that must not compile with one-byte inputs.
