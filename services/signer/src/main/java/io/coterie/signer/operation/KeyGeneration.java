@@ -61,11 +61,12 @@ record KeyGeneration(SessionPlan plan, String coordinator, KeyShareStore shares,
         plan.partyIds(),
         done.getKeyPublic(),
         done.getSealedShare(),
-        plan.id(),
-        coordinator,
-        plan.asked().requester(),
-        plan.asked().requestId(),
-        plan.asked().intentDigest(),
+        new KeyShare.Origin(
+            plan.id(),
+            coordinator,
+            plan.asked().requester(),
+            plan.asked().requestId(),
+            plan.asked().intentDigest()),
         null);
   }
 }

@@ -83,10 +83,11 @@ final class Admission {
   /** Whether a share is what the request asks for. */
   private static boolean madeForThis(SessionPlan.Request request, KeyShare share)
       throws RefusedException {
+    KeyShare.Origin origin = share.origin();
     boolean sameRequest =
-        share.requester().equals(request.requester())
-            && share.requestId().equals(request.requestId());
-    if (sameRequest && !share.intentDigest().equals(request.intentDigest())) {
+        origin.requester().equals(request.requester())
+            && origin.requestId().equals(request.requestId());
+    if (sameRequest && !origin.intentDigest().equals(request.intentDigest())) {
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
           "the request id was used with another intent");

@@ -142,7 +142,7 @@ public final class KeyActivation {
               .entrySet()
               .removeIf(
                   e -> !e.getKey().equals(share.session()) && superseded(e.getValue(), share));
-          gossip.announce(share, network.roster().byName(share.coordinator()));
+          gossip.announce(share, network.roster().byName(share.origin().coordinator()));
           adopt(share);
         });
   }

@@ -17,14 +17,14 @@ final class KeyAudit {
   /** A share became the active one, or this party has none any more. */
   static AuditEvent activated(KeyShare share) {
     return AuditEvent.of(
-        share.requester(), ACTION, share.left() ? "left" : "active", fields(share));
+        share.origin().requester(), ACTION, share.left() ? "left" : "active", fields(share));
   }
 
   /** A refresh is not waited for any more: a party says that it has no share of it. */
   static AuditEvent abandoned(KeyShare share, Member decliner) {
     Map<String, String> fields = fields(share);
     fields.put("said_by", decliner.name());
-    return AuditEvent.of(share.requester(), ACTION, "abandoned", fields);
+    return AuditEvent.of(share.origin().requester(), ACTION, "abandoned", fields);
   }
 
   private static Map<String, String> fields(KeyShare share) {
@@ -32,8 +32,8 @@ final class KeyAudit {
         Map.of(
             "key", share.key(),
             "epoch", Integer.toString(share.epoch()),
-            "request_id", share.requestId(),
-            "intent_digest", hex(share.intentDigest()),
+            "request_id", share.origin().requestId(),
+            "intent_digest", hex(share.origin().intentDigest()),
             "session_id", hex(share.session().bytes()),
             "result_digest", hex(IntentVerifier.digest(share.keyPublic().getPublicKey()))));
   }

@@ -18,11 +18,7 @@ import org.jspecify.annotations.Nullable;
  *     that leave it
  * @param keyPublic what all parties must agree on
  * @param sealed opaque to everything but the core; empty if this party has left
- * @param session that made it
- * @param coordinator roster name of the coordinator that ordered it
- * @param requester whose request id it is
- * @param requestId the request that made it
- * @param intentDigest SHA-256 of that request's intent
+ * @param origin session and request that made it
  * @param certificate that every party of the session has stored its end of it; null unless active,
  *     and for what became active before there were certificates
  */
@@ -35,12 +31,24 @@ public record KeyShare(
     List<Integer> members,
     KeyPublic keyPublic,
     ByteString sealed,
-    SessionId session,
-    String coordinator,
-    String requester,
-    String requestId,
-    ByteString intentDigest,
+    Origin origin,
     @Nullable Certificate certificate) {
+
+  /**
+   * The session that made a share, and the request that it served.
+   *
+   * @param session that made it
+   * @param coordinator roster name of the coordinator that ordered the session
+   * @param requester whose request id it is
+   * @param requestId the request for the share
+   * @param intentDigest SHA-256 of that request's intent
+   */
+  public record Origin(
+      SessionId session,
+      String coordinator,
+      String requester,
+      String requestId,
+      ByteString intentDigest) {}
 
   /** How far a share has come. Only an active one signs. */
   public enum State {
@@ -64,6 +72,11 @@ public record KeyShare(
     return sealed.isEmpty();
   }
 
+  /** The session that made it. */
+  public SessionId session() {
+    return origin.session();
+  }
+
   public int threshold() {
     return keyPublic.getThreshold();
   }
@@ -80,20 +93,7 @@ public record KeyShare(
 
   private KeyShare in(State next, @Nullable Certificate proof) {
     return new KeyShare(
-        key,
-        epoch,
-        scheme,
-        next,
-        parties,
-        members,
-        keyPublic,
-        sealed,
-        session,
-        coordinator,
-        requester,
-        requestId,
-        intentDigest,
-        proof);
+        key, epoch, scheme, next, parties, members, keyPublic, sealed, origin, proof);
   }
 
   @Override

@@ -166,7 +166,7 @@ final class ShareGossip {
   void tellCoordinator(KeyShare share) {
     network
         .roster()
-        .byName(share.coordinator())
+        .byName(share.origin().coordinator())
         .ifPresent(c -> network.send(c, report(share, completed(share)), null));
   }
 

@@ -224,10 +224,10 @@ final class SqliteShares implements KeyShareStore {
         PartyIds.text(share.members()),
         share.keyPublic().toByteArray(),
         share.sealed().toByteArray(),
-        share.coordinator(),
-        share.requester(),
-        share.requestId(),
-        share.intentDigest().toByteArray(),
+        share.origin().coordinator(),
+        share.origin().requester(),
+        share.origin().requestId(),
+        share.origin().intentDigest().toByteArray(),
         clock.millis(),
         share.key());
   }
@@ -420,11 +420,12 @@ final class SqliteShares implements KeyShareStore {
                 PartyIds.of(row.getString("members")),
                 KeyPublic.parseFrom(row.getBytes("key_public")),
                 ByteString.copyFrom(row.getBytes("sealed")),
-                new SessionId(ByteString.copyFrom(row.getBytes("session_id"))),
-                row.getString("coordinator"),
-                row.getString("requester"),
-                row.getString("request_id"),
-                ByteString.copyFrom(row.getBytes("intent_digest")),
+                new KeyShare.Origin(
+                    new SessionId(ByteString.copyFrom(row.getBytes("session_id"))),
+                    row.getString("coordinator"),
+                    row.getString("requester"),
+                    row.getString("request_id"),
+                    ByteString.copyFrom(row.getBytes("intent_digest"))),
                 certificate(row.getBytes("certificate"))));
       }
     } catch (InvalidProtocolBufferException e) {

@@ -320,11 +320,12 @@ abstract class SessionFixture {
             List.of(1, 2, 3),
             KeyPublic.newBuilder().setKeyId(KEY).setThreshold(1).setEpoch(1).build(),
             ByteString.copyFromUtf8("share"),
-            new SessionId(ByteString.copyFrom(new byte[32])),
-            "coordinator",
-            "wallet",
-            "the request that made it",
-            ByteString.copyFrom(new byte[32]),
+            new KeyShare.Origin(
+                new SessionId(ByteString.copyFrom(new byte[32])),
+                "coordinator",
+                "wallet",
+                "the request that made it",
+                ByteString.copyFrom(new byte[32])),
             null));
   }
 
@@ -468,11 +469,12 @@ abstract class SessionFixture {
                 .setChainCode(ByteString.copyFrom(new byte[32]))
                 .build(),
             ByteString.copyFromUtf8("share"),
-            new SessionId(ByteString.copyFrom(new byte[32])),
-            "coordinator",
-            "wallet",
-            requestId,
-            ByteString.copyFrom(new byte[32]),
+            new KeyShare.Origin(
+                new SessionId(ByteString.copyFrom(new byte[32])),
+                "coordinator",
+                "wallet",
+                requestId,
+                ByteString.copyFrom(new byte[32])),
             null));
   }
 

@@ -215,11 +215,7 @@ public final class MemoryShares implements KeyShareStore {
         share.members(),
         share.keyPublic(),
         sealed,
-        share.session(),
-        share.coordinator(),
-        share.requester(),
-        share.requestId(),
-        share.intentDigest(),
+        share.origin(),
         share.certificate());
   }
 

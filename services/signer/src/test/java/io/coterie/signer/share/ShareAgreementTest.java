@@ -40,11 +40,12 @@ class ShareAgreementTest {
         List.of(1, 2, 3),
         keyPublic(epoch, "ours"),
         ByteString.copyFromUtf8("share"),
-        new SessionId(ByteString.copyFrom(new byte[32])),
-        "coordinator",
-        "wallet",
-        "request",
-        ByteString.copyFrom(new byte[32]),
+        new KeyShare.Origin(
+            new SessionId(ByteString.copyFrom(new byte[32])),
+            "coordinator",
+            "wallet",
+            "request",
+            ByteString.copyFrom(new byte[32])),
         null);
   }
 

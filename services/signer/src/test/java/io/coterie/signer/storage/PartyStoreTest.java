@@ -137,11 +137,12 @@ class PartyStoreTest {
         List.of(1, 2, 300),
         KeyPublic.newBuilder().setKeyId(key).setThreshold(2).setEpoch(1).build(),
         ByteString.copyFromUtf8("sealed " + session),
-        new SessionId(bytes32(session)),
-        "coordinator",
-        "wallet",
-        "request " + session,
-        bytes32(9),
+        new KeyShare.Origin(
+            new SessionId(bytes32(session)),
+            "coordinator",
+            "wallet",
+            "request " + session,
+            bytes32(9)),
         null);
   }
 
@@ -340,11 +341,7 @@ class PartyStoreTest {
         first.members(),
         first.keyPublic().toBuilder().setEpoch(epoch).build(),
         first.sealed(),
-        first.session(),
-        first.coordinator(),
-        first.requester(),
-        first.requestId(),
-        first.intentDigest(),
+        first.origin(),
         null);
   }
 
@@ -591,11 +588,7 @@ class PartyStoreTest {
         List.of(members),
         next.keyPublic(),
         next.sealed(),
-        next.session(),
-        next.coordinator(),
-        next.requester(),
-        next.requestId(),
-        next.intentDigest(),
+        next.origin(),
         null);
   }
 

@@ -124,11 +124,8 @@ class StoreContractTest {
         List.of(1, 2, 3),
         KeyPublic.newBuilder().setKeyId(KEY).setThreshold(2).setEpoch(epoch).build(),
         ByteString.copyFromUtf8("sealed " + session),
-        session(session),
-        "coordinator",
-        "wallet",
-        "request " + session,
-        bytes32(9),
+        new KeyShare.Origin(
+            session(session), "coordinator", "wallet", "request " + session, bytes32(9)),
         null);
   }
 

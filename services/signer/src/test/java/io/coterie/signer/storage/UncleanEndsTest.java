@@ -109,11 +109,12 @@ class UncleanEndsTest {
         List.of(1, 2, 3),
         KeyPublic.newBuilder().setKeyId(key).setThreshold(2).setEpoch(epoch).build(),
         ByteString.copyFromUtf8("sealed " + epoch),
-        id(),
-        "coordinator",
-        "wallet",
-        "request " + key + epoch,
-        ByteString.copyFrom(new byte[32]),
+        new KeyShare.Origin(
+            id(),
+            "coordinator",
+            "wallet",
+            "request " + key + epoch,
+            ByteString.copyFrom(new byte[32])),
         null);
   }
 
