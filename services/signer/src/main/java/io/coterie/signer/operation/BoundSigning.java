@@ -1,7 +1,6 @@
 package io.coterie.signer.operation;
 
 import com.google.protobuf.ByteString;
-import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Done;
@@ -89,10 +88,10 @@ final class BoundSigning implements Operation {
       case RequestBindings.Verdict.Bound bound -> throw RefusedException.boundTo(bound.order());
     }
     ByteString opened = claim.sealedShare();
-    if (plan.protocol().operation() == Protocol.Operation.SIGN_PRESIGNED) {
+    if (plan.work() instanceof SessionPlan.Work.SignPresigned(ByteString id)) {
       presignature =
           presignatures
-              .take(plan, coordinator)
+              .take(id, plan, coordinator)
               .orElseThrow(
                   () ->
                       new RefusedException(

@@ -5,6 +5,7 @@ import io.coterie.channel.Member;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.order.SessionPlan.Work;
 import io.coterie.signer.share.KeyShareStore;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -29,16 +30,17 @@ public record Operations(
    * @param coordinator that gave the order
    */
   public Operation of(SessionPlan plan, @Nullable Order order, Member coordinator) {
-    return switch (plan.protocol().operation()) {
-      case SIGN, SIGN_PRESIGNED -> {
+    return switch (plan.work()) {
+      case Work.Sign _, Work.SignPresigned _ -> {
         Signing signing = new Signing(plan, shares);
         yield order == null
             ? signing
             : new BoundSigning(signing, order, coordinator.name(), presignatures, bindings);
       }
-      case PRESIGN -> new Presigning(plan, coordinator.name(), shares, presignatures, discard);
-      case KEYGEN -> new KeyGeneration(plan, coordinator.name(), shares, self);
-      case REFRESH, RESHARE -> new NextEpoch(plan, coordinator.name(), shares, self);
+      case Work.Presign work ->
+          new Presigning(plan, work, coordinator.name(), shares, presignatures, discard);
+      case Work.Keygen _ -> new KeyGeneration(plan, coordinator.name(), shares, self);
+      case Work.Refresh _, Work.Reshare _ -> new NextEpoch(plan, coordinator.name(), shares, self);
     };
   }
 }

@@ -141,8 +141,8 @@ public final class PresignaturePool {
   /**
    * Takes one out, for ever, if it is what a signing needs. One that is for something else stays.
    */
-  synchronized Optional<Presignature> take(SessionPlan plan, String coordinator) {
-    Presignature found = ready.get(plan.presignatureId());
+  synchronized Optional<Presignature> take(ByteString id, SessionPlan plan, String coordinator) {
+    Presignature found = ready.get(id);
     if (found == null || !found.fits(plan, coordinator)) {
       return Optional.empty();
     }

@@ -18,6 +18,7 @@ import java.util.function.Consumer;
 /** Makes presignatures for the pool. Nobody waits for them. */
 final class Presigning implements Operation {
   private final SessionPlan plan;
+  private final SessionPlan.Work.Presign work;
   private final String coordinator;
   private final KeyShareStore shares;
   private final PresignaturePool presignatures;
@@ -27,16 +28,19 @@ final class Presigning implements Operation {
   private boolean reserved;
 
   /**
+   * @param work of the plan
    * @param coordinator roster name of the one that gave the order
    * @param discard tells the core that a presignature is not kept
    */
   Presigning(
       SessionPlan plan,
+      SessionPlan.Work.Presign work,
       String coordinator,
       KeyShareStore shares,
       PresignaturePool presignatures,
       Consumer<ByteString> discard) {
     this.plan = plan;
+    this.work = work;
     this.coordinator = coordinator;
     this.shares = shares;
     this.presignatures = presignatures;
@@ -52,8 +56,8 @@ final class Presigning implements Operation {
           RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
     }
     Signing.verifyingKey(share, plan);
-    presignatures.working(coordinator, plan.coordinatorIncarnation());
-    switch (presignatures.reserve(plan.key(), plan.presignatureCount())) {
+    presignatures.working(coordinator, work.incarnation());
+    switch (presignatures.reserve(plan.key(), work.count())) {
       case BUSY ->
           throw new RefusedException(
               RefusalReason.REFUSAL_REASON_OVERLOADED, "too many presignatures are being made");
@@ -93,7 +97,7 @@ final class Presigning implements Operation {
   public void ended() {
     if (reserved) {
       reserved = false;
-      presignatures.release(plan.key(), plan.presignatureCount());
+      presignatures.release(plan.key(), work.count());
     }
   }
 
@@ -117,11 +121,11 @@ final class Presigning implements Operation {
               plan.partyIds(),
               plan.target(),
               coordinator,
-              plan.coordinatorIncarnation(),
+              work.incarnation(),
               each.getSealed(),
               nowNanos));
     }
-    if (made.size() != plan.presignatureCount()) {
+    if (made.size() != work.count()) {
       throw new IllegalStateException("the core made another number of presignatures than ordered");
     }
     return made;

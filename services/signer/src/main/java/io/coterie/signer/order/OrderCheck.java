@@ -143,7 +143,6 @@ public final class OrderCheck {
     Protocol protocol = Protocol.of(order.getProtocol()).orElseThrow(() -> malformed("protocol"));
     List<Member> parties = members(order);
     KeyTarget target = KeyTarget.of(order);
-    SessionPlan.Terms terms = null;
     if (intent != null) {
       agree(order.getKey().equals(intent.key()), "the order and the intent name different keys");
       agree(
@@ -178,7 +177,6 @@ public final class OrderCheck {
               "the intent asks for shares for other parties, the protocol makes none");
           agree(order.getEpoch() == reshare.epoch(), "the epochs differ");
           agree(order.getThreshold() == reshare.threshold(), "the thresholds differ");
-          terms = terms(order, reshare);
         }
       }
     }
@@ -196,11 +194,27 @@ public final class OrderCheck {
         parties,
         intent == null ? null : SessionPlan.Request.of(intent),
         target,
-        order.getPresignatureId(),
-        order.getPresignatureCount(),
-        order.getCoordinatorIncarnation(),
-        terms,
+        work(protocol, order, intent),
         end);
+  }
+
+  private SessionPlan.Work work(Protocol protocol, Order order, @Nullable VerifiedIntent intent)
+      throws RefusedException {
+    return switch (protocol.operation()) {
+      case KEYGEN -> new SessionPlan.Work.Keygen();
+      case SIGN -> new SessionPlan.Work.Sign();
+      case SIGN_PRESIGNED -> new SessionPlan.Work.SignPresigned(order.getPresignatureId());
+      case PRESIGN ->
+          new SessionPlan.Work.Presign(
+              order.getPresignatureCount(), order.getCoordinatorIncarnation());
+      case REFRESH -> new SessionPlan.Work.Refresh();
+      case RESHARE -> {
+        if (!(intent instanceof VerifiedIntent.KeyReshare reshare)) {
+          throw malformed("a reshare needs the intent of one");
+        }
+        yield reshare(order, reshare);
+      }
+    };
   }
 
   /**
@@ -259,7 +273,7 @@ public final class OrderCheck {
    * The parties of a reshare. A party that joins knows the key by the public key in the intent;
    * that the rest of the public data belongs to it the core checks, and every dealer.
    */
-  private SessionPlan.Terms terms(Order order, VerifiedIntent.KeyReshare reshare)
+  private SessionPlan.Work.Reshare reshare(Order order, VerifiedIntent.KeyReshare reshare)
       throws RefusedException {
     KeyPublic current = order.getKeyPublic();
     agree(
@@ -273,7 +287,7 @@ public final class OrderCheck {
     Set<Integer> everybody = new TreeSet<>(dealers);
     everybody.addAll(receivers);
     agree(order.getSigningSetList().equals(List.copyOf(everybody)), OTHER_PARTIES);
-    return new SessionPlan.Terms(dealers, receivers, current);
+    return new SessionPlan.Work.Reshare(dealers, receivers, current);
   }
 
   /** The ids of parties that an intent names, ascending. */

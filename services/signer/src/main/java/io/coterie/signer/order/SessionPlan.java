@@ -21,11 +21,6 @@ import org.jspecify.annotations.Nullable;
  *     ascending order of party id
  * @param request who asked for it; absent for presigning, which nobody asks for
  * @param target which key signs, from the intent; for presigning from the order
- * @param presignatureId 32 bytes; empty unless a presignature is to be used
- * @param presignatureCount how many are to be made; 0 unless presigning
- * @param coordinatorIncarnation of presigning: the process of the coordinator that ordered it;
- *     empty if it does not say
- * @param terms of a reshare; absent otherwise
  * @param deadline when this party ends the session
  */
 public record SessionPlan(
@@ -37,23 +32,48 @@ public record SessionPlan(
     List<Member> parties,
     @Nullable Request request,
     KeyTarget target,
-    ByteString presignatureId,
-    int presignatureCount,
-    ByteString coordinatorIncarnation,
-    @Nullable Terms terms,
+    Work work,
     Instant deadline) {
 
-  /**
-   * Between whom a key is shared anew.
-   *
-   * @param dealers ids of parties of the key that deal with their old shares, ascending
-   * @param receivers ids of the parties that will hold a share, ascending
-   * @param current public data of the epoch to be replaced, as the coordinator has them
-   */
-  public record Terms(List<Integer> dealers, List<Integer> receivers, KeyPublic current) {
-    public Terms {
-      dealers = List.copyOf(dealers);
-      receivers = List.copyOf(receivers);
+  /** The operation of a session, and what only it needs. */
+  public sealed interface Work {
+    /** Make a key. */
+    record Keygen() implements Work {}
+
+    /** Sign from a share. */
+    record Sign() implements Work {}
+
+    /**
+     * Sign with a presignature.
+     *
+     * @param presignatureId 32 bytes
+     */
+    record SignPresigned(ByteString presignatureId) implements Work {}
+
+    /**
+     * Make presignatures.
+     *
+     * @param count 1 to {@link Protocol#maxBatch}
+     * @param incarnation of the coordinator that ordered it; empty if it does not say
+     */
+    record Presign(int count, ByteString incarnation) implements Work {}
+
+    /** Replace the shares of the key at its parties. */
+    record Refresh() implements Work {}
+
+    /**
+     * Share the key anew, among other parties or with another threshold.
+     *
+     * @param dealers ids of parties of the key that deal with their old shares, ascending
+     * @param receivers ids of the parties that will hold a share, ascending
+     * @param current public data of the epoch to be replaced, as the coordinator has them
+     */
+    record Reshare(List<Integer> dealers, List<Integer> receivers, KeyPublic current)
+        implements Work {
+      public Reshare {
+        dealers = List.copyOf(dealers);
+        receivers = List.copyOf(receivers);
+      }
     }
   }
 
@@ -95,12 +115,12 @@ public record SessionPlan(
 
   /** Ids of the parties that will hold a share when it is done, ascending. */
   public List<Integer> holders() {
-    return terms == null ? partyIds() : terms.receivers();
+    return work instanceof Work.Reshare reshare ? reshare.receivers() : partyIds();
   }
 
   /** Whether a party needs its share of the key for this. */
   public boolean usesShare(int party) {
-    return terms == null || terms.dealers().contains(party);
+    return !(work instanceof Work.Reshare reshare) || reshare.dealers().contains(party);
   }
 
   /**
@@ -116,8 +136,7 @@ public record SessionPlan(
             .setSelf(self)
             .setThreshold(threshold)
             .setKeyId(key)
-            .setEpoch(epoch)
-            .setPresignatureCount(presignatureCount);
+            .setEpoch(epoch);
     target.into(config);
     for (Member party : parties) {
       config.addParties(
@@ -125,11 +144,14 @@ public record SessionPlan(
               .setId(party.partyId())
               .setEvidenceKey(ByteString.copyFrom(party.evidenceKey())));
     }
-    if (terms != null) {
-      config
-          .addAllDealers(terms.dealers())
-          .addAllReceivers(terms.receivers())
-          .setKeyPublic(terms.current());
+    switch (work) {
+      case Work.Presign presign -> config.setPresignatureCount(presign.count());
+      case Work.Reshare reshare ->
+          config
+              .addAllDealers(reshare.dealers())
+              .addAllReceivers(reshare.receivers())
+              .setKeyPublic(reshare.current());
+      case Work.Keygen _, Work.Sign _, Work.SignPresigned _, Work.Refresh _ -> {}
     }
     return config;
   }
@@ -148,10 +170,7 @@ public record SessionPlan(
         parties,
         new Request(request.requester(), request.requestId(), request.intentDigest(), null),
         target,
-        presignatureId,
-        presignatureCount,
-        coordinatorIncarnation,
-        terms,
+        work,
         deadline);
   }
 }

@@ -114,8 +114,8 @@ final class Audit {
       fields.put("derivation_path", target.pathText());
     }
     target.taproot().ifPresent(root -> fields.put("taproot_merkle_root", hex(root)));
-    if (!plan.presignatureId().isEmpty()) {
-      fields.put("presignature_id", hex(plan.presignatureId()));
+    if (plan.work() instanceof SessionPlan.Work.SignPresigned(ByteString presignatureId)) {
+      fields.put("presignature_id", hex(presignatureId));
     }
     fields.put("session_id", hex(plan.id().bytes()));
     return fields;

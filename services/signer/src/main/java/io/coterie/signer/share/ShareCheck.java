@@ -26,9 +26,8 @@ public final class ShareCheck {
         RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
         "this party has no share of the key since epoch " + share.epoch());
     agree(plan.protocol().scheme() == share.scheme(), "the key is for another scheme");
-    SessionPlan.Terms terms = plan.terms();
-    if (terms != null) {
-      agree(terms.current().equals(share.keyPublic()), "the key's public data are others");
+    if (plan.work() instanceof SessionPlan.Work.Reshare reshare) {
+      agree(reshare.current().equals(share.keyPublic()), "the key's public data are others");
       // Nobody destroys the shares of those who take no part: they must be too few to sign.
       List<Integer> leftBehind = new ArrayList<>(share.parties());
       leftBehind.removeAll(plan.partyIds());
