@@ -10,8 +10,6 @@ import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.party.v1.RefusalReason;
-import io.coterie.signer.claim.ClaimWitnesses;
-import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.operation.Operation;
 import io.coterie.signer.operation.Operation.Ending;
 import io.coterie.signer.order.RefusedException;
@@ -22,9 +20,7 @@ import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
-import io.coterie.signer.share.KeyActivation;
 import io.coterie.signer.share.KeyShare;
-import io.coterie.signer.share.KeyShareStore;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Arrays;
@@ -47,58 +43,28 @@ final class SessionDriver {
   private static final ByteString NO_RESULT = ByteString.EMPTY;
 
   private final PartyNetwork network;
-  private final Sessions sessions;
-  private final ListeningRuns listening;
-  private final Inbox inbox;
-  private final Leases leases;
-  private final Exclusions exclusions;
-  private final KeyShareStore shares;
-  private final KeyActivation activation;
-  private final ClaimWitnesses witnesses;
-  private final RequestBindings bindings;
-  private final SessionClaims claims;
-  private final Refusals refusals;
-  private final SessionReports reports;
-  private final SessionRecords records;
-  private final SessionTelemetry telemetry;
+  private final SessionMeans.Running running;
+  private final SessionMeans.Keys keys;
+  private final SessionMeans.Claims claims;
+  private final SessionMeans.Accounts accounts;
   private final SessionLimits limits;
   private final InstantSource clock;
   private final WorkPool pool;
 
   SessionDriver(
       PartyNetwork network,
-      Sessions sessions,
-      ListeningRuns listening,
-      Inbox inbox,
-      Leases leases,
-      Exclusions exclusions,
-      KeyShareStore shares,
-      KeyActivation activation,
-      ClaimWitnesses witnesses,
-      RequestBindings bindings,
-      SessionClaims claims,
-      Refusals refusals,
-      SessionReports reports,
-      SessionRecords records,
-      SessionTelemetry telemetry,
+      SessionMeans.Running running,
+      SessionMeans.Keys keys,
+      SessionMeans.Claims claims,
+      SessionMeans.Accounts accounts,
       SessionLimits limits,
       InstantSource clock,
       WorkPool pool) {
     this.network = network;
-    this.sessions = sessions;
-    this.listening = listening;
-    this.inbox = inbox;
-    this.leases = leases;
-    this.exclusions = exclusions;
-    this.shares = shares;
-    this.activation = activation;
-    this.witnesses = witnesses;
-    this.bindings = bindings;
+    this.running = running;
+    this.keys = keys;
     this.claims = claims;
-    this.refusals = refusals;
-    this.reports = reports;
-    this.records = records;
-    this.telemetry = telemetry;
+    this.accounts = accounts;
     this.limits = limits;
     this.clock = clock;
     this.pool = pool;
@@ -116,7 +82,9 @@ final class SessionDriver {
     session.roundEnteredNanos = now;
     awaitWitnesses(session);
     apply(session, first, null, now);
-    telemetry.started(session.plan().protocol(), System.nanoTime() - session.orderedNanos);
+    accounts
+        .telemetry()
+        .started(session.plan().protocol(), System.nanoTime() - session.orderedNanos);
   }
 
   /**
@@ -125,18 +93,20 @@ final class SessionDriver {
    * shares end what is held against a store that went back, so it learns that before it makes them.
    */
   private void awaitWitnesses(Session session) {
-    List<Integer> peers = claims.peers(session.plan());
+    List<Integer> peers = claims.sessions().peers(session.plan());
     if (session.plan().protocol().needsWitnesses() && !peers.isEmpty()) {
       session.unwitnessed = true;
-      witnesses.await(
-          session.id, peers, session.coordinator, () -> session.run(() -> witnessed(session)));
+      claims
+          .witnesses()
+          .await(
+              session.id, peers, session.coordinator, () -> session.run(() -> witnessed(session)));
     }
   }
 
   private void witnessed(Session session) {
     session.unwitnessed = false;
-    witnesses.forget(session.id);
-    inbox.release(session);
+    claims.witnesses().forget(session.id);
+    running.inbox().release(session);
   }
 
   /** Gives the core an envelope of a peer. */
@@ -152,7 +122,7 @@ final class SessionDriver {
         Arrays.fill(arrived.envelope(), (byte) 0);
         apply(session, step, arrived, System.nanoTime());
       }
-      case RECEIVED, WAITING_FOR_KEY, CLAIMING -> inbox.keep(session, arrived);
+      case RECEIVED, WAITING_FOR_KEY, CLAIMING -> running.inbox().keep(session, arrived);
       case STORING, COMPLETED, ABORTED -> deliverLate(session, arrived);
       case EXCLUDING, REPEATED, REFUSED, TIMED_OUT, CANCELLED, CONTRIBUTED, STOPPED ->
           Arrays.fill(arrived.envelope(), (byte) 0);
@@ -175,7 +145,7 @@ final class SessionDriver {
     for (StepEffect effect : StepEffect.afterEnd(step)) {
       switch (effect) {
         case StepEffect.Send(Outgoing message) -> emit(session, message);
-        case StepEffect.Ignore(String reason) -> telemetry.dropped(reason);
+        case StepEffect.Ignore(String reason) -> accounts.telemetry().dropped(reason);
         case StepEffect.Fail(Abort abort) -> brokenAfterEnd(session, abort);
         case StepEffect.LeaveRound _,
             StepEffect.EnterRound _,
@@ -188,10 +158,10 @@ final class SessionDriver {
   }
 
   private void brokenAfterEnd(Session session, Abort abort) {
-    records.brokenAfterEnd(session, abort);
-    reports.aborted(session, abort.toBuilder().clearSealedShare().build());
+    accounts.records().brokenAfterEnd(session, abort);
+    accounts.reports().aborted(session, abort.toBuilder().clearSealedShare().build());
     if (session.state.isFinal()) {
-      listening.stop(session);
+      running.listening().stop(session);
     }
   }
 
@@ -211,7 +181,7 @@ final class SessionDriver {
           if (cause != null) {
             String straggler =
                 network.roster().byPartyId(cause.sender()).map(Member::name).orElse(null);
-            records.roundLeft(session, cause, straggler, nowNanos);
+            accounts.records().roundLeft(session, cause, straggler, nowNanos);
           }
         }
         case StepEffect.EnterRound(int round) -> {
@@ -221,7 +191,7 @@ final class SessionDriver {
         }
         case StepEffect.Miss(List<Integer> missing) -> session.missing = missing;
         case StepEffect.RestUntilResult _ -> lastSent(session);
-        case StepEffect.Ignore(String reason) -> telemetry.dropped(reason);
+        case StepEffect.Ignore(String reason) -> accounts.telemetry().dropped(reason);
         case StepEffect.Complete(Done done) -> done(session, done);
         case StepEffect.Fail(Abort abort) -> aborted(session, abort);
       }
@@ -230,15 +200,15 @@ final class SessionDriver {
 
   private void emit(Session session, Outgoing outgoing) {
     if (session.operation().maySend(outgoing, clock.instant())) {
-      reports.message(session, outgoing);
+      accounts.reports().message(session, outgoing);
     } else {
-      telemetry.dropped("too_late");
+      accounts.telemetry().dropped("too_late");
     }
   }
 
   private void lastSent(Session session) {
     session.untilLastSent.close();
-    if (!leases.combine(session)) {
+    if (!running.leases().combine(session)) {
       end(session, Event.LAST_SENT_UNOBSERVED, SessionRecords.NO_CAUSE, NO_RESULT);
       return;
     }
@@ -266,7 +236,7 @@ final class SessionDriver {
       case Ending.Signed(ByteString signature) ->
           end(session, Event.SIGNED, SessionRecords.NO_CAUSE, signature);
       case Ending.Presigned(List<ByteString> ids) -> {
-        reports.presigned(session, ids);
+        accounts.reports().presigned(session, ids);
         end(session, Event.PRESIGNED, SessionRecords.NO_CAUSE, NO_RESULT);
       }
       case Ending.Refused(RefusedException reason) -> refuse(session, reason);
@@ -286,8 +256,8 @@ final class SessionDriver {
             SessionRecords.NO_CAUSE,
             share.keyPublic().getPublicKey());
     (made.replaces()
-            ? shares.storeNext(share, plan.usesShare(network.self().partyId()), completed)
-            : shares.storeProvisional(share, completed))
+            ? keys.shares().storeNext(share, plan.usesShare(network.self().partyId()), completed)
+            : keys.shares().storeProvisional(share, completed))
         .whenComplete(
             (stored, failure) -> session.run(() -> stored(session, made, stored, failure)));
   }
@@ -296,7 +266,7 @@ final class SessionDriver {
       Session session, Ending.Store made, @Nullable Boolean stored, @Nullable Throwable failure) {
     if (Boolean.TRUE.equals(stored)) {
       // Even if the session was stopped meanwhile: the share is on disk, so it is announced.
-      activation.stored(made.share());
+      keys.activation().stored(made.share());
     }
     if (!SessionLifecycle.allows(session.state, Event.SHARE_STORED)) {
       return;
@@ -319,7 +289,7 @@ final class SessionDriver {
 
   private void aborted(Session session, Abort abort) {
     SessionPlan plan = session.plan();
-    records.aborted(plan, abort);
+    accounts.records().aborted(plan, abort);
     Set<Integer> excluded = session.operation().exclusions(abort);
     if (excluded.isEmpty()) {
       endAborted(session, abort);
@@ -328,7 +298,7 @@ final class SessionDriver {
     // On disk before it is reported: whoever is told must be able to rely on it.
     session.move(Event.EXCLUDE);
     session.unexcluded = true;
-    exclusions
+    keys.exclusions()
         .exclude(plan, session.share, abort, excluded)
         .whenComplete((_, failure) -> session.run(() -> excluded(session, abort, failure)));
     leaveExcluded(plan.key());
@@ -336,25 +306,29 @@ final class SessionDriver {
 
   /** Somebody is excluded from a key now. */
   private void leaveExcluded(String key) {
-    exclusions.dropPresignatures(key);
-    sessions
+    keys.exclusions().dropPresignatures(key);
+    running
+        .sessions()
         .all()
         .forEach(
             other ->
                 other.run(
-                    () -> exclusions.against(other, key).ifPresent(why -> refuse(other, why))));
+                    () ->
+                        keys.exclusions()
+                            .against(other, key)
+                            .ifPresent(why -> refuse(other, why))));
   }
 
   /** Somebody may be excluded from any key now. */
   void leaveExcluded() {
-    Set<String> keys = new HashSet<>();
-    for (Session session : sessions.all()) {
+    Set<String> affected = new HashSet<>();
+    for (Session session : running.sessions().all()) {
       SessionPlan plan = session.plan;
       if (plan != null) {
-        keys.add(plan.key());
+        affected.add(plan.key());
       }
     }
-    keys.forEach(this::leaveExcluded);
+    affected.forEach(this::leaveExcluded);
   }
 
   private void excluded(Session session, Abort abort, @Nullable Throwable failure) {
@@ -374,10 +348,10 @@ final class SessionDriver {
     if (abort.getCause() == AbortCause.ABORT_CAUSE_INTERNAL) {
       session.failed = true;
     } else {
-      bindings.failed(session.id);
+      claims.bindings().failed(session.id);
     }
     Abort shown = abort.toBuilder().clearSealedShare().build();
-    reports.aborted(session, shown);
+    accounts.reports().aborted(session, shown);
     session.abort = shown;
     end(session, Event.ABORT, SessionRecords.label(abort.getCause()), NO_RESULT);
   }
@@ -420,7 +394,7 @@ final class SessionDriver {
   }
 
   private void reportMissing(Session session) {
-    reports.timedOut(session, missing(session));
+    accounts.reports().timedOut(session, missing(session));
   }
 
   /**
@@ -433,7 +407,7 @@ final class SessionDriver {
     }
     Set<Integer> missing = new TreeSet<>(session.missing);
     session.unheard.forEach(arrived -> missing.remove(arrived.sender()));
-    missing.addAll(witnesses.lacking(session.id));
+    missing.addAll(claims.witnesses().lacking(session.id));
     return List.copyOf(missing);
   }
 
@@ -441,15 +415,15 @@ final class SessionDriver {
   void declined(Session session, Member sender) {
     SessionPlan plan = session.plan;
     if (plan == null || !plan.protocol().signsAtRandom()) {
-      if (!activation.declined(sender, session.id)) {
-        telemetry.dropped("unacceptable");
+      if (!keys.activation().declined(sender, session.id)) {
+        accounts.telemetry().dropped("unacceptable");
       }
       return;
     }
     if (plan.partyIds().contains(sender.partyId())) {
       // Before the request may go on elsewhere: nothing more of this session leaves.
       endIfAllowed(session, Event.CANCEL, "declined");
-      bindings.declined(session.id, sender.partyId());
+      claims.bindings().declined(session.id, sender.partyId());
     }
   }
 
@@ -458,7 +432,7 @@ final class SessionDriver {
   }
 
   void refuse(Session session, RefusedException refusal) {
-    refusals.refuse(session, refusal);
+    accounts.refusals().refuse(session, refusal);
     end(session, Event.REFUSE, SessionRecords.label(refusal.reason()), NO_RESULT);
   }
 
@@ -472,28 +446,28 @@ final class SessionDriver {
   void end(Session session, Event event, String cause, ByteString result) {
     State before = session.state;
     session.move(event);
-    claims.multiplied(session);
-    records.audited(session, event, cause, result);
+    claims.sessions().multiplied(session);
+    accounts.records().audited(session, event, cause, result);
     SessionPlan plan = session.plan;
-    refusals.ended(session);
+    accounts.refusals().ended(session);
     if (plan != null) {
       if (plan.protocol().operation().makesShare()) {
         if (event != Event.SHARE_STORED) {
-          activation.forget(plan.id());
+          keys.activation().forget(plan.id());
         }
       }
       if (before == State.WAITING_FOR_KEY) {
-        activation.stopWaiting(plan.key(), session);
+        keys.activation().stopWaiting(plan.key(), session);
       }
     }
-    records.counted(session, event, cause);
+    accounts.records().counted(session, event, cause);
     if (session.deadline != null) {
       session.deadline.cancel(false);
     }
-    if (session.run != null && !listening.keep(session, event)) {
+    if (session.run != null && !running.listening().keep(session, event)) {
       session.closeRun();
     }
-    inbox.drop(session.id);
+    running.inbox().drop(session.id);
     if (session.unwitnessed) {
       witnessed(session);
     }
@@ -502,13 +476,13 @@ final class SessionDriver {
     }
     session.untilEnd.close();
     session.untilLastSent.close();
-    sessions.end(session);
+    running.sessions().end(session);
   }
 
   /** A task of a session has failed. */
   void failed(Session session) {
     if (session.state.isFinal()) {
-      listening.stop(session);
+      running.listening().stop(session);
     } else {
       fail(session);
     }
@@ -518,13 +492,15 @@ final class SessionDriver {
   private void fail(Session session) {
     session.failed = true;
     if (SessionLifecycle.allows(session.state, Event.ABORT)) {
-      reports.aborted(
-          session,
-          Abort.newBuilder()
-              .setRound(session.round)
-              .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
-              .setAdvice(Advice.ADVICE_RETRY)
-              .build());
+      accounts
+          .reports()
+          .aborted(
+              session,
+              Abort.newBuilder()
+                  .setRound(session.round)
+                  .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
+                  .setAdvice(Advice.ADVICE_RETRY)
+                  .build());
       end(session, Event.ABORT, SessionRecords.label(AbortCause.ABORT_CAUSE_INTERNAL), NO_RESULT);
     } else {
       refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "this party failed");

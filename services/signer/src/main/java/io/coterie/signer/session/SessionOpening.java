@@ -13,7 +13,6 @@ import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
-import io.coterie.signer.share.KeyActivation;
 import io.coterie.signer.share.KeyShare;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -29,14 +28,10 @@ final class SessionOpening {
   private static final Logger log = LoggerFactory.getLogger(SessionOpening.class);
 
   private final Admission admission;
-  private final Sessions sessions;
-  private final Inbox inbox;
-  private final Leases leases;
-  private final Exclusions exclusions;
-  private final KeyActivation activation;
+  private final SessionMeans.Running running;
+  private final SessionMeans.Keys keys;
   private final SessionClaims claims;
-  private final Refusals refusals;
-  private final SessionReports reports;
+  private final SessionMeans.Accounts accounts;
   private final ProtocolCore core;
   private final int self;
   private final InstantSource clock;
@@ -48,28 +43,20 @@ final class SessionOpening {
    */
   SessionOpening(
       Admission admission,
-      Sessions sessions,
-      Inbox inbox,
-      Leases leases,
-      Exclusions exclusions,
-      KeyActivation activation,
+      SessionMeans.Running running,
+      SessionMeans.Keys keys,
       SessionClaims claims,
-      Refusals refusals,
-      SessionReports reports,
+      SessionMeans.Accounts accounts,
       ProtocolCore core,
       int self,
       InstantSource clock,
       WorkPool pool,
       SessionDriver driver) {
     this.admission = admission;
-    this.sessions = sessions;
-    this.inbox = inbox;
-    this.leases = leases;
-    this.exclusions = exclusions;
-    this.activation = activation;
+    this.running = running;
+    this.keys = keys;
     this.claims = claims;
-    this.refusals = refusals;
-    this.reports = reports;
+    this.accounts = accounts;
     this.core = core;
     this.self = self;
     this.clock = clock;
@@ -82,29 +69,31 @@ final class SessionOpening {
    * coordinator that takes over needs it, and the refusal tells it that no more will come.
    */
   void orderedAgain(Session known, Session session) {
-    reports.sendAgain(known.id, session);
+    accounts.reports().sendAgain(known.id, session);
     if (!known.coordinator.equals(session.coordinator)) {
-      refusals.unseen(
-          session,
-          RefusalReason.REFUSAL_REASON_SESSION_REPLAYED,
-          "the order of another coordinator");
+      accounts
+          .refusals()
+          .unseen(
+              session,
+              RefusalReason.REFUSAL_REASON_SESSION_REPLAYED,
+              "the order of another coordinator");
     }
   }
 
   /** Judges an order, and follows it if this party takes part. */
   void begin(Session session, ByteString bytes) {
-    inbox.expect(session.id);
+    running.inbox().expect(session.id);
     try {
       KeyShare made = admission.admit(session, bytes).orElse(null);
       if (made != null) {
-        activation.announceAgain(made, session.coordinator);
+        keys.activation().announceAgain(made, session.coordinator);
         driver.end(session, Event.SHARE_EXISTS, SessionRecords.NO_CAUSE, ByteString.EMPTY);
         return;
       }
       SessionPlan plan = session.plan();
       Duration left = Duration.between(clock.instant(), plan.deadline());
       session.deadline = pool.after(left, () -> session.run(() -> driver.deadline(session)));
-      exclusions.check(plan);
+      keys.exclusions().check(plan);
       goOn(session);
     } catch (RefusedException e) {
       driver.refuse(session, e);
@@ -126,18 +115,19 @@ final class SessionOpening {
         }
         if (plan.protocol().operation().makesShare()) {
           supersede(session);
-          activation.expect(plan);
+          keys.activation().expect(plan);
         }
         claim(session, claim);
       }
       case Beginning.AwaitKey _ -> {
         session.move(Event.KEY_PROVISIONAL);
-        activation.awaitActive(
-            plan.key(), plan.epoch(), session, () -> session.run(() -> keyActive(session)));
+        keys.activation()
+            .awaitActive(
+                plan.key(), plan.epoch(), session, () -> session.run(() -> keyActive(session)));
       }
       case Beginning.Await(SessionId older) -> await(session, older);
       case Beginning.Undecided(KeyShare earlier) -> {
-        activation.askAbout(earlier);
+        keys.activation().askAbout(earlier);
         throw new RefusedException(
             RefusalReason.REFUSAL_REASON_NOT_READY,
             "an earlier refresh or reshare of the key is not decided");
@@ -147,7 +137,7 @@ final class SessionOpening {
 
   /** Ends an older session of the same request if that still may end, and goes on after it. */
   private void await(Session session, SessionId id) throws RefusedException {
-    Session older = sessions.get(id);
+    Session older = running.sessions().get(id);
     if (older == null) {
       throw RefusedException.boundTo(ByteString.EMPTY);
     }
@@ -182,7 +172,8 @@ final class SessionOpening {
 
   /** A run whose share is being stored goes on; any older one ends. */
   private void supersede(Session session) throws RefusedException {
-    leases
+    running
+        .leases()
         .makeShare(session, session.plan().key())
         .ifPresent(
             other -> other.run(() -> driver.endIfAllowed(other, Event.CANCEL, "superseded")));
@@ -219,7 +210,7 @@ final class SessionOpening {
       }
     }
     if (!SessionLifecycle.allows(session.state, Event.CLAIMED)) {
-      refusals.ended(session); // cancelled or too late meanwhile
+      accounts.refusals().ended(session); // cancelled or too late meanwhile
       return;
     }
     if (failure != null || outcome == null) {
@@ -251,7 +242,7 @@ final class SessionOpening {
     session.firstStep = null;
     session.plan = session.plan().withoutPayload();
     driver.started(session, first);
-    inbox.open(session);
+    running.inbox().open(session);
   }
 
   /** Starts the core. What it says first leaves later. */

@@ -103,25 +103,19 @@ public final class SessionService implements AutoCloseable {
     this.records = new SessionRecords(audit, telemetry);
     SessionReports reports = new SessionReports(network, bindings);
     this.refusals = new Refusals(claims, bindings, reports, records);
+    SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
+    SessionMeans.Keys keys =
+        new SessionMeans.Keys(shares, activation, new Exclusions(shares, presignatures));
     SessionClaims sessionClaims = new SessionClaims(claims, bindings, self);
-    Exclusions exclusions = new Exclusions(shares, presignatures);
+    SessionMeans.Accounts accounts =
+        new SessionMeans.Accounts(reports, refusals, records, telemetry);
     this.driver =
         new SessionDriver(
             network,
-            sessions,
-            listening,
-            inbox,
-            leases,
-            exclusions,
-            shares,
-            activation,
-            witnesses,
-            bindings,
-            sessionClaims,
-            refusals,
-            reports,
-            records,
-            telemetry,
+            running,
+            keys,
+            new SessionMeans.Claims(sessionClaims, bindings, witnesses),
+            accounts,
             limits,
             clock,
             pool);
@@ -137,20 +131,7 @@ public final class SessionService implements AutoCloseable {
             clock);
     this.opening =
         new SessionOpening(
-            admission,
-            sessions,
-            inbox,
-            leases,
-            exclusions,
-            activation,
-            sessionClaims,
-            refusals,
-            reports,
-            core,
-            self,
-            clock,
-            pool,
-            driver);
+            admission, running, keys, sessionClaims, accounts, core, self, clock, pool, driver);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionService::signingSet);
     this.housekeeping =
         new Housekeeping(inbox, presignatures, activation, witnesses, shares, claims, clock, pool);
