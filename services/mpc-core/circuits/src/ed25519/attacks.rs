@@ -1,9 +1,7 @@
 //! Parties that deviate while they sign. A hash of a few gates takes the place of SHA-512, so that there is time for many runs;
 //! everything after the hash is the code that signs.
 
-use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex};
 
 use curve25519_dalek::constants::EIGHT_TORSION;
 use curve25519_dalek::edwards::EdwardsPoint;
@@ -13,6 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use super::import::challenge;
+use super::tests::{Memory, verifies};
 use super::{Import, NonceCircuit, NonceRecord, PairKey, Ready};
 use crate::authenticated::dabits::point;
 use crate::authenticated::wire::{Edit, Ran, both, cut, flip, honest, seeded, set_up};
@@ -45,17 +44,6 @@ func main(garbler Garbler, evaluator Evaluator) uint610 {
 
 fn circuit() -> NonceCircuit {
     NonceCircuit::of(HASH, 1).unwrap()
-}
-
-/// A party's record. It outlives the processes that use it.
-#[derive(Clone, Default)]
-struct Memory(Arc<Mutex<HashMap<Vec<u8>, [u8; 32]>>>);
-
-impl NonceRecord for Memory {
-    fn settle(&mut self, key: &[u8; 32], message: &[u8; 64], nonce: &[u8; 32]) -> io::Result<[u8; 32]> {
-        let place = [key.as_slice(), message].concat();
-        Ok(*self.0.lock().unwrap().entry(place).or_insert(*nonce))
-    }
 }
 
 /// A record whose storage is gone.
@@ -122,11 +110,6 @@ impl Couple {
         assert!(verifies(self.keys[0].public_key(), message, &first));
         first
     }
-}
-
-fn verifies(public_key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
-    let key = ed25519_dalek::VerifyingKey::from_bytes(public_key).unwrap();
-    key.verify_strict(message, &ed25519_dalek::Signature::from_bytes(signature)).is_ok()
 }
 
 /// The number of the message that opens R, of the garbler and of the evaluator; the next one is the part of S, and the last.

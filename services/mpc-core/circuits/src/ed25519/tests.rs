@@ -13,8 +13,9 @@ use super::{Import, NonceCircuit, NonceRecord, PairKey, Ready, blocks};
 use crate::authenticated::wire::{both, honest, seeded, set_up};
 use crate::authenticated::{Abort, Pair};
 
+/// A party's record. It outlives the processes that use it.
 #[derive(Clone, Default)]
-struct Memory(Arc<Mutex<HashMap<Vec<u8>, [u8; 32]>>>);
+pub(super) struct Memory(Arc<Mutex<HashMap<Vec<u8>, [u8; 32]>>>);
 
 impl NonceRecord for Memory {
     fn settle(&mut self, key: &[u8; 32], message: &[u8; 64], nonce: &[u8; 32]) -> io::Result<[u8; 32]> {
@@ -79,7 +80,8 @@ fn sign(pairs: &[Pair; 2], keys: &[PairKey; 2], circuit: &NonceCircuit, message:
     first
 }
 
-fn verifies(public_key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
+/// Whether another implementation accepts a signature.
+pub(super) fn verifies(public_key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
     let key = VerifyingKey::from_bytes(public_key).unwrap();
     key.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
 }

@@ -167,9 +167,9 @@ fn pads(seed: &[u8; 16], count: usize) -> Zeroizing<Vec<u128>> {
 }
 
 /// The pads of a column: one block for each bit, and the two hiding scalars.
-fn column_pads(seed: u128, rows: usize) -> (Zeroizing<Vec<u128>>, [Scalar; 2]) {
+fn column_pads(seed: u128, rows: usize) -> (Zeroizing<Vec<u128>>, Zeroizing<[Scalar; 2]>) {
     let mut blocks = pads(&seed.to_le_bytes(), rows + HIDING);
-    let mut hiding = [Scalar::ZERO; 2];
+    let mut hiding = Zeroizing::new([Scalar::ZERO; 2]);
     for (scalar, words) in hiding.iter_mut().zip(blocks.split_at(rows).1.chunks_exact(4)) {
         let mut bytes = Zeroizing::new([0u8; 64]);
         for (place, word) in bytes.as_chunks_mut::<16>().0.iter_mut().zip(words) {
@@ -217,11 +217,11 @@ impl Prover {
                 *other = own.wrapping_sub(*other).wrapping_sub(u128::from(share.bit));
             }
             link.channel.send_blocks(&other)?;
-            for ((own, other), value) in own_hiding.iter().zip(&other_hiding).zip(hiding.iter()) {
+            for ((own, other), value) in own_hiding.iter().zip(other_hiding.iter()).zip(hiding.iter()) {
                 link.channel.send((own - other - value).as_bytes())?;
             }
             columns.bits.extend_from_slice(&own);
-            columns.hiding.push(own_hiding);
+            columns.hiding.push(*own_hiding);
         }
         Ok(Prover { columns, hiding })
     }
@@ -291,11 +291,11 @@ impl Verifier {
             for (pad, correction) in pads.iter_mut().zip(&corrections) {
                 *pad = pad.wrapping_add(correction & mask(choice.bit));
             }
-            for pad in &mut hiding {
+            for pad in hiding.iter_mut() {
                 *pad += scalar(&link.channel.block()?)? * Scalar::from(choice.bit);
             }
             columns.bits.extend_from_slice(&pads);
-            columns.hiding.push(hiding);
+            columns.hiding.push(*hiding);
         }
         let mut bits = Zeroizing::new(Vec::with_capacity(COLUMNS));
         bits.extend(choices.iter().map(|choice| u128::from(choice.bit)));
