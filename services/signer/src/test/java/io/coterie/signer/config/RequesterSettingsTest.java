@@ -151,7 +151,6 @@ class RequesterSettingsTest {
   @Test
   void a_floor_that_no_key_can_stand_on_names_the_requester() {
     assertThatThrownBy(() -> rule("min-threshold: 3", "allowed-parties: [alpha, bravo]"))
-        .rootCause()
         .hasMessageContaining("requester wallet")
         .hasMessageContaining("a key needs 3");
   }
