@@ -35,6 +35,9 @@ const CUTS: [f64; 4] = [0.5, 0.8, 0.95, 1.0];
 /// Measurements from which the cuts are taken.
 const PILOT: usize = 2_000;
 
+/// From which the fixed secret is drawn.
+const FIXED: [u8; 32] = [7; 32];
+
 /// Mean and variance, one value at a time (Welford 1962).
 #[derive(Default, Clone, Copy)]
 struct Moments {
@@ -71,7 +74,6 @@ fn compare<S, R>(
     mut draw: impl FnMut(&mut ChaCha20Rng) -> S,
     mut run: impl FnMut(&S) -> R,
 ) -> (f64, u64) {
-    let seed = 7;
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let begin = Instant::now();
     let mut pilot = Vec::with_capacity(PILOT);
@@ -80,10 +82,11 @@ fn compare<S, R>(
     let mut count = 0;
     while begin.elapsed() < seconds || limits.is_none() {
         let class = usize::from(rng.next_u32() & 1 == 1);
-        // Drawn in both classes, so that what runs before the operation is the same.
-        let fresh = draw(&mut rng);
-        let fixed = draw(&mut ChaCha20Rng::seed_from_u64(seed));
-        let secret = black_box(if class == 0 { fixed } else { fresh });
+        // One draw in both classes, so that nothing but the secret differs: neither the steps before the operation, nor
+        // where in memory the secret lies.
+        let fresh = bytes::<32>(&mut rng);
+        let seed = black_box(if class == 0 { FIXED } else { fresh });
+        let secret = black_box(draw(&mut ChaCha20Rng::from_seed(seed)));
         let start = Instant::now();
         black_box(run(black_box(&secret)));
         let nanos = start.elapsed().as_nanos() as f64;
