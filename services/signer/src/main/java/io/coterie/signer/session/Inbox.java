@@ -88,7 +88,9 @@ final class Inbox {
   void release(Session session) {
     List<EarlyEnvelopes.Arrived> unheard = List.copyOf(session.unheard);
     session.unheard.clear();
-    unheard.forEach(arrived -> hand(session, arrived));
+    // The room of all first: one of them may end the session by an error.
+    unheard.forEach(a -> queued.remove(session.id, a.sender(), a.envelope()));
+    unheard.forEach(arrived -> deliver.accept(session, arrived));
   }
 
   /** Forgets what was kept for a session. */

@@ -93,7 +93,6 @@ final class SessionOpening {
       SessionPlan plan = session.plan();
       Duration left = Duration.between(clock.instant(), plan.deadline());
       session.deadline = pool.after(left, () -> session.run(() -> driver.deadline(session)));
-      keys.exclusions().check(plan);
       goOn(session);
     } catch (RefusedException e) {
       driver.refuse(session, e);
@@ -107,6 +106,7 @@ final class SessionOpening {
   /** Carries out the judgement of an order against its key. */
   private void goOn(Session session) throws RefusedException {
     SessionPlan plan = session.plan();
+    keys.exclusions().check(plan);
     switch (session.operation().begin()) {
       case Beginning.Claim claim -> {
         if (session.operation().background()) {
@@ -227,6 +227,9 @@ final class SessionOpening {
   private void start(Session session, Beginning.Claim begun) {
     session.move(Event.CLAIMED);
     try {
+      // Again: a share that went back may have become active since, and with its activation on disk
+      // before this claim it is known here by now what is held against it.
+      keys.exclusions().check(session.plan());
       if (session.run == null) {
         open(session, begun);
       }

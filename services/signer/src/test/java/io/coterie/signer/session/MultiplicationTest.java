@@ -11,9 +11,12 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
+import io.coterie.signer.TestEvidence;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import java.util.List;
 import java.util.Set;
@@ -71,6 +74,41 @@ abstract class MultiplicationTest extends SessionFixture {
         .containsKey(session);
   }
 
+  /** The store marks a share that went back, and was not active then, when it becomes active. */
+  @Test
+  void a_session_that_waits_for_its_key_does_not_multiply_with_a_share_that_went_back() {
+    shares.marks.add(KeyShareStore.ITSELF);
+    ecdsaKey(KeyShare.State.PROVISIONAL, 1, "the request that made it");
+    start();
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    awaitMove(Event.KEY_PROVISIONAL);
+    KeyShare share = shares.find(KEY).orElseThrow();
+    for (Member peer : List.of(bravo, charlie)) {
+      driver()
+          .onReport(
+              peer,
+              share.session(),
+              TestEvidence.completed(peer.partyId(), share.session(), share.keyPublic()));
+    }
+    assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
+    assertThat(core.started).hasValue(0);
+  }
+
+  /** The share is seen active on disk before it is known in memory what is held against it. */
+  @Test
+  void what_is_held_against_a_share_is_looked_at_once_more_when_the_claim_is_on_disk() {
+    ecdsaKey();
+    ledger.held = true;
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    shares.excluded.put(KEY, Set.of(KeyShareStore.ITSELF));
+    ledger.multiplications.put(session, new ClaimLedger.Multiplication(KEY, 1, List.of(2)));
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
+    assertThat(core.started).hasValue(0);
+    assertThat(ledger.multiplications).as("counts no life").isEmpty();
+  }
+
   /** bravo's message may be a guess, so the core sees it only if the claim cannot be forgotten. */
   @Test
   void the_core_hears_no_peer_before_others_remember_the_claim() throws Exception {
@@ -99,6 +137,24 @@ abstract class MultiplicationTest extends SessionFixture {
     net.answer(bravo, second.message());
     awaitEnded("ecdsa_sign aborted transfer_check_failed");
     assertThat(shares.exclusions).hasSize(1);
+  }
+
+  /** charlie's messages were not heard because of bravo's: they fill no room for ever. */
+  @Test
+  void what_waits_unheard_leaves_room_when_the_session_ends_by_a_bug() throws Exception {
+    ecdsaKey();
+    net.witnesses = false;
+    byte[] large = new byte[SessionLimits.MAX_ENVELOPE_BYTES];
+    for (int i = 0; i <= SessionLimits.MAX_QUEUED_BYTES / large.length; i++) {
+      SessionId session = give(ecdsaSigning(ecdsaIntent()));
+      awaitEnvelope(session);
+      envelope(session, FakeCore.BUG);
+      driver().onEnvelope(charlie, session, large.clone(), System.nanoTime());
+      Sent statement = net.statements.take();
+      net.answer(bravo, statement.message());
+      Installation.until("it has ended", () -> live() == 0);
+    }
+    assertThat(watch.dropped).doesNotContain("queue_overflow");
   }
 
   /** bravo is missing, and charlie, whose message lies here unheard, is not. */

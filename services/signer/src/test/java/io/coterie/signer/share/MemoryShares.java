@@ -34,6 +34,9 @@ public final class MemoryShares implements KeyShareStore {
   public final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
   public final Set<SessionId> declined = ConcurrentHashMap.newKeySet();
 
+  /** What is held against every share that becomes active. */
+  public final Set<Integer> marks = ConcurrentHashMap.newKeySet();
+
   /** In the order in which they were stored. */
   private final List<KeyShare> stored = new ArrayList<>();
 
@@ -164,6 +167,9 @@ public final class MemoryShares implements KeyShareStore {
       replace(own, own.activated(proof));
       excluded.computeIfPresent(
           own.key(), (_, parties) -> parties.contains(EVERY_PARTY) ? Set.of(EVERY_PARTY) : null);
+      if (!marks.isEmpty()) {
+        excluded.put(own.key(), Set.copyOf(marks));
+      }
     }
     return CompletableFuture.completedFuture(wanted);
   }
