@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -191,11 +192,11 @@ final class SqliteExclusions {
   }
 
   /**
-   * @param multiplies false if the key is known to be of a scheme in which a store that went back
-   *     costs nothing
+   * @param multiplies asked only if it matters; false if the key is known to be of a scheme in
+   *     which a store that went back costs nothing
    */
-  Set<Integer> of(String key, boolean multiplies) {
-    return wentBack.isEmpty() || !multiplies
+  Set<Integer> of(String key, BooleanSupplier multiplies) {
+    return wentBack.isEmpty() || !multiplies.getAsBoolean()
         ? memory.of(key)
         : union(memory.of(key), wentBack.keySet());
   }

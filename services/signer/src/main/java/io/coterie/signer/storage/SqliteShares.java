@@ -25,12 +25,16 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The sealed shares of the party. Indexes of the database keep a key at one active share and one
  * provisional share.
  */
 final class SqliteShares implements KeyShareStore {
+  private static final Logger log = LoggerFactory.getLogger(SqliteShares.class);
+
   /** Active shares kept in memory, sealed as they are. */
   private static final int MAX_CACHED_SHARES = 1024;
 
@@ -374,15 +378,28 @@ final class SqliteShares implements KeyShareStore {
 
   @Override
   public Set<Integer> excluded(String key) {
-    boolean multiplies =
-        find(key).filter(s -> s.scheme() != Scheme.SCHEME_ECDSA_SECP256K1).isEmpty();
-    return exclusions.of(key, multiplies);
+    return exclusions.of(
+        key,
+        () -> readable(key).filter(s -> s.scheme() != Scheme.SCHEME_ECDSA_SECP256K1).isEmpty());
+  }
+
+  /**
+   * See {@link #find}; nothing if the disk cannot be read. Whoever is to be excluded is excluded
+   * then, too.
+   */
+  private Optional<KeyShare> readable(String key) {
+    try {
+      return find(key);
+    } catch (StoreException e) {
+      log.error("the share of {} cannot be read", key, e);
+      return Optional.empty();
+    }
   }
 
   @Override
   public CompletionStage<Boolean> exclude(Exclusion exclusion) {
     if (!exclusion.parties().contains(EVERY_PARTY)
-        && find(exclusion.key()).filter(s -> s.epoch() > exclusion.epoch()).isPresent()) {
+        && readable(exclusion.key()).filter(s -> s.epoch() > exclusion.epoch()).isPresent()) {
       // The secrets that the two had in common are gone with the old shares.
       return CompletableFuture.completedFuture(false);
     }

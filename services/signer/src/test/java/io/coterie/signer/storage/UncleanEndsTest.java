@@ -256,6 +256,21 @@ class UncleanEndsTest {
     Installation.until("the request is removed", () -> !isAskedToUnfreeze());
   }
 
+  @Test
+  void an_exclusion_and_that_a_store_went_back_count_when_the_share_cannot_be_read()
+      throws Exception {
+    store.close();
+    sql("UPDATE key_share SET key_public = x'ff'");
+    open();
+    assertThatThrownBy(() -> store.shares().find(KEY)).isInstanceOf(StoreException.class);
+    assertThat(get(exclude(2))).isTrue();
+    assertThat(store.shares().excluded(KEY)).containsExactly(2);
+    CompletionStage<List<String>> marked = store.shownClaims().wentBack(3);
+    assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(2, 3);
+    assertThat(get(marked)).containsExactly(KEY);
+    assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(2, 3);
+  }
+
   private boolean isAskedToUnfreeze() {
     try (var files = Files.list(folder)) {
       return files.anyMatch(f -> f.getFileName().toString().contains("unfreeze"));
