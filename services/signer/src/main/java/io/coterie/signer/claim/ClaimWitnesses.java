@@ -67,6 +67,9 @@ public final class ClaimWitnesses {
   /** The start at which everybody who could be reached has answered. */
   private ByteString metAt = ByteString.EMPTY;
 
+  /** Since when anybody can be reached; null if nobody could so far. */
+  private @Nullable Long reachedNanos;
+
   private static final class Waiting {
     /** The others must remember so many. */
     final long claims;
@@ -203,6 +206,24 @@ public final class ClaimWitnesses {
     return reachable;
   }
 
+  /**
+   * Those that this party has heard of, for a while after it could reach anybody, whether it can
+   * reach them already or not. Else a peer and a coordinator that are quicker than everybody else
+   * would decide alone what this party is told at a start.
+   */
+  private Set<Integer> expected(long nowNanos) {
+    if (reachedNanos == null && !network.reachable().isEmpty()) {
+      reachedNanos = nowNanos;
+    }
+    Set<Integer> expected = new HashSet<>();
+    if (reachedNanos == null || nowNanos - reachedNanos < Witness.PATIENCE_NANOS) {
+      for (int party : peers.known()) {
+        network.roster().byPartyId(party).ifPresent(_ -> expected.add(party));
+      }
+    }
+    return expected;
+  }
+
   private List<Member> reachableCoordinators() {
     return network.reachable().stream()
         .filter(member -> member.role() == Member.Role.COORDINATOR)
@@ -220,17 +241,22 @@ public final class ClaimWitnesses {
   private void release() {
     long now = nanos.getAsLong();
     witnesses.values().forEach(w -> w.charge(now));
+    Set<Integer> expected = metAt.equals(claims.position().head()) ? Set.of() : expected(now);
     do {
-      letGo();
+      letGo(expected);
     } while (hold(now));
   }
 
-  private void letGo() {
+  /**
+   * @param expected parties that a start waits for, reachable or not
+   */
+  private void letGo(Set<Integer> expected) {
     if (waiting.isEmpty()) {
       return;
     }
     ByteString head = claims.position().head();
     Set<Integer> reachable = reachable();
+    reachable.addAll(expected);
     waiting.forEach((id, session) -> lacking.put(id, lacking(head, session)));
     waiting
         .values()

@@ -81,6 +81,11 @@ final class PeerLedgers {
     }
   }
 
+  /** Ids of the parties of which a position is remembered. */
+  Set<Integer> known() {
+    return Set.copyOf(shown.keySet());
+  }
+
   private void stated(Member sender) {
     if (writing.contains(sender.partyId())) {
       return; // looked at when that is written

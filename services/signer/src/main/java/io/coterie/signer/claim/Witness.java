@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Witness {
   /** A statement is sent again, and its receiver not waited for any more, after this long. */
-  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
+  static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
   /** So long after its peers each session waits for those outside it, whatever they did before. */
   private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
@@ -145,6 +145,8 @@ final class Witness {
   /**
    * Those who matter remember enough: every peer of the session; of the others who can be reached
    * and are waited for all at a start, and one after that.
+   *
+   * @param reachable parties that can be reached, and at a start those that are about to be
    */
   static boolean enough(
       ByteString head,

@@ -419,6 +419,41 @@ class ClaimWitnessesTest {
     assertThat(most).isLessThanOrEqualTo(SessionLimits.MAX_QUEUED_BYTES / (43 * 1024));
   }
 
+  /** bravo and the coordinator order and answer before charlie can be reached again. */
+  @Test
+  void a_start_waits_for_whoever_is_known_and_cannot_be_reached_yet() {
+    net.reachable.remove(charlie);
+    charlieIsKnown();
+    SessionId first = begin(2);
+    answer(bravo);
+    pass(Duration.ofSeconds(1));
+    assertThat(waited).doesNotContainKey(first);
+    net.reachable.add(charlie);
+    pass(Duration.ofSeconds(1));
+    assertThat(waited).as("its answer is waited for").doesNotContainKey(first);
+    assertThat(answer(charlie)).isTrue();
+    assertThat(waited).containsKey(first);
+  }
+
+  @Test
+  void a_start_waits_for_two_seconds_for_whoever_is_gone() {
+    net.reachable.remove(charlie);
+    charlieIsKnown();
+    SessionId first = begin(2);
+    answer(bravo);
+    pass(Duration.ofSeconds(3));
+    assertThat(waited.get(first)).isBetween(2_000L, 2_500L);
+    SessionId second = begin(2);
+    answer(bravo);
+    assertThat(waited.get(second)).isZero();
+  }
+
+  private void charlieIsKnown() {
+    witnesses.stated(charlie, count(charlie, LedgerPosition.NONE.next(random())));
+    run();
+    assertThat(net.answered).containsExactly(charlie);
+  }
+
   // ---- coordinators ----------------------------------------------------------------------------
 
   /** However long: in a set whose other parties are corrupt it is the only honest one. */
