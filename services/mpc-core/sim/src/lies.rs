@@ -112,6 +112,18 @@ pub fn untold(coverage: &Coverage, signed: bool) -> Vec<Lie> {
     Lie::OF_ALL.iter().chain(special).copied().filter(|lie| !coverage.contains_key(lie)).collect()
 }
 
+/// Schedules in which everything must have happened that is not rare. What happens 17 times in so many, each time in
+/// another schedule, fails to happen with a probability of 4e-8.
+pub const MANY: usize = 1_000;
+/// Schedules in which everything must have happened.
+pub const ENOUGH: usize = 10 * MANY;
+
+/// Of what never happened in so many schedules, what should have. `rare` is what happens in fewer than 17 of 1,000.
+pub fn overdue<T: PartialEq>(never: Vec<T>, rare: &[T], schedules: usize) -> Vec<T> {
+    let due = |what: &T| schedules >= if rare.contains(what) { ENOUGH } else { MANY };
+    never.into_iter().filter(due).collect()
+}
+
 /// Speaks for the corrupt parties of one schedule.
 pub struct Liar {
     /// Of every 100 envelopes this many are lied about.
@@ -367,5 +379,21 @@ fn flip(forged: &mut Forged, at: u64) {
     let place = usize::try_from(bit / 8).unwrap_or(0);
     if let Some(byte) = forged.body.get_mut(place) {
         *byte ^= 1 << (bit % 8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Coverage, ENOUGH, Lie, MANY, overdue, untold};
+
+    #[test]
+    fn a_lie_that_is_never_told_is_overdue() {
+        let mut coverage: Coverage =
+            Lie::OF_ALL.into_iter().chain(Lie::OF_SIGNED).map(|lie| (lie, 1)).collect();
+        coverage.retain(|lie, _| ![Lie::Swaps, Lie::Unseals].contains(lie));
+        let never = |runs| overdue(untold(&coverage, true), &[Lie::Unseals], runs);
+        assert_eq!(never(MANY - 1), []);
+        assert_eq!(never(MANY), [Lie::Swaps]);
+        assert_eq!(never(ENOUGH), [Lie::Swaps, Lie::Unseals]);
     }
 }

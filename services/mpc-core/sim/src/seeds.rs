@@ -86,6 +86,23 @@ pub fn run_all<C, T>(
     });
 }
 
+/// The control of a check: runs a mutant with these seeds until `expected` is part of a violation that `run` returns,
+/// and prints the seed at which that was.
+///
+/// # Panics
+/// If it is at none.
+pub fn must_find(
+    seeds: impl IntoIterator<Item = u64>,
+    mutant: &str,
+    expected: &str,
+    run: impl Fn(u64) -> Vec<String>,
+) {
+    let finds = |seed: &u64| run(*seed).iter().any(|violation| violation.contains(expected));
+    let found = seeds.into_iter().find(finds);
+    println!("{mutant}: {expected:?} at seed {found:?}");
+    assert!(found.is_some(), "{mutant}: no check finds {expected:?}");
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

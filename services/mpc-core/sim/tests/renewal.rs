@@ -52,18 +52,21 @@ use checker::Counts;
 use corrupt::Deceit;
 use dealing::{Bip340, Bls, Ecdsa, Ed25519};
 use scheme::{Name, Order, Scheme};
-use sim::{lies, seeds};
+use sim::lies::{self, ENOUGH, Lie, MANY};
+use sim::seeds;
 use statement::Report;
 use world::{Misorder, World};
 
 /// Everyone who may ever hold a share. The first three hold the key to begin with, two of whom sign.
 const PARTIES: [u32; 4] = [1, 2, 3, 4];
-/// Schedules in which all but a few of the lies must have been told; in ten times as many, all of them.
-const MANY: usize = 400;
+/// Lies that fit few envelopes.
+const RARE_LIES: [Lie; 2] = [Lie::Unseals, Lie::BreaksSeal];
+/// Lies in the agreement that need a session in its middle.
+const RARE_DECEITS: [Deceit; 3] = [Deceit::SignsUnseen, Deceit::SendsOtherStatement, Deceit::ShowsOther];
+/// Rare lies of both kinds that [`MANY`] schedules may leave untold.
+const FEW: usize = 2;
 /// Schedules in which a check must have found its mutant.
 const MUTANT_SEEDS: u64 = 2_000;
-/// Lies that so many schedules may leave untold.
-const FEW: usize = 2;
 
 /// How signers depart from the rules, so that a check has something to find.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,7 +140,8 @@ impl<S: Scheme> Clone for Message<S> {
     }
 }
 
-fn exactly_one_epoch_is_usable<S: Scheme>(full: u64) {
+/// In `held_up_in` schedules a silent corrupt party must have kept a renewal undecided to the end.
+fn exactly_one_epoch_is_usable<S: Scheme>(full: u64, held_up_in: usize) {
     let seeds = seeds::wanted(&format!("renewal {}", type_name::<S>()), full);
     let mut total = Counts::default();
     seeds::run_all(
@@ -164,12 +168,11 @@ fn exactly_one_epoch_is_usable<S: Scheme>(full: u64) {
         assert!(total.convictions > 0 && total.rolled_back > 0 && total.cloned > 0, "{total:?}");
     }
     let never = untold.len() + not_tried.len() + not_ordered.len();
-    if runs >= MANY {
-        assert!(never <= FEW && total.held_up > 0, "{total:?}");
-    }
-    if runs >= 10 * MANY {
-        assert_eq!(never, 0, "{total:?}");
-    }
+    assert!(runs < MANY || never <= FEW, "{total:?}");
+    assert_eq!(lies::overdue(untold, &RARE_LIES, runs), [], "{total:?}");
+    assert_eq!(lies::overdue(not_tried, &RARE_DECEITS, runs), [], "{total:?}");
+    assert_eq!(lies::overdue(not_ordered, &[], runs), [], "{total:?}");
+    assert!(runs < held_up_in || total.held_up > 0, "{total:?}");
 }
 
 /// Schedules of schemes that take several times as long in debug builds.
@@ -177,22 +180,22 @@ const SLOW_SCHEME: u64 = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
 
 #[test]
 fn bls() {
-    exactly_one_epoch_is_usable::<Bls>(SLOW_SCHEME);
+    exactly_one_epoch_is_usable::<Bls>(SLOW_SCHEME, MANY);
 }
 
 #[test]
 fn ecdsa() {
-    exactly_one_epoch_is_usable::<Ecdsa>(SLOW_SCHEME);
+    exactly_one_epoch_is_usable::<Ecdsa>(SLOW_SCHEME, ENOUGH);
 }
 
 #[test]
 fn ed25519() {
-    exactly_one_epoch_is_usable::<Ed25519>(10_000);
+    exactly_one_epoch_is_usable::<Ed25519>(10_000, MANY);
 }
 
 #[test]
 fn bip340() {
-    exactly_one_epoch_is_usable::<Bip340>(10_000);
+    exactly_one_epoch_is_usable::<Bip340>(10_000, MANY);
 }
 
 /// The checks find each mutant, at or after a seed that has shown it. The rules do not depend on the scheme, so the
@@ -210,13 +213,8 @@ fn each_check_finds_its_mutant() {
             (Mutant::ReplayForgets, "is not at all of its parties", 477),
         ] {
             scope.spawn(move || {
-                let finds = |seed: &u64| {
-                    let (violations, _) = World::<Ed25519>::new(*seed, mutant).run();
-                    violations.iter().any(|violation| violation.contains(expected))
-                };
-                let found = (first..first + MUTANT_SEEDS).find(finds);
-                println!("{mutant:?}: {found:?}");
-                assert!(found.is_some(), "{mutant:?}: {expected}");
+                let run = |seed| World::<Ed25519>::new(seed, mutant).run().0;
+                seeds::must_find(first..first + MUTANT_SEEDS, &format!("{mutant:?}"), expected, run);
             });
         }
     });
