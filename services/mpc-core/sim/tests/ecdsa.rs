@@ -26,6 +26,7 @@ use protocols::ecdsa::{
 };
 use rand_chacha::ChaCha20Rng;
 use schedules::{BATCH, Checker, Digest, Name, PARTIES, Scheme, T};
+use sim::lies::Lie;
 
 static SHARES: LazyLock<Shares> = LazyLock::new(|| keygen(&PARTIES, T, 1));
 static LARGE_COMMITTEE: LazyLock<Shares> = LazyLock::new(|| keygen(&[1, 2, 3, 4, 5], 3, 2));
@@ -40,6 +41,16 @@ impl Scheme for Ecdsa {
     type Presigning = Presigning;
     type Signing = Signing;
     type PresignedSigning = PresignedSigning;
+    /// Only the last round has the same for several recipients.
+    const RARE_LIES: &'static [Lie] = &[Lie::Equivocates];
+    const ONE_TIME: &'static [(&'static str, u8)] = &[
+        ("commitment", 1),
+        ("salt of the extension", 1),
+        ("nonce point of a party", 2),
+        ("pads of a multiplication", 2),
+        ("nonce point", 1),
+        ("share of the masked nonce", 1),
+    ];
 
     fn shares() -> &'static BTreeMap<u32, KeyShare> {
         &SHARES
@@ -147,8 +158,8 @@ fn nothing_is_used_twice_and_every_request_has_one_answer() {
 }
 
 #[test]
-fn the_checker_sees_presignatures_that_come_back() {
-    schedules::the_checker_sees_presignatures_that_come_back::<Ecdsa>();
+fn each_check_of_requests_finds_its_mutant() {
+    schedules::each_check_of_requests_finds_its_mutant::<Ecdsa>();
 }
 
 #[test]

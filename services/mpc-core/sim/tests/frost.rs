@@ -28,6 +28,7 @@ use protocols::frost::{
 };
 use rand_chacha::ChaCha20Rng;
 use schedules::{BATCH, Checker, Digest, Name, Scheme};
+use sim::lies::Lie;
 
 /// With BIP-340 a child's output key.
 fn target<S: Tested>() -> Target {
@@ -63,6 +64,8 @@ impl<S: Committee> Scheme for Frost<S> {
     type Presigning = Presigning<S>;
     type Signing = Signing<S>;
     type PresignedSigning = PresignedSigning<S>;
+    const RARE_LIES: &'static [Lie] = &[];
+    const ONE_TIME: &'static [(&'static str, u8)] = &[("nonce commitments", 1), ("nonces used", 1)];
 
     fn shares() -> &'static BTreeMap<u32, KeyShare<S>> {
         S::keyed()
@@ -167,8 +170,8 @@ macro_rules! both_suites {
             }
 
             #[test]
-            fn the_checker_sees_presignatures_that_come_back() {
-                schedules::the_checker_sees_presignatures_that_come_back::<Frost<$suite>>();
+            fn each_check_of_requests_finds_its_mutant() {
+                schedules::each_check_of_requests_finds_its_mutant::<Frost<$suite>>();
             }
         })+
     };

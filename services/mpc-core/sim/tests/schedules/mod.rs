@@ -16,11 +16,37 @@ use engine::session::{Progress, Session, Step};
 use engine::{Abort, PartyId, Protocol, SessionId, SessionSettings};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+use sim::lies::Lie;
 use sim::seeds;
+
+pub use checker::Checker;
+use signer::{Coordinator, Signer};
 
 use crate::common::{self, party, roster, threshold};
 
+mod checker;
 pub mod hostile;
+mod signer;
+
+/// How a world departs from the rules, so that a check has something to find.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mutant {
+    None,
+    /// Presignatures outlive their use and their process.
+    PresignaturesStay,
+    /// Signers forget which digest a request has.
+    ClaimsForgotten,
+    /// The coordinator forgets its answers when it stops.
+    AnswersForgotten,
+    /// The coordinator takes the answer to one request for that to another.
+    AnswersMixed,
+    /// The coordinator orders what nobody asked for.
+    OrdersInvented,
+    /// The channel changes messages.
+    ChannelAlters,
+    /// Signers too many to sign without are not started again after the faults.
+    StayDown,
+}
 
 /// What a request asks to have signed.
 fn digest_of(request: u8) -> Digest {
@@ -57,6 +83,10 @@ pub trait Scheme: Sized + 'static {
     type Presigning: Protocol<Input = Self::Share, Output = Vec<Self::Presignature>>;
     type Signing: Protocol<Output = Self::Signature>;
     type PresignedSigning: Protocol<Output = Self::Signature>;
+    /// Lies that fit few of its envelopes.
+    const RARE_LIES: &'static [Lie];
+    /// The values that [`Scheme::seen`] tells of, each with the round of a protocol that shows it.
+    const ONE_TIME: &'static [(&'static str, u8)];
 
     /// Of [`PARTIES`], [`T`] of whom sign; by party number.
     fn shares() -> &'static BTreeMap<u32, Self::Share>;
@@ -150,13 +180,6 @@ fn turn<S: Scheme, T>(step: Step<T>, made: impl FnOnce(T) -> Made<S>) -> Turn<S>
     turn
 }
 
-impl<S: Scheme> Turn<S> {
-    /// Among parties that all follow the rules nothing can fail.
-    fn assert_no_abort(&self) {
-        assert!(self.aborted.is_none(), "{:?}", self.aborted);
-    }
-}
-
 impl<S: Scheme> Running<S> {
     fn handle(&mut self, from: u32, bytes: &[u8], rng: &mut ChaCha20Rng) -> Turn<S> {
         let from = party(from);
@@ -188,192 +211,8 @@ fn settings_of((me, t): (u32, u32), order: &Order, payload: Vec<u8>) -> SessionS
     }
 }
 
-/// What a signer's disk holds.
-#[derive(Clone, Default)]
-struct Store {
-    claims: BTreeMap<u8, Digest>,
-    sessions: BTreeSet<Name>,
-}
-
-/// What a signer loses when it stops.
-struct Memory<S: Scheme> {
-    sessions: BTreeMap<Name, (Order, Running<S>)>,
-    pool: BTreeMap<Name, S::Presignature>,
-    /// Came before their order.
-    early: BTreeMap<Name, Vec<(u32, Vec<u8>)>>,
-}
-
-impl<S: Scheme> Default for Memory<S> {
-    fn default() -> Self {
-        Self { sessions: BTreeMap::new(), pool: BTreeMap::new(), early: BTreeMap::new() }
-    }
-}
-
-struct Signer<S: Scheme> {
-    number: u32,
-    store: Store,
-    older: Store,
-    memory: Memory<S>,
-    /// Orders from before this moment are refused, as if past their deadline. This is so only that each request here
-    /// has one answer: `hostile.rs` repeats an order to a signer whose store was put back.
-    not_before: usize,
-    /// For the test of the checker: copies of presignatures, which outlive use and restart.
-    careless: Option<BTreeMap<Name, Vec<u8>>>,
-}
-
-impl<S: Scheme> Signer<S> {
-    fn crash(&mut self, restore: bool, now: usize) {
-        self.memory = Memory::default();
-        if restore {
-            self.store = self.older.clone();
-            self.not_before = now;
-        }
-    }
-
-    fn take_presignature(&mut self, name: &Name) -> Option<S::Presignature> {
-        let kept = self.memory.pool.remove(name);
-        let copy = self.careless.as_ref().and_then(|copies| copies.get(name));
-        kept.or_else(|| S::unseal(copy?))
-    }
-
-    /// Checks an order, claims it, starts it. `None` if it is refused.
-    fn begin(&mut self, order: &Order, rng: &mut ChaCha20Rng) -> Option<(Running<S>, Turn<S>)> {
-        let share = &S::shares()[&self.number];
-        if order.given < self.not_before || !self.store.sessions.insert(order.session) {
-            return None;
-        }
-        let Work::Sign { request, digest, presignature } = &order.work else {
-            let settings = settings(self.number, order, S::presign_payload());
-            let (session, step) =
-                Session::<S::Presigning>::start(settings, None, S::reopen(share), rng).ok()?;
-            return Some((Running::Presign(session), turn(step, Made::Presignatures)));
-        };
-        // Out of the pool before anything else, never to come back.
-        let burnt = presignature.and_then(|name| self.take_presignature(&name));
-        if self.store.claims.get(request).is_some_and(|claimed| claimed != digest) {
-            return None;
-        }
-        self.store.claims.insert(*request, *digest);
-        let settings = settings(self.number, order, S::sign_payload(*digest, *presignature));
-        if presignature.is_some() {
-            let input = S::holder(burnt?);
-            let (session, step) = Session::<S::PresignedSigning>::start(settings, None, input, rng).ok()?;
-            Some((Running::Presigned(session), turn(step, Made::Signature)))
-        } else {
-            let input = S::party(S::reopen(share));
-            let (session, step) = Session::<S::Signing>::start(settings, None, input, rng).ok()?;
-            Some((Running::Sign(session), turn(step, Made::Signature)))
-        }
-    }
-}
-
-struct Coordinator<S: Scheme> {
-    /// Durable.
-    answers: BTreeMap<u8, S::Signature>,
-    /// Running attempts with their observers.
-    attempts: BTreeMap<Name, (u8, Digest, Running<S>)>,
-    /// Presignings, and who has reported.
-    making: BTreeMap<Name, (Vec<u32>, BTreeSet<u32>)>,
-    pool: Vec<(Name, Vec<u32>)>,
-}
-
-impl<S: Scheme> Coordinator<S> {
-    fn with(answers: BTreeMap<u8, S::Signature>) -> Self {
-        Self { answers, attempts: BTreeMap::new(), making: BTreeMap::new(), pool: Vec::new() }
-    }
-
-    /// Only the answers are on disk.
-    fn crash(&mut self) {
-        *self = Self::with(core::mem::take(&mut self.answers));
-    }
-}
-
-/// Its kind, its sender, its value.
-type OneTime = (&'static str, u32, Vec<u8>);
-/// Session, run nonce, process.
-type RunName = (Name, [u8; 16], usize);
-
-/// Watches the wire and the answers.
-pub struct Checker<S: Scheme> {
-    /// One-time values: the run in which they were first seen.
-    once: BTreeMap<OneTime, RunName>,
-    /// The process whose message is looked at, where a party may have several.
-    process: usize,
-    /// Last words by (sender, nonce point).
-    partials: BTreeMap<(u32, Vec<u8>), Vec<u8>>,
-    /// Nonce point of each signature: what was signed.
-    signed: BTreeMap<Vec<u8>, (S::Signature, Digest)>,
-    /// What was asked for under each request, and the one digest of it that was signed.
-    requested: BTreeSet<(u8, Digest)>,
-    settled: BTreeMap<u8, Digest>,
-    answered: BTreeMap<u8, S::Signature>,
-    pub violations: Vec<String>,
-}
-
-impl<S: Scheme> Checker<S> {
-    fn new() -> Self {
-        Self {
-            once: BTreeMap::new(),
-            process: 0,
-            partials: BTreeMap::new(),
-            signed: BTreeMap::new(),
-            requested: BTreeSet::new(),
-            settled: BTreeMap::new(),
-            answered: BTreeMap::new(),
-            violations: Vec::new(),
-        }
-    }
-
-    /// A value that must not be seen in another session, or in another run of this one.
-    pub fn once(&mut self, what: &'static str, message: &Forged, value: &[u8]) {
-        let from = u32::from(message.sender.get());
-        let run = (message.session, message.run, self.process);
-        if *self.once.entry((what, from, value.to_vec())).or_insert(run) != run {
-            self.violations.push(format!("{what} of party {from} in two runs"));
-        }
-    }
-
-    /// A partial signature: there must be no other with that nonce.
-    pub fn partial(&mut self, message: &Forged, nonce_point: &[u8]) {
-        let from = u32::from(message.sender.get());
-        let said = self.partials.entry((from, nonce_point.to_vec())).or_insert_with(|| message.body.clone());
-        if *said != message.body {
-            self.violations.push(format!("party {from} gave two partial signatures for one nonce"));
-        }
-    }
-
-    /// Anybody's result.
-    fn signature(&mut self, request: u8, digest: Digest, signature: &S::Signature) {
-        if !S::verifies(signature, &digest) {
-            self.violations.push(format!("request {request}: not a signature"));
-        }
-        if !self.requested.contains(&(request, digest)) {
-            self.violations.push(format!("request {request}: signed what was not asked for"));
-        }
-        if *self.settled.entry(request).or_insert(digest) != digest {
-            self.violations.push(format!("request {request}: two digests signed"));
-        }
-        self.nonce_of(digest, signature);
-    }
-
-    /// There must be no other signature with that nonce.
-    fn nonce_of(&mut self, digest: Digest, signature: &S::Signature) {
-        let nonce = S::nonce_point(signature);
-        let (other, of) = self.signed.entry(nonce).or_insert_with(|| (signature.clone(), digest));
-        if other != signature || *of != digest {
-            self.violations.push("one nonce in two signatures".to_owned());
-        }
-    }
-
-    fn answer(&mut self, request: u8, signature: &S::Signature) {
-        if self.answered.entry(request).or_insert_with(|| signature.clone()) != signature {
-            self.violations.push(format!("request {request}: two answers"));
-        }
-    }
-}
-
 #[derive(Default, Debug)]
-pub struct Counts {
+struct Counts {
     presigned: usize,
     interactive: usize,
     presignatures: usize,
@@ -382,7 +221,8 @@ pub struct Counts {
     refused: usize,
 }
 
-pub struct World<S: Scheme> {
+struct World<S: Scheme> {
+    mutant: Mutant,
     rng: ChaCha20Rng,
     signers: BTreeMap<u32, Signer<S>>,
     coordinator: Coordinator<S>,
@@ -397,26 +237,12 @@ pub struct World<S: Scheme> {
 }
 
 impl<S: Scheme> World<S> {
-    /// One schedule; with `careless` signers the checker has something to find.
-    pub fn new(seed: u64, careless: bool) -> Self {
+    fn new(seed: u64, mutant: Mutant) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let signers = PARTIES.map(|number| {
-            let careless = careless.then(BTreeMap::new);
-            let memory = Memory::default();
-            (
-                number,
-                Signer {
-                    number,
-                    store: Store::default(),
-                    older: Store::default(),
-                    memory,
-                    not_before: 0,
-                    careless,
-                },
-            )
-        });
+        let signers = PARTIES.map(|number| (number, Signer::new(number, mutant)));
         let (dropped_percent, duplicated_percent) = (rng.next_u64() % 12, rng.next_u64() % 30);
         Self {
+            mutant,
             rng,
             signers: signers.into_iter().collect(),
             coordinator: Coordinator::with(BTreeMap::new()),
@@ -445,9 +271,12 @@ impl<S: Scheme> World<S> {
         name
     }
 
-    fn post(&mut self, message: Message) {
-        if let Message::Envelope { bytes, .. } = &message {
+    fn post(&mut self, mut message: Message) {
+        if let Message::Envelope { bytes, .. } = &mut message {
             S::seen(&Forged::open(bytes).unwrap(), &mut self.remembered, &mut self.checker);
+            if self.mutant == Mutant::ChannelAlters {
+                *bytes.last_mut().unwrap() ^= 1;
+            }
         }
         if self.chance(self.dropped_percent) {
             return;
@@ -466,8 +295,11 @@ impl<S: Scheme> World<S> {
 
     /// A client asks, and asks again until it has its answer. A request id belongs to the digest that came with it
     /// first.
-    fn request(&mut self, request: u8, digest: Digest) {
+    fn request(&mut self, request: u8, mut digest: Digest) {
         self.checker.requested.insert((request, digest));
+        if self.mutant == Mutant::OrdersInvented {
+            digest[1] ^= 1;
+        }
         if let Some(signature) = self.coordinator.answers.get(&request).cloned() {
             self.checker.answer(request, &signature);
             return;
@@ -545,6 +377,9 @@ impl<S: Scheme> World<S> {
     }
 
     fn hear_order(&mut self, to: u32, order: &Order) {
+        if self.mutant == Mutant::StayDown && !self.faulty && to >= T {
+            return;
+        }
         let signer = self.signers.get_mut(&to).unwrap();
         let Some((running, first)) = signer.begin(order, &mut self.rng) else {
             let presignature = match &order.work {
@@ -567,7 +402,7 @@ impl<S: Scheme> World<S> {
 
     /// What a signer's session sent and made.
     fn apply(&mut self, from: u32, order: &Order, turn: Turn<S>) {
-        turn.assert_no_abort();
+        self.look_for_aborts(&turn);
         let session = order.session;
         for (recipient, bytes) in turn.outgoing {
             let all = order.signers.iter().copied().chain([0]);
@@ -581,15 +416,12 @@ impl<S: Scheme> World<S> {
             (Some(Made::Presignatures(made)), _) => {
                 let presignatures: Vec<Name> = made.iter().map(S::id).collect();
                 let signer = self.signers.get_mut(&from).unwrap();
-                for (name, made) in presignatures.iter().zip(made) {
-                    let made = match &mut signer.careless {
-                        None => made,
-                        Some(copies) => {
-                            let blob = S::seal(made, &mut self.rng);
-                            copies.insert(*name, blob.clone());
-                            S::unseal(&blob).unwrap()
-                        }
-                    };
+                for (name, mut made) in presignatures.iter().zip(made) {
+                    if self.mutant == Mutant::PresignaturesStay {
+                        let blob = S::seal(made, &mut self.rng);
+                        made = S::unseal(&blob).unwrap();
+                        signer.copies.insert(*name, blob);
+                    }
                     signer.memory.pool.insert(*name, made);
                 }
                 self.post(Message::Made { from, session, presignatures });
@@ -606,17 +438,23 @@ impl<S: Scheme> World<S> {
         let Some((request, digest, observer)) = self.coordinator.attempts.get_mut(&session) else { return };
         let (request, digest) = (*request, *digest);
         let turn = observer.handle(from, bytes, &mut self.rng);
-        turn.assert_no_abort();
+        let presigned = matches!(observer, Running::Presigned(_));
+        self.look_for_aborts(&turn);
         let Some(Made::Signature(signature)) = turn.made else { return };
-        match observer {
-            Running::Presigned(_) => self.counts.presigned += 1,
-            Running::Sign(_) | Running::Presign(_) => self.counts.interactive += 1,
-        }
+        let count = if presigned { &mut self.counts.presigned } else { &mut self.counts.interactive };
+        *count += 1;
         self.coordinator.attempts.remove(&session);
+        let digest = if self.mutant == Mutant::AnswersMixed { digest_of(REQUESTS) } else { digest };
         self.checker.signature(request, digest, &signature);
         // The first one is stored before anybody is told, and it is the one that everybody is told.
         let answer = self.coordinator.answers.entry(request).or_insert(signature).clone();
         self.checker.answer(request, &answer);
+    }
+
+    /// Among parties that all follow the rules nothing can fail.
+    fn look_for_aborts(&mut self, turn: &Turn<S>) {
+        let found = turn.aborted.iter().map(|abort| format!("an abort among honest parties: {abort}"));
+        self.checker.violations.extend(found);
     }
 
     fn something_happens(&mut self, restores: bool) {
@@ -641,6 +479,9 @@ impl<S: Scheme> World<S> {
             14 => {
                 self.counts.crashes += 1;
                 self.coordinator.crash();
+                if self.mutant == Mutant::AnswersForgotten {
+                    self.coordinator.answers.clear();
+                }
             }
             15 | 16 => {
                 let at = self.pick(PARTIES.len());
@@ -653,7 +494,7 @@ impl<S: Scheme> World<S> {
     }
 
     /// Runs it.
-    pub fn run(mut self) -> (Checker<S>, Counts) {
+    fn run(mut self) -> (Checker<S>, Counts) {
         let restores = self.pick(3) == 0;
         for now in 0..FAULTY_EVENTS {
             self.now = now;
@@ -705,7 +546,7 @@ pub fn nothing_is_used_twice_and_every_request_has_one_answer<S: Scheme>() {
     let mut counts = Counts::default();
     seeds::run_all(
         &seeds,
-        |seed| World::<S>::new(seed, false).run(),
+        |seed| World::<S>::new(seed, Mutant::None).run(),
         |checker, of_one| {
             counts.add(of_one);
             checker.violations.clone()
@@ -719,11 +560,20 @@ pub fn nothing_is_used_twice_and_every_request_has_one_answer<S: Scheme>() {
     }
 }
 
-/// Signers whose presignatures outlive them are caught by what they send.
-pub fn the_checker_sees_presignatures_that_come_back<S: Scheme>() {
-    let caught = (0..60).any(|seed| {
-        let (checker, _) = World::<S>::new(seed, true).run();
-        checker.violations.iter().any(|violation| violation.contains("for one nonce"))
-    });
-    assert!(caught);
+/// The checks find what each mutant does wrong, at or after a seed that has shown it.
+pub fn each_check_of_requests_finds_its_mutant<S: Scheme>() {
+    for (mutant, expected, first) in [
+        (Mutant::PresignaturesStay, "two partial signatures for one nonce", 0),
+        (Mutant::PresignaturesStay, "in two runs", 0),
+        (Mutant::ClaimsForgotten, "two digests signed", 9),
+        (Mutant::AnswersForgotten, "two answers", 0),
+        (Mutant::AnswersMixed, "not a signature", 0),
+        (Mutant::AnswersMixed, "one nonce in two signatures", 0),
+        (Mutant::OrdersInvented, "signed what was not asked for", 0),
+        (Mutant::ChannelAlters, "an abort among honest parties", 0),
+        (Mutant::StayDown, "a request without an answer", 0),
+    ] {
+        let run = |seed| World::<S>::new(seed, mutant).run().0.violations;
+        seeds::must_find(first..first + 200, &format!("{mutant:?}"), expected, run);
+    }
 }
