@@ -190,7 +190,7 @@ where
 fn each_check_finds_its_mutant<S: Dealt>() {
     let keys = Keys::<S>::new();
     for (mutant, expected, first) in [
-        (Mutant::GeneratorRepeats, "run nonces of two processes are the same", 7),
+        (Mutant::GeneratorRepeats, "run nonces of two processes are the same", 10),
         (Mutant::ValuesStay(1), "commitments of two processes are the same", 0),
         (Mutant::ValuesStay(2), "contributions of two processes are the same", 0),
         (Mutant::ValuesStay(3), "private blocks of two processes are the same", 0),
@@ -199,10 +199,10 @@ fn each_check_finds_its_mutant<S: Dealt>() {
         (Mutant::RunNonceStays, "convicts an honest party", 1),
         (Mutant::RunNonceStays, "is proven", 20),
         (Mutant::RunNonceStays, "blames an error of its own", 1),
-        (Mutant::EvidenceForgotten, "convicts without evidence that convinces others", 7),
+        (Mutant::EvidenceForgotten, "convicts without evidence that convinces others", 8),
         (Mutant::NamesForgotten, "names nobody", 1),
         (Mutant::NamesForgotten, "waits for nobody", 0),
-        (Mutant::NamesForgotten, "names honest parties only", 5),
+        (Mutant::NamesForgotten, "names honest parties only", 14),
         (Mutant::NamesForgotten, "no corrupt party is named", 2),
         (Mutant::KeyStays, "two keys of one session", 1),
         (Mutant::KeyStays, "parties have different keys", 1),
