@@ -65,8 +65,11 @@ const RARE_LIES: [Lie; 2] = [Lie::Unseals, Lie::BreaksSeal];
 const RARE_DECEITS: [Deceit; 3] = [Deceit::SignsUnseen, Deceit::SendsOtherStatement, Deceit::ShowsOther];
 /// Rare lies of both kinds that [`MANY`] schedules may leave untold.
 const FEW: usize = 2;
-/// Schedules in which a check must have found its mutant.
+/// Schedules in which a check must have found its mutant, and a renewal must have been held up.
 const MUTANT_SEEDS: u64 = 2_000;
+
+/// A schedule in which a renewal was held up.
+const HELD_UP: u64 = 13;
 
 /// How signers depart from the rules, so that a check has something to find.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,8 +143,7 @@ impl<S: Scheme> Clone for Message<S> {
     }
 }
 
-/// In `held_up_in` schedules a silent corrupt party must have kept a renewal undecided to the end.
-fn exactly_one_epoch_is_usable<S: Scheme>(full: u64, held_up_in: usize) {
+fn exactly_one_epoch_is_usable<S: Scheme>(full: u64) {
     let seeds = seeds::wanted(&format!("renewal {}", type_name::<S>()), full);
     let mut total = Counts::default();
     seeds::run_all(
@@ -172,7 +174,7 @@ fn exactly_one_epoch_is_usable<S: Scheme>(full: u64, held_up_in: usize) {
     assert_eq!(lies::overdue(untold, &RARE_LIES, runs), [], "{total:?}");
     assert_eq!(lies::overdue(not_tried, &RARE_DECEITS, runs), [], "{total:?}");
     assert_eq!(lies::overdue(not_ordered, &[], runs), [], "{total:?}");
-    assert!(runs < held_up_in || total.held_up > 0, "{total:?}");
+    assert!(runs < ENOUGH || total.held_up > 0, "{total:?}");
 }
 
 /// Schedules of schemes that take several times as long in debug builds.
@@ -180,22 +182,32 @@ const SLOW_SCHEME: u64 = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
 
 #[test]
 fn bls() {
-    exactly_one_epoch_is_usable::<Bls>(SLOW_SCHEME, MANY);
+    exactly_one_epoch_is_usable::<Bls>(SLOW_SCHEME);
 }
 
 #[test]
 fn ecdsa() {
-    exactly_one_epoch_is_usable::<Ecdsa>(SLOW_SCHEME, ENOUGH);
+    exactly_one_epoch_is_usable::<Ecdsa>(SLOW_SCHEME);
 }
 
 #[test]
 fn ed25519() {
-    exactly_one_epoch_is_usable::<Ed25519>(10_000, MANY);
+    exactly_one_epoch_is_usable::<Ed25519>(10_000);
 }
 
 #[test]
 fn bip340() {
-    exactly_one_epoch_is_usable::<Bip340>(10_000, MANY);
+    exactly_one_epoch_is_usable::<Bip340>(10_000);
+}
+
+/// A silent corrupt party keeps a renewal undecided to the end in some 12 of 1,000 schedules, with ECDSA in 6: too few for
+/// each block of a long run to have one.
+#[test]
+fn a_silent_party_holds_a_renewal_up() {
+    let held_up = |seed: &u64| World::<Ed25519>::new(*seed, Mutant::None).run().1.held_up > 0;
+    let found = (HELD_UP..HELD_UP + MUTANT_SEEDS).find(held_up);
+    println!("held up at seed {found:?}");
+    assert!(found.is_some());
 }
 
 /// The checks find each mutant, at or after a seed that has shown it. The rules do not depend on the scheme, so the
