@@ -200,8 +200,8 @@ fn bip340() {
     exactly_one_epoch_is_usable::<Bip340>(10_000);
 }
 
-/// A silent corrupt party keeps a renewal undecided to the end in some 12 of 1,000 schedules, with ECDSA in 6: too few for
-/// each block of a long run to have one.
+/// A silent corrupt party keeps a renewal undecided to the end in some 12 of 1,000 schedules, with ECDSA in 6: too few
+/// for each block of a long run to have one.
 #[test]
 fn a_silent_party_holds_a_renewal_up() {
     let held_up = |seed: &u64| World::<Ed25519>::new(*seed, Mutant::None).run().1.held_up > 0;
