@@ -180,7 +180,7 @@ fn circuit(text: &str) -> Circuit {
     circuit.compact()
 }
 
-/// What a party does in each phase, with its time and what it sends.
+/// The phases of a party, each with its time and the bytes that it sends.
 struct Phases<'a> {
     channel: &'a mut Channel<UnixStream, UnixStream>,
     passed: Vec<(&'static str, f64, f64, u64)>,

@@ -108,7 +108,7 @@ impl Program {
         }
     }
 
-    /// What another thread needs to parse the same program: parsed programs stay on their thread.
+    /// The sources from which another thread parses the same program: parsed programs stay on their thread.
     #[must_use]
     pub fn copy(&self) -> Source {
         let main = self.sources.0.first().cloned();

@@ -247,7 +247,7 @@ fn inputs_of_every_kind_give_the_result() {
     }
 }
 
-/// Whatever byte of whatever message changes on its way: an honest party stops with the right cause, or has the right result.
+/// A byte of a message changes on its way: an honest party stops with the right cause, or has the right result.
 #[test]
 fn an_altered_message_ends_in_its_abort_and_never_in_another_result() {
     let fresh = std::env::var("SEED")

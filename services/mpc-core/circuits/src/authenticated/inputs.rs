@@ -129,7 +129,7 @@ impl Entry<'_> {
         }
     }
 
-    /// What both parties must agree on before they say anything of their inputs.
+    /// A digest on which both parties must agree before they say anything of their inputs.
     pub(super) fn agreed(&self, session: &[u8; 32]) -> Option<[u8; 32]> {
         match self {
             Entry::Free(_) => None,

@@ -74,7 +74,7 @@ impl Write for Wire<'_> {
 /// One party's end of the connection.
 pub type End<'a> = Channel<UnixStream, Wire<'a>>;
 
-/// What both sides got, and how many messages each sent.
+/// The results of both sides, and how many messages each sent.
 pub struct Ran<T> {
     pub results: [T; 2],
     pub sent: [usize; 2],

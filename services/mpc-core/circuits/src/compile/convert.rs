@@ -246,7 +246,7 @@ impl Compiler<'_, '_> {
         out
     }
 
-    /// What a name of a package stands for.
+    /// The meaning of a name of a package.
     pub(super) fn global(&mut self, package: usize, name: &str, span: Span) -> Res<super::places::Found> {
         use super::places::Found;
         use crate::program::Item;

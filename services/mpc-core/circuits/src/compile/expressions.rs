@@ -12,7 +12,7 @@ const BUILTINS: &[&str] =
     &["len", "size", "copy", "make", "native", "panic", "floorPow2", "base10Digits", "wideMul", "intern"];
 
 impl Compiler<'_, '_> {
-    /// What a name stands for: a local, a name of the package or file, or something built in.
+    /// The meaning of a name: a local, a name of the package or file, or something built in.
     pub(super) fn find(&mut self, name: &str, span: Span) -> Res<Found> {
         if let Some((_, cell)) = self.frame.locals.iter().rev().find(|(n, _)| &**n == name) {
             return Ok(Found::Variable(cell.clone()));

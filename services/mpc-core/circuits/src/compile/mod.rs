@@ -110,7 +110,7 @@ impl Frame {
     }
 }
 
-/// What a branch wrote: each older variable with its value before.
+/// The writes of a branch: each older variable with its value before.
 struct Journal {
     born: u64,
     written: Vec<(Rc<Cell>, Value)>,

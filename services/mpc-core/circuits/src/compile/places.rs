@@ -22,7 +22,7 @@ pub(super) struct View {
 /// Variables with their values before or after a branch.
 pub(super) type Written = Vec<(Rc<Cell>, Value)>;
 
-/// What an expression gives before it is copied.
+/// The value of an expression before it is copied.
 pub(super) enum Viewed {
     View(View),
     Other(Value),
@@ -437,7 +437,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 pub(super) enum Found {
     Variable(Rc<Cell>),
     Value(Value),

@@ -213,7 +213,7 @@ impl Compiler<'_, '_> {
         };
         let after_else = self.undo(&written_else);
 
-        // What each variable was, and is after each branch.
+        // The value of each variable before, and after each branch.
         let mut merged: Vec<(Rc<Cell>, Value, Value)> = Vec::new();
         for ((cell, old), new) in written.into_iter().zip(after_then) {
             merged.push((cell, new, old));

@@ -216,7 +216,7 @@ fn a_changed_message_ends_in_its_cause_and_excludes_its_sender() {
     }
 }
 
-/// What two answers under one nonce and different challenges give away: the secret scalar.
+/// The secret scalar, which two answers under one nonce and different challenges give away.
 fn extract(responses: [Scalar; 2], challenges: [Scalar; 2]) -> Scalar {
     (responses[0] - responses[1]) * (challenges[0] - challenges[1]).invert()
 }

@@ -26,7 +26,7 @@ pub fn blocks(message: usize) -> usize {
 /// The circuit for messages of some number of blocks. Both parties compile it for themselves.
 pub struct NonceCircuit {
     blocks: usize,
-    /// What depends on the message alone, in the clear.
+    /// The gates that depend on the message alone, computed in the clear.
     public: Circuit,
     /// Inputs: prefix and mask of the garbler, those of the evaluator, and the wires that the public part gives.
     pub(super) private: Circuit,

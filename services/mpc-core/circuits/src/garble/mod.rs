@@ -70,7 +70,7 @@ impl From<std::io::Error> for RunError {
     }
 }
 
-/// What a run gives: the result, which both parties learn, and how much it took.
+/// The end of a run: the result, which both parties learn, and how much it took.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The output bits.

@@ -52,7 +52,7 @@ impl SenderSalt {
     }
 }
 
-/// What pads, and everything that hangs on them, are keyed by: a hash of both parts.
+/// The key of pads and of everything that hangs on them: a hash of both parts.
 pub(crate) struct JointKey([u8; 32]);
 
 impl JointKey {

@@ -1,4 +1,4 @@
-//! What a party keeps for a peer, and how a session extends it.
+//! The state that a party keeps for a peer, and how a session extends it.
 
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
@@ -17,7 +17,7 @@ const SENDER_STATE_BYTES: usize = 16 + 16 * TREES * (LEAVES - 1);
 /// Bytes of a stored [`ReceiverState`].
 const RECEIVER_STATE_BYTES: usize = 32 + 16 * TREES;
 
-/// What one party keeps for one peer: a state for each direction.
+/// The state of one party for one peer, in each direction.
 pub struct PairState {
     /// For extensions that the peer starts.
     pub sender: SenderState,
@@ -53,7 +53,7 @@ impl PairState {
     }
 }
 
-/// What the sender of the extension keeps: Δ and, for each tree, all leaves but one.
+/// The state of the sender of the extension: Δ and, for each tree, all leaves but one.
 pub struct SenderState {
     pub(super) delta: Secret<u128>,
     /// Tree by tree, by the difference (never 0) of the leaf's place to Δ's.
@@ -76,7 +76,7 @@ impl SenderState {
     }
 }
 
-/// What the receiver of the extension keeps: the roots of its trees.
+/// The state of the receiver of the extension: the roots of its trees.
 pub struct ReceiverState {
     /// The binding of the set-up, which parametrises the trees.
     pub(super) binding: [u8; 32],

@@ -44,7 +44,7 @@ fn shifted<S: Tested>(sender: PartyId, scalar: &mut [u8]) {
     scalar.copy_from_slice(&S::Curve::encode_scalar(&change(&sent, &one)));
 }
 
-/// What colluders alter of the bodies that they send in a round.
+/// A network on which colluders alter the bodies that they send in a round.
 fn colluding<'a>(round: u8, alter: impl Fn(PartyId, Address, &mut [u8]) + 'a) -> Faults<'a> {
     let tamper = move |packet: Packet| {
         let mut forged = Forged::open(&packet.bytes).unwrap();

@@ -21,7 +21,7 @@ pub struct Checker<S: Scheme> {
     partials: BTreeMap<(u32, Vec<u8>), Vec<u8>>,
     /// Nonce point of each signature: what was signed.
     signed: BTreeMap<Vec<u8>, (S::Signature, Digest)>,
-    /// What was asked for under each request, and the one digest of it that was signed.
+    /// The messages asked for under each request, and the one digest of it that was signed.
     pub requested: BTreeSet<(u8, Digest)>,
     settled: BTreeMap<u8, Digest>,
     answered: BTreeMap<u8, S::Signature>,

@@ -7,14 +7,14 @@ use rand_chacha::ChaCha20Rng;
 
 use super::{Digest, Made, Mutant, Name, Order, Running, Scheme, Turn, Work, settings, turn};
 
-/// What a signer's disk holds.
+/// The content of a signer's disk.
 #[derive(Clone, Default)]
 pub struct Store {
     pub claims: BTreeMap<u8, Digest>,
     pub sessions: BTreeSet<Name>,
 }
 
-/// What a signer loses when it stops.
+/// The memory of a signer, which it loses when it stops.
 pub struct Memory<S: Scheme> {
     pub sessions: BTreeMap<Name, (Order, Running<S>)>,
     pub pool: BTreeMap<Name, S::Presignature>,

@@ -26,7 +26,7 @@ const SEEDS: u128 = 1 << 101;
 /// Bytes of a prover's answer: the sum of its scalars, a digest of the columns' MACs, the two coefficients of the products, the parities
 /// and a digest of their MACs.
 pub(super) const ANSWER_BYTES: usize = 32 + 32 + 64 + 16 + 32;
-/// What one party holds of each bit in each column, and of the two hiding scalars.
+/// One party's part of each bit in each column, and of the two hiding scalars.
 pub(super) struct Columns {
     /// One column after the other.
     bits: Zeroizing<Vec<u128>>,

@@ -80,7 +80,8 @@ fn another_bit_in_one_column_is_a_guess_of_gamma_whatever_the_bit() {
     assert!(passed > 0);
 }
 
-/// Whatever a verifier sends, the prover goes on: no deviation of a verifier ends the run for one value of a bit only.
+/// The prover goes on with any message of a verifier: no deviation of a verifier ends the run for one value of a bit
+/// only.
 #[test]
 fn a_verifier_cannot_make_the_prover_stop() {
     for place in 0..32 {
@@ -115,7 +116,7 @@ fn a_peer_that_leaves_is_no_deviation() {
     }
 }
 
-/// What a garbler commits to and answers with, beside its true bits.
+/// The values, beside its true bits, that a garbler commits to and answers with.
 #[derive(Clone, Copy)]
 struct Cheat {
     committed: u8,

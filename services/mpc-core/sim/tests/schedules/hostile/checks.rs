@@ -5,8 +5,7 @@ use engine::AbortCause;
 use super::{Mutant, Process, Scheme, World};
 
 impl<S: Scheme> World<S> {
-    /// Whatever else happened, an honest party's run names somebody if it fails, and nobody that follows the rules as
-    /// the culprit.
+    /// An honest party's run names somebody if it fails, and nobody that follows the rules as the culprit.
     pub fn check_runs(&mut self, process: &Process<S>, alive: bool) {
         let me = process.party;
         let mut found = Vec::new();

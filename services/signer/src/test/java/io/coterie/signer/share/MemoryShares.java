@@ -34,7 +34,7 @@ public final class MemoryShares implements KeyShareStore {
   public final Map<String, Set<Integer>> excluded = new ConcurrentHashMap<>();
   public final Set<SessionId> declined = ConcurrentHashMap.newKeySet();
 
-  /** What is held against every share that becomes active. */
+  /** Exclusions that apply to every share that becomes active. */
   public final Set<Integer> marks = ConcurrentHashMap.newKeySet();
 
   /** In the order in which they were stored. */
