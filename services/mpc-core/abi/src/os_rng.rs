@@ -113,32 +113,13 @@ impl<G: TryCryptoRng> TryCryptoRng for Mixed<G> {}
 #[cfg(test)]
 mod tests {
     use rand_core::Rng;
+    use sim::Stuck;
 
     use super::*;
 
-    /// A generator that a clone or a fault has stuck.
-    struct Stuck;
-
-    impl TryRng for Stuck {
-        type Error = Infallible;
-
-        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-            Ok(7)
-        }
-
-        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-            Ok(7)
-        }
-
-        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-            bytes.fill(7);
-            Ok(())
-        }
-    }
-
     fn draw<const N: usize>() -> [u8; N] {
         let mut bytes = [0; N];
-        Mixed(Stuck).fill_bytes(&mut bytes);
+        Mixed(Stuck(7)).fill_bytes(&mut bytes);
         bytes
     }
 
@@ -149,7 +130,7 @@ mod tests {
             assert!(seen.insert(draw::<32>()));
         }
         // One that asks again, or for numbers, is another draw.
-        assert_ne!(Mixed(Stuck).next_u64(), Mixed(Stuck).next_u64());
+        assert_ne!(Mixed(Stuck(7)).next_u64(), Mixed(Stuck(7)).next_u64());
     }
 
     #[test]

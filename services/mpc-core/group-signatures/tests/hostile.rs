@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use core::convert::Infallible;
-
 use engine::{EvidenceKey, PartyId, Secret};
 use group_signatures::forge::{Custody, admit, claim};
 use group_signatures::{
@@ -12,7 +10,8 @@ use group_signatures::{
 };
 use primitives::bls12_381::{G1, Scalar};
 use rand_chacha::ChaCha20Rng;
-use rand_core::{SeedableRng, TryCryptoRng, TryRng};
+use rand_core::SeedableRng;
+use sim::Stuck;
 
 const TICKET: [u8; 32] = [1; 32];
 
@@ -95,28 +94,6 @@ fn repeated_generator_gives_each_epoch_another_issuing_key() {
     assert!(shown != G1::mul_generator(first.scalar()) && shown != G1::mul_generator(second.scalar()));
 }
 
-/// Returns nothing but zeros.
-struct Stuck;
-
-impl TryRng for Stuck {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        Ok(0)
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        Ok(0)
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        bytes.fill(0);
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for Stuck {}
-
 /// Weights that are known beforehand let the errors of several approvals cancel, and weights of zero hide all.
 #[test]
 fn stuck_generator_counts_no_strangers() {
@@ -124,7 +101,7 @@ fn stuck_generator_counts_no_strangers() {
     let (stranger, elsewhere) = world.custody.group("approvers", 3, &mut rng(5)).unwrap();
     let forged = claim(admit(&stranger, &elsewhere, &scalar(&mut rng(6))).unwrap(), &world.group);
     let forged = forged.approve(&world.group, &request(1), &mut rng(8)).unwrap();
-    let counted = count(&world.group, &request(1), &[approval(&world, 1), forged], 2, &mut Stuck);
+    let counted = count(&world.group, &request(1), &[approval(&world, 1), forged], 2, &mut Stuck(0));
     assert_eq!(counted, Err(CountError::Refused(1, ApprovalError::NotIssued)));
 }
 

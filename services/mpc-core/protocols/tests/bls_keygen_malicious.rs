@@ -14,7 +14,6 @@
 
 mod common;
 
-use core::convert::Infallible;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -29,8 +28,8 @@ use primitives::bls12_381::{CurveG1, G1, G2, Scalar, UncheckedG2};
 use primitives::schnorr::Nonce;
 use protocols::bls::keygen::forge;
 use protocols::bls::{KeyShare, Keygen};
-use rand_core::{CryptoRng, TryCryptoRng, TryRng};
-use sim::{Address, Faults, Outcome, Packet, World};
+use rand_core::CryptoRng;
+use sim::{Address, Faults, Outcome, Packet, Stuck, World};
 
 const SCALAR_ORDER: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 /// Offsets in an opening with t points: 1 + 96 t, then the proof.
@@ -1001,28 +1000,6 @@ fn contributions_that_cancel_make_no_key() {
     assert!(outcomes[&Some(party(1))].done.is_none());
 }
 
-/// A generator that is stuck.
-struct Stuck;
-
-impl TryRng for Stuck {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        Ok(7)
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        Ok(7)
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        bytes.fill(7);
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for Stuck {}
-
 /// Two parties add to their proofs what makes up for each other. A party whose generator gives the same bytes for ever
 /// weighs them differently all the same, because it draws the weights with its secret, and names one of the two.
 #[test]
@@ -1055,7 +1032,7 @@ fn errors_that_cancel_are_found_with_a_stuck_generator() {
         }
         let session = sessions.get_mut(&to).unwrap();
         let step = match to {
-            1 => session.handle(party(from), &bytes, &mut Stuck),
+            1 => session.handle(party(from), &bytes, &mut Stuck(7)),
             _ => session.handle(party(from), &bytes, &mut common::rng(u64::from(to) + 99)),
         };
         post(&mut queue, to, &step.outgoing);

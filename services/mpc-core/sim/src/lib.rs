@@ -8,6 +8,7 @@
 pub mod lies;
 pub mod schedule;
 pub mod seeds;
+mod stuck;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ use engine::session::{Progress, Protocol, Session, Step};
 use engine::{Abort, Envelope, PartyId, PartySet, Reject};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+
+pub use stuck::Stuck;
 
 /// A party, or `None` for the observer.
 pub type Address = Option<PartyId>;

@@ -1,6 +1,5 @@
 //! A generator that repeats its output, as that of a cloned machine does, shows nothing.
 
-use core::convert::Infallible;
 use std::collections::BTreeSet;
 
 use engine::forge::Forged;
@@ -8,7 +7,7 @@ use engine::session::{Session, Step};
 use engine::{Envelope, Protocol};
 use protocols::dealing::Generated;
 use protocols::frost;
-use rand_core::{TryCryptoRng, TryRng};
+use sim::Stuck;
 
 use crate::common::{self, evidence_key, party, settings};
 use crate::for_schemes;
@@ -76,39 +75,17 @@ fn a_refresh_draws_from_the_share_too<S: Tested>() {
     assert_ne!(one[1 + S::POINT..], other[1 + S::POINT..]);
 }
 
-/// A generator that gives the same bytes for ever.
-struct Stuck;
-
-impl TryRng for Stuck {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        Ok(0x0707_0707)
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        Ok(0x0707_0707_0707_0707)
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        bytes.fill(7);
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for Stuck {}
-
 /// A polynomial with equal coefficients is known from any share of it.
 fn stuck_generator_repeats_no_coefficient<P: Protocol<Input = ()>>(point: usize) {
     let start = |me: u32| {
         let settings = settings(Some(party(me)), &[1, 2, 3], 3, 1, &[]);
-        Session::<P>::start(settings, Some(evidence_key(party(me))), (), &mut Stuck).unwrap()
+        Session::<P>::start(settings, Some(evidence_key(party(me))), (), &mut Stuck(7)).unwrap()
     };
     let (mut one, _) = start(1);
     let mut opening = Vec::new();
     for peer in [2, 3] {
         let (_, step) = start(peer);
-        opening = bodies(&one.handle(party(peer), &step.outgoing[0].encode(), &mut Stuck));
+        opening = bodies(&one.handle(party(peer), &step.outgoing[0].encode(), &mut Stuck(7)));
     }
     let points: BTreeSet<&[u8]> = opening[0][1..].chunks(point).take(3).collect();
     assert_eq!(points.len(), 3);

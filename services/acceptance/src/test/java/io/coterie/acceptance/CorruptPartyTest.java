@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import com.google.rpc.ErrorInfo;
 import io.coterie.acceptance.Deviation.Kind;
 import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.ClusterPlan;
 import io.coterie.acceptance.cluster.OutsideVerifier;
 import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.platform.error.ErrorReason;
@@ -39,7 +40,7 @@ class CorruptPartyTest {
 
   @BeforeAll
   static void start() {
-    Cluster.Builder plan =
+    ClusterPlan plan =
         Cluster.of(3)
             .threshold(2)
             .folder(Path.of("target", "cluster-corrupt"))

@@ -2,6 +2,7 @@ package io.coterie.acceptance.bench;
 
 import com.google.protobuf.ByteString;
 import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.ClusterPlan;
 import io.coterie.acceptance.cluster.Service;
 import io.coterie.acceptance.cluster.Settings;
 import io.coterie.acceptance.cluster.WalletBackend;
@@ -79,7 +80,7 @@ public final class Rehearsal {
   }
 
   private static void record(Path images, List<String> services) {
-    Cluster.Builder plan = plan(images);
+    ClusterPlan plan = plan(images);
     for (String service : services) {
       if (!SERVICES.contains(service)) {
         throw new IllegalArgumentException("no service " + service);
@@ -146,8 +147,7 @@ public final class Rehearsal {
     }
     List<Start> withCache = new ArrayList<>();
     List<Start> withoutCache = new ArrayList<>();
-    Cluster.Builder plan =
-        plan(images).launch(PARTY, launch(images, SIGNER, () -> next.getFirst()));
+    ClusterPlan plan = plan(images).launch(PARTY, launch(images, SIGNER, () -> next.getFirst()));
     try (Cluster cluster = plan.start()) {
       Service signer = cluster.signer(PARTY);
       for (int i = 0; i < busy; i++) {
@@ -197,7 +197,7 @@ public final class Rehearsal {
         sorted.getLast().megabytes());
   }
 
-  private static Cluster.Builder plan(Path images) {
+  private static ClusterPlan plan(Path images) {
     return Cluster.of(PARTIES)
         .threshold(PARTIES)
         .processes()

@@ -1,6 +1,5 @@
 package io.coterie.acceptance.cluster;
 
-import io.coterie.channel.SendMode;
 import io.coterie.cli.RequesterKeyFile;
 import io.coterie.coordinator.CoordinatorApplication;
 import io.coterie.messaging.MessagingApplication;
@@ -19,8 +18,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Consumer;
-import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -57,7 +54,7 @@ public final class Cluster implements AutoCloseable {
   private static final Service.Program SIGNER =
       new Service.Program(SignerApplication::start, SignerApplication.class, "96m");
 
-  private final Builder plan;
+  private final ClusterPlan plan;
   private final Path folder;
   private final InstallationCa ca;
   private final Settings settings;
@@ -72,138 +69,11 @@ public final class Cluster implements AutoCloseable {
   private final int messagingPort;
 
   /** Starts describing an installation of n parties. */
-  public static Builder of(int parties) {
-    return new Builder(parties);
+  public static ClusterPlan of(int parties) {
+    return new ClusterPlan(parties);
   }
 
-  /** The plan of an installation. */
-  public static final class Builder {
-    private final int parties;
-    private int threshold;
-    private Path folder = Path.of("target", "cluster");
-    private SendMode sendMode = SendMode.GROUP;
-    private Service.Home home = Service.Home.CONTEXT;
-    private Function<String, Site> sites = service -> Site.HERE;
-    private Consumer<String> progress = line -> {};
-    private String secondCoordinator = "";
-    private int coordinators = 1;
-    private int fewestParties = 2;
-    private Edge.@Nullable Plan edge;
-    private final List<String> strangers = new ArrayList<>();
-    private final Map<String, List<String>> more = new LinkedHashMap<>();
-    private final Map<String, Service.Launch> launches = new LinkedHashMap<>();
-
-    private Builder(int parties) {
-      this.parties = parties;
-      this.threshold = parties;
-    }
-
-    /** Parties needed to sign with keys made by {@link Cluster#createKey(String)}; n by default. */
-    public Builder threshold(int threshold) {
-      this.threshold = threshold;
-      return this;
-    }
-
-    /** Where everything is kept; emptied at the start. */
-    public Builder folder(Path folder) {
-      this.folder = folder;
-      return this;
-    }
-
-    public Builder sendMode(SendMode sendMode) {
-      this.sendMode = sendMode;
-      return this;
-    }
-
-    /** Each service as a process of its own; otherwise all are contexts of this JVM. */
-    public Builder processes() {
-      this.home = Service.Home.PROCESS;
-      return this;
-    }
-
-    /** Starts one of the {@link #processes} by a command instead of this JVM's class path. */
-    public Builder launch(String service, Service.Launch launch) {
-      launches.put(service, launch);
-      return this;
-    }
-
-    /**
-     * Each service as a process of its own that stays when the service is stopped.
-     *
-     * @param sites where each service runs, and {@link #CLIENT} and its PostgreSQL
-     */
-    public Builder residents(Function<String, Site> sites) {
-      this.home = Service.Home.RESIDENT;
-      this.sites = sites;
-      return this;
-    }
-
-    /** Further numbers that messaging lets enrol, whom no member pins. */
-    public Builder alsoEnrol(String... names) {
-      strangers.addAll(List.of(names));
-      return this;
-    }
-
-    /** So many coordinators with one database; the second one is called {@code coordinator-1}. */
-    public Builder coordinators(int count) {
-      coordinators = count;
-      return this;
-    }
-
-    /** Signers also make keys that one party holds, or that one party can sign with. */
-    public Builder keysOfOneParty() {
-      fewestParties = 1;
-      return this;
-    }
-
-    /** A second coordinator that every member pins, and that is not one of the services. */
-    public Builder secondCoordinator(String name) {
-      alsoEnrol(name);
-      secondCoordinator = name;
-      return this;
-    }
-
-    /**
-     * Envoy in front of it: wallet backends and signers call it instead of the services.
-     *
-     * @param projectRoot where the Makefile is
-     */
-    public Builder edge(Path projectRoot) {
-      return edge(new Edge.Plan(projectRoot));
-    }
-
-    /** Envoy in front of it, with limits of its own. */
-    public Builder edge(Edge.Plan edge) {
-      this.edge = edge;
-      return setting(Settings.COORDINATOR, "--coterie.coordinator.edges[0]=dns:" + Edge.NAME);
-    }
-
-    /** Receives a line for each thing done. */
-    public Builder progress(Consumer<String> progress) {
-      this.progress = progress;
-      return this;
-    }
-
-    /** A further Spring setting of one service, {@code --key=value}. */
-    public Builder setting(String service, String argument) {
-      more.computeIfAbsent(service, s -> new ArrayList<>()).add(argument);
-      return this;
-    }
-
-    /** Starts everything and waits until it is ready. */
-    public Cluster start() {
-      Cluster cluster = new Cluster(this);
-      try {
-        cluster.startServices();
-        return cluster;
-      } catch (RuntimeException | Error e) {
-        cluster.close();
-        throw e;
-      }
-    }
-  }
-
-  private Cluster(Builder plan) {
+  Cluster(ClusterPlan plan) {
     this.plan = plan;
     this.folder = plan.folder.toAbsolutePath().normalize();
     empty(folder);
@@ -292,7 +162,7 @@ public final class Cluster implements AutoCloseable {
         plan.launches.get(name));
   }
 
-  private void startServices() {
+  void startServices() {
     plan.progress.accept("PostgreSQL runs, fsync on");
     messaging.start();
     messaging.awaitReady(START_TIMEOUT);

@@ -41,7 +41,7 @@ public final class Members {
    * Does the operator's part: collects every member's own entry out of band and pins all of them.
    *
    * @param holders the services that are members, each with the folder of its roster
-   * @param second name of {@link Cluster.Builder#secondCoordinator}, or empty
+   * @param second name of {@link ClusterPlan#secondCoordinator}, or empty
    */
   void pin(Map<Service, Path> holders, String second, Duration timeout) {
     List<Member> members = new ArrayList<>();
@@ -64,7 +64,7 @@ public final class Members {
     }
   }
 
-  /** Makes a messaging account for one of {@link Cluster.Builder#alsoEnrol}. */
+  /** Makes a messaging account for one of {@link ClusterPlan#alsoEnrol}. */
   public ChannelAccount enrol(String stranger) {
     try {
       return Enrolment.enrol(
@@ -102,7 +102,7 @@ public final class Members {
     }
   }
 
-  /** The account of {@link Cluster.Builder#secondCoordinator}. */
+  /** The account of {@link ClusterPlan#secondCoordinator}. */
   public ChannelAccount secondCoordinator() {
     return Objects.requireNonNull(secondCoordinator, "no second coordinator");
   }

@@ -1,6 +1,7 @@
 package io.coterie.acceptance.demo;
 
 import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.ClusterPlan;
 import io.coterie.acceptance.cluster.Edge;
 import io.coterie.acceptance.cluster.InstallationCa;
 import io.coterie.acceptance.cluster.Metrics;
@@ -56,7 +57,7 @@ public final class Demo {
   private boolean run(boolean keep, boolean edge) throws InterruptedException {
     page.title(
         "Starting messaging, a coordinator and three signers" + (edge ? ", behind Envoy" : ""));
-    Cluster.Builder plan =
+    ClusterPlan plan =
         Cluster.of(3).threshold(2).folder(Path.of("build", "demo")).progress(page::step);
     if (edge) {
       plan.edge(Path.of(""));

@@ -1,6 +1,7 @@
 package io.coterie.acceptance.lab;
 
 import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.acceptance.cluster.ClusterPlan;
 import io.coterie.acceptance.cluster.Settings;
 import io.coterie.acceptance.lab.Cell.Placement;
 import io.coterie.acceptance.lab.Cell.Setting;
@@ -102,7 +103,7 @@ public final class Lab {
 
   /** An installation of that many parties in the network, without delays yet. */
   static Cluster start(LabNetwork network, int parties, Path folder) {
-    Cluster.Builder builder =
+    ClusterPlan builder =
         Cluster.of(parties)
             .residents(network::site)
             .folder(folder.resolve("cluster"))
