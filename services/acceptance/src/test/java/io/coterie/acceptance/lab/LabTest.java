@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A short run of the latency lab: 2-of-3, regions 50 ms apart. The lab itself refuses its results
+ * A short run of the latency lab: 2-of-3, regions 150 ms apart. The lab itself refuses its results
  * if a message makes a way too many, or if Prometheus, the dashboard and the client disagree. Only
  * where network namespaces may be made.
  */
@@ -82,7 +82,7 @@ class LabTest {
     assertThat(rounds.getFirst()).isEqualTo(Result.ROUNDS_HEADER);
     for (int round = 1; round <= 4; round++) {
       String passes =
-          "keygen,bls12-381,2,3,group,subsequent,50,third_region,bls_keygen," + round + ",parties,";
+          "keygen,bls12-381,2,3,group,subsequent,150,third_region,bls_keygen," + round + ",parties,";
       assertThat(rounds).anyMatch(l -> l.startsWith(passes));
     }
     assertThat(folder.resolve("build/lab/report.md")).content().contains("# Latency lab");
