@@ -99,7 +99,7 @@ lab: build build/lab/python ## measure with real delays between the services (ne
 	  && PYTHONPATH=build/lab/python loadtest/lab/plot build/lab || { status=$$?; [ $$status = 77 ] && exit 0 || exit $$status; }
 
 build/lab/python: loadtest/lab/requirements.txt
-	@$(STEP) plot-library python3 -m pip install --no-deps --upgrade --target $@ -r $<
+	@$(STEP) plot-library python3 -m pip install --no-deps --require-hashes --upgrade --target $@ -r $<
 	@touch $@
 
 load: bin/coterie $(if $(K6),build/k6/sign.js) ## sign at a steady rate and verify every signature: KEY=name PROFILE=file RATE=10 DURATION=60; K6=1 RAMP=20 by k6
