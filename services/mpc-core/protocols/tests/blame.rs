@@ -262,6 +262,35 @@ fn a_run_that_ends_by_a_word_names_who_said_it_and_not_who_passed_it_on() {
     every_protocol(&mut Word);
 }
 
+struct OwnWord;
+
+impl Check for OwnWord {
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        // Party 1 ended its run by its word, was restored, and runs the session again; who keeps the word shows it.
+        let mut table = Table::start(start);
+        let (_, earlier) = start(1, 2);
+        let run = Forged::open(&earlier.outgoing[0].encode()).unwrap().run;
+        let word = resigned(&table.notice(AbortCause::TransferCheckFailed, CORRUPT, &[]), |forged| {
+            forged.sender = party(1);
+            forged.run = run;
+        });
+        table.queue.clear();
+        let passed_on = table.notice(AbortCause::TransferCheckFailed, 0, &[word]);
+        table.tell(1, passed_on);
+        for me in [1, 2] {
+            let abort = &table.aborts[&me][0];
+            assert_eq!(abort.cause, AbortCause::PartyRestarted, "{name}: {abort}");
+            assert_eq!((&*abort.suspects, abort.evidence.len()), (&[party(1)][..], 2), "{name}: {abort}");
+            assert_eq!((abort.reporter, abort.advice()), (Some(party(1)), Advice::Retry), "{name}: {abort}");
+        }
+    }
+}
+
+#[test]
+fn a_party_that_is_shown_its_word_of_another_run_says_that_it_ran_twice() {
+    every_protocol(&mut OwnWord);
+}
+
 struct EquivocationAndWord {
     /// Whether the word comes before the messages that would show that views differ.
     first: bool,

@@ -230,3 +230,10 @@ macro_rules! schemes {
 }
 
 schemes!(Bls in bls, Ed25519 in ed25519, Bip340 in bip340, Ecdsa in ecdsa);
+
+/// A schedule that found a defect: a corrupt party kept the word by which party 2 had ended its run, and showed it to
+/// party 2 when that ran the session again. Party 2 took that for an error of its own, and named nobody.
+#[test]
+fn a_party_that_is_shown_its_word_of_another_run_names_itself() {
+    assert_eq!(Keys::<Ecdsa>::new().run(5237, Mutant::None).0, Vec::<String>::new());
+}
