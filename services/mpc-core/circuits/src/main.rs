@@ -1,4 +1,6 @@
-//! The command `circuit`: compile programs, measure them and run their tests.
+//! The command `circuit`: compile programs, measure them, run their tests, and run them with a peer.
+
+mod run;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,7 +8,7 @@ use std::process::ExitCode;
 
 use circuits::authenticated::{MAX_ANDS, bucket_size};
 use circuits::circuit::{Depth, Recorder, bristol};
-use circuits::compile::{Interface, Limits, compile};
+use circuits::compile::{Interface, Limits, Port, compile};
 use circuits::notation::{self, Notation};
 use circuits::program::Program;
 use circuits::testing::{self, Authenticated, Clear, Engine, Garbled};
@@ -15,10 +17,22 @@ const USAGE: &str = "\
 circuit compile FILE [--input GARBLER] [--input EVALUATOR] [-o FILE]   write the circuit in Bristol Fashion
 circuit stats   FILE [--input GARBLER] [--input EVALUATOR]             gates by kind, depth, wires and bytes
 circuit test    PATH... [--garble | --authenticated]                   check the @Test lines, if asked by garbling
+circuit run     FILE --party garbler|evaluator --listen|--connect HOST:PORT [--input VALUE]
+                --certificate FILE --key FILE --peer FILE [--wait SECONDS]
+                                                                       compute with a peer that does the same over TLS
+circuit certificate FOLDER --name NAME                                 make NAME.pem and NAME.key for run
 
 --garble is secure against parties that are curious, --authenticated against parties that deviate.
 --input gives the sizes of inputs whose types leave them open: values with commas, such as 0x0011 or 32x00 (32 zeros).
---library FOLDER adds a folder of packages. A PATH that is a folder stands for all programs below it that have tests.";
+--library FOLDER adds a folder of packages. A PATH that is a folder stands for all programs below it that have tests.
+
+run takes this party's input alone: @FILE reads it from a file and - from the standard input, so that no list of processes
+shows it. --peer is the peer's certificate, and no other peer is heard. --wait (300) bounds the time until the peer comes, and
+each silence of it. The engine is the one of --authenticated, and that of --garble if the program has @SemiHonest above main.
+The result is on the standard output, and all else on the standard error stream.
+
+Exit status: 0 done, 1 a mistake here that the message explains, or a failed test, 2 a fault of this command,
+3 the peer is not there or went away, 4 it is another peer or runs another program, 5 it does not follow the protocol.";
 
 /// Gates that `compile` holds in memory at most: 1 GB.
 const MAX_RECORDED: usize = 80_000_000;
@@ -55,6 +69,11 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let Some((command, rest)) = arguments.split_first() else {
         return Err(USAGE.into());
     };
+    match command.as_str() {
+        "run" => return Ok(run::command(rest)),
+        "certificate" => return certificate(rest),
+        _ => {}
+    }
     let options = parse(rest)?;
     match command.as_str() {
         "compile" => compile_command(&options),
@@ -96,6 +115,28 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
 fn print(text: &str) {
     // A closed pipe is no failure of the command.
     let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+fn certificate(arguments: &[String]) -> Result<ExitCode, String> {
+    let (folder, name) = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [folder, "--name", name] | ["--name", name, folder] => (folder.to_string(), name.to_string()),
+        _ => return Err("write circuit certificate FOLDER --name NAME".into()),
+    };
+    let written = run::certificate::write_pair(Path::new(&folder), &name)?;
+    print(&format!("key          {} (keep it here)", written.key.display()));
+    print(&format!("certificate  {} (give it to the peer)", written.certificate.display()));
+    print(&format!("SHA-256      {} (compare it with the peer by another way)", written.fingerprint));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Bytes both ways of an authenticated evaluation, about.
+fn authenticated_bytes(ands: usize) -> f64 {
+    ands as f64 * (LEAKY_BYTES * bucket_size(ands.max(1)) as f64 + GATE_BYTES)
+}
+
+/// Names and types of inputs or outputs.
+fn describe(ports: &[Port]) -> String {
+    ports.iter().map(|p| format!("{} {}", p.name, p.ty).trim().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn one_program(options: &Options) -> Result<(Program, Vec<Vec<usize>>), String> {
@@ -140,9 +181,6 @@ fn stats(options: &Options) -> Result<ExitCode, String> {
         compile(&program, &sizes, Limits::default(), &mut depth).map_err(|e| program.sources.render(&e))?;
     let seconds = started.elapsed().as_secs_f64();
     let Interface { inputs, outputs, count, slots } = interface;
-    let describe = |ports: &[circuits::compile::Port]| -> String {
-        ports.iter().map(|p| format!("{} {}", p.name, p.ty).trim().to_string()).collect::<Vec<_>>().join(", ")
-    };
     print(&format!("inputs       {}", describe(&inputs)));
     print(&format!("outputs      {}", describe(&outputs)));
     print(&format!("AND gates    {}", count.and));
@@ -156,7 +194,7 @@ fn stats(options: &Options) -> Result<ExitCode, String> {
     ));
     if let Some(ands) = usize::try_from(count.and).ok().filter(|ands| (1..=MAX_ANDS).contains(ands)) {
         let bucket = bucket_size(ands);
-        let bytes = ands as f64 * (LEAKY_BYTES * bucket as f64 + GATE_BYTES);
+        let bytes = authenticated_bytes(ands);
         print(&format!("authenticated {bytes:.0} bytes, about, with {bucket} leaky triples an AND"));
     }
     print(&format!("compiled in  {seconds:.3} s"));

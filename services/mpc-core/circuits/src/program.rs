@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::report::{Error, Res, Sources, Span, fail_with};
 use crate::syntax::ast::{Binding, Decl, File, Function, Name, TypeDecl};
 use crate::syntax::parse;
@@ -115,6 +117,26 @@ impl Program {
         Source { main, library: self.library.clone() }
     }
 
+    /// A digest of all that decides the circuit beside the sizes of inputs: the texts, and the circuits in files that they name.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        hash.update(b"coterie/circuit-program/1");
+        let mut part = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_be_bytes());
+            hash.update(bytes);
+        };
+        for file in &self.sources.0 {
+            part(file.text.as_bytes());
+            let folder = Path::new(&file.name).parent().unwrap_or(Path::new(""));
+            // What stands between quotes, and what stands between two such pieces: neither is missed.
+            for name in file.text.split('"').filter(|piece| native_file(piece)) {
+                part(&std::fs::read(folder.join(name)).unwrap_or_default());
+            }
+        }
+        hash.finalize().into()
+    }
+
     /// The function `main`.
     ///
     /// # Errors
@@ -176,6 +198,12 @@ impl Program {
         }
         self.package(path, texts)
     }
+}
+
+/// Whether this names a circuit that stands in a file beside the source.
+#[must_use]
+pub fn native_file(name: &str) -> bool {
+    (name.ends_with(".bristol") || name.ends_with(".txt")) && !name.contains("..") && !name.contains('\n')
 }
 
 fn read_folder(folder: &Path) -> Vec<(String, String)> {

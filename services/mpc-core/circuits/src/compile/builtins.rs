@@ -166,7 +166,7 @@ impl Compiler<'_, '_> {
         let source =
             self.program.sources.0.get(span.file as usize).map(|f| f.name.clone()).unwrap_or_default();
         let beside = std::path::Path::new(&source).parent().unwrap_or(std::path::Path::new("")).join(name);
-        if !(name.ends_with(".bristol") || name.ends_with(".txt")) || name.contains("..") {
+        if !crate::program::native_file(name) {
             return fail_with(
                 span,
                 format!("there is no native circuit {name:?}"),

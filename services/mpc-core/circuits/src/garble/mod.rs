@@ -81,14 +81,11 @@ pub struct Outcome {
     pub sent: u64,
 }
 
-/// A digest of all that both parties must agree on: the texts of the program and the types of its inputs.
+/// A digest of all that both parties must agree on: the program and the types of its inputs.
 fn agreement(program: &Program, ports: &[Port]) -> [u8; 32] {
     let mut hash = Sha256::new();
-    hash.update(b"coterie/circuit-agreement/1");
-    for file in &program.sources.0 {
-        hash.update((file.text.len() as u64).to_be_bytes());
-        hash.update(file.text.as_bytes());
-    }
+    hash.update(b"coterie/circuit-agreement/2");
+    hash.update(program.digest());
     for port in ports {
         let ty = format!("{:?}", port.ty);
         hash.update((ty.len() as u64).to_be_bytes());
