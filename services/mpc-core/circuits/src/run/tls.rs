@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};
@@ -133,10 +134,15 @@ impl Identity {
             }
             let span = Timespec::try_from(left).map_err(|e| Failure::Own(format!("--wait: {e}")))?;
             match poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&span)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) | Err(Errno::INTR) => {}
                 Err(e) => return Err(failed(e.into())),
             }
-            let Ok((stream, from)) = listener.accept() else { continue };
+            let (stream, from) = match listener.accept() {
+                Ok(accepted) => accepted,
+                Err(e) if exhausted(&e) => return Err(failed(e)),
+                // The caller hung up, or the network failed it.
+                Err(_) => continue,
+            };
             let server = ServerConnection::new(self.server.clone());
             match server.map_err(tls).and_then(|server| Secured::new(server.into(), stream, wait)) {
                 Ok(secured) => return Ok(secured),
@@ -179,6 +185,11 @@ impl Identity {
             std::thread::sleep(AGAIN);
         }
     }
+}
+
+/// Whether this machine has no room for another connection, which waiting does not mend.
+fn exhausted(e: &io::Error) -> bool {
+    matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
 }
 
 fn tls(e: rustls::Error) -> io::Error {
