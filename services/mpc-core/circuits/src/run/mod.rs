@@ -3,7 +3,7 @@
 //! | Step | Where |
 //! |---|---|
 //! | own arguments, program, input and files are checked before anything is sent | [`options`], [`tls::Identity`] |
-//! | TLS 1.3 with both certificates pinned | [`tls`] |
+//! | TLS 1.3 with both certificates pinned | [`tls`], [`pinned`] |
 //! | both say what they run, and the sizes of their inputs | [`hello`] |
 //! | authenticated garbling, or streaming where the program says `@SemiHonest` | [`engine`] |
 
@@ -13,6 +13,7 @@ mod failure;
 mod hello;
 mod meter;
 mod options;
+mod pinned;
 mod tls;
 
 use std::cell::RefCell;
