@@ -121,6 +121,11 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
         tagged(name, &[&self.session, &self.steps.to_be_bytes(), &role])
     }
 
+    /// [`Pair::go_on`], after a check and before the next message.
+    pub fn go_on(&self) -> Result<(), Abort> {
+        self.pair.go_on()
+    }
+
     fn peer(&self) -> Role {
         match self.role() {
             Role::Garbler => Role::Evaluator,
@@ -152,6 +157,7 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
                     for (share, key) in chunk.iter_mut().zip(keys.map_err(|_| Abort::Transfer)?.iter()) {
                         share.key = *key;
                     }
+                    self.go_on()?;
                 }
             }
         }

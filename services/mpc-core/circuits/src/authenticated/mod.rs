@@ -18,6 +18,8 @@ pub(crate) mod dabits;
 mod evaluator;
 mod garbler;
 mod inputs;
+#[cfg(test)]
+mod tests;
 mod triples;
 #[cfg(test)]
 pub(crate) mod wire;
@@ -121,7 +123,8 @@ impl Abort {
         }
     }
 
-    /// Whether the peer has shown that it does not follow the protocol, so that nothing may be done with it again.
+    /// Whether nothing may be done with the peer again: it has shown that it does not follow the protocol. [`Abort::OtherNonce`] and
+    /// [`Abort::Import`] may have another cause: the owner of the key gave wrong shares, or a record is wrong.
     #[must_use]
     pub fn excludes_peer(&self) -> bool {
         match self {
@@ -179,7 +182,7 @@ impl From<std::io::Error> for Abort {
 
 /// The set-up that two parties keep for circuits: apart from every other set-up of theirs, since the garbler's Δ is odd.
 ///
-/// The first check that fails here ends it: failing or not told the peer whether its guess was right.
+/// The first check that fails here ends it, for all runs that are under way: failing or not told the peer whether its guess was right.
 pub struct Pair {
     role: Role,
     state: PairState,
@@ -199,11 +202,15 @@ impl Pair {
         self.ended.load(Ordering::SeqCst)
     }
 
+    /// Stops a run whose peer failed a check in this run or another. Each run asks this between a check that tells of a guess and the
+    /// next message, so that guesses in several runs at a time tell no more than one.
+    pub(crate) fn go_on(&self) -> Result<(), Abort> {
+        if self.ended() { Err(Abort::Caller("this set-up ended with a failed check")) } else { Ok(()) }
+    }
+
     /// Does a step with the peer, and ends this set-up if the peer deviates.
     pub(crate) fn guard<T>(&self, step: impl FnOnce() -> Result<T, Abort>) -> Result<T, Abort> {
-        if self.ended() {
-            return Err(Abort::Caller("this set-up ended with a failed check"));
-        }
+        self.go_on()?;
         step().inspect_err(|abort| {
             if abort.excludes_peer() {
                 self.ended.store(true, Ordering::SeqCst);

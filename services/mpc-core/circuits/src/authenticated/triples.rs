@@ -95,6 +95,7 @@ fn leaky_triples<R: Read, W: Write>(
     if !same(&own, &theirs) {
         return Err(Abort::Triple);
     }
+    link.go_on()?;
     Ok(Leaky { shares, count })
 }
 
@@ -214,7 +215,50 @@ fn combine<R: Read, W: Write>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::wire::{Edit, both, honest, seeded, set_up};
     use super::*;
+
+    #[test]
+    fn both_parties_choose_the_order() {
+        let pairs = set_up(1);
+        let seed = |words: [u64; 2]| {
+            let seeds = both([honest(), honest()], words, |index, word, channel| {
+                let link = &mut Link::resume(&pairs[index], [1; 32], 0, channel);
+                permutation_seed(link, &mut seeded(word, index)).unwrap()
+            })
+            .results;
+            assert_eq!(seeds[0], seeds[1]);
+            seeds[0]
+        };
+        let first = seed([1, 1]);
+        assert_eq!(first, seed([1, 1]));
+        assert!(first != seed([2, 1]) && first != seed([1, 2]));
+    }
+
+    /// The same shares twice: under the same tweak the second message would be the first.
+    #[test]
+    fn no_two_triples_are_hashed_alike() {
+        let pairs = set_up(2);
+        let (tell, told) = std::sync::mpsc::channel();
+        let edits: [Edit; 2] = std::array::from_fn(|_| -> Edit {
+            let tell = tell.clone();
+            Box::new(move |number, _, bytes| {
+                if number == 1 {
+                    tell.send(bytes.clone()).unwrap();
+                }
+            })
+        });
+        both(edits, [0, 1], |index, _: usize, channel| {
+            let mut link = Link::resume(&pairs[index], [1; 32], 0, channel);
+            let shares = link.random_shares(3, &mut seeded(1, index)).unwrap();
+            let [x, y, mut z] = [0, 1, 2].map(|i| [shares[i]; 2]);
+            check_batch(&mut link, &x, &y, &mut z, 0, &mut Sha256::new()).unwrap();
+        });
+        for _ in 0..2 {
+            let blocks = told.recv().unwrap();
+            assert!(blocks.len() == 32 && blocks[..16] != blocks[16..]);
+        }
+    }
 
     #[test]
     fn buckets_are_as_small_as_80_bits_allow() {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -37,6 +38,18 @@ pub fn cut(message: usize) -> Edit {
             bytes.clear();
         }
     })
+}
+
+/// Waits before one message. Gives, beside the edit, what tells that it waits, and what lets it go on.
+pub fn hold(message: usize) -> (Edit, Receiver<()>, Sender<()>) {
+    let ((tell, reached), (go_on, wait)) = (channel(), channel());
+    let edit: Edit = Box::new(move |number, start, _| {
+        if number == message && start == 0 {
+            tell.send(()).unwrap();
+            wait.recv().unwrap();
+        }
+    });
+    (edit, reached, go_on)
 }
 
 /// The sending half of a connection.

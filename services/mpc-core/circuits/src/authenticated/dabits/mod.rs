@@ -126,6 +126,7 @@ impl DaBits {
         link.channel.flush()?;
         let answer = link.channel.block()?;
         verifier.check(bits, *link.delta, &Challenge::new(&theirs, &word, count), &answer)?;
+        link.go_on()?;
         if link.role() == Role::Evaluator {
             let challenge = link.channel.block()?;
             link.channel.say(&prover.answer(bits, &Challenge::new(&own, &challenge, count)))?;

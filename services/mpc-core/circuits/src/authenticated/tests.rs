@@ -1,0 +1,80 @@
+//! Several runs of one pair at a time, inputs of other lengths, and what a run must not repeat.
+
+use primitives::ot::authenticated::authentication_bytes;
+
+use super::wire::{Edit, both, flip, hold, honest, seeded, set_up};
+use super::*;
+use crate::build::Gate;
+
+const DABITS: usize = 4;
+
+/// One AND gate, made twice: no builder makes that, but a garbler may be given it.
+fn twice() -> Circuit {
+    let [a, b] = [1, 2].map(Lit::wire);
+    Circuit {
+        inputs: vec![1, 1],
+        outputs: vec![2],
+        gates: vec![Gate::new(true, a, b, 3), Gate::new(true, a, b, 4)],
+        results: vec![Lit::wire(3), Lit::wire(4)],
+        slots: 5,
+    }
+}
+
+/// What the garbler has, and how many messages it sent.
+fn prepared(pairs: &[Pair; 2], edits: [Edit; 2]) -> (Result<(Prepared, DaBits), Abort>, usize) {
+    let ran = both(edits, [&pairs[0], &pairs[1]], |index, pair, channel| {
+        Prepared::with_dabits(pair, &twice(), DABITS, channel, &mut seeded(1, index))
+    });
+    let [garbler, _] = ran.results;
+    (garbler, ran.sent[0])
+}
+
+/// An evaluator that guesses digits of Δ in many runs at once would learn all of Δ from one set-up, if each of them went on to say
+/// whether its guess was right. So the first failed check stops them all: here each run waits at another message until another one has
+/// failed, and then the garbler says nothing that depends on the guess.
+#[test]
+fn the_first_failed_check_stops_the_runs_that_are_under_way() {
+    // The evaluator's message that holds a guess, and the messages of a garbler that stops there.
+    for (message, sent) in [(1, 2), (4, 6), (7, 10), (10, 14), (12, 16)] {
+        let pairs = set_up(7);
+        let (held, reached, go_on) = hold(message);
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| prepared(&pairs, [honest(), held]));
+            reached.recv().unwrap();
+            let wrong = flip(1, authentication_bytes(1) - 1, 1);
+            let (garbler, _) = prepared(&pairs, [honest(), wrong]);
+            assert!(matches!(garbler, Err(Abort::Transfer)) && pairs[0].ended());
+            go_on.send(()).unwrap();
+            let (garbler, count) = run.join().unwrap();
+            assert!(matches!(garbler, Err(Abort::Caller(_))), "message {message}");
+            assert_eq!(count, sent, "message {message}");
+        });
+    }
+}
+
+/// Under the same tweak the first block of both tables would be the same.
+#[test]
+fn no_two_gates_are_hashed_alike() {
+    let pairs = set_up(9);
+    let [_, evaluator] = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+        Prepared::new(&pairs[index], &twice(), channel, &mut seeded(1, index)).unwrap()
+    })
+    .results;
+    let Part::Evaluator { tables, .. } = &evaluator.part else { panic!("the evaluator has the tables") };
+    assert!(tables[0][0] != tables[1][0] && tables[0][1] != tables[1][1]);
+}
+
+#[test]
+fn no_two_steps_have_one_digest() {
+    let pairs = set_up(10);
+    both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+        let mut link = Link::resume(&pairs[index], [1; 32], 0, channel);
+        let steps = [Role::Garbler, Role::Garbler, Role::Evaluator].map(|role| link.step("step", role));
+        let mut other = Link::resume(&pairs[index], [2; 32], 0, link.channel);
+        let other = other.step("step", Role::Garbler);
+        assert!(steps[0] != steps[1] && steps[1] != steps[2] && steps[0] != other);
+        let mut again = Link::resume(&pairs[index], [1; 32], 1, link.channel);
+        assert_eq!(again.step("step", Role::Garbler), steps[1]);
+        assert_ne!(again.step("step", Role::Evaluator), steps[1]);
+    });
+}
