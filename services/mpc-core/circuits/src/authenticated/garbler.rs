@@ -146,7 +146,10 @@ pub(super) fn garble_prepared<R: Read, W: Write>(
 pub(super) fn masked_input(entry: &Entry<'_>, prepared: &Prepared) -> Result<Vec<u8>, Abort> {
     let (bits, masks) = (entry.bits(), &prepared.own_masks);
     let public = entry.public();
+    let (first, second) = prepared.input_masks();
+    let theirs = (first.len() + second.len()).saturating_sub(masks.len());
     if bits.len() != masks.len()
+        || !entry.fixes(bits.len(), theirs)
         || public.len() != prepared.public_bits()
         || bits.iter().chain(public).fold(0, |all, bit| all | bit) > 1
     {

@@ -122,6 +122,14 @@ impl Entry<'_> {
         }
     }
 
+    /// Whether it fixes all bits that a circuit takes of this party and of the peer, or none.
+    pub(super) fn fixes(&self, own: usize, theirs: usize) -> bool {
+        match self {
+            Entry::Free(_) => true,
+            Entry::Fixed { input, .. } => input.macs.len() == own && input.keys.len() == theirs,
+        }
+    }
+
     pub(super) fn public(&self) -> &[u8] {
         match self {
             Entry::Free(_) => &[],

@@ -52,6 +52,32 @@ fn the_first_failed_check_stops_the_runs_that_are_under_way() {
     }
 }
 
+/// The evaluator has fixed as many bits as the garbler, and enters more.
+#[test]
+fn bits_beyond_the_fixed_ones_are_not_entered() {
+    let pairs = set_up(8);
+    let inputs = [1usize, 3];
+    let circuit = Circuit {
+        inputs: inputs.to_vec(),
+        outputs: vec![1],
+        gates: vec![Gate::new(true, Lit::wire(1), Lit::wire(4), 5)],
+        results: vec![Lit::wire(5)],
+        slots: 6,
+    };
+    let [garbler, _] = both([honest(), honest()], inputs, |index, count, channel| {
+        let rng = &mut seeded(1, index);
+        let one = PrivateInput::new(vec![1]);
+        let mut input = FixedInput::new(&pairs[index], &[1; 32], &one, channel, rng)?;
+        input.bits.resize(count, 1);
+        let prepared = Prepared::new(&pairs[index], &circuit, channel, rng)?;
+        let entry = Entry::Fixed { input: &input, public: &[], purpose: [2; 32] };
+        let run = if index == 0 { garble } else { evaluate };
+        run(&pairs[index], prepared, entry, channel)
+    })
+    .results;
+    assert!(matches!(garbler, Err(Abort::Caller(_))), "{garbler:?}");
+}
+
 /// Under the same tweak the first block of both tables would be the same.
 #[test]
 fn no_two_gates_are_hashed_alike() {
