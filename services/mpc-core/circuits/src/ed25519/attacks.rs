@@ -14,7 +14,7 @@ use super::import::challenge;
 use super::tests::{Memory, verifies};
 use super::{Import, NonceCircuit, NonceRecord, PairKey, Ready};
 use crate::authenticated::dabits::point;
-use crate::authenticated::wire::{Edit, Ran, both, cut, flip, honest, seeded, set_up};
+use crate::authenticated::wire::{Edit, Ran, both, cut, flip, hold, honest, seeded, set_up};
 use crate::authenticated::{Abort, Pair};
 
 /// Mixes prefix and message, reads all of both, and has the ports of the nonce's circuit.
@@ -114,6 +114,8 @@ impl Couple {
 
 /// The number of the message that opens R, of the garbler and of the evaluator; the next one is the part of S, and the last.
 const POINT: [usize; 2] = [4, 3];
+/// Messages of a party that refuses the peer's part of R: the garbler has said its own before it hears that, the evaluator has not.
+const STOPPED: [usize; 2] = [POINT[0] + 1, POINT[1]];
 
 /// A change of one message by one role, with the causes that the honest peer may give. `always` if each such change is found.
 struct Row {
@@ -196,12 +198,19 @@ fn a_changed_message_ends_in_its_cause_and_excludes_its_sender() {
             let ran = couple.sign(b"message", 1, <[Memory; 2]>::default(), edits);
             let name = format!("{} of {} at {place}", row.name, row.by);
             let mut aborted = false;
+            let sent = ran.sent;
             for (index, result) in ran.results.into_iter().enumerate() {
                 match result {
                     Ok(signature) => assert_eq!(signature, expected, "{name}"),
                     Err(Abort::Channel(_)) => {}
                     Err(abort) => {
                         aborted = true;
+                        // The garbler speaks first, so it has said its part of S before it hears another.
+                        let said = row.by == 1 && abort.number() == 14;
+                        assert!(
+                            index == row.by || said || sent[index] <= POINT[index] + 1,
+                            "{name}: part of S"
+                        );
                         assert!(row.causes.contains(&abort.number()), "{name}: {abort:?}");
                         assert_eq!(couple.pairs[index].ended(), abort.excludes_peer(), "{name}");
                         // A changed label may show first at the garbler, in the evaluator's names of what it got.
@@ -262,7 +271,7 @@ fn another_nonce_point_in_a_second_run_gets_no_answer() {
         let victim = &ran.results[1 - corrupt];
         assert!(matches!(victim, Err(Abort::Point)), "shift {number}");
         assert!(couple.pairs[1 - corrupt].ended());
-        assert_eq!(ran.sent[1 - corrupt], POINT[1 - corrupt] + 1, "no part of S");
+        assert_eq!(ran.sent[1 - corrupt], STOPPED[1 - corrupt], "no part of S");
         // The set-up is gone for good.
         let again = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
             Ready::new(&couple.pairs[index], &couple.circuit, channel, &mut seeded(3, index)).map(|_| ())
@@ -283,10 +292,10 @@ fn two_honest_partners_or_a_restored_record_give_no_second_answer() {
     let signature = first.signature(b"message", 1, Default::default());
     let ran =
         second.sign(b"message", 2, <[Memory; 2]>::default(), [shifted(0, base, Scalar::ZERO), honest()]);
-    assert!(matches!(ran.results[1], Err(Abort::Point)) && ran.sent[1] == POINT[1] + 1);
+    assert!(matches!(ran.results[1], Err(Abort::Point)) && ran.sent[1] == STOPPED[1]);
     // Restored: the honest party 1 has forgotten the message.
     let ran = first.sign(b"message", 3, <[Memory; 2]>::default(), [honest(), shifted(1, base, Scalar::ZERO)]);
-    assert!(matches!(ran.results[0], Err(Abort::Point)) && ran.sent[0] == POINT[0] + 1);
+    assert!(matches!(ran.results[0], Err(Abort::Point)) && ran.sent[0] == STOPPED[0]);
     // Honestly, all pairs and all restored records give one signature.
     let third = join(&import, [1, 3], 42);
     let fourth = join(&import, [2, 3], 43);
@@ -322,6 +331,39 @@ fn nothing_is_signed_where_the_record_fails() {
     }
     assert_eq!(ran.sent, [POINT[0] + 1, POINT[1] + 1]);
     assert!(couple.pairs.iter().all(|pair| !pair.ended()));
+}
+
+/// A peer that failed a check in one run gets no part of S in another that is under way.
+#[test]
+fn a_check_that_fails_in_another_run_stops_the_signature() {
+    let couple = join(&import(), [1, 2], 65);
+    let (held, reached, go_on) = hold(POINT[1]);
+    std::thread::scope(|scope| {
+        let couple = &couple;
+        let run = scope.spawn(|| couple.sign(b"message", 1, <[Memory; 2]>::default(), [honest(), held]));
+        reached.recv().unwrap();
+        let other = both([honest(), flip(1, 0, 1)], [0, 1], |index, _: usize, channel| {
+            Ready::new(&couple.pairs[index], &couple.circuit, channel, &mut seeded(2, index)).map(|_| ())
+        });
+        assert!(matches!(other.results[0], Err(Abort::Transfer)));
+        go_on.send(()).unwrap();
+        let ran = run.join().unwrap();
+        assert!(matches!(ran.results[0], Err(Abort::Caller(_))), "{:?}", ran.results);
+        assert_eq!(ran.sent[0], POINT[0] + 1, "no part of S");
+    });
+}
+
+/// A share that changed in memory: its part of S, beside the correct points, would tell what it should be.
+#[test]
+fn a_party_whose_share_is_damaged_says_no_part_of_it() {
+    for (role, damaged) in [(0, [7; 32]), (1, [7; 32]), (1, [255; 32])] {
+        let mut couple = join(&import(), [1, 2], 66);
+        couple.keys[role].share = Secret::new(damaged);
+        let ran = couple.sign(b"message", 1, <[Memory; 2]>::default(), [honest(), honest()]);
+        assert!(matches!(ran.results[role], Err(Abort::Caller(_))), "{:?}", ran.results);
+        assert_eq!(ran.sent[role], POINT[role] + 1, "no part of S");
+        assert!(couple.pairs.iter().all(|pair| !pair.ended()));
+    }
 }
 
 /// A party killed at any step, and the run repeated: the same signature, and nobody is excluded.
@@ -378,6 +420,15 @@ fn a_share_of_another_key_or_place_is_refused() {
         });
         assert!(ran.results.iter().any(|r| matches!(r, Err(Abort::Caller(_) | Abort::Disagreement))));
     }
+    // A share that is at another place of the line.
+    let mut moved = self::import();
+    moved.shares[1].number = 3;
+    let ran = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+        let peers = [3, 1];
+        let shares = &moved.shares;
+        shares[index].join(&pairs[index], peers[index], channel, &mut seeded(2, index)).map(|_| ())
+    });
+    assert!(matches!(ran.results[1], Err(Abort::Caller(_))) && ran.sent[1] == 0);
     for parties in [0, 1, 21] {
         let rng = &mut ChaCha20Rng::seed_from_u64(1);
         assert!(Import::from_seed(&Secret::new([6; 32]), parties, rng).is_none());

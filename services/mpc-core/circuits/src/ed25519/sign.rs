@@ -126,11 +126,13 @@ impl PairKey {
             let (first, second) = opening.split_at_mut(32);
             first.copy_from_slice(own_point.compress().as_bytes());
             second.copy_from_slice(&mask.tag());
-            let theirs = exchange(&mut link, &opening)?;
-            let (first, tag) = theirs.split_first_chunk::<32>().ok_or(Abort::Malformed)?;
-            let their_nonce = point(first)?;
-            let tag = tag.try_into().map_err(|_| Abort::Malformed)?;
-            mask.check(&(EdwardsPoint::mul_base(&known(!garbles)) - their_nonce), tag)?;
+            let their_nonce = exchange(&mut link, &opening, |theirs| {
+                let (first, tag) = theirs.split_first_chunk::<32>().ok_or(Abort::Malformed)?;
+                let their_nonce = point(first)?;
+                let tag = tag.try_into().map_err(|_| Abort::Malformed)?;
+                mask.check(&(EdwardsPoint::mul_base(&known(!garbles)) - their_nonce), tag)?;
+                Ok(their_nonce)
+            })?;
             let nonce_point = (own_point + their_nonce).compress().to_bytes();
             if expected.is_some_and(|signature| !signature.starts_with(&nonce_point)) {
                 return Err(Abort::Import);
@@ -142,37 +144,40 @@ impl PairKey {
             }
             // [Ed25519 8] Both parts of S.
             let challenge = challenge(&nonce_point, &self.public_key, message);
-            let share = Zeroizing::new(scalar(self.share.expose())?);
-            let own = *own_nonce + challenge * *share;
+            let damaged = Abort::Caller("this party's share is damaged");
+            let Ok(share) = scalar(self.share.expose()).map(Zeroizing::new) else { return Err(damaged) };
+            let own = Zeroizing::new(*own_nonce + challenge * *share);
             if EdwardsPoint::mul_base(&own) != own_point + self.point * challenge {
-                return Err(Abort::Caller("this party's share is damaged"));
+                return Err(damaged);
             }
-            let theirs = scalar(&exchange(&mut link, own.as_bytes())?)?;
-            if EdwardsPoint::mul_base(&theirs) != their_nonce + self.their_point * challenge {
-                return Err(Abort::Partial);
-            }
+            let theirs = exchange(&mut link, own.as_bytes(), |theirs| {
+                let theirs = scalar(theirs)?;
+                let fits = EdwardsPoint::mul_base(&theirs) == their_nonce + self.their_point * challenge;
+                if fits { Ok(theirs) } else { Err(Abort::Partial) }
+            })?;
             // [Ed25519 9] The equation of RFC 8032 follows from both checks, since the points of the shares add up to the key.
-            Ok(signature(&nonce_point, &(own + theirs)))
+            Ok(signature(&nonce_point, &(*own + theirs)))
         })
     }
 }
 
-/// Sends bytes and receives as many; the garbler speaks first.
-fn exchange<R: Read, W: Write, const N: usize>(
+/// Sends bytes and checks as many that it receives. The garbler speaks first; the evaluator says nothing if the garbler's are wrong.
+fn exchange<R: Read, W: Write, const N: usize, T>(
     link: &mut Link<'_, R, W>,
     own: &[u8; N],
-) -> Result<[u8; N], Abort> {
-    match link.role() {
-        Role::Garbler => {
-            link.channel.say(own)?;
-            Ok(link.channel.block()?)
-        }
-        Role::Evaluator => {
-            let theirs = link.channel.block()?;
-            link.channel.say(own)?;
-            Ok(theirs)
-        }
+    check: impl FnOnce(&[u8; N]) -> Result<T, Abort>,
+) -> Result<T, Abort> {
+    let garbles = link.role() == Role::Garbler;
+    if garbles {
+        link.go_on()?;
+        link.channel.say(own)?;
     }
+    let theirs = check(&link.channel.block()?)?;
+    if !garbles {
+        link.go_on()?;
+        link.channel.say(own)?;
+    }
+    Ok(theirs)
 }
 
 /// The number of these bits modulo q, the lowest first.

@@ -124,11 +124,14 @@ fn an_import_ends_with_the_owners_test_signature_and_with_no_other() {
             import.shares[1].prefixes.get_mut(&1).unwrap().expose_mut()[0] ^= 1;
         }
         let pairs = set_up(4);
+        let records = <[Memory; 2]>::default();
         let ran = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
             let rng = &mut seeded(7, index);
             let key = import.shares[index].join(&pairs[index], 2 - index as u16, channel, rng)?;
-            key.confirm(&pairs[index], &mut Memory::default(), channel, rng)
+            key.confirm(&pairs[index], &mut records[index].clone(), channel, rng)
         });
+        // A wrong nonce point is not recorded: with the correct shares the import is repeated.
+        assert!(records.iter().all(|record| record.0.lock().unwrap().is_empty() == wrong));
         for result in ran.results {
             match result {
                 Ok(key) => assert!(!wrong && *key.public_key() == import.public_key),
