@@ -368,3 +368,67 @@ fn digest_tags(tags: &[Zeroizing<Vec<u128>>; 2]) -> [u8; 32] {
     tags.iter().flat_map(|tags| tags.iter()).for_each(|tag| hash.update(tag.to_le_bytes()));
     hash.finalize().into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::super::super::MAX_ANDS;
+    use super::super::super::garbler::TABLES;
+    use super::super::super::wire::{both, honest, seeded, set_up};
+    use super::*;
+
+    #[test]
+    fn weights_follow_the_verifiers_word_and_no_two_are_the_same() {
+        let of = |step, word| Challenge::new(&[step; 32], &[word; 32], 100);
+        let challenges = [of(1, 1), of(1, 2), of(2, 1)];
+        let all = challenges.iter().flat_map(|c| c.weights.iter().chain(&c.parities));
+        assert_eq!(all.collect::<HashSet<_>>().len(), 3 * (100 + PARITIES + 100));
+        assert_eq!((challenges[0].weights.len(), challenges[0].parities.len()), (100 + PARITIES, 100));
+        assert!(challenges.iter().all(|c| c.hiding_weight != Scalar::ZERO));
+    }
+
+    #[test]
+    fn each_parity_is_hidden_by_a_bit_of_its_own() {
+        let challenge = Challenge::new(&[1; 32], &[2; 32], 100);
+        let values = vec![0u128; 100 + PARITIES];
+        let plain = pack(&challenge.parities(&values));
+        for i in 0..PARITIES {
+            let mut hidden = values.clone();
+            hidden[100 + i] = 1;
+            assert_eq!(pack(&challenge.parities(&hidden)), plain ^ 1 << i);
+        }
+    }
+
+    #[test]
+    fn seeds_of_both_provers_and_tables_have_tweaks_of_their_own() {
+        let all = [Role::Garbler, Role::Evaluator].map(|prover| tweaks(prover).take(COLUMNS));
+        let all: HashSet<u128> = all.into_iter().flatten().collect();
+        assert_eq!(all.len(), 2 * COLUMNS);
+        let last_of_tables = TABLES + 2 * MAX_ANDS as u128;
+        assert!(all.iter().all(|tweak| *tweak > last_of_tables));
+    }
+
+    #[test]
+    fn what_hides_the_sums_is_drawn_for_each_prover() {
+        let pairs = set_up(1);
+        let [hiding, _] = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+            let mut link = Link::resume(&pairs[index], [1; 32], 0, channel);
+            let shares = link.random_shares(PARITIES + COLUMNS, &mut seeded(1, index)).unwrap();
+            let (bits, choices) = shares.split_at(PARITIES);
+            [1, 2].map(|step| {
+                if index == 1 {
+                    Verifier::receive(&mut link, bits, choices).unwrap();
+                    return [Scalar::ZERO; 2];
+                }
+                let rng = &mut seeded(1, index);
+                let prover = Prover::correct(&mut link, &[step; 32], bits, choices, rng).unwrap();
+                link.channel.flush().unwrap();
+                *prover.hiding
+            })
+        })
+        .results;
+        let all: HashSet<[u8; 32]> = hiding.as_flattened().iter().map(Scalar::to_bytes).collect();
+        assert!(all.len() == 4 && !all.contains(&[0; 32]));
+    }
+}

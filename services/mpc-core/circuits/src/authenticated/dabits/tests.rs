@@ -121,6 +121,8 @@ fn a_peer_that_leaves_is_no_deviation() {
 struct Cheat {
     committed: u8,
     answered: u8,
+    /// The bit of which the parities are: another one than that of the sums.
+    parities: Option<u8>,
 }
 
 /// A garbler that commits to another number in one row, in all columns alike, and answers as suits it best.
@@ -139,16 +141,21 @@ fn cheat(cheat: Option<Cheat>) -> Result<(), Abort> {
             return verifier.check(bits, *link.delta, &Challenge::new(&step, &[3; 32], COUNT), &answer);
         }
         let (mut committed, mut answered) = (bits.to_vec(), bits.to_vec());
-        if let Some(cheat) = cheat {
-            // A row whose true bit is 0.
-            let row = bits.iter().position(|share| share.bit == 0).unwrap();
+        // A row whose true bit is 0.
+        let row = bits.iter().position(|share| share.bit == 0);
+        if let Some((cheat, row)) = cheat.zip(row) {
             committed[row].bit = cheat.committed;
             answered[row].bit = cheat.answered;
         }
         let prover = Prover::correct(link, &step, &committed, choices, rng)?;
         link.channel.flush()?;
         let challenge = link.channel.block()?;
-        let answer = prover.answer(&answered, &Challenge::new(&step, &challenge, COUNT));
+        let challenge = Challenge::new(&step, &challenge, COUNT);
+        let mut answer = prover.answer(&answered, &challenge);
+        if let Some((row, bit)) = cheat.and_then(|cheat| Some((row?, cheat.parities?))) {
+            answered[row].bit = bit;
+            answer[128..].copy_from_slice(&prover.answer(&answered, &challenge)[128..]);
+        }
         Ok(link.channel.say(&answer)?)
     })
     .results;
@@ -159,8 +166,13 @@ fn cheat(cheat: Option<Cheat>) -> Result<(), Abort> {
 fn a_number_that_is_no_bit_or_another_bit_is_refused() {
     cheat(None).unwrap();
     for (committed, answered) in [(2, 2), (2, 0), (254, 254), (1, 1), (1, 0), (3, 3), (0, 1), (0, 2)] {
-        let refused = cheat(Some(Cheat { committed, answered }));
+        let refused = cheat(Some(Cheat { committed, answered, parities: None }));
         assert!(matches!(refused, Err(Abort::DaBit)), "{committed} {answered}");
+    }
+    // A bit as a scalar, and the other one under Δ: each of the parities' MACs finds it where the other does not.
+    for parities in [0, 1] {
+        let refused = cheat(Some(Cheat { committed: 1, answered: 1, parities: Some(parities) }));
+        assert!(matches!(refused, Err(Abort::DaBit)), "parities of {parities}");
     }
 }
 
