@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::bits::{Link, mask, same};
 use super::garbler::{ONLINE, TABLES, masked_input};
-use super::{Abort, Entry, Pair, Part, Prepared, Role, gate_checks, open_results, read};
+use super::{Abort, Entry, FixedInput, Pair, Part, Prepared, Role, gate_checks, open_results, read};
 use crate::garble::Channel;
 
 /// [Garbling 8] Receives the tables.
@@ -28,15 +28,16 @@ pub fn evaluate<R: Read, W: Write>(
     entry: Entry<'_>,
     channel: &mut Channel<R, W>,
 ) -> Result<Vec<bool>, Abort> {
-    pair.guard(|| evaluate_prepared(pair, &prepared, entry, channel))
+    pair.guard(|| Ok(evaluate_prepared(pair, &prepared, entry, 0, channel)?.0))
 }
 
 pub(super) fn evaluate_prepared<R: Read, W: Write>(
     pair: &Pair,
     prepared: &Prepared,
     entry: Entry<'_>,
+    kept: usize,
     channel: &mut Channel<R, W>,
-) -> Result<Vec<bool>, Abort> {
+) -> Result<(Vec<bool>, FixedInput), Abort> {
     let Part::Evaluator { tables, colours } = &prepared.part else {
         return Err(Abort::Caller("this was prepared by a garbler"));
     };
@@ -123,5 +124,5 @@ pub(super) fn evaluate_prepared<R: Read, W: Write>(
         return Err(Abort::Table);
     }
     let results: Vec<u8> = circuit.results.iter().map(|lit| read(&publics, *lit, 1)).collect();
-    open_results(&mut link, prepared, &results)
+    open_results(&mut link, prepared, &results, kept)
 }

@@ -8,7 +8,9 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::bits::{Link, Share, mask, same};
-use super::{Abort, Entry, GateShares, Pair, Part, Prepared, Role, gate_checks, open_results, read};
+use super::{
+    Abort, Entry, FixedInput, GateShares, Pair, Part, Prepared, Role, gate_checks, open_results, read,
+};
 use crate::circuit::Circuit;
 use crate::garble::Channel;
 
@@ -75,15 +77,16 @@ pub fn garble<R: Read, W: Write>(
     entry: Entry<'_>,
     channel: &mut Channel<R, W>,
 ) -> Result<Vec<bool>, Abort> {
-    pair.guard(|| garble_prepared(pair, &prepared, entry, channel))
+    pair.guard(|| Ok(garble_prepared(pair, &prepared, entry, 0, channel)?.0))
 }
 
 pub(super) fn garble_prepared<R: Read, W: Write>(
     pair: &Pair,
     prepared: &Prepared,
     entry: Entry<'_>,
+    kept: usize,
     channel: &mut Channel<R, W>,
-) -> Result<Vec<bool>, Abort> {
+) -> Result<(Vec<bool>, FixedInput), Abort> {
     let Part::Garbler { inputs: labels, gates: outs } = &prepared.part else {
         return Err(Abort::Caller("this was prepared by an evaluator"));
     };
@@ -139,7 +142,7 @@ pub(super) fn garble_prepared<R: Read, W: Write>(
     }
     let digest: [u8; 32] = hash.finalize().into();
     link.channel.say(&digest)?;
-    open_results(&mut link, prepared, &results)
+    open_results(&mut link, prepared, &results, kept)
 }
 
 /// A party's input under its masks.

@@ -37,7 +37,7 @@ use crate::build::Lit;
 use crate::circuit::Circuit;
 use crate::garble::Channel;
 use bits::{Link, Share, digest_of};
-pub use dabits::{BoundShare, DaBits, SHARE_BITS};
+pub use dabits::DaBits;
 pub use evaluator::evaluate;
 pub use garbler::garble;
 pub use inputs::{Entry, FixedInput};
@@ -92,7 +92,7 @@ pub enum Abort {
     Partial,
     /// The nonce point of this message differs from the recorded one.
     OtherNonce,
-    /// The signature of the import's test message is not the importer's.
+    /// The test that ends an import has another result than the importer's.
     Import,
     /// The record of nonces could not be read or written.
     Record(std::io::Error),
@@ -167,7 +167,9 @@ impl fmt::Display for Abort {
             }
             Abort::OtherNonce => f.write_str("this message has another nonce than before"),
             Abort::Record(e) => write!(f, "the record of nonces failed: {e}"),
-            Abort::Import => f.write_str("the test signature of the import is not the importer's"),
+            Abort::Import => {
+                f.write_str("the test that ends the import has another result than the importer's")
+            }
         }
     }
 }
@@ -446,12 +448,32 @@ fn gate_checks<R: Read, W: Write>(
     checks
 }
 
-/// [Garbling 13] Opens the masks of the results; both parties know the results' public bits.
+/// Evaluates a prepared circuit whose last results stay shared, this many of them: both parties learn the others. The bits that stay are
+/// fixed as inputs of any further evaluation of the pair, each the exclusive or of both parties' bits.
+///
+/// # Errors
+/// As [`garble`] and [`evaluate`].
+pub(crate) fn evaluate_keeping<R: Read, W: Write>(
+    pair: &Pair,
+    prepared: Prepared,
+    entry: Entry<'_>,
+    kept: usize,
+    channel: &mut Channel<R, W>,
+) -> Result<(Vec<bool>, FixedInput), Abort> {
+    pair.guard(|| match pair.role {
+        Role::Garbler => garbler::garble_prepared(pair, &prepared, entry, kept, channel),
+        Role::Evaluator => evaluator::evaluate_prepared(pair, &prepared, entry, kept, channel),
+    })
+}
+
+/// [Garbling 13] Opens the masks of the results; both parties know the results' public bits. Of the last ones, this many, no mask is
+/// opened: a result is its public bit plus its mask, and shares of that are authenticated already.
 fn open_results<R: Read, W: Write>(
     link: &mut Link<'_, R, W>,
     prepared: &Prepared,
     publics: &[u8],
-) -> Result<Vec<bool>, Abort> {
+    kept: usize,
+) -> Result<(Vec<bool>, FixedInput), Abort> {
     let mut wires = Zeroizing::new(vec![Share::default(); prepared.circuit.slots as usize]);
     for (wire, share) in wires.iter_mut().skip(1).zip(prepared.inputs.iter()) {
         *wire = *share;
@@ -470,6 +492,11 @@ fn open_results<R: Read, W: Write>(
     let results = &prepared.circuit.results;
     let masks: Zeroizing<Vec<Share>> =
         Zeroizing::new(results.iter().map(|lit| read(&wires, *lit, Share::default())).collect());
-    let opened = link.open(&masks)?;
-    Ok(opened.iter().zip(publics).map(|(mask, public)| mask ^ public == 1).collect())
+    let (open, shared) = masks.split_at(masks.len().saturating_sub(kept));
+    let opened = link.open(open)?;
+    let mut shares = Zeroizing::new(Vec::with_capacity(shared.len()));
+    let rest = publics.iter().skip(open.len());
+    shares.extend(shared.iter().zip(rest).map(|(mask, public)| link.add_public(*mask, *public)));
+    let results = opened.iter().zip(publics).map(|(mask, public)| mask ^ public == 1).collect();
+    Ok((results, FixedInput::of(&shares)))
 }

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use super::import::{challenge, signature};
 use super::nonce::{MASK_BITS, NonceCircuit};
 use crate::authenticated::bits::{Link, tagged};
-use crate::authenticated::dabits::{point, scalar};
+use crate::authenticated::dabits::{Ed25519, point, scalar};
 use crate::authenticated::{Abort, DaBits, Entry, FixedInput, Pair, Prepared, Role, evaluate, garble};
 use crate::garble::Channel;
 
@@ -65,6 +65,28 @@ impl Ready {
 const SIGNING: u64 = 1 << 34;
 
 impl PairKey {
+    /// A key that was made as shares: the points are those of both parties' parts of the secret scalar.
+    pub(crate) fn new(
+        share: &Scalar,
+        point: EdwardsPoint,
+        their_point: EdwardsPoint,
+        prefix: FixedInput,
+    ) -> PairKey {
+        let public_key = (point + their_point).compress().to_bytes();
+        PairKey { public_key, share: Secret::new(share.to_bytes()), point, their_point, prefix }
+    }
+
+    /// This party's part of the secret scalar, to be shared anew among all parties: both parts add up to it.
+    pub fn share(&self) -> &Secret<[u8; 32]> {
+        &self.share
+    }
+
+    /// The points of this party's part and of the peer's.
+    #[must_use]
+    pub fn points(&self) -> [[u8; 32]; 2] {
+        [self.point, self.their_point].map(|point| point.compress().to_bytes())
+    }
+
     /// The public key.
     #[must_use]
     pub fn public_key(&self) -> &[u8; 32] {
@@ -118,7 +140,7 @@ impl PairKey {
             let mut link = Link::resume(pair, session, SIGNING, channel);
             let garbles = pair.role() == Role::Garbler;
             // [Ed25519 6] r = c - ρ_A - ρ_B; the garbler's part is c - ρ_A.
-            let mask = masks.number(0..MASK_BITS);
+            let mask = masks.number::<Ed25519>(0..MASK_BITS);
             let known = |garbles: bool| if garbles { masked } else { Scalar::ZERO };
             let own_nonce = Zeroizing::new(known(garbles) - mask.value());
             let own_point = EdwardsPoint::mul_base(&own_nonce);

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::super::bits::{Link, Share, mask, same, tagged};
 use super::super::{Abort, Role};
-use super::scalar;
+use super::{Ed25519, Group, scalar};
 
 /// Bits of Γ, and columns.
 pub(super) const COLUMNS: usize = 128;
@@ -47,8 +47,8 @@ impl Columns {
         self.bits.chunks_exact(self.rows).zip(self.hiding.iter())
     }
 
-    /// Σ 2^j of the columns, for each bit.
-    pub(super) fn numbers(&self) -> Zeroizing<Vec<Scalar>> {
+    /// Σ 2^j of the columns, for each bit: an integer of 256 bits, the lower half first.
+    pub(super) fn integers(&self) -> Zeroizing<Vec<[u128; 2]>> {
         let mut sums = Zeroizing::new(vec![[0u128; 2]; self.rows]);
         for (column, _) in self.iter().rev() {
             for ([low, high], word) in sums.iter_mut().zip(column) {
@@ -58,14 +58,14 @@ impl Columns {
                 *high = high.wrapping_add(u128::from(carry));
             }
         }
+        sums
+    }
+
+    /// The same modulo q.
+    fn numbers(&self) -> Zeroizing<Vec<Scalar>> {
+        let integers = self.integers();
         let mut numbers = Zeroizing::new(Vec::with_capacity(self.rows));
-        numbers.extend(sums.iter().map(|[low, high]| {
-            let mut bytes = Zeroizing::new([0u8; 32]);
-            let (first, second) = bytes.split_at_mut(16);
-            first.copy_from_slice(&low.to_le_bytes());
-            second.copy_from_slice(&high.to_le_bytes());
-            Scalar::from_bytes_mod_order(*bytes)
-        }));
+        numbers.extend(integers.iter().map(Ed25519::reduce));
         numbers
     }
 
@@ -268,7 +268,7 @@ pub(super) struct Verifier {
     pub(super) columns: Columns,
     /// The bits of Γ.
     choices: Zeroizing<Vec<u128>>,
-    pub(super) gamma: Zeroizing<Scalar>,
+    pub(super) gamma: Zeroizing<u128>,
 }
 
 impl Verifier {
@@ -299,7 +299,7 @@ impl Verifier {
         }
         let mut bits = Zeroizing::new(Vec::with_capacity(COLUMNS));
         bits.extend(choices.iter().map(|choice| u128::from(choice.bit)));
-        let gamma = Zeroizing::new(Scalar::from(pack(&bits)));
+        let gamma = Zeroizing::new(pack(&bits));
         Ok(Verifier { columns, choices: bits, gamma })
     }
 
@@ -328,18 +328,18 @@ impl Verifier {
         }
         let same_columns = same(&digest(&expected), columns);
         // Each of them a bit: x(x - 1) = 0.
-        let gamma = &*self.gamma;
+        let gamma = Zeroizing::new(Scalar::from(*self.gamma));
         let mut products = Zeroizing::new(self.columns.hiding_number());
         for (number, weight) in self.columns.numbers().iter().zip(&challenge.weights) {
-            *products += Scalar::from(*weight) * number * (number + gamma);
+            *products += Scalar::from(*weight) * number * (number + *gamma);
         }
-        let all_bits = same(products.as_bytes(), (constant + slope * gamma).as_bytes());
+        let all_bits = same(products.as_bytes(), (constant + slope * *gamma).as_bytes());
         // The bits that are authenticated under Δ.
         let parities = u128::from_le_bytes(*parities);
         let mut keys = Zeroizing::new(Vec::with_capacity(bits.len()));
         keys.extend(bits.iter().map(|share| share.key));
         let mut expected = [challenge.parities(&self.columns.vectors()), challenge.parities(&keys)];
-        for (tags, key) in expected.iter_mut().zip([pack(&self.choices), delta]) {
+        for (tags, key) in expected.iter_mut().zip([*self.gamma, delta]) {
             for (i, tag) in tags.iter_mut().enumerate() {
                 *tag ^= key & mask((parities >> i) as u8);
             }

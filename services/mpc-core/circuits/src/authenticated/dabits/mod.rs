@@ -1,67 +1,69 @@
-//! daBits: random bits of one party that are authenticated to the other twice, as bits and as scalars modulo the order q of Ed25519.
+//! daBits: random bits of one party that are authenticated to the other twice, as bits and as scalars of a group.
 //!
 //! The steps are numbered in `docs/protocols/garbling.md`. The verifier has a key Γ of 128 bits for this session, drawn as authenticated
 //! bits, so that each bit of Γ is the choice of an oblivious transfer. With it the prover's bit x is authenticated in each column j
 //! *over the integers below 2^128*: M_j = K_j + x·Γ_j. The lowest bits of all M_j are a MAC of x as a bit under Γ as a vector, and
-//! Σ 2^j M_j is a MAC of x as a scalar under Γ as a number: one commitment, read in two ways. Only the prover sends anything that depends
-//! on its bits, so there is nothing with which a verifier could make the run fail for one value of a bit and not for the other.
+//! Σ 2^j M_j is a MAC of x as a scalar under Γ as a number: one commitment, read in two ways, the second one modulo any order, since it
+//! holds over the integers. Only the prover sends anything that depends on its bits, so there is nothing with which a verifier could make
+//! the run fail for one value of a bit and not for the other.
 
 mod check;
+mod group;
 #[cfg(test)]
 mod tests;
 
 use std::io::{Read, Write};
 
-use curve25519_dalek::edwards::{CompressedEdwardsY, EdwardsPoint};
+use curve25519_dalek::edwards::EdwardsPoint;
 use curve25519_dalek::scalar::Scalar;
-use primitives::Secret;
 use primitives::hedge::HedgedRng;
 use rand_core::{CryptoRng, Rng};
 use zeroize::Zeroizing;
 
-use super::bits::{Link, same};
+use super::bits::Link;
 use super::{Abort, FixedInput, Pair, Prepared, Role};
 use crate::garble::Channel;
 use check::{COLUMNS, Challenge, PARITIES, Prover, Verifier};
+pub(crate) use group::{Ed25519, Group, Secp256k1};
 
 /// Random bits of both parties. What the one holds of its own and of the peer's bits fits what the other holds.
 pub struct DaBits {
     input: FixedInput,
-    /// The MACs of this party's bits as scalars, under the peer's Γ.
-    tags: Zeroizing<Vec<Scalar>>,
-    /// The keys of the peer's bits as scalars.
-    keys: Zeroizing<Vec<Scalar>>,
+    /// The MACs of this party's bits as integers, under the peer's Γ.
+    tags: Zeroizing<Vec<[u128; 2]>>,
+    /// The keys of the peer's bits as integers.
+    keys: Zeroizing<Vec<[u128; 2]>>,
     /// This party's Γ.
-    gamma: Zeroizing<Scalar>,
+    gamma: Zeroizing<u128>,
 }
 
 /// A scalar of each party: this party's with its MAC, and the key of the peer's.
-pub(crate) struct ScalarShare {
-    value: Zeroizing<Scalar>,
-    tag: Zeroizing<Scalar>,
-    key: Zeroizing<Scalar>,
-    gamma: Zeroizing<Scalar>,
+pub(crate) struct ScalarShare<G: Group> {
+    value: Zeroizing<G::Scalar>,
+    tag: Zeroizing<G::Scalar>,
+    key: Zeroizing<G::Scalar>,
+    gamma: Zeroizing<G::Scalar>,
 }
 
 /// Steps of binding shares are numbered from here, beyond those of preparation and evaluation.
 const BINDING: u64 = 1 << 33;
 
-impl ScalarShare {
+impl<G: Group> ScalarShare<G> {
     /// This party's scalar.
-    pub(crate) fn value(&self) -> &Scalar {
+    pub(crate) fn value(&self) -> &G::Scalar {
         &self.value
     }
 
     /// This party's MAC times the base point: it opens a point that the peer knows or gets.
-    pub(crate) fn tag(&self) -> [u8; 32] {
-        EdwardsPoint::mul_base(&self.tag).compress().to_bytes()
+    pub(crate) fn tag(&self) -> G::Encoding {
+        G::encode(&G::mul_base(&self.tag))
     }
 
     /// [Garbling 18] Checks that a point is the peer's scalar times the base point. A point with a part of small order is refused before
     /// that: Γ times that part is guessed easily.
-    pub(crate) fn check(&self, point: &EdwardsPoint, tag: &[u8; 32]) -> Result<(), Abort> {
-        let expected = EdwardsPoint::mul_base(&self.key) + point * *self.gamma;
-        if !point.is_torsion_free() || !same(expected.compress().as_bytes(), tag) {
+    pub(crate) fn check(&self, point: &G::Point, tag: &G::Encoding) -> Result<(), Abort> {
+        let expected = G::mul_base(&self.key) + *point * *self.gamma;
+        if !G::has_prime_order(point) || !G::same(&G::encode(&expected), tag) {
             return Err(Abort::Point);
         }
         Ok(())
@@ -75,18 +77,16 @@ impl DaBits {
         &self.input
     }
 
-    /// The numbers that some of the bits make, the lowest first, modulo q.
-    pub(crate) fn number(&self, range: std::ops::Range<usize>) -> ScalarShare {
-        let sum = |scalars: &mut dyn DoubleEndedIterator<Item = Scalar>| -> Zeroizing<Scalar> {
-            Zeroizing::new(scalars.rev().fold(Scalar::ZERO, |sum, scalar| sum + sum + scalar))
-        };
-        let part = |scalars: &[Scalar]| sum(&mut scalars.get(range.clone()).unwrap_or(&[]).iter().copied());
+    /// The numbers that some of the bits make, the lowest first, modulo the order of a group.
+    pub(crate) fn number<G: Group>(&self, range: std::ops::Range<usize>) -> ScalarShare<G> {
         let bits = self.input.bits.get(range.clone()).unwrap_or(&[]);
+        let part =
+            |list: &[[u128; 2]]| G::number(list.get(range.clone()).unwrap_or(&[]).iter().map(G::reduce));
         ScalarShare {
-            value: sum(&mut bits.iter().map(|bit| Scalar::from(*bit))),
+            value: G::number(bits.iter().map(|bit| G::Scalar::from(u64::from(*bit)))),
             tag: part(&self.tags),
             key: part(&self.keys),
-            gamma: self.gamma.clone(),
+            gamma: Zeroizing::new(G::reduce(&[*self.gamma, 0])),
         }
     }
 
@@ -133,8 +133,8 @@ impl DaBits {
         }
         Ok(DaBits {
             input: FixedInput::of(bits.split_at(count).0),
-            tags: take(&mut prover.columns.numbers(), count),
-            keys: take(&mut verifier.columns.numbers(), count),
+            tags: take(&mut prover.columns.integers(), count),
+            keys: take(&mut verifier.columns.integers(), count),
             gamma: verifier.gamma,
         })
     }
@@ -150,54 +150,52 @@ impl DaBits {
         }
     }
 
-    /// [Garbling 19] Binds a share of a key to [`SHARE_BITS`] bits of each party: c = share - Σ 2^i x_i mod q is opened, and checked in the
-    /// exponent against the point that the peer's share is known to have. A circuit that takes both c as public input and adds the bits
-    /// modulo q computes on the shares, and on nothing else.
+    /// [Garbling 19] Binds a share of a key to [`Group::SHARE_BITS`] bits of each party: c = share - Σ 2^i x_i mod q is opened, and checked
+    /// in the exponent against the point that the peer's share is known to have. A circuit that takes both c as public input and adds the
+    /// bits modulo q computes on the shares, and on nothing else.
     ///
     /// # Errors
     /// A broken connection, or a peer whose share is not that of its point.
-    pub fn bind_share<R: Read, W: Write>(
+    pub(crate) fn bind_share<G: Group, R: Read, W: Write>(
         self,
         pair: &Pair,
         prepared: &Prepared,
-        share: &Secret<[u8; 32]>,
-        their_point: &[u8; 32],
+        share: &G::Scalar,
+        their_point: &G::Point,
         channel: &mut Channel<R, W>,
-    ) -> Result<BoundShare, Abort> {
-        if self.tags.len() != SHARE_BITS {
-            return Err(Abort::Caller("a share is bound to 252 daBits"));
+    ) -> Result<BoundShare<G>, Abort> {
+        if self.tags.len() != G::SHARE_BITS {
+            return Err(Abort::Caller("a share is bound to as many daBits as the order has bits"));
         }
-        let caller = |_| Abort::Caller("the share or the point is not an encoding of one");
-        let share = Zeroizing::new(scalar(share.expose()).map_err(caller)?);
-        let their_point = point(their_point).map_err(caller)?;
         pair.guard(|| {
             let link = Link::resume(pair, prepared.session(), BINDING, channel);
-            let number = self.number(0..SHARE_BITS);
+            let number = self.number::<G>(0..G::SHARE_BITS);
             let own = *share - *number.value;
-            let mut exchange = |speaks: bool| -> Result<Scalar, Abort> {
+            let mut exchange = |speaks: bool| -> Result<G::Scalar, Abort> {
                 if speaks {
-                    link.channel.send(own.as_bytes())?;
-                    link.channel.say(&number.tag())?;
+                    link.channel.send(&G::bytes(&own))?;
+                    link.channel.say(number.tag().as_ref())?;
                     return Ok(own);
                 }
-                let theirs = scalar(&link.channel.block()?)?;
-                let tag = link.channel.block()?;
-                number.check(&(their_point - EdwardsPoint::mul_base(&theirs)), &tag)?;
+                let theirs = G::scalar(&link.channel.block()?)?;
+                let mut tag = number.tag();
+                link.channel.receive(tag.as_mut())?;
+                number.check(&(*their_point - G::mul_base(&theirs)), &tag)?;
                 Ok(theirs)
             };
             let garbles = pair.role() == Role::Garbler;
-            let corrections = [exchange(garbles)?.to_bytes(), exchange(!garbles)?.to_bytes()];
+            let corrections = [exchange(garbles)?, exchange(!garbles)?];
             Ok(BoundShare { input: self.input, corrections })
         })
     }
 }
 
 /// Shares of a key as inputs of an evaluation.
-pub struct BoundShare {
-    /// The secret part: [`SHARE_BITS`] bits of each party.
-    pub input: FixedInput,
-    /// The public part: what is added modulo q to the garbler's bits and to the evaluator's, as scalars, the lowest byte first.
-    pub corrections: [[u8; 32]; 2],
+pub(crate) struct BoundShare<G: Group> {
+    /// The secret part: [`Group::SHARE_BITS`] bits of each party.
+    pub(crate) input: FixedInput,
+    /// The public part: what is added modulo q to the garbler's bits and to the evaluator's.
+    pub(crate) corrections: [G::Scalar; 2],
 }
 
 /// The first elements, which are no longer there.
@@ -213,15 +211,12 @@ pub(super) fn take<T: Clone + zeroize::Zeroize>(
     first
 }
 
-/// Bits that hide a share modulo q: a number of so many bits is uniform modulo q up to 2^-127, since q is so close to 2^252.
-pub const SHARE_BITS: usize = 252;
-
 /// A canonical scalar.
 pub(crate) fn scalar(bytes: &[u8; 32]) -> Result<Scalar, Abort> {
-    Option::from(Scalar::from_canonical_bytes(*bytes)).ok_or(Abort::Malformed)
+    Ed25519::scalar(bytes)
 }
 
 /// A point of any order.
 pub(crate) fn point(bytes: &[u8; 32]) -> Result<EdwardsPoint, Abort> {
-    CompressedEdwardsY(*bytes).decompress().ok_or(Abort::Malformed)
+    Ed25519::decode(bytes)
 }

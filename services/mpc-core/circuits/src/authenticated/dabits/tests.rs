@@ -31,7 +31,12 @@ fn consistent(pairs: &[Pair; 2], bits: &[DaBits; 2]) -> bool {
             let bit = prover.input.bits[i];
             bit < 2
                 && prover.input.macs[i] == verifier.input.keys[i] ^ (delta * u128::from(bit))
-                && prover.tags[i] == verifier.keys[i] + Scalar::from(bit) * *verifier.gamma
+                // Over the integers, so modulo any order.
+                && prover.tags[i] == {
+                    let [low, high] = verifier.keys[i];
+                    let (low, carry) = low.overflowing_add(*verifier.gamma * u128::from(bit));
+                    [low, high + u128::from(carry)]
+                }
         })
     })
 }
@@ -48,9 +53,23 @@ fn a_bit_has_both_macs() {
     assert_eq!((first.tags.len(), own.tags.len()), (5, COUNT - 5));
     assert!(consistent(&pairs, &[first, second]));
     for range in [0..3, 2..15] {
-        let (a, b) = (own.number(range.clone()), theirs.number(range));
-        assert_eq!(*a.tag, *b.key + *a.value * *b.gamma);
-        assert_eq!(*b.tag, *a.key + *b.value * *a.gamma);
+        same_number::<Ed25519>(&own, &theirs, range.clone());
+        same_number::<Secp256k1>(&own, &theirs, range);
+    }
+}
+
+/// Both sides of a number fit in a group.
+fn same_number<G: Group>(own: &DaBits, theirs: &DaBits, range: std::ops::Range<usize>) {
+    let (a, b) = (own.number::<G>(range.clone()), theirs.number::<G>(range.clone()));
+    let bits = own.input.bits[range].iter().rev().fold(0u64, |sum, bit| 2 * sum + u64::from(*bit));
+    assert_eq!(G::bytes(&a.value), G::bytes(&G::Scalar::from(bits)));
+    for (prover, verifier) in [(&a, &b), (&b, &a)] {
+        assert_eq!(G::bytes(&prover.tag), G::bytes(&(*verifier.key + *prover.value * *verifier.gamma)));
+        let point = G::mul_base(&prover.value);
+        verifier.check(&point, &prover.tag()).unwrap();
+        let other = point + G::mul_base(&G::Scalar::from(1));
+        assert!(matches!(verifier.check(&other, &prover.tag()), Err(Abort::Point)));
+        assert!(matches!(prover.check(&point, &prover.tag()), Err(Abort::Point)));
     }
 }
 
@@ -59,7 +78,7 @@ fn a_bit_has_both_macs() {
 #[test]
 fn another_bit_in_one_column_is_a_guess_of_gamma_whatever_the_bit() {
     let [left, _] = run(&set_up(2), [honest(), honest()]).map(Result::unwrap);
-    let gamma = left.gamma.to_bytes();
+    let gamma = left.gamma.to_le_bytes();
     let mut passed = 0;
     for column in [0, 1, 2, 3, 63, 126, 127] {
         let zero = gamma[column / 8] >> (column % 8) & 1 == 0;
@@ -180,7 +199,7 @@ fn a_number_that_is_no_bit_or_another_bit_is_refused() {
 fn a_point_opens_with_its_mac_only_and_never_with_a_part_of_small_order() {
     let pairs = set_up(7);
     let [own, theirs] = run(&pairs, [honest(), honest()]).map(Result::unwrap);
-    let (own, theirs) = (own.number(0..COUNT), theirs.number(0..COUNT));
+    let (own, theirs) = (own.number::<Ed25519>(0..COUNT), theirs.number::<Ed25519>(0..COUNT));
     let point = EdwardsPoint::mul_base(own.value());
     theirs.check(&point, &own.tag()).unwrap();
     let refused = |point: &EdwardsPoint, tag: &[u8; 32]| {
@@ -224,6 +243,8 @@ fn add_modulo(builder: &mut Builder<'_>, a: &[Lit], b: &[Lit]) -> Vec<Lit> {
     chosen
 }
 
+const SHARE_BITS: usize = Ed25519::SHARE_BITS;
+
 /// The sum of two bound shares: 252 bits of each party, and two corrections of 256 bits.
 fn sum_circuit() -> Circuit {
     let mut recorder = Recorder::default();
@@ -245,27 +266,26 @@ fn sum_circuit() -> Circuit {
 /// Both parties enter shares: what the sum is for each, and the sum of the true shares.
 fn enter(
     edits: [Edit; 2],
-    alter: impl Fn(&mut BoundShare) + Sync,
+    alter: impl Fn(&mut BoundShare<Ed25519>) + Sync,
     online: [Edit; 2],
 ) -> ([Result<Vec<bool>, Abort>; 2], Vec<bool>) {
     let pairs = set_up(8);
     let circuit = sum_circuit();
     let shares = [[3; 64], [250; 64]].map(|bytes| Scalar::from_bytes_mod_order_wide(&bytes));
-    let points = shares.map(|share| EdwardsPoint::mul_base(&share).compress().to_bytes());
+    let points = shares.map(|share| EdwardsPoint::mul_base(&share));
     let made = both([honest(), honest()], [&pairs[0], &pairs[1]], |index, pair, channel: &mut End<'_>| {
         Prepared::with_dabits(pair, &circuit, SHARE_BITS, channel, &mut seeded(1, index)).unwrap()
     })
     .results;
     let bound = both(edits, made, |index, (prepared, bits), channel: &mut End<'_>| {
-        let share = Secret::new(shares[index].to_bytes());
-        bits.bind_share(&pairs[index], &prepared, &share, &points[1 - index], channel)
+        bits.bind_share(&pairs[index], &prepared, &shares[index], &points[1 - index], channel)
             .map(|bound| (prepared, bound))
     })
     .results;
     let bound = match bound {
         [Ok(first), Ok(second)] => [first, second],
         [first, second] => {
-            let none = |(_, _): (Prepared, BoundShare)| Vec::new();
+            let none = |(_, _): (Prepared, BoundShare<Ed25519>)| Vec::new();
             return ([first.map(none), second.map(none)], Vec::new());
         }
     };
@@ -275,8 +295,12 @@ fn enter(
         if index == 0 {
             alter(&mut bound);
         }
-        let public: Vec<u8> =
-            bound.corrections.as_flattened().iter().flat_map(|b| (0..8).map(move |i| b >> i & 1)).collect();
+        let public: Vec<u8> = bound
+            .corrections
+            .iter()
+            .flat_map(Scalar::to_bytes)
+            .flat_map(|b| (0..8).map(move |i| b >> i & 1))
+            .collect();
         let entry = Entry::Fixed { input: &bound.input, public: &public, purpose: [1; 32] };
         let run = if index == 0 { garble } else { evaluate };
         run(&pairs[index], prepared, entry, channel)
@@ -318,13 +342,13 @@ fn another_share_or_share_plus_q_is_refused() {
         assert!(matches!(garbler, Err(Abort::Point)), "place {place}");
     }
     // Other bits than the bound ones: entered, or on the way.
-    let other_bit = |bound: &mut BoundShare| bound.input.bits[100] ^= 1;
+    let other_bit = |bound: &mut BoundShare<Ed25519>| bound.input.bits[100] ^= 1;
     let ([_, evaluator], _) = enter([honest(), honest()], other_bit, [honest(), honest()]);
     assert!(matches!(evaluator, Err(Abort::Input)));
     let ([garbler, _], _) = enter([honest(), honest()], |_| {}, [honest(), flip(0, 3, 1)]);
     assert!(matches!(garbler, Err(Abort::Input)));
     // Another correction than the one that was opened.
-    let other_correction = |bound: &mut BoundShare| bound.corrections[0][0] ^= 1;
+    let other_correction = |bound: &mut BoundShare<Ed25519>| bound.corrections[0] += Scalar::ONE;
     let ([_, evaluator], _) = enter([honest(), honest()], other_correction, [honest(), honest()]);
     assert!(matches!(evaluator, Err(Abort::Disagreement)));
 }
