@@ -3,7 +3,7 @@
 //! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of `build/bench/results.csv`. Times
 //! are processor time of the party's thread, so that other work on the machine disturbs them as little as possible; `wall` is the
 //! time that passes with both parties on this machine. Arguments: the number of runs, 5 by default; `long` adds the whole Ed25519
-//! program and the longer messages; `ed25519` measures signing by two parties alone.
+//! program and the longer messages; `ed25519` measures signing by two parties alone, and `hardened` derivation by two parties.
 
 #![allow(
     clippy::print_stdout,
@@ -12,6 +12,9 @@
     clippy::indexing_slicing,
     reason = "a measurement ends where it cannot measure"
 )]
+
+#[path = "measure/hardened.rs"]
+mod hardened;
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -66,6 +69,10 @@ fn main() {
     println!("scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs");
     with_stack(|| {
         floor(runs);
+        if given("hardened") {
+            hardened::rows(runs, true);
+            return;
+        }
         if !given("ed25519") {
             streamed("sha512-64-blocks", HASH, [vec![], vec![8 * 128 * 63]], [256, 8 * 128 * 63], runs);
             if long {
@@ -83,6 +90,9 @@ fn main() {
             signed(blocks, length, runs);
         }
         masks(runs);
+        if !given("ed25519") {
+            hardened::rows(runs, long);
+        }
     });
 }
 

@@ -11,6 +11,7 @@ pub mod circuit;
 pub mod compile;
 pub mod ed25519;
 pub mod garble;
+pub mod hardened;
 pub mod notation;
 pub mod program;
 pub mod report;

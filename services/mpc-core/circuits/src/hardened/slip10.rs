@@ -1,0 +1,76 @@
+//! SLIP-10 for Ed25519: all levels are hardened, and a private key is not a scalar but what RFC 8032 calls a seed.
+
+use std::io::{Read, Write};
+
+use super::circuit::{Ready, SUM_BITS, Step, StepCircuit, bytes};
+use super::opened::Opened;
+use crate::authenticated::bits::tagged;
+use crate::authenticated::dabits::Ed25519;
+use crate::authenticated::{Abort, Entry, FixedInput, Pair, evaluate_keeping};
+use crate::ed25519::PairKey;
+use crate::garble::Channel;
+
+/// The highest bit of a child's number, which SLIP-10 sets for every child.
+const HARDENED: u32 = 1 << 31;
+
+/// A node of SLIP-10 for Ed25519 as two parties hold it: its private key is shared by exclusive or, in bits that are fixed as inputs of
+/// this pair. It has no public key until that is asked for.
+pub struct Slip10Node {
+    pub(super) key: FixedInput,
+    pub(super) chain_code: [u8; 32],
+}
+
+impl Slip10Node {
+    /// The chain code, which both parties know.
+    #[must_use]
+    pub fn chain_code(&self) -> &[u8; 32] {
+        &self.chain_code
+    }
+
+    /// [Hardened 11] The child of this number, which is below 2^31.
+    ///
+    /// # Errors
+    /// A number that is too large, something prepared for another step, a broken connection, or a peer that deviates: see [`Abort`].
+    pub fn child<R: Read, W: Write>(
+        &self,
+        pair: &Pair,
+        circuit: &StepCircuit,
+        ready: Ready,
+        index: u32,
+        channel: &mut Channel<R, W>,
+    ) -> Result<Slip10Node, Abort> {
+        let (prepared, _) = ready.open(circuit, |step| step == Step::Slip10Child)?;
+        if index >= HARDENED {
+            return Err(Abort::Caller("a child's number is below 2^31"));
+        }
+        let public = circuit.public_wires(&[&self.chain_code, &(index | HARDENED).to_le_bytes()]);
+        let purpose = tagged("coterie/slip10-child/1", &[&self.chain_code, &index.to_be_bytes()]);
+        let entry = Entry::Fixed { input: &self.key, public: &public, purpose };
+        let (chain, key) = evaluate_keeping(pair, prepared, entry, circuit.step().kept(), channel)?;
+        Ok(Slip10Node { key, chain_code: bytes(&chain)? })
+    }
+
+    /// [Hardened 12] The key that signs for this node, with RFC 8032's prefix shared: its public key and nothing else is opened.
+    ///
+    /// # Errors
+    /// As [`Slip10Node::child`].
+    pub fn key<R: Read, W: Write>(
+        &self,
+        pair: &Pair,
+        circuit: &StepCircuit,
+        ready: Ready,
+        channel: &mut Channel<R, W>,
+    ) -> Result<PairKey, Abort> {
+        let (prepared, masks) = ready.open(circuit, |step| step == Step::Slip10Key)?;
+        let session = prepared.session();
+        let input = FixedInput::joined(&[&self.key, masks.input()]);
+        let purpose = tagged("coterie/slip10-key/1", &[&self.chain_code]);
+        let entry = Entry::Fixed { input: &input, public: &circuit.public_wires(&[]), purpose };
+        let (masked, prefix) = evaluate_keeping(pair, prepared, entry, circuit.step().kept(), channel)?;
+        if masked.len() != SUM_BITS {
+            return Err(Abort::Caller("the circuit has results of another length"));
+        }
+        let scalar = Opened::<Ed25519>::new(pair, session, &masks, &masked, channel)?;
+        Ok(PairKey::new(&scalar.share, scalar.point, scalar.their_point, prefix))
+    }
+}
