@@ -26,7 +26,8 @@ const MAY_IMPORT: [(&str, &[&str]); 9] = [
 const REACHES_OUT: [(&str, &[&str]); 3] = [
     ("getrandom", &["abi", "bench-core", "circuits"]),
     ("openssl", &["paillier-issuer"]),
-    ("rustix", &["abi", "bench-core"]),
+    // The command of circuits waits for its peer with it.
+    ("rustix", &["abi", "bench-core", "circuits"]),
 ];
 
 /// Paths of the standard library that read a clock or the environment, talk to the system, or start a thread.
