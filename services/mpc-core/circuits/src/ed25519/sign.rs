@@ -140,7 +140,7 @@ impl PairKey {
             let mut link = Link::resume(pair, session, SIGNING, channel);
             let garbles = pair.role() == Role::Garbler;
             // [Ed25519 6] r = c - ρ_A - ρ_B; the garbler's part is c - ρ_A.
-            let mask = masks.number::<Ed25519>(0..MASK_BITS);
+            let mask = masks.number::<Ed25519>(0..MASK_BITS)?;
             let known = |garbles: bool| if garbles { masked } else { Scalar::ZERO };
             let own_nonce = Zeroizing::new(known(garbles) - mask.value());
             let own_point = EdwardsPoint::mul_base(&own_nonce);

@@ -33,7 +33,7 @@ impl<G: Group> Opened<G> {
         pair.guard(|| {
             let link = Link::resume(pair, session, OPENING, channel);
             let masked = G::number(masked.iter().map(|bit| G::Scalar::from(u64::from(*bit))));
-            let mask = masks.number::<G>(0..MASK_BITS);
+            let mask = masks.number::<G>(0..MASK_BITS)?;
             let known = |garbles: bool| if garbles { *masked } else { G::Scalar::default() };
             let garbles = pair.role() == Role::Garbler;
             let share = Zeroizing::new(known(garbles) - *mask.value());
@@ -41,6 +41,7 @@ impl<G: Group> Opened<G> {
             let (mut theirs, mut tag) = (G::encode(&point), mask.tag());
             let own = [theirs.as_ref(), tag.as_ref()].concat();
             if garbles {
+                link.go_on()?;
                 link.channel.say(&own)?;
             }
             link.channel.receive(theirs.as_mut())?;
@@ -48,6 +49,7 @@ impl<G: Group> Opened<G> {
             let their_point = G::decode(&theirs)?;
             mask.check(&(G::mul_base(&known(!garbles)) - their_point), &tag)?;
             if !garbles {
+                link.go_on()?;
                 link.channel.say(&own)?;
             }
             Ok(Opened { share, point, their_point })

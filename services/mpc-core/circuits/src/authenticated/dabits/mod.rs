@@ -78,16 +78,23 @@ impl DaBits {
     }
 
     /// The numbers that some of the bits make, the lowest first, modulo the order of a group.
-    pub(crate) fn number<G: Group>(&self, range: std::ops::Range<usize>) -> ScalarShare<G> {
-        let bits = self.input.bits.get(range.clone()).unwrap_or(&[]);
-        let part =
-            |list: &[[u128; 2]]| G::number(list.get(range.clone()).unwrap_or(&[]).iter().map(G::reduce));
-        ScalarShare {
+    ///
+    /// # Errors
+    /// Not all of these bits are here: fewer would make a smaller mask, and none at all would unmask what they should hide.
+    pub(crate) fn number<G: Group>(&self, range: std::ops::Range<usize>) -> Result<ScalarShare<G>, Abort> {
+        let missing = Abort::Caller("there are fewer daBits than the number has bits");
+        let (Some(bits), Some(tags), Some(keys)) =
+            (self.input.bits.get(range.clone()), self.tags.get(range.clone()), self.keys.get(range))
+        else {
+            return Err(missing);
+        };
+        let part = |list: &[[u128; 2]]| G::number(list.iter().map(G::reduce));
+        Ok(ScalarShare {
             value: G::number(bits.iter().map(|bit| G::Scalar::from(u64::from(*bit)))),
-            tag: part(&self.tags),
-            key: part(&self.keys),
+            tag: part(tags),
+            key: part(keys),
             gamma: Zeroizing::new(G::reduce(&[*self.gamma, 0])),
-        }
+        })
     }
 
     /// [Garbling 14 to 17] Makes this many of each party.
@@ -169,10 +176,11 @@ impl DaBits {
         }
         pair.guard(|| {
             let link = Link::resume(pair, prepared.session(), BINDING, channel);
-            let number = self.number::<G>(0..G::SHARE_BITS);
+            let number = self.number::<G>(0..G::SHARE_BITS)?;
             let own = *share - *number.value;
             let mut exchange = |speaks: bool| -> Result<G::Scalar, Abort> {
                 if speaks {
+                    link.go_on()?;
                     link.channel.send(&G::bytes(&own))?;
                     link.channel.say(number.tag().as_ref())?;
                     return Ok(own);

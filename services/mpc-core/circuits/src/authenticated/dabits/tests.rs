@@ -58,9 +58,22 @@ fn a_bit_has_both_macs() {
     }
 }
 
+/// As zero, a mask would hide nothing.
+#[test]
+fn bits_that_are_not_there_make_no_number() {
+    let pairs = set_up(16);
+    let [mut own, _] = run(&pairs, [honest(), honest()]).map(Result::unwrap);
+    assert!(own.number::<Ed25519>(0..COUNT).is_ok());
+    for range in [0..COUNT + 1, COUNT..COUNT + 1, COUNT + 1..COUNT + 2] {
+        assert!(matches!(own.number::<Ed25519>(range), Err(Abort::Caller(_))));
+    }
+    let _ = own.take(1);
+    assert!(matches!(own.number::<Secp256k1>(0..COUNT), Err(Abort::Caller(_))));
+}
+
 /// Both sides of a number fit in a group.
 fn same_number<G: Group>(own: &DaBits, theirs: &DaBits, range: std::ops::Range<usize>) {
-    let (a, b) = (own.number::<G>(range.clone()), theirs.number::<G>(range.clone()));
+    let (a, b) = (own.number::<G>(range.clone()).unwrap(), theirs.number::<G>(range.clone()).unwrap());
     let bits = own.input.bits[range].iter().rev().fold(0u64, |sum, bit| 2 * sum + u64::from(*bit));
     assert_eq!(G::bytes(&a.value), G::bytes(&G::Scalar::from(bits)));
     for (prover, verifier) in [(&a, &b), (&b, &a)] {
@@ -199,7 +212,7 @@ fn a_number_that_is_no_bit_or_another_bit_is_refused() {
 fn a_point_opens_with_its_mac_only_and_never_with_a_part_of_small_order() {
     let pairs = set_up(7);
     let [own, theirs] = run(&pairs, [honest(), honest()]).map(Result::unwrap);
-    let (own, theirs) = (own.number::<Ed25519>(0..COUNT), theirs.number::<Ed25519>(0..COUNT));
+    let [own, theirs] = [own, theirs].map(|bits| bits.number::<Ed25519>(0..COUNT).unwrap());
     let point = EdwardsPoint::mul_base(own.value());
     theirs.check(&point, &own.tag()).unwrap();
     let refused = |point: &EdwardsPoint, tag: &[u8; 32]| {

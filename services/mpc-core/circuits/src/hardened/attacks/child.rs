@@ -11,7 +11,7 @@ use super::super::tests::{join, split};
 use super::super::{KeyShares, Node, PublicNode, Ready, Step, StepCircuit};
 use super::{Row, check, labels, row};
 use crate::authenticated::dabits::{Group, Secp256k1};
-use crate::authenticated::wire::{Edit, Ran, both, cut, flip, honest, seeded, set_up};
+use crate::authenticated::wire::{Edit, Ran, both, cut, flip, hold, honest, seeded, set_up};
 use crate::authenticated::{Abort, Pair};
 
 /// Has the ports of the circuit of a child, reads all of them, and its left half is the parent's key ⊕ the chain code.
@@ -188,7 +188,7 @@ fn share_plus_q_has_no_encoding() {
     let mut couple = Couple::new(&CHAIN, 22);
     let ready = couple.ready(1);
     // A share for which even what is missing in it plus q would fit 32 bytes.
-    let bound = ready[0].bits.number::<Secp256k1>(0..Secp256k1::SHARE_BITS);
+    let bound = ready[0].bits.number::<Secp256k1>(0..Secp256k1::SHARE_BITS).unwrap();
     let own = *bound.value() + Scalar::from(5u64);
     let other = decode_scalar(&[3; 32]).unwrap();
     let points = [own, other].map(|share| mul_generator(&share));
@@ -264,6 +264,26 @@ fn a_wrong_dabit_ends_the_preparation() {
         assert!(matches!(ran.results[1 - corrupt], Err(Abort::DaBit)), "{corrupt}");
         assert!(couple.pairs[1 - corrupt].ended());
     }
+}
+
+/// The evaluator stops between the garbler's point, which it has checked, and its own.
+#[test]
+fn a_check_that_fails_in_another_run_stops_the_derivation() {
+    let couple = Couple::new(&CHAIN, 29);
+    let (held, reached, go_on) = hold(POINT[0]);
+    std::thread::scope(|scope| {
+        let couple = &couple;
+        let run = scope.spawn(|| couple.derive(1, [held, honest()]));
+        reached.recv().unwrap();
+        let other = both([flip(1, 0, 1), honest()], [0, 1], |index, _: usize, channel| {
+            Ready::new(&couple.pairs[index], couple.circuit, channel, &mut seeded(2, index)).map(|_| ())
+        });
+        assert!(matches!(other.results[1], Err(Abort::Transfer)));
+        go_on.send(()).unwrap();
+        let ran = run.join().unwrap();
+        assert!(matches!(ran.results[1], Err(Abort::Caller(_))), "{:?}", ran.results[1].as_ref().err());
+        assert_eq!(ran.sent, [POINT[0] + 1, POINT[1]], "no point of the evaluator");
+    });
 }
 
 /// A party killed at any step, and the derivation repeated: the same child, and nobody is excluded.
