@@ -110,6 +110,11 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
         self.pair.role
     }
 
+    /// The pair's.
+    pub fn identity(&self) -> [u8; 32] {
+        self.pair.identity
+    }
+
     pub fn session(&self) -> [u8; 32] {
         self.session
     }

@@ -43,7 +43,7 @@ pub(super) fn evaluate_prepared<R: Read, W: Write>(
     };
     let mut link = Link::resume(pair, prepared.session, ONLINE, channel);
     let circuit = &prepared.circuit;
-    let own = masked_input(&entry, prepared)?;
+    let own = masked_input(pair, &entry, prepared)?;
     let (first_masks, second_masks) = prepared.input_masks();
     let first = first_masks.len();
     // [Garbling 9, 10] Public bits and labels of the garbler's input and of the public one, then of this party's.

@@ -96,7 +96,7 @@ pub(super) fn garble_prepared<R: Read, W: Write>(
     let active = |label: &u128, public: &u8| label ^ (delta & mask(*public));
     // [Garbling 9] The public bits of this party's input, and the labels of them and of the public input.
     let (first_masks, second_masks) = prepared.input_masks();
-    let own = masked_input(&entry, prepared)?;
+    let own = masked_input(pair, &entry, prepared)?;
     if let Some(agreed) = entry.agreed(&prepared.session) {
         link.channel.send(&agreed)?;
     }
@@ -146,7 +146,9 @@ pub(super) fn garble_prepared<R: Read, W: Write>(
 }
 
 /// A party's input under its masks.
-pub(super) fn masked_input(entry: &Entry<'_>, prepared: &Prepared) -> Result<Vec<u8>, Abort> {
+pub(super) fn masked_input(pair: &Pair, entry: &Entry<'_>, prepared: &Prepared) -> Result<Vec<u8>, Abort> {
+    prepared.belongs(pair)?;
+    entry.belongs(pair)?;
     let (bits, masks) = (entry.bits(), &prepared.own_masks);
     let public = entry.public();
     let (first, second) = prepared.input_masks();

@@ -15,6 +15,8 @@ use crate::garble::Channel;
 /// evaluation can enter no others.
 #[derive(Default)]
 pub struct FixedInput {
+    /// The pair's; none if these are bits of several pairs, which no evaluation takes.
+    pub(super) identity: Option<[u8; 32]>,
     /// This party's bits, 0 or 1.
     pub(super) bits: Zeroizing<Vec<u8>>,
     /// Their MACs under the peer's Δ.
@@ -41,7 +43,7 @@ impl FixedInput {
                 tagged("coterie/authenticated-garbling-fixed/1", &[purpose, &(count as u64).to_be_bytes()]);
             let mut link = Link::begin(pair, agreed, channel, rng)?;
             let shares = link.random_shares(count, rng)?;
-            let mut fixed = FixedInput::of(&shares);
+            let mut fixed = FixedInput::of(link.identity(), &shares);
             let mut corrections = Zeroizing::new(Vec::with_capacity(count));
             for (own, random) in own.expose().iter().zip(fixed.bits.iter_mut()) {
                 if *own > 1 {
@@ -59,8 +61,9 @@ impl FixedInput {
     }
 
     /// The bits of both parties in shares of random ones.
-    pub(super) fn of(shares: &[Share]) -> FixedInput {
+    pub(super) fn of(identity: [u8; 32], shares: &[Share]) -> FixedInput {
         let mut fixed = FixedInput {
+            identity: Some(identity),
             bits: Zeroizing::new(Vec::with_capacity(shares.len())),
             macs: Zeroizing::new(Vec::with_capacity(shares.len())),
             keys: Zeroizing::new(Vec::with_capacity(shares.len())),
@@ -74,6 +77,7 @@ impl FixedInput {
     /// The first bits of both parties, which are no longer here.
     pub(super) fn take(&mut self, count: usize) -> FixedInput {
         FixedInput {
+            identity: self.identity,
             bits: take(&mut self.bits, count),
             macs: take(&mut self.macs, count),
             keys: take(&mut self.keys, count),
@@ -84,7 +88,9 @@ impl FixedInput {
     #[must_use]
     pub fn joined(parts: &[&FixedInput]) -> FixedInput {
         let total = parts.iter().map(|part| part.bits.len()).sum();
+        let first = parts.first().and_then(|part| part.identity);
         let mut all = FixedInput {
+            identity: first.filter(|_| parts.iter().all(|part| part.identity == first)),
             bits: Zeroizing::new(Vec::with_capacity(total)),
             macs: Zeroizing::new(Vec::with_capacity(total)),
             keys: Zeroizing::new(Vec::with_capacity(total)),
@@ -119,6 +125,14 @@ impl Entry<'_> {
         match self {
             Entry::Free(input) => input.expose(),
             Entry::Fixed { input, .. } => &input.bits,
+        }
+    }
+
+    /// Refuses bits that were fixed under another set-up.
+    pub(super) fn belongs(&self, pair: &Pair) -> Result<(), Abort> {
+        match self {
+            Entry::Free(_) => Ok(()),
+            Entry::Fixed { input, .. } => pair.owns(input.identity),
         }
     }
 

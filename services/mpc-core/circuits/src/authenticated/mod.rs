@@ -36,7 +36,7 @@ use zeroize::Zeroizing;
 use crate::build::Lit;
 use crate::circuit::Circuit;
 use crate::garble::Channel;
-use bits::{Link, Share, digest_of};
+use bits::{Link, Share, digest_of, tagged};
 pub use dabits::DaBits;
 pub use evaluator::evaluate;
 pub use garbler::garble;
@@ -188,6 +188,8 @@ impl From<std::io::Error> for Abort {
 pub struct Pair {
     role: Role,
     state: PairState,
+    /// A digest of the set-up's messages, by which what is made under this Δ is told from what is made under another.
+    identity: [u8; 32],
     ended: AtomicBool,
 }
 
@@ -208,6 +210,14 @@ impl Pair {
     /// next message, so that guesses in several runs at a time tell no more than one.
     pub(crate) fn go_on(&self) -> Result<(), Abort> {
         if self.ended() { Err(Abort::Caller("this set-up ended with a failed check")) } else { Ok(()) }
+    }
+
+    /// Refuses the caller that brings what belongs to another set-up: the check of it would fail, and exclude an honest peer.
+    pub(crate) fn owns(&self, identity: Option<[u8; 32]>) -> Result<(), Abort> {
+        match identity == Some(self.identity) {
+            true => Ok(()),
+            false => Err(Abort::Caller("this was prepared or fixed under another set-up")),
+        }
     }
 
     /// Does a step with the peer, and ends this set-up if the peer deviates.
@@ -231,24 +241,28 @@ impl Pair {
         rng: &mut dyn CryptoRng,
     ) -> Result<Pair, Abort> {
         let failed = |_| Abort::Transfer;
-        let state = match role {
+        let identity = |request: &[u8], response: &[u8], corrections: &[u8]| {
+            tagged("coterie/authenticated-garbling-pair/1", &[binding, request, response, corrections])
+        };
+        let (state, identity) = match role {
             Role::Garbler => {
                 let (initiator, request) = Initiator::begin_odd(binding, rng);
                 channel.say(&request)?;
                 let response = channel.block::<RESPONSE_BYTES>()?;
                 let (state, corrections) = initiator.finish(&response, rng).map_err(failed)?;
                 channel.say(&corrections)?;
-                state
+                (state, identity(&request, &response, &corrections))
             }
             Role::Evaluator => {
                 let request = channel.block::<REQUEST_BYTES>()?;
                 let (responder, response) = Responder::answer_even(binding, &request, rng).map_err(failed)?;
                 channel.say(&response)?;
                 let corrections = channel.block::<CORRECTION_BYTES>()?;
-                responder.finish(&corrections).map_err(failed)?
+                let state = responder.finish(&corrections).map_err(failed)?;
+                (state, identity(&request, &response, &corrections))
             }
         };
-        Ok(Pair { role, state, ended: AtomicBool::new(false) })
+        Ok(Pair { role, state, identity, ended: AtomicBool::new(false) })
     }
 }
 
@@ -256,6 +270,8 @@ impl Pair {
 #[must_use]
 pub struct Prepared {
     circuit: Circuit,
+    /// Of the pair.
+    identity: [u8; 32],
     session: [u8; 32],
     /// The part of this party: its labels or its tables.
     part: Part,
@@ -268,6 +284,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// Refuses the pair of another preparation.
+    pub(crate) fn belongs(&self, pair: &Pair) -> Result<(), Abort> {
+        pair.owns(Some(self.identity))
+    }
+
     /// The session of the preparation, which the evaluation and all that follows it belong to.
     pub(crate) fn session(&self) -> [u8; 32] {
         self.session
@@ -383,7 +404,8 @@ impl Prepared {
             Role::Garbler => garbler::make_tables(link, circuit, &inputs, &gates, rng)?,
             Role::Evaluator => evaluator::take_tables(link, ands)?,
         };
-        Ok(Prepared { circuit: circuit.clone(), session: link.session(), part, inputs, gates, own_masks })
+        let (circuit, identity, session) = (circuit.clone(), link.identity(), link.session());
+        Ok(Prepared { circuit, identity, session, part, inputs, gates, own_masks })
     }
 }
 
@@ -498,5 +520,5 @@ fn open_results<R: Read, W: Write>(
     let rest = publics.iter().skip(open.len());
     shares.extend(shared.iter().zip(rest).map(|(mask, public)| link.add_public(*mask, *public)));
     let results = opened.iter().zip(publics).map(|(mask, public)| mask ^ public == 1).collect();
-    Ok((results, FixedInput::of(&shares)))
+    Ok((results, FixedInput::of(link.identity(), &shares)))
 }

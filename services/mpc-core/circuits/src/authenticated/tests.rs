@@ -78,6 +78,36 @@ fn bits_beyond_the_fixed_ones_are_not_entered() {
     assert!(matches!(garbler, Err(Abort::Caller(_))), "{garbler:?}");
 }
 
+/// Each would fail a check, and exclude the honest peer.
+#[test]
+fn what_belongs_to_another_set_up_is_refused_and_excludes_nobody() {
+    let (old, new) = (set_up(9), set_up(10));
+    let circuit = Circuit { inputs: vec![2, 2], ..twice() };
+    let both_results = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+        let rng = &mut seeded(1, index);
+        let pairs = [&old[index], &new[index]];
+        let fixed = pairs
+            .map(|pair| FixedInput::new(pair, &[1; 32], &PrivateInput::new(vec![1]), channel, rng).unwrap());
+        let mixed = FixedInput::joined(&[&fixed[0], &fixed[1]]);
+        let whole = FixedInput::joined(&[&fixed[1], &fixed[1]]);
+        let stale = FixedInput::joined(&[&fixed[0], &fixed[0]]);
+        [(1, 1, &mixed), (1, 1, &stale), (0, 1, &whole), (0, 0, &whole), (1, 1, &whole)].map(
+            |(prepares, runs, input)| {
+                let prepared = Prepared::new(pairs[prepares], &circuit, channel, rng).unwrap();
+                let entry = Entry::Fixed { input, public: &[], purpose: [2; 32] };
+                let run = if index == 0 { garble } else { evaluate };
+                run(pairs[runs], prepared, entry, channel)
+            },
+        )
+    });
+    for results in both_results.results {
+        let [refused @ .., right] = results;
+        assert!(refused.iter().all(|result| matches!(result, Err(Abort::Caller(_)))), "{refused:?}");
+        assert!(right.is_ok(), "{right:?}");
+    }
+    assert!(old.iter().chain(&new).all(|pair| !pair.ended()));
+}
+
 /// Under the same tweak the first block of both tables would be the same.
 #[test]
 fn no_two_gates_are_hashed_alike() {

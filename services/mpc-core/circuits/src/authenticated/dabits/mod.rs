@@ -139,7 +139,7 @@ impl DaBits {
             link.channel.say(&prover.answer(bits, &Challenge::new(&own, &challenge, count)))?;
         }
         Ok(DaBits {
-            input: FixedInput::of(bits.split_at(count).0),
+            input: FixedInput::of(link.identity(), bits.split_at(count).0),
             tags: take(&mut prover.columns.integers(), count),
             keys: take(&mut verifier.columns.integers(), count),
             gamma: verifier.gamma,
@@ -175,6 +175,8 @@ impl DaBits {
             return Err(Abort::Caller("a share is bound to as many daBits as the order has bits"));
         }
         pair.guard(|| {
+            prepared.belongs(pair)?;
+            pair.owns(self.input.identity)?;
             let link = Link::resume(pair, prepared.session(), BINDING, channel);
             let number = self.number::<G>(0..G::SHARE_BITS)?;
             let own = *share - *number.value;
