@@ -9,6 +9,7 @@ use curve25519_dalek::scalar::Scalar;
 use primitives::Secret;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use sha2::{Digest, Sha512};
 
 use super::import::challenge;
 use super::tests::{Memory, verifies};
@@ -363,6 +364,29 @@ fn a_party_whose_share_is_damaged_says_no_part_of_it() {
         assert!(matches!(ran.results[role], Err(Abort::Caller(_))), "{:?}", ran.results);
         assert_eq!(ran.sent[role], POINT[role] + 1, "no part of S");
         assert!(couple.pairs.iter().all(|pair| !pair.ended()));
+    }
+}
+
+/// What a fault between the record and S would make: a second message under the nonce of the first.
+#[test]
+fn a_message_that_changed_in_memory_has_no_challenge() {
+    let couple = join(&import(), [1, 2], 67);
+    let of = |message: &[u8], public: &[u8], digest: &[u8; 64]| {
+        couple.keys[0].challenge(&couple.circuit, &[9; 32], message, public, digest)
+    };
+    let digest: [u8; 64] = Sha512::digest(b"message").into();
+    let public = couple.circuit.public_wires(b"message").unwrap();
+    assert_eq!(
+        of(b"message", &public, &digest).unwrap(),
+        challenge(&[9; 32], couple.keys[0].public_key(), b"message")
+    );
+    let other = couple.circuit.public_wires(b"massage").unwrap();
+    for (message, public, digest) in [
+        (b"massage", &public, digest),
+        (b"message", &public, Sha512::digest(b"massage").into()),
+        (b"message", &other, digest),
+    ] {
+        assert!(matches!(of(message, public, &digest), Err(Abort::Caller(_))));
     }
 }
 

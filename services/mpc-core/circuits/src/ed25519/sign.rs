@@ -1,5 +1,6 @@
 //! Signing by two parties.
 
+use std::hint::black_box;
 use std::io::{self, Read, Write};
 
 use curve25519_dalek::edwards::EdwardsPoint;
@@ -109,6 +110,26 @@ impl PairKey {
         self.sign_expecting(pair, circuit, ready, message, None, record, channel)
     }
 
+    /// k of a message, computed twice and from the message that the nonce and the record are of: a second k with the same nonce, by a fault
+    /// in either, gives this party's share away.
+    pub(super) fn challenge(
+        &self,
+        circuit: &NonceCircuit,
+        nonce_point: &[u8; 32],
+        message: &[u8],
+        public: &[u8],
+        digest: &[u8; 64],
+    ) -> Result<Scalar, Abort> {
+        let of = |message: &[u8]| challenge(nonce_point, &self.public_key, message);
+        let first = of(message);
+        // Behind a barrier, so that nothing of the first time is taken again.
+        let again = black_box(message);
+        let same = of(again) == first
+            && Sha512::digest(again).as_slice() == digest
+            && circuit.public_wires(again).is_some_and(|wires| wires == public);
+        if same { Ok(first) } else { Err(Abort::Caller("the message changed in memory while it was signed")) }
+    }
+
     #[allow(clippy::too_many_arguments, reason = "each is another thing")]
     pub(super) fn sign_expecting<R: Read, W: Write>(
         &self,
@@ -165,7 +186,7 @@ impl PairKey {
                 return Err(Abort::OtherNonce);
             }
             // [Ed25519 8] Both parts of S.
-            let challenge = challenge(&nonce_point, &self.public_key, message);
+            let challenge = self.challenge(circuit, &nonce_point, message, &public, &digest)?;
             let damaged = Abort::Caller("this party's share is damaged");
             let Ok(share) = scalar(self.share.expose()).map(Zeroizing::new) else { return Err(damaged) };
             let own = Zeroizing::new(*own_nonce + challenge * *share);
