@@ -61,7 +61,7 @@ impl ServerCertVerifier for Anyone {
 type Connection = StreamOwned<ClientConnection, TcpStream>;
 
 /// Connects as bob.
-fn connect(folder: &Folder, address: &str, protocol: &[u8]) -> Connection {
+fn connect(folder: &Folder, address: &str, protocols: &[&[u8]]) -> Connection {
     let certificate = CertificateDer::from_pem_file(folder.path("bob.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(folder.path("bob.key")).unwrap();
     let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -71,7 +71,7 @@ fn connect(folder: &Folder, address: &str, protocol: &[u8]) -> Connection {
         .with_custom_certificate_verifier(Arc::new(Anyone))
         .with_client_auth_cert(vec![certificate], key)
         .unwrap();
-    config.alpn_protocols = vec![protocol.to_vec()];
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let client = ClientConnection::new(Arc::new(config), ServerName::try_from("any.name").unwrap()).unwrap();
     StreamOwned::new(client, TcpStream::connect(address).unwrap())
 }
@@ -89,7 +89,7 @@ const SIZE: usize = HELLO - 4;
 fn against(folder: &Folder, program: &str, words: impl Fn(&[u8]) -> Vec<u8>) -> Ended {
     let mut garbler = folder.party(program, "garbler", "alice", "bob");
     let (garbler, address) = Running::listen(garbler.args(["--input", "200"]));
-    let mut connection = connect(folder, &address, b"coterie-circuit/1");
+    let mut connection = connect(folder, &address, &[b"coterie-circuit/1"]);
     let mut hello = [0; HELLO];
     connection.read_exact(&mut hello).unwrap();
     // The other side may close before it has read all.
@@ -147,12 +147,14 @@ fn a_known_peer_that_sends_nonsense_is_named_and_never_a_panic() {
 }
 
 #[test]
-fn a_known_peer_of_another_protocol_is_refused() {
+fn a_known_peer_of_another_protocol_or_of_none_is_refused() {
     let folder = Folder::new("protocol");
     let program = folder.write("add.mpcl", ADD);
     let mut garbler = folder.party(&program, "garbler", "alice", "bob");
     let (mut garbler, address) = Running::listen(garbler.args(["--input", "200"]));
-    let mut connection = connect(&folder, &address, b"h2");
-    assert!(connection.read_exact(&mut [0; 1]).is_err());
-    assert!(garbler.until("refused ").contains("does not speak TLS 1.3 as this command does"));
+    for protocols in [&[b"h2".as_slice()][..], &[]] {
+        let mut connection = connect(&folder, &address, protocols);
+        assert!(connection.read_exact(&mut [0; 1]).is_err(), "{protocols:?}");
+        assert!(garbler.until("refused ").contains("does not speak TLS 1.3 as this command does"));
+    }
 }

@@ -266,6 +266,10 @@ impl Secured {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
+        // The library takes a peer that names no protocol at all: another service with this certificate would be such a peer.
+        if secured.connection.alpn_protocol() != Some(PROTOCOL) {
+            return Err(tls(rustls::Error::NoApplicationProtocol));
+        }
         secured.socket.until = None;
         secured.socket.stream.set_read_timeout(Some(silence))?;
         secured.socket.stream.set_write_timeout(Some(silence))?;
