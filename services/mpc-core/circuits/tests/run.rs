@@ -66,6 +66,9 @@ fn two_processes_compute_what_the_interpreter_does_and_print_no_input() {
         for ended in [garbler.end(), evaluator.end()] {
             assert_eq!((ended.status, ended.output.as_str()), (0, result.as_str()), "{}", ended.errors);
             assert!(ended.errors.contains(engine), "{}", ended.errors);
+            // The operator hears of the weaker engine before the peer is met.
+            let warned = ended.errors.split("met the peer").next().unwrap().contains("@SemiHonest");
+            assert_eq!(warned, engine.starts_with("semi-honest"), "{}", ended.errors);
             assert!(!ended.errors.contains(money) && !ended.errors.contains(&other[1..]), "{}", ended.errors);
         }
     }
@@ -198,6 +201,9 @@ fn own_mistakes_are_found_before_the_peer_is_met_and_repeat_no_value() {
         (&["--input", "1", "--peer", &key], "cannot read"),
         (&["--input", "1", "--input", "2"], "given twice"),
         (&["--input", "1", "--connect", "127.0.0.1:1"], "--listen or --connect once"),
+        (&["--input=4711"], "--input needs a value"),
+        (&["--input=4711", "--wait"], "run has no option --input:"),
+        (&["-4711", "--wait"], "run has no option of that form"),
         (&["--wait", "0"], "--wait is a number of seconds"),
     ] {
         let mut command = circuit(&["run", &program, "--party", "garbler", "--listen", "127.0.0.1:0"]);

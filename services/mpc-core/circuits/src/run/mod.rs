@@ -103,6 +103,11 @@ fn run(options: &Options) -> Result<Vec<String>, Failure> {
     }
 
     let identity = Identity::load(&options.files)?;
+    if semi_honest {
+        say(
+            "this program asks by @SemiHonest for the engine against curious parties: a peer that deviates may learn the input",
+        );
+    }
     let mut stream = identity.meet(&options.address, options.wait, &say)?;
     stream.say = say;
     // The side that listened speaks first, so that the other has nothing under way when it is refused.

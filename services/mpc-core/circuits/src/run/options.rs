@@ -42,8 +42,9 @@ impl Options {
                 once(&mut program, argument.into(), "give one program")?;
                 continue;
             }
-            let value = rest.next().cloned().ok_or(format!("{argument} needs a value"))?;
-            let twice = format!("{argument} is given twice");
+            let name = name(argument);
+            let value = rest.next().cloned().ok_or(format!("{name} needs a value"))?;
+            let twice = format!("{name} is given twice");
             match argument.as_str() {
                 "--party" => {
                     let part = match value.as_str() {
@@ -66,7 +67,7 @@ impl Options {
                     let seconds = value.parse().ok().filter(|s| (1..=604_800).contains(s));
                     wait = seconds.ok_or("--wait is a number of seconds, up to a week")?;
                 }
-                option => return Err(format!("run has no option {option}: see circuit help")),
+                _ => return Err(format!("run has no option {name}: see circuit help")),
             }
         }
         let given = |what: Option<PathBuf>, name: &str| what.ok_or(format!("give {name}: see circuit help"));
@@ -116,6 +117,13 @@ impl Options {
         }
         Ok(values)
     }
+}
+
+/// The name of an option as an error may repeat it: what stands behind `=`, or a number below zero, may be an input.
+fn name(argument: &str) -> &str {
+    let name = argument.split('=').next().unwrap_or_default();
+    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    if plain { name } else { "of that form" }
 }
 
 fn once<T>(place: &mut Option<T>, value: T, twice: &str) -> Result<(), String> {
