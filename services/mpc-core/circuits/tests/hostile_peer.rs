@@ -10,14 +10,18 @@
 mod processes;
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
 use processes::{Ended, Folder, Running};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, ServerConfig, ServerConnection,
+    SignatureScheme, StreamOwned,
+};
 
 /// Accepts every server: this peer is the hostile one.
 #[derive(Debug)]
@@ -58,19 +62,26 @@ impl ServerCertVerifier for Anyone {
     }
 }
 
+const PROTOCOL: &[u8] = b"coterie-circuit/1";
+
 type Connection = StreamOwned<ClientConnection, TcpStream>;
 
-/// Connects as bob.
-fn connect(folder: &Folder, address: &str, protocols: &[&[u8]]) -> Connection {
+/// Bob's certificate with somebody's key.
+fn identity(folder: &Folder, owner: &str) -> Arc<SingleCertAndKey> {
     let certificate = CertificateDer::from_pem_file(folder.path("bob.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_file(folder.path("bob.key")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(folder.path(&format!("{owner}.key"))).unwrap();
+    let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
+    Arc::new(SingleCertAndKey::from(CertifiedKey::new(vec![certificate], key)))
+}
+
+/// Connects with bob's certificate.
+fn connect(folder: &Folder, address: &str, owner: &str, protocols: &[&[u8]]) -> Connection {
     let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Anyone))
-        .with_client_auth_cert(vec![certificate], key)
-        .unwrap();
+        .with_client_cert_resolver(identity(folder, owner));
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let client = ClientConnection::new(Arc::new(config), ServerName::try_from("any.name").unwrap()).unwrap();
     StreamOwned::new(client, TcpStream::connect(address).unwrap())
@@ -89,7 +100,7 @@ const SIZE: usize = HELLO - 4;
 fn against(folder: &Folder, program: &str, words: impl Fn(&[u8]) -> Vec<u8>) -> Ended {
     let mut garbler = folder.party(program, "garbler", "alice", "bob");
     let (garbler, address) = Running::listen(garbler.args(["--input", "200"]));
-    let mut connection = connect(folder, &address, &[b"coterie-circuit/1"]);
+    let mut connection = connect(folder, &address, "bob", &[PROTOCOL]);
     let mut hello = [0; HELLO];
     connection.read_exact(&mut hello).unwrap();
     // The other side may close before it has read all.
@@ -153,8 +164,46 @@ fn a_known_peer_of_another_protocol_or_of_none_is_refused() {
     let mut garbler = folder.party(&program, "garbler", "alice", "bob");
     let (mut garbler, address) = Running::listen(garbler.args(["--input", "200"]));
     for protocols in [&[b"h2".as_slice()][..], &[]] {
-        let mut connection = connect(&folder, &address, protocols);
+        let mut connection = connect(&folder, &address, "bob", protocols);
         assert!(connection.read_exact(&mut [0; 1]).is_err(), "{protocols:?}");
         assert!(garbler.until("refused ").contains("does not speak TLS 1.3 as this command does"));
+    }
+}
+
+/// A certificate is no secret: who has it and not its key is a stranger, on either side.
+#[test]
+fn a_known_certificate_without_its_key_is_refused() {
+    let folder = Folder::new("possession");
+    folder.certificate("eve");
+    let program = folder.write("add.mpcl", ADD);
+    let mut garbler = folder.party(&program, "garbler", "alice", "bob");
+    let (mut garbler, address) = Running::listen(garbler.args(["--input", "200"]));
+    let mut connection = connect(&folder, &address, "eve", &[PROTOCOL]);
+    assert!(connection.read_exact(&mut [0; 1]).is_err());
+    assert!(garbler.until("refused ").contains("BadSignature"));
+
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    for (owner, met) in [("bob", true), ("eve", false)] {
+        let mut config = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(identity(&folder, owner));
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut garbler = folder.party(&program, "garbler", "alice", "bob");
+        let garbler = Running::start(garbler.args(["--input", "200", "--connect", &address]));
+        let server = ServerConnection::new(Arc::new(config)).unwrap();
+        let mut connection = StreamOwned::new(server, listener.accept().unwrap().0);
+        // A listener speaks first, so that a garbler that believes in this one reads these words.
+        let said = connection.write_all(&[b'x'; 500]).and_then(|()| connection.flush());
+        assert_eq!(said.is_ok(), met, "{owner}");
+        connection.conn.send_close_notify();
+        let _ = connection.flush();
+        drop(connection);
+        let ended = garbler.end();
+        assert_eq!(ended.status, if met { 5 } else { 4 }, "{}", ended.errors);
+        assert_eq!(ended.errors.contains("BadSignature"), !met, "{}", ended.errors);
     }
 }
