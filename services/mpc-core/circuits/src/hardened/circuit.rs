@@ -166,15 +166,17 @@ impl Ready {
         Ok(Ready { step: circuit.step, prepared, bits })
     }
 
-    /// The parts, if this was prepared for the step that is to be done, and for this circuit.
+    /// The parts, if this was prepared by this pair, for the step that is to be done and for this circuit.
     pub(super) fn open(
         self,
+        pair: &Pair,
         circuit: &StepCircuit,
         fits: impl Fn(Step) -> bool,
     ) -> Result<(Prepared, DaBits), Abort> {
         if self.step != circuit.step || !fits(self.step) {
             return Err(Abort::Caller("this was prepared for another step"));
         }
+        self.prepared.belongs(pair)?;
         Ok((self.prepared, self.bits))
     }
 }

@@ -148,7 +148,7 @@ impl Node {
         index: u32,
         channel: &mut Channel<R, W>,
     ) -> Result<Option<Node>, Abort> {
-        let (prepared, mut masks) = ready.open(circuit, |step| step == Step::Child)?;
+        let (prepared, mut masks) = ready.open(pair, circuit, |step| step == Step::Child)?;
         if index >= HARDENED {
             return Err(Abort::Caller("a child's number is below 2^31"));
         }

@@ -155,7 +155,7 @@ impl PairSeed {
         ready: Ready,
         channel: &mut Channel<R, W>,
     ) -> Result<Node, Abort> {
-        let (prepared, masks) = ready.open(circuit, |step| step == Step::Master(self.bytes))?;
+        let (prepared, masks) = ready.open(pair, circuit, |step| step == Step::Master(self.bytes))?;
         let session = prepared.session();
         let input = FixedInput::joined(&[&self.seed, masks.input()]);
         let purpose = self.purpose("coterie/hardened-root/1");
@@ -181,7 +181,7 @@ impl PairSeed {
         ready: Ready,
         channel: &mut Channel<R, W>,
     ) -> Result<Slip10Node, Abort> {
-        let (prepared, _) = ready.open(circuit, |step| step == Step::Slip10Master(self.bytes))?;
+        let (prepared, _) = ready.open(pair, circuit, |step| step == Step::Slip10Master(self.bytes))?;
         let purpose = self.purpose("coterie/slip10-root/1");
         let entry = Entry::Fixed { input: &self.seed, public: &circuit.public_wires(&[]), purpose };
         let (chain, key) = evaluate_keeping(pair, prepared, entry, circuit.step().kept(), channel)?;

@@ -39,7 +39,7 @@ impl Slip10Node {
         index: u32,
         channel: &mut Channel<R, W>,
     ) -> Result<Slip10Node, Abort> {
-        let (prepared, _) = ready.open(circuit, |step| step == Step::Slip10Child)?;
+        let (prepared, _) = ready.open(pair, circuit, |step| step == Step::Slip10Child)?;
         if index >= HARDENED {
             return Err(Abort::Caller("a child's number is below 2^31"));
         }
@@ -61,7 +61,7 @@ impl Slip10Node {
         ready: Ready,
         channel: &mut Channel<R, W>,
     ) -> Result<PairKey, Abort> {
-        let (prepared, masks) = ready.open(circuit, |step| step == Step::Slip10Key)?;
+        let (prepared, masks) = ready.open(pair, circuit, |step| step == Step::Slip10Key)?;
         let session = prepared.session();
         let input = FixedInput::joined(&[&self.key, masks.input()]);
         let purpose = tagged("coterie/slip10-key/1", &[&self.chain_code]);

@@ -328,6 +328,17 @@ fn parties_that_mean_other_keys_or_children_stop_before_anything_is_said() {
     assert!(ran.results.iter().all(|result| matches!(result, Err(Abort::Caller(_)))) && ran.sent == [0, 0]);
 }
 
+/// A party that prepared under another set-up with the same peer would fail its check, and be excluded.
+#[test]
+fn material_of_another_set_up_derives_nothing_and_excludes_nobody() {
+    let mut couple = Couple::new(&CHAIN, 37);
+    let ready = couple.ready(1);
+    couple.pairs = set_up(38);
+    let ran = couple.derive_prepared(ready, [INDEX; 2], [honest(), honest()]);
+    assert!(ran.results.iter().all(|result| matches!(result, Err(Abort::Caller(_)))) && ran.sent == [0, 0]);
+    assert!(couple.pairs.iter().all(|pair| !pair.ended()));
+}
+
 /// The chain code for which the left half is this number.
 fn chain_for(left: &[u8; 32]) -> [u8; 32] {
     std::array::from_fn(|i| left[i] ^ KEY[i])

@@ -265,6 +265,11 @@ fn pairs_agree_or_one_has_other_shares_and_ends_at_the_root() {
     let ran = walk(&circuits, &pairs, &shares, [1, 3], [honest(), honest()]);
     assert!(ran.results.iter().any(|result| matches!(result, Err(Abort::Import))));
     assert!(ran.results.iter().all(|result| matches!(result, Err(Abort::Import | Abort::Channel(_)))));
+    // So does another chain code of the owner's root, beside the right key.
+    let mut shares = self::shares();
+    shares.iter_mut().for_each(|share| share.root.chain_code[31] ^= 1);
+    let ran = walk(&circuits, &set_up(37), &shares, [1, 2], [honest(), honest()]);
+    assert!(ran.results.iter().all(|result| matches!(result, Err(Abort::Import))));
     // A party that fixes another share than it got: the last message of the import.
     for corrupt in 0..2 {
         let pairs = set_up(34);
