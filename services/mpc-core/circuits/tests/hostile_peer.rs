@@ -150,6 +150,15 @@ fn a_known_peer_that_sends_nonsense_is_named_and_never_a_panic() {
             );
         }
     }
+    // A size that the type leaves open, and that would take gigabytes.
+    let open = folder
+        .write("open.mpcl", "package main\n\nfunc main(a uint8, b []byte) uint8 {\n\treturn a + b[0]\n}\n");
+    let ended = against(&folder, &open, |hello| {
+        let mut words = answer(hello, &[]);
+        words[SIZE..].copy_from_slice(&(1u32 << 22).to_be_bytes());
+        words
+    });
+    assert!(ended.status == 1 && ended.errors.contains("takes 2^21"), "{}", ended.errors);
     // The set-up of transfers fails in its checks; streaming compares the agreement before it.
     let ended = against(&folder, &checked, |hello| answer(hello, &[0x5a; 1 << 16]));
     assert!(ended.status == 5 && ended.errors.contains("oblivious transfer"), "{}", ended.errors);

@@ -18,6 +18,10 @@ use super::failure::Failure;
 /// Gates of all kinds that are held in memory, at most.
 const MAX_RECORDED: usize = 20_000_000;
 
+/// Bits of both inputs that the authenticated engine takes: it holds shares and a label of each in memory. The peer chooses the sizes of
+/// its open inputs.
+pub const MAX_CHECKED_INPUT: usize = 1 << 21;
+
 const TOO_MANY: &str = "the program has more than 2^20 AND gates, which only the engine against curious parties takes: \
     if neither party would deviate, write `// @SemiHonest` above main on both sides";
 

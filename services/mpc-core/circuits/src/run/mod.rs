@@ -129,6 +129,12 @@ fn run(options: &Options) -> Result<Vec<String>, Failure> {
     if port_sizes(ports.get(other)) != peer.sizes {
         return Err(Failure::Deviates("the peer's input has sizes that the program does not take".into()));
     }
+    let total: usize = hello.sizes.iter().chain(&peer.sizes).sum();
+    if !semi_honest && total > engine::MAX_CHECKED_INPUT {
+        return Err(Failure::Own(format!(
+            "both inputs have {total} bits, and the engine against parties that deviate takes 2^21: one must take less"
+        )));
+    }
     say(&format!("met the peer; inputs {}", crate::describe(&ports)));
 
     let binding = stream.binding(&hello.program)?;
