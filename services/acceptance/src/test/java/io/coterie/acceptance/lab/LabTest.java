@@ -82,7 +82,9 @@ class LabTest {
     assertThat(rounds.getFirst()).isEqualTo(Result.ROUNDS_HEADER);
     for (int round = 1; round <= 4; round++) {
       String passes =
-          "keygen,bls12-381,2,3,group,subsequent,150,third_region,bls_keygen," + round + ",parties,";
+          "keygen,bls12-381,2,3,group,subsequent,150,third_region,bls_keygen,"
+              + round
+              + ",parties,";
       assertThat(rounds).anyMatch(l -> l.startsWith(passes));
     }
     assertThat(folder.resolve("build/lab/report.md")).content().contains("# Latency lab");
