@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs, io};
 
-/// What decides the circuit of a program, beside the standard library, and how the parties evaluate it.
+/// Sources that decide the circuit of a program, beside the standard library, and how the parties evaluate it.
 const COMPILER: &[&str] = &["authenticated", "build", "circuit", "compile", "garble", "syntax"];
 
 fn main() -> io::Result<()> {

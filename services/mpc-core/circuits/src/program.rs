@@ -129,7 +129,7 @@ impl Program {
         for file in &self.sources.0 {
             part(file.text.as_bytes());
             let folder = Path::new(&file.name).parent().unwrap_or(Path::new(""));
-            // What stands between quotes, and what stands between two such pieces: neither is missed.
+            // Pieces between quotes, and those between two such pieces: neither is missed.
             for name in file.text.split('"').filter(|piece| native_file(piece)) {
                 part(&std::fs::read(folder.join(name)).unwrap_or_default());
             }

@@ -87,7 +87,7 @@ fn connect(folder: &Folder, address: &str, owner: &str, protocols: &[&[u8]]) -> 
     StreamOwned::new(client, TcpStream::connect(address).unwrap())
 }
 
-/// What the peer makes of the garbler's first message.
+/// The peer's answer to the garbler's first message.
 type Words<'a> = Box<dyn Fn(&[u8]) -> Vec<u8> + 'a>;
 
 /// The garbler's first message when its input has one value.

@@ -25,7 +25,7 @@ func main(garbler int64, evaluator Evaluator) (richer bool, sum int64, note []by
 }
 ";
 
-/// What the program gives in the clear, as `run` prints it.
+/// The program's result in the clear, as `run` prints it.
 fn expected(program: &str, garbler: &str, evaluator: &[&str]) -> String {
     let program = Program::from_text("richer.mpcl", program, &[]).unwrap();
     let written = |text: &&str| {

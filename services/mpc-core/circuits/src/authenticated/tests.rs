@@ -20,7 +20,7 @@ fn twice() -> Circuit {
     }
 }
 
-/// What the garbler has, and how many messages it sent.
+/// The garbler's result, and how many messages it sent.
 fn prepared(pairs: &[Pair; 2], edits: [Edit; 2]) -> (Result<(Prepared, DaBits), Abort>, usize) {
     let ran = both(edits, [&pairs[0], &pairs[1]], |index, pair, channel| {
         Prepared::with_dabits(pair, &twice(), DABITS, channel, &mut seeded(1, index))

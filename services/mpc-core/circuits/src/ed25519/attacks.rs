@@ -367,7 +367,7 @@ fn a_party_whose_share_is_damaged_says_no_part_of_it() {
     }
 }
 
-/// What a fault between the record and S would make: a second message under the nonce of the first.
+/// A fault between the record and S would make a second message under the nonce of the first.
 #[test]
 fn a_message_that_changed_in_memory_has_no_challenge() {
     let couple = join(&import(), [1, 2], 67);

@@ -20,7 +20,7 @@ use crate::garble::Channel;
 /// The highest bit of a child's number, which says that it is hardened.
 const HARDENED: u32 = 1 << 31;
 
-/// What everybody may know of a key: BIP-32's extended public key.
+/// The public part of a node: BIP-32's extended public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicNode {
     /// The public key, compressed.

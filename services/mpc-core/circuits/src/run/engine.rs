@@ -25,7 +25,7 @@ pub const MAX_CHECKED_INPUT: usize = 1 << 21;
 const TOO_MANY: &str = "the program has more than 2^20 AND gates, which only the engine against curious parties takes: \
     if neither party would deviate, write `// @SemiHonest` above main on both sides";
 
-/// What both parties agreed to evaluate.
+/// The program that both parties agreed to evaluate.
 pub struct Task<'a> {
     pub program: &'a Program,
     /// Of both parties' inputs.

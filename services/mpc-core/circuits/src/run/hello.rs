@@ -14,7 +14,7 @@ pub const MAX_VALUES: usize = 1 << 12;
 /// Bits of one party's input, at most: 2 MiB.
 pub const MAX_INPUT: usize = 1 << 24;
 
-/// What one party says first.
+/// The first message of each party.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hello {
     pub role: Role,

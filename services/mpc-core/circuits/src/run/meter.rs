@@ -9,7 +9,7 @@ const EVERY: Duration = Duration::from_secs(5);
 /// Bytes of an AND gate's table in half gates.
 const TABLE: u64 = 32;
 
-/// What the bytes of a run stand for.
+/// The work that the bytes of a run stand for.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
     /// Nothing yet: the parties agree on what to do.

@@ -17,7 +17,7 @@ const WAIT: u64 = 300;
 /// Bytes of a written input, at most: binary digits of the greatest, and some room.
 const MAX_WRITTEN: u64 = 2 * MAX_INPUT as u64;
 
-/// What is to be run.
+/// The options of one run.
 #[derive(Debug)]
 pub struct Options {
     pub program: PathBuf,

@@ -96,7 +96,7 @@ impl Couple {
     }
 }
 
-/// What the circuit computes: key and chain code.
+/// The results of the circuit: key and chain code.
 fn expected(key: &[u8; 32], chain: &[u8; 32]) -> ([u8; 32], [u8; 32]) {
     let index = (INDEX | 1 << 31).to_le_bytes();
     let left: [u8; 32] = std::array::from_fn(|i| key[i] ^ chain[i]);

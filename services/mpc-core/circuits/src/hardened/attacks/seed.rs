@@ -280,7 +280,7 @@ fn pairs_agree_or_one_has_other_shares_and_ends_at_the_root() {
             let ready = ready(&pairs[index], &circuits, index, channel);
             path(&pairs[index], &circuits, seed, ready, channel)
         });
-        // What the corrupt party sent is not what it keeps: its own proof does not fit it.
+        // The corrupt party keeps another share than the one it sent, which its own proof does not fit.
         assert!(matches!(ran.results[1 - corrupt], Err(Abort::Input)));
         assert!(pairs[1 - corrupt].ended());
     }
