@@ -9,8 +9,6 @@ import io.coterie.acceptance.cluster.Cluster;
 import io.coterie.acceptance.cluster.Members;
 import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.channel.ChannelAccount;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.proto.core.v1.ProtocolId;
@@ -19,6 +17,8 @@ import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -260,7 +260,8 @@ class HostileMembersTest {
     members.add(self);
     double before = rejected();
     BlockingQueue<PartyMessage> answers = new LinkedBlockingQueue<>();
-    try (SecureChannel stranger = cluster.members().openChannel(account, new Roster(1, members))) {
+    try (SecureChannel stranger =
+        cluster.members().openChannel(account, new Roster("test", 1, members))) {
       stranger.onMessage(message -> answers.add(PartyMessage.getDefaultInstance()));
       stranger.start();
       long end = System.nanoTime() + PATIENCE.toNanos();

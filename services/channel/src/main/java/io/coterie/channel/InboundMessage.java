@@ -1,5 +1,6 @@
 package io.coterie.channel;
 
+import io.coterie.trust.Member;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -1,5 +1,7 @@
 package io.coterie.channel;
 
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.util.Collection;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;

@@ -13,7 +13,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.InboundMessage;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.coordinator.session.ResultVerifier;
@@ -42,6 +41,7 @@ import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.trust.Member;
 import io.grpc.ManagedChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;

@@ -3,8 +3,6 @@ package io.coterie.coordinator;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.zaxxer.hikari.HikariDataSource;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.channel.ChannelOpener;
@@ -20,6 +18,8 @@ import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import io.grpc.Channel;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.GrpcSslContexts;
@@ -98,7 +98,7 @@ final class TestInstallation implements AutoCloseable {
     for (int i = 1; i <= partyCount; i++) {
       members.add(member("p" + i, Member.Role.PARTY, i, evidenceKeys.apply(i)));
     }
-    network = new MemoryNetwork(new Roster(1, members));
+    network = new MemoryNetwork(new Roster("test", 1, members));
     parties = new ScriptedParties(network);
     for (int i = 1; i <= partyCount; i++) {
       parties.connect("p" + i);

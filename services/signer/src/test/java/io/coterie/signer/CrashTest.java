@@ -2,13 +2,13 @@ package io.coterie.signer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.channel.Member;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.share.KeyShare;
+import io.coterie.trust.Member;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;

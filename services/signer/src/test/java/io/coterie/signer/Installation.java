@@ -4,8 +4,6 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Timestamp;
 import io.coterie.channel.InboundMessage;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.PayloadKind;
@@ -39,6 +37,8 @@ import io.coterie.signer.session.SessionService;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -130,7 +130,7 @@ public final class Installation implements AutoCloseable {
     }
     members.add(member("coordinator", Member.Role.COORDINATOR, 0, new byte[0]));
     members.add(member("coordinator-2", Member.Role.COORDINATOR, 0, new byte[0]));
-    network = new MemoryNetwork(new Roster(1, members));
+    network = new MemoryNetwork(new Roster("test", 1, members));
     coordinator = new Coordinator("coordinator");
   }
 

@@ -1,9 +1,9 @@
 package io.coterie.signer;
 
 import io.coterie.channel.InboundMessage;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;

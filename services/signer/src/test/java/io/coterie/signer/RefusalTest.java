@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.protocol.SessionId;
@@ -14,6 +13,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.trust.Member;
 import java.nio.file.Path;
 import java.sql.DriverManager;
 import java.sql.SQLException;

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
-import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditTrail;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -18,6 +17,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionCancel;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.share.KeyShare;
+import io.coterie.trust.Member;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

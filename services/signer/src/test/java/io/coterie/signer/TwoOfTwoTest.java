@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -19,6 +18,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.share.KeyShareStore;
+import io.coterie.trust.Member;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;

@@ -2,12 +2,11 @@ package io.coterie.acceptance.cluster;
 
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.ChannelConfig;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
-import io.coterie.channel.RosterFile;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.link.Enrolment;
 import io.coterie.channel.signal.SignalChannel;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -55,7 +54,7 @@ public final class Members {
         secondCoordinator = enrol(second);
         members.add(member(second, Member.Role.COORDINATOR, 0, secondCoordinator));
       }
-      roster = new Roster(1, members);
+      roster = new Roster("test", 1, members);
       for (Path folder : holders.values()) {
         RosterFile.write(folder.resolve("roster.json"), roster);
       }

@@ -2,8 +2,8 @@ package io.coterie.channel.keys;
 
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.ChannelException.Cause;
-import io.coterie.channel.Member;
 import io.coterie.channel.telemetry.ChannelMetrics;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;

@@ -1,6 +1,6 @@
 package io.coterie.channel.keys;
 
-import io.coterie.channel.Member;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

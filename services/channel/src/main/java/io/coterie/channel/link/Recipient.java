@@ -1,6 +1,6 @@
 package io.coterie.channel.link;
 
-import io.coterie.channel.Member;
+import io.coterie.trust.Member;
 import org.signal.libsignal.protocol.IdentityKey;
 import org.signal.libsignal.protocol.InvalidKeyException;
 

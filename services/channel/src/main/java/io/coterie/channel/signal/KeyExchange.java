@@ -2,7 +2,6 @@ package io.coterie.channel.signal;
 
 import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.ChannelException;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.channel.keys.Certificates;
 import io.coterie.channel.keys.OwnSenderKey;
@@ -13,6 +12,7 @@ import io.coterie.channel.keys.SenderKeyRotation;
 import io.coterie.channel.telemetry.ChannelMetrics;
 import io.coterie.channel.telemetry.ChannelMetrics.Mode;
 import io.coterie.channel.wire.Frame;
+import io.coterie.trust.Member;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Collection;

@@ -2,7 +2,6 @@ package io.coterie.channel.signal;
 
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.ChannelException.Cause;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.channel.keys.Certificates;
 import io.coterie.channel.keys.OwnSenderKey;
@@ -10,6 +9,7 @@ import io.coterie.channel.keys.ProtocolStore;
 import io.coterie.channel.link.Link.Response;
 import io.coterie.channel.link.Messaging;
 import io.coterie.channel.telemetry.ChannelMetrics.Mode;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

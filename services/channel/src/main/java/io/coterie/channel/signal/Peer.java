@@ -1,12 +1,12 @@
 package io.coterie.channel.signal;
 
 import io.coterie.channel.ChannelConfig;
-import io.coterie.channel.Member;
 import io.coterie.channel.keys.Certificates;
 import io.coterie.channel.keys.PeerKeys;
 import io.coterie.channel.keys.ProtocolStore;
 import io.coterie.channel.link.Recipient;
 import io.coterie.channel.wire.Reassembly;
+import io.coterie.trust.Member;
 import java.util.ArrayDeque;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicLong;

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.coterie.channel.ChannelConfig;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SendMode;
 import io.coterie.channel.telemetry.ChannelMetrics;
+import io.coterie.trust.Roster;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
@@ -254,7 +254,8 @@ class RestartTest {
   void memberThatLeavesTheRosterIsCutOff() throws Exception {
     try (TestGroup group = TestGroup.started(server, 3)) {
       java.util.UUID before = group.node(0).channel.senderKey();
-      Roster smaller = new Roster(2, List.of(group.node(0).member(), group.node(1).member()));
+      Roster smaller =
+          new Roster("test", 2, List.of(group.node(0).member(), group.node(1).member()));
       group.node(0).channel.updateRoster(smaller);
       group.node(1).channel.updateRoster(smaller);
       await().atMost(PATIENCE).until(() -> !group.node(0).channel.senderKey().equals(before));
@@ -276,8 +277,8 @@ class RestartTest {
           .havingRootCause()
           .withMessageContaining("not in the roster");
       // And back again.
-      group.node(0).channel.updateRoster(new Roster(3, group.roster.members()));
-      group.node(1).channel.updateRoster(new Roster(3, group.roster.members()));
+      group.node(0).channel.updateRoster(new Roster("test", 3, group.roster.members()));
+      group.node(1).channel.updateRoster(new Roster("test", 3, group.roster.members()));
       group.awaitEstablished(group.nodes.subList(0, 2));
       group
           .node(0)
@@ -307,7 +308,8 @@ class RestartTest {
                     return Thread.holdsLock(channel);
                   })
               .toCompletableFuture();
-      channel.updateRoster(new Roster(2, List.of(group.node(0).member(), group.node(1).member())));
+      channel.updateRoster(
+          new Roster("test", 2, List.of(group.node(0).member(), group.node(1).member())));
       assertThat(locked).succeedsWithin(PATIENCE).isEqualTo(false);
     }
   }

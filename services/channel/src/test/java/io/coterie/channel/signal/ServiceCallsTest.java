@@ -3,10 +3,10 @@ package io.coterie.channel.signal;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.coterie.channel.Roster;
 import io.coterie.channel.link.Link;
 import io.coterie.channel.telemetry.ChannelMetrics;
 import io.coterie.proto.signal.Envelope;
+import io.coterie.trust.Roster;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -128,9 +128,10 @@ class ServiceCallsTest {
                 return server.count("GET keys") > before;
               });
       group.node(2).start();
-      Roster smaller = new Roster(2, List.of(group.node(0).member(), group.node(1).member()));
+      Roster smaller =
+          new Roster("test", 2, List.of(group.node(0).member(), group.node(1).member()));
       group.node(0).channel.updateRoster(smaller);
-      group.node(0).channel.updateRoster(new Roster(3, group.roster.members()));
+      group.node(0).channel.updateRoster(new Roster("test", 3, group.roster.members()));
       group.awaitEstablished();
       assertThat(probe.locks).isEmpty();
     }

@@ -3,11 +3,11 @@ package io.coterie.channel.signal;
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.InboundMessage;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.link.Enrolment;
 import io.coterie.channel.telemetry.ChannelMetrics;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -115,7 +115,7 @@ final class TestGroup implements AutoCloseable {
           Enrolment.member(account, "p" + (i + 1), Member.Role.PARTY, i + 1, "test", new byte[32]));
       nodes.add(new Node(i));
     }
-    roster = new Roster(1, members);
+    roster = new Roster("test", 1, members);
   }
 
   static TestGroup started(TestServer server, int size) throws Exception {

@@ -3,13 +3,13 @@ package io.coterie.coordinator.channel;
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.InboundMessage;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
-import io.coterie.channel.RosterFile;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.link.Enrolment;
 import io.coterie.channel.signal.SignalChannel;
 import io.coterie.platform.unseal.PassphraseDataKeySource;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
+import io.coterie.trust.TrustFile;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -43,10 +43,10 @@ public final class SignalChannelOpener implements ChannelOpener {
    * @param number to enrol with
    * @param tokenFile one-time token to enrol with; read at the first start only
    * @param folder for {@code roster-entry.json}
-   * @param rosterFile the pinned members
+   * @param trustFile names the pinned members
    */
   public record Replica(
-      String name, String region, String number, Path tokenFile, Path folder, Path rosterFile) {}
+      String name, String region, String number, Path tokenFile, Path folder, Path trustFile) {}
 
   private final Replica replica;
   private final ChannelConfig config;
@@ -87,7 +87,7 @@ public final class SignalChannelOpener implements ChannelOpener {
         Enrolment.member(
             account, replica.name(), Member.Role.COORDINATOR, 0, replica.region(), new byte[0]);
     try {
-      RosterFile.writeEntry(replica.folder().resolve(ENTRY), self);
+      TrustFile.writeEntry(replica.folder().resolve(ENTRY), self);
     } catch (IOException e) {
       throw new UncheckedIOException("cannot write " + ENTRY, e);
     }
@@ -123,13 +123,13 @@ public final class SignalChannelOpener implements ChannelOpener {
   }
 
   private Roster awaitRoster(Member self) throws InterruptedException {
-    Path file = replica.rosterFile();
+    Path file = replica.trustFile();
     String said = "";
     while (true) {
       String problem = "there is no " + file;
       if (Files.exists(file)) {
         try {
-          Roster roster = RosterFile.read(file);
+          Roster roster = TrustFile.read(file).roster();
           if (roster.byName(replica.name()).filter(self::equals).isPresent()) {
             return roster;
           }

@@ -1,13 +1,13 @@
 package io.coterie.coordinator.config;
 
 import io.coterie.channel.ChannelConfig;
-import io.coterie.channel.Member;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.channel.ChannelOpener;
 import io.coterie.coordinator.channel.SignalChannelOpener;
 import io.coterie.coordinator.storage.JdbcAccountStore;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.unseal.PassphraseDataKeySource;
+import io.coterie.trust.Member;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.security.SecureRandom;
 import java.time.Clock;
@@ -42,7 +42,7 @@ class ChannelConfiguration {
             channel.number(),
             channel.tokenFile(),
             properties.dataFolder(),
-            properties.rosterFile()),
+            properties.trustFile()),
         ChannelConfig.of(
                 channel.messaging(),
                 TextFile.read(channel.ca()),

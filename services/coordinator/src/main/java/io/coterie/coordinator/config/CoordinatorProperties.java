@@ -51,8 +51,8 @@ public record CoordinatorProperties(
   /** A party refuses orders whose deadline is further away: its {@code sessions.max-time}. */
   private static final Duration LONGEST_ORDER = Duration.ofMinutes(2);
 
-  Path rosterFile() {
-    return channel.rosterFile() == null ? dataFolder.resolve("roster.json") : channel.rosterFile();
+  Path trustFile() {
+    return channel.trustFile() == null ? dataFolder.resolve("trust.json") : channel.trustFile();
   }
 
   public CoordinatorProperties {
@@ -88,7 +88,7 @@ public record CoordinatorProperties(
    * @param tokenFile one-time enrolment token; needed until the first start has succeeded
    * @param sendMode how broadcasts travel
    * @param senderKeyAge how long a sender key is used before it is replaced
-   * @param rosterFile the pinned members; {@code roster.json} in the data folder if not given
+   * @param trustFile the pinned members; {@code trust.json} in the data folder if not given
    */
   public record Channel(
       URI messaging,
@@ -98,7 +98,7 @@ public record CoordinatorProperties(
       Path tokenFile,
       @DefaultValue("group") SendMode sendMode,
       @DefaultValue("6h") Duration senderKeyAge,
-      @Nullable Path rosterFile) {}
+      @Nullable Path trustFile) {}
 
   /**
    * Unsealing.

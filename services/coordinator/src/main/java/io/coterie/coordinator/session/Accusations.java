@@ -1,7 +1,6 @@
 package io.coterie.coordinator.session;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.mpc.EvidenceJudge;
 import io.coterie.mpc.MpcException;
@@ -13,6 +12,7 @@ import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Verdict;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;

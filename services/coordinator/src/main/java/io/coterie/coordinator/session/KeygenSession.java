@@ -1,7 +1,6 @@
 package io.coterie.coordinator.session;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.platform.error.StatusErrors;
@@ -14,6 +13,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.proto.party.v1.TimedOut;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -1,7 +1,7 @@
 package io.coterie.coordinator.session;
 
-import io.coterie.channel.Member;
 import io.coterie.proto.party.v1.ClaimCount;
+import io.coterie.trust.Member;
 
 /** Remembers how far the ledgers of parties have come, and tells them. */
 @FunctionalInterface

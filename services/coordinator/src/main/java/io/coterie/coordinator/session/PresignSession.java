@@ -1,13 +1,13 @@
 package io.coterie.coordinator.session;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.trust.Member;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.coterie.coordinator.session;
 
-import io.coterie.channel.Member;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;

@@ -2,7 +2,6 @@ package io.coterie.coordinator.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.ChannelException;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.platform.protocol.Protocol;
@@ -13,6 +12,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;

@@ -1,7 +1,6 @@
 package io.coterie.coordinator.session;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.Protocol.Operation;
@@ -9,6 +8,7 @@ import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.trust.Member;
 import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

@@ -1,7 +1,6 @@
 package io.coterie.coordinator.session;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.mpc.MpcException;
@@ -18,6 +17,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.OptionalInt;

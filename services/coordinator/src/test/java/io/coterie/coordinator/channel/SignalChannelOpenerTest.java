@@ -51,7 +51,7 @@ class SignalChannelOpenerTest {
             "+10000000000",
             folder.resolve("token"),
             folder,
-            folder.resolve("roster.json")),
+            folder.resolve("trust.json")),
         ChannelConfig.of(URI.create("https://localhost:1"), "", new byte[33]),
         accounts,
         new PassphraseDataKeySource(

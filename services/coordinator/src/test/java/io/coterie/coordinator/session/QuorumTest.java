@@ -3,8 +3,8 @@ package io.coterie.coordinator.session;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.coterie.channel.Member;
 import io.coterie.coordinator.session.QuorumChooser.Choice;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;

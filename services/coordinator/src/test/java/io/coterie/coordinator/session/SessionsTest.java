@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.channel.InboundMessage;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.TestEcdsa;
 import io.coterie.coordinator.TestKeys;
@@ -41,6 +39,8 @@ import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.proto.party.v1.TimedOut;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -169,7 +169,7 @@ class SessionsTest {
 
           @Override
           public Roster roster() {
-            return new Roster(1, List.of(coordinator, p1, p2, p3));
+            return new Roster("test", 1, List.of(coordinator, p1, p2, p3));
           }
 
           @Override

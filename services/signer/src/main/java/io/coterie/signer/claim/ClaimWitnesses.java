@@ -1,7 +1,6 @@
 package io.coterie.signer.claim;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.ClaimCount;
@@ -9,6 +8,7 @@ import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

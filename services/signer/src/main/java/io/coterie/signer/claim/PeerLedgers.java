@@ -2,12 +2,12 @@ package io.coterie.signer.claim;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
-import io.coterie.channel.Member;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.signer.party.PartyNetwork;
+import io.coterie.trust.Member;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;

@@ -1,9 +1,9 @@
 package io.coterie.signer.config;
 
 import io.coterie.channel.ChannelAccount;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.io.IOException;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;

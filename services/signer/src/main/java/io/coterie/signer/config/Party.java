@@ -1,8 +1,6 @@
 package io.coterie.signer.config;
 
 import io.coterie.channel.ChannelAccount;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.Vault;
@@ -16,6 +14,8 @@ import io.coterie.signer.share.KeyTrouble;
 import io.coterie.signer.storage.PartySecrets;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.io.IOException;
 import java.time.Clock;
 import java.time.Duration;

@@ -2,11 +2,11 @@ package io.coterie.signer.config;
 
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.ChannelConfig;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
-import io.coterie.channel.RosterFile;
 import io.coterie.channel.link.Enrolment;
 import io.coterie.channel.signal.SignalChannel;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
+import io.coterie.trust.TrustFile;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -51,13 +51,13 @@ final class SignalAccess implements ChannelAccess {
 
   @Override
   public void writeEntry(Member self) throws IOException {
-    RosterFile.writeEntry(properties.rosterEntryFile(), self);
+    TrustFile.writeEntry(properties.rosterEntryFile(), self);
   }
 
   @Override
   public Optional<Roster> roster() throws IOException {
-    Path file = properties.rosterFile();
-    return Files.exists(file) ? Optional.of(RosterFile.read(file)) : Optional.empty();
+    Path file = properties.trustFile();
+    return Files.exists(file) ? Optional.of(TrustFile.read(file).roster()) : Optional.empty();
   }
 
   @Override

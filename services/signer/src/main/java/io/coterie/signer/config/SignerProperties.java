@@ -76,7 +76,7 @@ public record SignerProperties(
    * @param trustRoot base64 of the key under which the messaging service certifies senders
    * @param number account number to enrol with
    * @param tokenFile one-time token to enrol with; needed at the first start only
-   * @param rosterFile the pinned members; {@code roster.json} in the data folder if not given
+   * @param trustFile the pinned members; {@code trust.json} in the data folder if not given
    * @param senderKeyAge how long a sender key is used before it is replaced
    */
   public record Channel(
@@ -86,7 +86,7 @@ public record SignerProperties(
       String number,
       @Nullable Path tokenFile,
       @DefaultValue("GROUP") SendMode sendMode,
-      @Nullable Path rosterFile,
+      @Nullable Path trustFile,
       @DefaultValue("6h") Duration senderKeyAge) {}
 
   /**
@@ -243,8 +243,8 @@ public record SignerProperties(
     return unseal.keyFile() == null ? data.resolve(Backup.DATA_KEY) : unseal.keyFile();
   }
 
-  Path rosterFile() {
-    return channel.rosterFile() == null ? data.resolve("roster.json") : channel.rosterFile();
+  Path trustFile() {
+    return channel.trustFile() == null ? data.resolve("trust.json") : channel.trustFile();
   }
 
   /** Where the party's own entry for the roster is written. */

@@ -1,12 +1,12 @@
 package io.coterie.signer.operation;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.order.SessionPlan.Work;
 import io.coterie.signer.share.KeyShareStore;
+import io.coterie.trust.Member;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 

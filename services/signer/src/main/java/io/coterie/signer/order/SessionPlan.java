@@ -1,7 +1,6 @@
 package io.coterie.signer.order;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.Protocol;
@@ -10,6 +9,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.trust.Member;
 import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

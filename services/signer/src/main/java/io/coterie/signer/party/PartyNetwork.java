@@ -1,11 +1,11 @@
 package io.coterie.signer.party;
 
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.Declined;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.util.Collection;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;

@@ -1,7 +1,6 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
@@ -10,6 +9,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.session.SessionLifecycle.State;
+import io.coterie.trust.Member;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;

@@ -1,8 +1,8 @@
 package io.coterie.signer.session;
 
-import io.coterie.channel.Member;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.order.SessionLimits;
+import io.coterie.trust.Member;
 import java.util.List;
 import java.util.function.BiConsumer;
 

@@ -1,6 +1,5 @@
 package io.coterie.signer.session;
 
-import io.coterie.channel.Member;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
@@ -11,6 +10,7 @@ import io.coterie.signer.operation.Operation;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.party.WorkPool;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ScheduledFuture;

@@ -1,7 +1,6 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
@@ -21,6 +20,7 @@ import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
 import io.coterie.signer.share.KeyShare;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Arrays;

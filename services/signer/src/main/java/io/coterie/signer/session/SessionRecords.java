@@ -1,7 +1,6 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
@@ -12,6 +11,7 @@ import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.party.AuditLog;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;

@@ -1,7 +1,6 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Outgoing;
@@ -15,6 +14,7 @@ import io.coterie.proto.party.v1.TimedOut;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.party.PartyNetwork;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.List;
 

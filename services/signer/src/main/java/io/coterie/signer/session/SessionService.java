@@ -2,7 +2,6 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
-import io.coterie.channel.Member;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
@@ -26,6 +25,7 @@ import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyActivation;
 import io.coterie.signer.share.KeyShareStore;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Set;

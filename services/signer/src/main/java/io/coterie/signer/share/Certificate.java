@@ -1,11 +1,11 @@
 package io.coterie.signer.share;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.platform.ledger.StatementSignature;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;

@@ -1,7 +1,6 @@
 package io.coterie.signer.share;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -9,6 +8,7 @@ import io.coterie.proto.party.v1.Completed;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -1,9 +1,9 @@
 package io.coterie.signer.share;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.trust.Member;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.TreeMap;

@@ -1,10 +1,10 @@
 package io.coterie.signer.share;
 
-import io.coterie.channel.Member;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;

@@ -1,13 +1,13 @@
 package io.coterie.signer.share;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.InboundMessage;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionCancel;
@@ -15,6 +13,8 @@ import io.coterie.signer.Installation;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionTelemetry;
 import io.coterie.signer.telemetry.SignerMetrics;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -62,7 +62,7 @@ class ChannelNetworkTest {
 
     @Override
     public Roster roster() {
-      return new Roster(1, List.of(alpha, bravo));
+      return new Roster("test", 1, List.of(alpha, bravo));
     }
 
     @Override

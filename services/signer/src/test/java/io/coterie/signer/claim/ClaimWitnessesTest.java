@@ -3,8 +3,6 @@ package io.coterie.signer.claim;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
@@ -15,6 +13,8 @@ import io.coterie.signer.FakeCore;
 import io.coterie.signer.TestEvidence;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.PartyNetwork;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.time.Instant;
@@ -80,7 +80,7 @@ class ClaimWitnessesTest {
   }
 
   private final class Net implements PartyNetwork {
-    final Roster roster = new Roster(1, List.of(alpha, bravo, charlie, ordering, replica));
+    final Roster roster = new Roster("test", 1, List.of(alpha, bravo, charlie, ordering, replica));
     final Map<Member, Queue<ClaimCount>> statements = new HashMap<>();
     final Set<Member> reachable = new HashSet<>(Set.of(bravo, charlie));
 

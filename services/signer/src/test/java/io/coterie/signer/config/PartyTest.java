@@ -3,8 +3,6 @@ package io.coterie.signer.config;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.channel.ChannelAccount;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SendMode;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.unseal.DataKeySource;
@@ -14,6 +12,8 @@ import io.coterie.signer.Installation;
 import io.coterie.signer.MemoryNetwork;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.telemetry.SignerMetrics;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.net.URI;
@@ -136,6 +136,7 @@ class PartyTest {
   private void writeRoster(Member self) {
     access.roster.set(
         new Roster(
+            "test",
             1,
             List.of(
                 self,

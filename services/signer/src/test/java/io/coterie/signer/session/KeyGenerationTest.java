@@ -3,7 +3,6 @@ package io.coterie.signer.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Order;
@@ -16,6 +15,7 @@ import io.coterie.signer.TestEvidence;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShare;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.List;
 import java.util.UUID;

@@ -4,13 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.WorkPool;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;

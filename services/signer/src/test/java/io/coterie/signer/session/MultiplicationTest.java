@@ -3,7 +3,6 @@ package io.coterie.signer.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.SessionConfig;
@@ -18,6 +17,7 @@ import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
+import io.coterie.trust.Member;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;

@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
@@ -43,6 +41,8 @@ import io.coterie.signer.session.SessionLifecycle.State;
 import io.coterie.signer.session.SessionLifecycle.Transition;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.MemoryShares;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -103,7 +103,7 @@ abstract class SessionFixture {
   record Sent(Collection<Member> to, PartyMessage message) {}
 
   final class Net implements PartyNetwork {
-    final Roster roster = new Roster(1, List.of(alpha, bravo, charlie, coordinator, other));
+    final Roster roster = new Roster("test", 1, List.of(alpha, bravo, charlie, coordinator, other));
     final LinkedBlockingQueue<Sent> sent = new LinkedBlockingQueue<>();
     final LinkedBlockingQueue<Sent> statements = new LinkedBlockingQueue<>();
 

@@ -1,9 +1,9 @@
 package io.coterie.coordinator.custody.key;
 
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.session.PartyLink;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;

@@ -1,7 +1,5 @@
 package io.coterie.coordinator.custody.key;
 
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.key.KeyRecord.Holder;
 import io.coterie.coordinator.custody.request.Failure;
@@ -21,6 +19,8 @@ import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;

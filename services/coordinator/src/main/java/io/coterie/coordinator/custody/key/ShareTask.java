@@ -1,12 +1,12 @@
 package io.coterie.coordinator.custody.key;
 
-import io.coterie.channel.Member;
 import io.coterie.coordinator.custody.key.KeyRecord.Holder;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.trust.Member;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.List;

@@ -2,7 +2,6 @@ package io.coterie.coordinator.custody.ledger;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.ledger.LedgerStore.Remembered;
@@ -15,6 +14,7 @@ import io.coterie.platform.ledger.LedgerPosition.Judgement;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.trust.Member;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;

@@ -1,6 +1,5 @@
 package io.coterie.coordinator.custody.presignature;
 
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRecord;
@@ -19,6 +18,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.trust.Member;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;

@@ -2,7 +2,6 @@ package io.coterie.coordinator.custody.request;
 
 import com.google.rpc.ErrorInfo;
 import com.google.rpc.Status;
-import io.coterie.channel.Member;
 import io.coterie.coordinator.session.Session;
 import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.platform.error.CustodyException;
@@ -10,6 +9,7 @@ import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.SessionFailures;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.trust.Member;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;

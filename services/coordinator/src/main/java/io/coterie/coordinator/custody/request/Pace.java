@@ -1,7 +1,7 @@
 package io.coterie.coordinator.custody.request;
 
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
+import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;

@@ -1,12 +1,12 @@
 package io.coterie.coordinator.custody.signing;
 
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.SessionFailures;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;

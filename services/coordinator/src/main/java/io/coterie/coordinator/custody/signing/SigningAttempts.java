@@ -1,7 +1,6 @@
 package io.coterie.coordinator.custody.signing;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRecord;
@@ -31,6 +30,7 @@ import io.coterie.platform.telemetry.LogScope;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.trust.Member;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;

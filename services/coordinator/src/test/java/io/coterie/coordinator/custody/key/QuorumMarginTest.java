@@ -2,10 +2,10 @@ package io.coterie.coordinator.custody.key;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.key.KeyStore.Quorum;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
+import io.coterie.trust.Member;
 import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.Optional;

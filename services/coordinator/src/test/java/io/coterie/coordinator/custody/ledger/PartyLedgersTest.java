@@ -3,7 +3,6 @@ package io.coterie.coordinator.custody.ledger;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.MemoryStores;
 import io.coterie.coordinator.custody.key.KeyDirectory;
@@ -22,6 +21,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.trust.Member;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;

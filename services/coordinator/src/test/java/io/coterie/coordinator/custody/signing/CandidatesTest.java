@@ -3,8 +3,6 @@ package io.coterie.coordinator.custody.signing;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import io.coterie.channel.Member;
-import io.coterie.channel.Roster;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.coordinator.custody.request.RequestHeader;
@@ -15,6 +13,8 @@ import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.time.Instant;
 import java.util.List;
 import java.util.Set;
@@ -46,7 +46,7 @@ class CandidatesTest {
 
   /** Party 4 is not in the roster. */
   private static final Roster ROSTER =
-      new Roster(1, IntStream.rangeClosed(1, 3).mapToObj(CandidatesTest::member).toList());
+      new Roster("test", 1, IntStream.rangeClosed(1, 3).mapToObj(CandidatesTest::member).toList());
 
   private final Candidates candidates = new Candidates(Set.of());
 

@@ -1,4 +1,4 @@
-package io.coterie.channel;
+package io.coterie.trust;
 
 import java.util.Arrays;
 import java.util.UUID;

@@ -1,4 +1,4 @@
-package io.coterie.channel;
+package io.coterie.trust;
 
 import java.util.Comparator;
 import java.util.HashSet;
@@ -12,16 +12,22 @@ import java.util.regex.Pattern;
  * The pinned members of one installation. The operator of a party decides whom it trusts: nothing
  * is ever learned from the network.
  *
+ * @param installation its name, 1 to 63 of {@code [a-z0-9-]}; no two installations have the same,
+ *     because what is signed for one must mean nothing in another
  * @param version grows with every change
  * @param members at most {@value #MAX_MEMBERS}, ordered by name
  */
-public record Roster(long version, List<Member> members) {
+public record Roster(String installation, long version, List<Member> members) {
   /** Twenty parties of a key, several keys' worth of parties, and the coordinator's replicas. */
   public static final int MAX_MEMBERS = 100;
 
   private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
 
   public Roster {
+    if (!isName(installation)) {
+      throw new IllegalArgumentException(
+          "installation '" + installation + "' is not 1 to 63 of [a-z0-9-]");
+    }
     members = members.stream().sorted(Comparator.comparing(Member::name)).toList();
     if (members.isEmpty() || members.size() > MAX_MEMBERS) {
       throw new IllegalArgumentException(
@@ -29,7 +35,7 @@ public record Roster(long version, List<Member> members) {
     }
     Set<Object> seen = new HashSet<>();
     for (Member m : members) {
-      if (!NAME.matcher(m.name()).matches()) {
+      if (!isName(m.name())) {
         throw new IllegalArgumentException(
             "member name '" + m.name() + "' is not 1 to 63 of [a-z0-9-]");
       }
@@ -62,6 +68,11 @@ public record Roster(long version, List<Member> members) {
         }
       }
     }
+  }
+
+  /** Whether a string can be the name of a member or of an installation. */
+  static boolean isName(String name) {
+    return NAME.matcher(name).matches();
   }
 
   private static void requireUnique(Set<Object> seen, Object value, String what, Member m) {

@@ -1,4 +1,4 @@
-package io.coterie.channel;
+package io.coterie.trust;
 
 import java.io.IOException;
 import java.nio.file.AtomicMoveNotSupportedException;
@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Function;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.databind.DeserializationFeature;
@@ -22,19 +23,28 @@ import tools.jackson.databind.node.ArrayNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * The roster as a file: {@code {"version":1,"members":[{"name","role","partyId","region","aci",
- * "deviceId","identityKey","evidenceKey"}]}}, keys in base64. Strict: unknown, missing, repeated
- * and ill-typed fields are refused.
+ * The trust of an installation as a file: {@code
+ * {"installation","version","members":[{"name","role",
+ * "partyId","region","aci","deviceId","identityKey","evidenceKey"}],"former":[{"name","partyId",
+ * "evidenceKey","lastEpoch"}],"requesters":[{"name","publicKeys":[],"keys":[],"minThreshold",
+ * "minParties"}]}}, keys in base64. Strict: unknown, missing, repeated and ill-typed fields are
+ * refused.
  */
-public final class RosterFile {
-  /** A full roster takes about 40 KB. */
+public final class TrustFile {
+  /** A full roster takes about 40 KB, and so may its former members. */
   private static final long MAX_BYTES = 1 << 20;
 
-  private static final Set<String> ROSTER_FIELDS = Set.of("version", "members");
+  private static final Set<String> TRUST_FIELDS =
+      Set.of("installation", "version", "members", "former", "requesters");
+  private static final Set<String> FORMER_FIELDS =
+      Set.of("name", "partyId", "evidenceKey", "lastEpoch");
+  private static final Set<String> REQUESTER_FIELDS =
+      Set.of("name", "publicKeys", "keys", "minThreshold", "minParties");
   private static final Set<String> MEMBER_FIELDS =
       Set.of("name", "role", "partyId", "region", "aci", "deviceId", "identityKey", "evidenceKey");
 
   private static final int MAX_REGION = 63;
+  private static final int MAX_PARTIES = 65_535;
 
   private static final JsonMapper JSON =
       JsonMapper.builder()
@@ -43,33 +53,60 @@ public final class RosterFile {
           .enable(SerializationFeature.INDENT_OUTPUT)
           .build();
 
-  private RosterFile() {}
+  private TrustFile() {}
 
   /**
-   * Reads a roster.
+   * Reads a trust file.
    *
-   * @throws IllegalArgumentException when the content is not a roster; says what is wrong with it
+   * @throws IllegalArgumentException when the content is not one; says what is wrong with it
    */
-  public static Roster read(Path file) throws IOException {
+  public static Trust read(Path file) throws IOException {
     if (Files.size(file) > MAX_BYTES) {
       throw new IllegalArgumentException(file + " is above " + MAX_BYTES + " bytes");
     }
     return parse(Files.readAllBytes(file));
   }
 
-  /** Reads a roster from the bytes of a file. */
-  public static Roster parse(byte[] json) {
+  /** Reads the bytes of a trust file. */
+  public static Trust parse(byte[] json) {
     JsonNode root = tree(json);
-    requireFields(root, ROSTER_FIELDS, "roster");
-    JsonNode members = root.path("members");
-    if (!members.isArray()) {
-      throw new IllegalArgumentException("members is not an array");
+    requireFields(root, TRUST_FIELDS, "trust");
+    return new Trust(
+        new Roster(
+            text(root, "installation"),
+            integer(root, "version", Long.MAX_VALUE),
+            list(root, "members", TrustFile::member)),
+        list(root, "former", TrustFile::former),
+        list(root, "requesters", TrustFile::requester));
+  }
+
+  private static <T> List<T> list(JsonNode node, String field, Function<JsonNode, T> element) {
+    JsonNode array = node.path(field);
+    if (!array.isArray()) {
+      throw new IllegalArgumentException(field + " is not an array");
     }
-    List<Member> parsed = new ArrayList<>();
-    for (JsonNode member : members) {
-      parsed.add(member(member));
-    }
-    return new Roster(integer(root, "version", Long.MAX_VALUE), parsed);
+    List<T> parsed = new ArrayList<>();
+    array.forEach(each -> parsed.add(element.apply(each)));
+    return parsed;
+  }
+
+  private static Trust.FormerParty former(JsonNode node) {
+    requireFields(node, FORMER_FIELDS, "former");
+    return new Trust.FormerParty(
+        text(node, "name"),
+        (int) integer(node, "partyId", 65_535),
+        bytes(node, "evidenceKey"),
+        (int) integer(node, "lastEpoch", Integer.MAX_VALUE));
+  }
+
+  private static Trust.Requester requester(JsonNode node) {
+    requireFields(node, REQUESTER_FIELDS, "requester");
+    return new Trust.Requester(
+        text(node, "name"),
+        list(node, "publicKeys", each -> base64(each, "an element of publicKeys")),
+        list(node, "keys", each -> string(each, "an element of keys")),
+        (int) integer(node, "minThreshold", MAX_PARTIES),
+        (int) integer(node, "minParties", MAX_PARTIES));
   }
 
   /** Reads the entry of one member, as {@link #entry} writes it. */
@@ -104,8 +141,8 @@ public final class RosterFile {
         region,
         aci(node),
         (int) integer(node, "deviceId", 127),
-        base64(node, "identityKey"),
-        base64(node, "evidenceKey"));
+        bytes(node, "identityKey"),
+        bytes(node, "evidenceKey"));
   }
 
   private static void requireFields(JsonNode node, Set<String> fields, String what) {
@@ -122,7 +159,10 @@ public final class RosterFile {
   }
 
   private static String text(JsonNode node, String field) {
-    JsonNode value = node.path(field);
+    return string(node.path(field), field);
+  }
+
+  private static String string(JsonNode value, String field) {
     if (!value.isString()) {
       throw new IllegalArgumentException(field + " is not a string");
     }
@@ -155,19 +195,45 @@ public final class RosterFile {
     return aci;
   }
 
-  private static byte[] base64(JsonNode node, String field) {
+  private static byte[] bytes(JsonNode node, String field) {
+    return base64(node.path(field), field);
+  }
+
+  private static byte[] base64(JsonNode value, String field) {
     try {
-      return Base64.getDecoder().decode(text(node, field));
+      return Base64.getDecoder().decode(string(value, field));
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(field + " is not base64", e);
     }
   }
 
-  /** Writes a roster; a reader sees the old file or the new one, never a part. */
-  public static void write(Path file, Roster roster) throws IOException {
-    ObjectNode root = JSON.createObjectNode().put("version", roster.version());
+  /** Writes a trust file; a reader sees the old file or the new one, never a part. */
+  public static void write(Path file, Trust trust) throws IOException {
+    Base64.Encoder base64 = Base64.getEncoder();
+    ObjectNode root =
+        JSON.createObjectNode()
+            .put("installation", trust.roster().installation())
+            .put("version", trust.roster().version());
     ArrayNode members = root.putArray("members");
-    roster.members().forEach(member -> members.add(node(member)));
+    trust.roster().members().forEach(member -> members.add(node(member)));
+    ArrayNode former = root.putArray("former");
+    for (Trust.FormerParty party : trust.former()) {
+      former
+          .addObject()
+          .put("name", party.name())
+          .put("partyId", party.partyId())
+          .put("evidenceKey", base64.encodeToString(party.evidenceKey()))
+          .put("lastEpoch", party.lastEpoch());
+    }
+    ArrayNode requesters = root.putArray("requesters");
+    for (Trust.Requester requester : trust.requesters()) {
+      ObjectNode entry = requesters.addObject().put("name", requester.name());
+      ArrayNode keys = entry.putArray("publicKeys");
+      requester.publicKeys().forEach(key -> keys.add(base64.encodeToString(key)));
+      ArrayNode globs = entry.putArray("keys");
+      requester.keys().forEach(globs::add);
+      entry.put("minThreshold", requester.minThreshold()).put("minParties", requester.minParties());
+    }
     replace(file, JSON.writeValueAsBytes(root));
   }
 
@@ -196,7 +262,7 @@ public final class RosterFile {
 
   private static void replace(Path file, byte[] content) throws IOException {
     Path folder = file.toAbsolutePath().getParent();
-    Path temporary = Files.createTempFile(folder, ".roster-", ".tmp");
+    Path temporary = Files.createTempFile(folder, ".trust-", ".tmp");
     try {
       Files.write(temporary, content);
       try {

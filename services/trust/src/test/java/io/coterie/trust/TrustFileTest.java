@@ -1,0 +1,149 @@
+package io.coterie.trust;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class TrustFileTest {
+  @TempDir Path folder;
+
+  private static final Member PARTY =
+      new Member(
+          "p1", Member.Role.PARTY, 1, "eu-west-1", new UUID(1, 2), 1, new byte[33], new byte[32]);
+  private static final Member COORDINATOR =
+      new Member(
+          "coordinator-1",
+          Member.Role.COORDINATOR,
+          0,
+          "eu-west-1",
+          new UUID(3, 4),
+          1,
+          new byte[33],
+          new byte[0]);
+
+  private static final Trust.FormerParty FORMER = new Trust.FormerParty("p9", 9, new byte[32], 4);
+  private static final Trust.Requester WALLET =
+      new Trust.Requester("wallet", List.of(new byte[44]), List.of("keys/hot-*"), 2, 3);
+
+  private static Trust trust(long version, Member... members) {
+    return new Trust(
+        new Roster("production-eu", version, List.of(members)), List.of(FORMER), List.of(WALLET));
+  }
+
+  @Test
+  void trustComesBack() throws Exception {
+    Trust written = trust(7, PARTY, COORDINATOR);
+    Path file = folder.resolve("trust.json");
+    TrustFile.write(file, written);
+    assertThat(TrustFile.read(file)).isEqualTo(written);
+    TrustFile.write(file, trust(8, PARTY));
+    assertThat(TrustFile.read(file).roster().version()).isEqualTo(8);
+    try (var files = Files.list(folder)) {
+      assertThat(files).containsExactly(file);
+    }
+  }
+
+  @Test
+  void entryComesBack() throws Exception {
+    Path file = folder.resolve("roster-entry.json");
+    TrustFile.writeEntry(file, COORDINATOR);
+    assertThat(TrustFile.parseEntry(Files.readAllBytes(file))).isEqualTo(COORDINATOR);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "\"version\" : 1 | \"version\" : -1",
+        "\"version\" : 1 | \"version\" : 1.5",
+        "\"version\" : 1 | \"version\" : 99999999999999999999",
+        "\"version\" : 1 | \"version\" : \"1\"",
+        "\"version\" : 1 | \"version\" : 1, \"extra\" : 1",
+        "\"version\" : 1 | \"version\" : 1, \"version\" : 2",
+        "\"members\" | \"member\"",
+        "production-eu | Production",
+        "\"production-eu\" | 1",
+        "\"lastEpoch\" : 4 | \"lastEpoch\" : 0",
+        "\"lastEpoch\" : 4 | \"lastEpoch\" : 4294967297",
+        "\"p9\" | \"P9\"",
+        "\"partyId\" : 9 | \"partyId\" : 0",
+        "\"minThreshold\" : 2 | \"minThreshold\" : 0",
+        "\"minThreshold\" : 2 | \"minThreshold\" : 4",
+        "\"minParties\" : 3 | \"minParties\" : 3, \"may\" : \"all\"",
+        "\"keys/hot-*\" | 1",
+        "\"requesters\" | \"requester\"",
+        "\"former\" | \"formers\"",
+        "\"party\" | \"leader\"",
+        "\"p1\" | \"P1\"",
+        "\"p1\" | 1",
+        "\"partyId\" : 1 | \"partyId\" : 0",
+        "\"partyId\" : 1 | \"partyId\" : 65536",
+        "\"partyId\" : 1 | \"partyId\" : 4294967297",
+        "\"deviceId\" : 1 | \"deviceId\" : 128",
+        "00000000-0000-0001 | 00000000-0000-000g",
+        "00000000-0000-0001 | 0-0-1",
+        "\"identityKey\" : \"AAAA | \"identityKey\" : \"AAA",
+        "\"identityKey\" : \"AAAA | \"identityKey\" : \"*AAA",
+        "\"region\" : \"eu-west-1\", | ''",
+      })
+  void wrongFileIsRefused(String good, String bad) throws Exception {
+    Path file = folder.resolve("trust.json");
+    TrustFile.write(file, trust(1, PARTY));
+    String json = Files.readString(file);
+    assertThat(json).contains(good);
+    assertThatThrownBy(
+            () -> TrustFile.parse(json.replace(good, bad).getBytes(StandardCharsets.UTF_8)))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void other_content_is_refused() {
+    for (String text :
+        List.of(
+            "",
+            "[]",
+            "null",
+            "{}",
+            "{\"version\":1,\"members\":[]}",
+            "{\"installation\":\"x\",\"version\":1,\"members\":[],\"former\":[],\"requesters\":[]}",
+            "{} {}")) {
+      assertThatThrownBy(() -> TrustFile.parse(text.getBytes(StandardCharsets.UTF_8)))
+          .as(text)
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
+  void former_party_is_believed_about_its_time_and_no_later_one() {
+    Trust trust =
+        new Trust(
+            new Roster("test", 1, List.of(PARTY)),
+            List.of(
+                new Trust.FormerParty("p1", 1, filled(1), 4),
+                new Trust.FormerParty("old", 2, filled(2), 1)),
+            List.of());
+    assertThat(trust.evidenceKeys(1, 4)).containsExactly(PARTY.evidenceKey(), filled(1));
+    assertThat(trust.evidenceKeys(1, 5)).containsExactly(PARTY.evidenceKey());
+    assertThat(trust.evidenceKeys(2, 1)).containsExactly(filled(2));
+    assertThat(trust.evidenceKeys(2, 2)).isEmpty();
+    assertThat(trust.partyIds("p1")).containsExactly(1);
+    assertThat(trust.partyIds("old")).containsExactly(2);
+    assertThat(trust.partyIds("nobody")).isEmpty();
+  }
+
+  private static byte[] filled(int value) {
+    byte[] key = new byte[32];
+    Arrays.fill(key, (byte) value);
+    return key;
+  }
+}
