@@ -129,10 +129,7 @@ class CrashTest {
     // answers, and alpha may answer that.
     i.restart("bravo");
     byte[] report =
-        PartyMessage.newBuilder()
-            .setReport(TestEvidence.completed(1, share.session(), share.keyPublic()))
-            .build()
-            .toByteArray();
+        PartyMessage.newBuilder().setReport(TestEvidence.completed(1, share)).build().toByteArray();
     i.party("alpha")
         .channel()
         .send(
@@ -201,7 +198,7 @@ class CrashTest {
           .onReport(
               i.network.roster().byPartyId(from).orElseThrow(),
               first,
-              TestEvidence.completed(from, first, old.keyPublic()));
+              TestEvidence.completed(from, first, old.keyPublic(), old.origin().intentDigest()));
     }
     i.network.tap((_, _, body) -> body);
     i.restart("alpha");

@@ -5,10 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.SecureChannel;
+import io.coterie.platform.attestation.CompletedStatement;
 import io.coterie.platform.audit.AuditTrail;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.EvidenceSignature;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
@@ -25,11 +28,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -93,6 +98,9 @@ class SplitTest {
     }
   }
 
+  /** Digest of the intent of each session. */
+  private final Map<SessionId, ByteString> intents = new ConcurrentHashMap<>();
+
   private void loseAll() {
     for (int from = 1; from <= 5; from++) {
       for (int to = 1; to <= 5; to++) {
@@ -126,8 +134,14 @@ class SplitTest {
 
   /** All parties run a refresh and store its share; its session. */
   private SessionId refresh() {
-    SessionId session = i.coordinator.give(refreshOrder());
+    SessionId session = give(refreshOrder());
     awaitStored(session, FIRST);
+    return session;
+  }
+
+  private SessionId give(Order order) {
+    SessionId session = i.coordinator.give(order);
+    intents.put(session, IntentVerifier.digest(order.getSignedIntent().getPayload()));
     return session;
   }
 
@@ -149,7 +163,7 @@ class SplitTest {
     KeyPublic current = share(dealers.getFirst()).keyPublic();
     Set<Integer> all = new TreeSet<>(dealers);
     all.addAll(receivers);
-    return i.coordinator.give(
+    return give(
         i.coordinator
             .order(ProtocolId.PROTOCOL_ID_ECDSA_RESHARE, KEY, 2)
             .addAllSigningSet(all)
@@ -251,18 +265,39 @@ class SplitTest {
     Installation.until("it is signed", () -> i.coordinator.partials(session) == set.length);
   }
 
-  private SessionReport shown(SessionId session, KeyPublic keyPublic, List<ByteString> signatures) {
-    SessionReport report = TestEvidence.completed(3, session, keyPublic);
+  private SessionReport shown(
+      SessionId session, KeyPublic keyPublic, List<EvidenceSignature> signatures) {
+    SessionReport report = completed(3, session, keyPublic);
     return report.toBuilder()
         .setCompleted(
             report.getCompleted().toBuilder().setActive(true).addAllCertificate(signatures))
         .build();
   }
 
+  private SessionReport completed(int party, SessionId session, KeyPublic keyPublic) {
+    return TestEvidence.completed(party, session, keyPublic, intents.get(session));
+  }
+
+  /** The certificate of these parties, that a session made these public data for its intent. */
+  private List<EvidenceSignature> certificate(
+      SessionId session, KeyPublic keyPublic, List<Integer> parties) {
+    return named(
+        parties, TestEvidence.certificate(session, keyPublic, intents.get(session), parties));
+  }
+
+  private static List<EvidenceSignature> named(List<Integer> parties, Certificate certificate) {
+    return IntStream.range(0, parties.size())
+        .mapToObj(k -> signature(parties.get(k), certificate.signatures().get(k)))
+        .toList();
+  }
+
+  private static EvidenceSignature signature(int party, ByteString signature) {
+    return EvidenceSignature.newBuilder().setParty(party).setSignature(signature).build();
+  }
+
   /** charlie shows the certificate of a session that all have run with these public data. */
   private SessionReport shown(SessionId session, KeyPublic keyPublic) {
-    return shown(
-        session, keyPublic, TestEvidence.certificate(session, keyPublic, FIRST).signatures());
+    return shown(session, keyPublic, certificate(session, keyPublic, FIRST));
   }
 
   private long dropped(int party, String reason) {
@@ -325,7 +360,7 @@ class SplitTest {
     SessionId session = refresh();
     loseOnly("1>2", "1>3", "2>1", "2>3", "3>1");
     KeyPublic keyPublic = party(2).store.shares().ofSession(session).orElseThrow().keyPublic();
-    party(2).driver.onReport(member(3), session, TestEvidence.completed(3, session, keyPublic));
+    party(2).driver.onReport(member(3), session, completed(3, session, keyPublic));
     saysDeclined(3, 2, session);
     abandon(3, 1, session);
     assertThat(state(2, session)).isEqualTo(KeyShare.State.PROVISIONAL);
@@ -414,16 +449,19 @@ class SplitTest {
     abandon(3, 1, session);
     SessionId other = new SessionId(ByteString.copyFrom(new byte[32]));
     KeyPublic keyPublic = party(1).store.shares().ofSession(session).orElseThrow().keyPublic();
-    List<ByteString> good = TestEvidence.certificate(session, keyPublic, FIRST).signatures();
+    ByteString intent = intents.get(session);
+    List<EvidenceSignature> good = certificate(session, keyPublic, FIRST);
+    ByteString second = good.get(1).getSignature();
     ByteString flipped =
-        ByteString.copyFrom(new byte[] {(byte) (good.get(1).byteAt(0) ^ 1)})
-            .concat(good.get(1).substring(1));
-    List<ByteString> reversed = new ArrayList<>(good);
+        ByteString.copyFrom(new byte[] {(byte) (second.byteAt(0) ^ 1)}).concat(second.substring(1));
+    List<EvidenceSignature> reversed = new ArrayList<>(good);
     Collections.reverse(reversed);
     KeyPublic otherKey = keyPublic.toBuilder().setKeyId("keys/other").build();
     KeyPublic otherEpoch = keyPublic.toBuilder().setEpoch(3).build();
     KeyPublic otherData = keyPublic.toBuilder().setChainCode(DIGEST.concat(DIGEST)).build();
-    List<List<ByteString>> bad =
+    CompletedStatement elsewhere =
+        new CompletedStatement("other", session.bytes(), KEY, 2, intent, keyPublic.toByteString());
+    List<List<EvidenceSignature>> bad =
         List.of(
             List.of(good.get(0), good.get(2)),
             List.of(good.get(0), good.get(1)),
@@ -431,17 +469,20 @@ class SplitTest {
             List.of(good.get(0), good.get(0), good.get(2)),
             List.of(good.get(0), good.get(2), good.get(2)),
             reversed,
-            List.of(good.get(0), flipped, good.get(2)),
-            List.of(good.get(0), ByteString.EMPTY, good.get(2)),
-            List.of(good.get(0), good.get(1).concat(DIGEST), good.get(2)),
+            List.of(good.get(0), signature(2, flipped), good.get(2)),
+            List.of(good.get(0), signature(2, ByteString.EMPTY), good.get(2)),
+            List.of(good.get(0), signature(2, second.concat(DIGEST)), good.get(2)),
+            List.of(good.get(0), signature(3, second), good.get(2)),
             List.of(good.get(0), good.get(1), good.get(2), good.get(2)),
-            TestEvidence.certificate(session, keyPublic, List.of(1, 2, 4)).signatures(),
-            TestEvidence.certificate(other, keyPublic, FIRST).signatures(),
-            TestEvidence.certificate(session, otherKey, FIRST).signatures(),
-            TestEvidence.certificate(session, otherEpoch, FIRST).signatures(),
-            TestEvidence.certificate(session, otherData, FIRST).signatures());
+            certificate(session, keyPublic, List.of(1, 2, 4)),
+            named(FIRST, TestEvidence.certificate(other, keyPublic, intent, FIRST)),
+            named(FIRST, TestEvidence.certificate(session, keyPublic, DIGEST, FIRST)),
+            FIRST.stream().map(p -> signature(p, TestEvidence.sign(p, elsewhere.of(p)))).toList(),
+            certificate(session, otherKey, FIRST),
+            certificate(session, otherEpoch, FIRST),
+            certificate(session, otherData, FIRST));
     int count = 0;
-    for (List<ByteString> signatures : bad) {
+    for (List<EvidenceSignature> signatures : bad) {
       party(1).driver.onReport(member(3), session, shown(session, keyPublic, signatures));
       int expected = ++count;
       Installation.until("it is dropped", () -> dropped(1, "bad_certificate") == expected);
@@ -450,9 +491,11 @@ class SplitTest {
     assertThat(share(1).epoch()).isEqualTo(1);
     party(1).driver.onReport(member(3), session, shown(session, keyPublic, good));
     awaitUsed(1, session);
-    assertThat(share(1).certificate()).isEqualTo(new Certificate(good));
+    assertThat(share(1).certificate())
+        .isEqualTo(TestEvidence.certificate(session, keyPublic, intent, FIRST));
     restart(1);
-    assertThat(share(1).certificate()).isEqualTo(new Certificate(good));
+    assertThat(share(1).certificate())
+        .isEqualTo(TestEvidence.certificate(session, keyPublic, intent, FIRST));
   }
 
   @Test
@@ -460,17 +503,20 @@ class SplitTest {
     loseAll();
     SessionId session = refresh();
     KeyPublic keyPublic = party(1).store.shares().ofSession(session).orElseThrow().keyPublic();
-    SessionReport good = TestEvidence.completed(2, session, keyPublic);
+    SessionReport good = completed(2, session, keyPublic);
     int count = 0;
     for (ByteString signature :
         List.of(
             ByteString.EMPTY,
             good.getCompleted().getEvidenceSignature().substring(1),
             good.getCompleted().getEvidenceSignature().concat(DIGEST),
-            TestEvidence.stored(3, session, keyPublic),
-            TestEvidence.stored(2, new SessionId(DIGEST), keyPublic),
-            TestEvidence.stored(2, session, keyPublic.toBuilder().setEpoch(3).build()),
-            TestEvidence.sign(2, Certificate.statement(session, keyPublic, 3)))) {
+            TestEvidence.stored(3, session, keyPublic, intents.get(session)),
+            TestEvidence.stored(2, session, keyPublic, DIGEST),
+            TestEvidence.stored(2, new SessionId(DIGEST), keyPublic, intents.get(session)),
+            TestEvidence.stored(
+                2, session, keyPublic.toBuilder().setEpoch(3).build(), intents.get(session)),
+            TestEvidence.sign(
+                2, TestEvidence.statement(session, keyPublic, intents.get(session)).of(3)))) {
       party(1)
           .driver
           .onReport(
@@ -482,7 +528,7 @@ class SplitTest {
       int expected = ++count;
       Installation.until("it is dropped", () -> dropped(1, "bad_evidence_signature") == expected);
     }
-    party(1).driver.onReport(member(3), session, TestEvidence.completed(3, session, keyPublic));
+    party(1).driver.onReport(member(3), session, completed(3, session, keyPublic));
     // It has not counted as a word of bravo's: that one can still say that it has nothing.
     abandon(2, 1, session);
     // Nor is a share activated by what charlie says, until bravo signs it.
@@ -497,10 +543,10 @@ class SplitTest {
   void order_of_an_abandoned_share_is_given_again() {
     loseAll();
     Order order = refreshOrder();
-    SessionId session = i.coordinator.give(order);
+    SessionId session = give(order);
     awaitStored(session, FIRST);
     abandon(3, 1, session);
-    i.coordinator.give(order);
+    give(order);
     i.coordinator.await(
         "alpha refuses to run it again",
         r ->

@@ -1,11 +1,13 @@
 package io.coterie.signer;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.CompletedStatement;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.share.Certificate;
+import io.coterie.signer.share.KeyShare;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
@@ -52,26 +54,55 @@ public final class TestEvidence {
     }
   }
 
+  /** The statement that a session of the installation {@code test} is completed. */
+  public static CompletedStatement statement(
+      SessionId session, KeyPublic keyPublic, ByteString intentDigest) {
+    return new CompletedStatement(
+        "test",
+        session.bytes(),
+        keyPublic.getKeyId(),
+        keyPublic.getEpoch(),
+        intentDigest,
+        keyPublic.toByteString());
+  }
+
   /** A party's signature that it has stored its end of a session. */
-  public static ByteString stored(int party, SessionId session, KeyPublic keyPublic) {
-    return sign(party, Certificate.statement(session, keyPublic, party));
+  public static ByteString stored(
+      int party, SessionId session, KeyPublic keyPublic, ByteString intentDigest) {
+    return sign(party, statement(session, keyPublic, intentDigest).of(party));
   }
 
   /** A party's report that says so. */
-  public static SessionReport completed(int party, SessionId session, KeyPublic keyPublic) {
+  public static SessionReport completed(
+      int party, SessionId session, KeyPublic keyPublic, ByteString intentDigest) {
     return SessionReport.newBuilder()
         .setSessionId(session.bytes())
         .setCompleted(
             Completed.newBuilder()
                 .setKeyPublic(keyPublic)
-                .setEvidenceSignature(stored(party, session, keyPublic)))
+                .setIntentDigest(intentDigest)
+                .setEvidenceSignature(stored(party, session, keyPublic, intentDigest)))
         .build();
   }
 
-  /** The evidence keys of all parties. */
+  /** A party's report that it has stored what belongs to a share of another one. */
+  public static SessionReport completed(int party, KeyShare share) {
+    return completed(party, share.session(), share.keyPublic(), share.origin().intentDigest());
+  }
+
+  /** A party's report that says what the report of another one says. */
+  public static SessionReport completed(int party, SessionReport other) {
+    return completed(
+        party,
+        new SessionId(other.getSessionId()),
+        other.getCompleted().getKeyPublic(),
+        other.getCompleted().getIntentDigest());
+  }
+
+  /** The evidence signatures of these parties. */
   public static Certificate certificate(
-      SessionId session, KeyPublic keyPublic, List<Integer> members) {
+      SessionId session, KeyPublic keyPublic, ByteString intentDigest, List<Integer> members) {
     return new Certificate(
-        members.stream().map(party -> stored(party, session, keyPublic)).toList());
+        members.stream().map(party -> stored(party, session, keyPublic, intentDigest)).toList());
   }
 }

@@ -1,20 +1,15 @@
 package io.coterie.signer.share;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.CompletedStatement;
 import io.coterie.platform.ledger.StatementSignature;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
-import io.coterie.trust.Member;
+import io.coterie.proto.custody.v1.EvidenceSignature;
 import io.coterie.trust.Roster;
-import java.io.ByteArrayOutputStream;
-import java.io.DataOutputStream;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The signatures of all parties of a session under the statement that they have stored their end of
@@ -26,8 +21,6 @@ import java.util.List;
 public record Certificate(List<ByteString> signatures) {
   /** Bytes of one signature. */
   public static final int SIGNATURE_BYTES = StatementSignature.BYTES;
-
-  private static final byte[] STATEMENT = "coterie/completed/1".getBytes(StandardCharsets.US_ASCII);
 
   public Certificate {
     signatures = List.copyOf(signatures);
@@ -47,30 +40,46 @@ public record Certificate(List<ByteString> signatures) {
     return ByteString.copyFrom(signatures);
   }
 
-  /**
-   * The statement that a party signs once it has stored its end of a session. Everything after the
-   * tag has a fixed length or its length before it, so no two statements are the same bytes.
-   */
-  public static ByteString statement(SessionId session, KeyPublic keyPublic, int party) {
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    try (DataOutputStream out = new DataOutputStream(bytes)) {
-      byte[] key = keyPublic.getKeyId().getBytes(StandardCharsets.UTF_8);
-      out.write(STATEMENT);
-      out.write(session.bytes().toByteArray());
-      out.writeInt(key.length);
-      out.write(key);
-      out.writeInt(keyPublic.getEpoch());
-      out.write(sha256(keyPublic.toByteArray()));
-      out.writeInt(party);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-    return ByteString.copyFrom(bytes.toByteArray());
+  /** The statement that the parties of a session have stored their ends of it. */
+  static CompletedStatement statement(
+      Roster roster, SessionId session, KeyPublic keyPublic, ByteString intentDigest) {
+    return new CompletedStatement(
+        roster.installation(),
+        session.bytes(),
+        keyPublic.getKeyId(),
+        keyPublic.getEpoch(),
+        intentDigest,
+        keyPublic.toByteString());
   }
 
-  /** Whether a member's pinned evidence key made a signature of {@link #statement}. */
-  public static boolean verifies(Member member, ByteString statement, ByteString signature) {
-    return StatementSignature.verifies(member.evidenceKey(), statement, signature);
+  /** The statement about a stored share. */
+  static CompletedStatement statement(Roster roster, KeyShare share) {
+    return statement(roster, share.session(), share.keyPublic(), share.origin().intentDigest());
+  }
+
+  /**
+   * The certificate that a peer shows for a share of this party.
+   *
+   * @return empty if it does not name exactly the parties of the session, in order
+   */
+  static Optional<Certificate> shown(List<EvidenceSignature> signatures, KeyShare share) {
+    return signatures.stream().map(EvidenceSignature::getParty).toList().equals(share.members())
+        ? Optional.of(
+            new Certificate(signatures.stream().map(EvidenceSignature::getSignature).toList()))
+        : Optional.empty();
+  }
+
+  /** Its signatures, each with the party of the share's session that made it. */
+  List<EvidenceSignature> named(KeyShare share) {
+    List<EvidenceSignature> named = new ArrayList<>();
+    for (int i = 0; i < signatures.size(); i++) {
+      named.add(
+          EvidenceSignature.newBuilder()
+              .setParty(share.members().get(i))
+              .setSignature(signatures.get(i))
+              .build());
+    }
+    return named;
   }
 
   /** Whether it is one of a stored share: of its session, public data and parties. */
@@ -79,22 +88,17 @@ public record Certificate(List<ByteString> signatures) {
     if (signatures.size() != members.size()) {
       return false;
     }
+    CompletedStatement statement = statement(roster, share);
     for (int i = 0; i < members.size(); i++) {
       int party = members.get(i);
-      ByteString statement = statement(share.session(), share.keyPublic(), party);
       ByteString signature = signatures.get(i);
-      if (roster.byPartyId(party).filter(m -> verifies(m, statement, signature)).isEmpty()) {
+      if (roster
+          .byPartyId(party)
+          .filter(m -> statement.isSignedBy(party, m.evidenceKey(), signature))
+          .isEmpty()) {
         return false;
       }
     }
     return true;
-  }
-
-  private static byte[] sha256(byte[] bytes) {
-    try {
-      return MessageDigest.getInstance("SHA-256").digest(bytes);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java platform has SHA-256", e);
-    }
   }
 }

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.EvidenceSignature;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.party.PartyNetwork;
@@ -267,8 +268,9 @@ public final class KeyActivation {
     long now = System.nanoTime();
     KeyPublic keyPublic = completed.getKeyPublic();
     ByteString signature = completed.getEvidenceSignature();
-    if (!Certificate.verifies(
-        sender, Certificate.statement(session, keyPublic, sender.partyId()), signature)) {
+    ByteString intentDigest = completed.getIntentDigest();
+    if (!Certificate.statement(network.roster(), session, keyPublic, intentDigest)
+        .isSignedBy(sender.partyId(), sender.evidenceKey(), signature)) {
       dropped(sender, BAD_SIGNATURE, now);
       return;
     }
@@ -279,10 +281,11 @@ public final class KeyActivation {
             : Optional.ofNullable(candidate.own);
     if (candidate != null && candidate.parties.contains(sender.partyId())) {
       if (!candidate.hasFrom(sender.partyId())) {
-        candidate.reports.put(sender.partyId(), new ShareAgreement.Report(keyPublic, signature));
+        candidate.reports.put(
+            sender.partyId(), new ShareAgreement.Report(keyPublic, intentDigest, signature));
       }
       if (completed.getCertificateCount() > 0) {
-        takeCertificate(sender, candidate, new Certificate(completed.getCertificateList()), now);
+        takeCertificate(sender, candidate, completed.getCertificateList(), now);
       }
       activateIfAgreed(candidate);
     }
@@ -297,19 +300,21 @@ public final class KeyActivation {
 
   /** Takes the signatures of all parties from a peer's certificate. */
   private void takeCertificate(
-      Member sender, ShareCandidate candidate, Certificate certificate, long nowNanos) {
+      Member sender, ShareCandidate candidate, List<EvidenceSignature> shown, long nowNanos) {
     KeyShare own = candidate.own;
     if (own == null || candidate.changing) {
       return; // it will be asked for
     }
-    if (!certificate.certifies(own, network.roster())) {
+    Certificate certificate = Certificate.shown(shown, own).orElse(null);
+    if (certificate == null || !certificate.certifies(own, network.roster())) {
       dropped(sender, BAD_CERTIFICATE, nowNanos);
       return;
     }
     for (int i = 0; i < own.members().size(); i++) {
       candidate.reports.put(
           own.members().get(i),
-          new ShareAgreement.Report(own.keyPublic(), certificate.signatures().get(i)));
+          new ShareAgreement.Report(
+              own.keyPublic(), own.origin().intentDigest(), certificate.signatures().get(i)));
     }
   }
 
@@ -429,7 +434,10 @@ public final class KeyActivation {
     switch (agreement.verdict()) {
       case ShareAgreement.Verdict.Open _ -> {}
       case ShareAgreement.Verdict.Contradicted(int party) ->
-          log.warn("party {} reports another public key for {}: not activated", party, own.key());
+          log.warn(
+              "party {} reports another public key or intent for {}: not activated",
+              party,
+              own.key());
       case ShareAgreement.Verdict.Agreed(Certificate certificate) ->
           activate(candidate, own, certificate);
     }

@@ -19,8 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param keyPublic what all parties must agree on
  * @param sealed opaque to everything but the core; empty if this party has left
  * @param origin session and request that made it
- * @param certificate that every party of the session has stored its end of it; null unless active,
- *     and for what became active before there were certificates
+ * @param certificate that every party of the session has stored its end of it; null unless active
  */
 public record KeyShare(
     String key,

@@ -23,8 +23,14 @@ record ShareAgreement(
    * A peer's statement that it has stored its share.
    *
    * @param keyPublic public data that it has stored
+   * @param intentDigest of the intent that it was for
    */
-  record Report(KeyPublic keyPublic, ByteString signature) {}
+  record Report(KeyPublic keyPublic, ByteString intentDigest, ByteString signature) {
+    boolean isOf(KeyShare share) {
+      return keyPublic.equals(share.keyPublic())
+          && intentDigest.equals(share.origin().intentDigest());
+    }
+  }
 
   /** The answer for now; a further report may change it. */
   sealed interface Verdict {
@@ -35,7 +41,7 @@ record ShareAgreement(
     record Open() implements Verdict {}
 
     /**
-     * A party has signed other public data.
+     * A party has signed other public data, or that they were for another intent.
      *
      * @param party id of the first one
      */
@@ -58,7 +64,7 @@ record ShareAgreement(
       if (reported == null) {
         return new Verdict.Open();
       }
-      if (!reported.keyPublic().equals(own.keyPublic())) {
+      if (!reported.isOf(own)) {
         return new Verdict.Contradicted(party);
       }
       proof.add(reported.signature());

@@ -45,7 +45,7 @@ final class ShareCandidate {
   /** Whether a peer has signed that it has stored what belongs to the own share. */
   boolean hasFrom(int party) {
     ShareAgreement.Report report = reports.get(party);
-    return own != null && report != null && report.keyPublic().equals(own.keyPublic());
+    return own != null && report != null && report.isOf(own);
   }
 
   /**

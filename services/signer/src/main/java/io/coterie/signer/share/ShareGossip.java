@@ -89,7 +89,7 @@ final class ShareGossip {
     }
     return signatures.computeIfAbsent(
         share.session(),
-        session -> core.signStatement(Certificate.statement(session, share.keyPublic(), self)));
+        _ -> core.signStatement(Certificate.statement(network.roster(), share).of(self)));
   }
 
   /** Tells everybody. */
@@ -103,7 +103,7 @@ final class ShareGossip {
       }
     }
     coordinator.ifPresent(recipients::add);
-    network.broadcast(recipients, report(share, completed(share)), null);
+    network.broadcast(recipients, report(share), null);
   }
 
   /**
@@ -148,18 +148,10 @@ final class ShareGossip {
     return toldLongAgo(session, party, nowNanos, ANSWER_NANOS);
   }
 
-  /** Tells one party alone; with the certificate, if there is one. */
+  /** Tells one party alone. */
   void tell(KeyShare share, int party, long nowNanos) {
     told(share.session(), party, nowNanos);
-    Completed.Builder completed = completed(share);
-    Certificate certificate = share.certificate();
-    if (certificate != null) {
-      completed.addAllCertificate(certificate.signatures());
-    }
-    network
-        .roster()
-        .byPartyId(party)
-        .ifPresent(m -> network.send(m, report(share, completed), null));
+    network.roster().byPartyId(party).ifPresent(m -> network.send(m, report(share), null));
   }
 
   /** Tells the coordinator that has ordered a share what it is now. */
@@ -167,7 +159,7 @@ final class ShareGossip {
     network
         .roster()
         .byName(share.origin().coordinator())
-        .ifPresent(c -> network.send(c, report(share, completed(share)), null));
+        .ifPresent(c -> network.send(c, report(share), null));
   }
 
   /** Notes that a peer is told of a session now. */
@@ -189,14 +181,18 @@ final class ShareGossip {
     return told == null || nowNanos - told >= nanos;
   }
 
-  private Completed.Builder completed(KeyShare share) {
-    return Completed.newBuilder()
-        .setKeyPublic(share.keyPublic())
-        .setActive(share.state() == KeyShare.State.ACTIVE)
-        .setEvidenceSignature(signature(share));
-  }
-
-  private static PartyMessage report(KeyShare share, Completed.Builder completed) {
+  /** The report of a share; with the certificate, if there is one. */
+  private PartyMessage report(KeyShare share) {
+    Completed.Builder completed =
+        Completed.newBuilder()
+            .setKeyPublic(share.keyPublic())
+            .setActive(share.state() == KeyShare.State.ACTIVE)
+            .setIntentDigest(share.origin().intentDigest())
+            .setEvidenceSignature(signature(share));
+    Certificate certificate = share.certificate();
+    if (certificate != null) {
+      completed.addAllCertificate(certificate.named(share));
+    }
     return PartyMessage.newBuilder()
         .setReport(
             SessionReport.newBuilder()

@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Order;
@@ -29,12 +30,9 @@ abstract class KeyGenerationTest extends SessionFixture {
     start();
     SessionId session = give(signing(1, 2));
     awaitMove(Event.KEY_PROVISIONAL);
-    KeyPublic keyPublic = shares.find(KEY).orElseThrow().keyPublic();
+    KeyShare share = shares.find(KEY).orElseThrow();
     for (Member peer : List.of(bravo, charlie)) {
-      SessionId generation = new SessionId(ByteString.copyFrom(new byte[32]));
-      driver()
-          .onReport(
-              peer, generation, TestEvidence.completed(peer.partyId(), generation, keyPublic));
+      driver().onReport(peer, share.session(), TestEvidence.completed(peer.partyId(), share));
     }
     awaitEnvelope(session);
     envelope(session, ROUND_1);
@@ -45,19 +43,20 @@ abstract class KeyGenerationTest extends SessionFixture {
   void peer_with_another_public_key_does_not_activate_it() {
     key(KeyShare.State.PROVISIONAL);
     start();
-    SessionId generation = new SessionId(ByteString.copyFrom(new byte[32]));
+    KeyShare share = shares.find(KEY).orElseThrow();
     for (Member peer : List.of(bravo, charlie)) {
       driver()
           .onReport(
               peer,
-              generation,
+              share.session(),
               TestEvidence.completed(
                   peer.partyId(),
-                  generation,
+                  share.session(),
                   KeyPublic.newBuilder()
                       .setKeyId(KEY)
                       .setPublicKey(ByteString.copyFromUtf8("another"))
-                      .build()));
+                      .build(),
+                  share.origin().intentDigest()));
     }
     SessionId session = give(signing(1, 2).setDeadline(Installation.in(Duration.ofMillis(200))));
     assertThat(awaitReport(session).getRefused().getReason())
@@ -88,11 +87,7 @@ abstract class KeyGenerationTest extends SessionFixture {
     assertThat(report.getCompleted().getKeyPublic().getKeyId()).isEqualTo(KEY);
     awaitEnded("bls_keygen completed none");
     assertThat(shares.find(KEY).orElseThrow().state()).isEqualTo(KeyShare.State.PROVISIONAL);
-    driver()
-        .onReport(
-            bravo,
-            session,
-            TestEvidence.completed(2, session, report.getCompleted().getKeyPublic()));
+    driver().onReport(bravo, session, TestEvidence.completed(2, report));
     Installation.until(
         "it is active", () -> shares.find(KEY).orElseThrow().state() == KeyShare.State.ACTIVE);
     assertThat(watch.rounds)
@@ -102,7 +97,8 @@ abstract class KeyGenerationTest extends SessionFixture {
   @Test
   void report_of_a_faster_peer_is_kept() {
     shares.held = true;
-    SessionId session = give(keygen(UUID.randomUUID().toString()));
+    Order.Builder order = keygen(UUID.randomUUID().toString());
+    SessionId session = give(order);
     awaitEnvelope(session);
     bravoPlays(session);
     Installation.until("it stores", () -> shares.waiting.size() == 1);
@@ -114,7 +110,12 @@ abstract class KeyGenerationTest extends SessionFixture {
             .setKeyId(KEY)
             .setEpoch(1)
             .build();
-    driver().onReport(bravo, session, TestEvidence.completed(2, session, same));
+    driver()
+        .onReport(
+            bravo,
+            session,
+            TestEvidence.completed(
+                2, session, same, IntentVerifier.digest(order.getSignedIntent().getPayload())));
     shares.waiting.getFirst().complete(true);
     Installation.until(
         "it is active",
@@ -187,9 +188,9 @@ abstract class KeyGenerationTest extends SessionFixture {
     awaitEnvelope(newer);
     shares.held = false;
     shares.waiting.getFirst().complete(true);
-    KeyPublic olderKey = awaitReport(older).getCompleted().getKeyPublic();
+    SessionReport olderReport = awaitReport(older);
     // All reports of the older one are there now, but the newer run decides.
-    driver().onReport(bravo, older, TestEvidence.completed(2, older, olderKey));
+    driver().onReport(bravo, older, TestEvidence.completed(2, olderReport));
     bravoPlays(newer);
     awaitReport(newer);
     assertThat(shares.find(KEY).orElseThrow().session()).isEqualTo(newer);

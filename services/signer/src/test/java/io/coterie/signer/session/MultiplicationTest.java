@@ -84,11 +84,7 @@ abstract class MultiplicationTest extends SessionFixture {
     awaitMove(Event.KEY_PROVISIONAL);
     KeyShare share = shares.find(KEY).orElseThrow();
     for (Member peer : List.of(bravo, charlie)) {
-      driver()
-          .onReport(
-              peer,
-              share.session(),
-              TestEvidence.completed(peer.partyId(), share.session(), share.keyPublic()));
+      driver().onReport(peer, share.session(), TestEvidence.completed(peer.partyId(), share));
     }
     assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
     assertThat(core.started).hasValue(0);

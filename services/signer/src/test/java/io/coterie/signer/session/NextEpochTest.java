@@ -195,7 +195,7 @@ abstract class NextEpochTest extends SessionFixture {
     SessionId session = give(refresh(UUID.randomUUID().toString()));
     awaitEnvelope(session);
     KeyPublic next = shares.find(KEY).orElseThrow().keyPublic().toBuilder().setEpoch(2).build();
-    SessionReport completed = TestEvidence.completed(2, session, next);
+    SessionReport completed = TestEvidence.completed(2, session, next, DIGEST);
     driver().onReport(bravo, session, completed);
     assertThat(awaitRefusal(give(presigning().setEpoch(9)))).isNotNull();
     assertThat(shares.declined).as("it still runs here").isEmpty();
@@ -223,7 +223,7 @@ abstract class NextEpochTest extends SessionFixture {
       byte[] id = unknown.bytes().toByteArray();
       id[0] = (byte) ++number;
       SessionId session = new SessionId(ByteString.copyFrom(id));
-      driver().onReport(bravo, session, TestEvidence.completed(2, session, other));
+      driver().onReport(bravo, session, TestEvidence.completed(2, session, other, DIGEST));
     }
     SessionId asked = refreshed(UUID.randomUUID().toString());
     peersHaveStored(asked);
@@ -235,11 +235,11 @@ abstract class NextEpochTest extends SessionFixture {
   void only_a_party_of_the_key_that_has_not_stored_its_share_can_end_a_refresh() {
     ecdsaKey();
     SessionId session = refreshed(UUID.randomUUID().toString());
-    KeyPublic next = awaitReport(session).getCompleted().getKeyPublic();
+    SessionReport own = awaitReport(session);
     driver().onReport(coordinator, session, declined());
-    driver().onReport(bravo, session, TestEvidence.completed(2, session, next));
+    driver().onReport(bravo, session, TestEvidence.completed(2, own));
     driver().onReport(bravo, session, declined());
-    driver().onReport(charlie, session, TestEvidence.completed(3, session, next));
+    driver().onReport(charlie, session, TestEvidence.completed(3, own));
     Installation.until("it is used", () -> epoch() == 2);
   }
 

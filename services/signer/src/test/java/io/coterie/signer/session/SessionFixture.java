@@ -652,9 +652,9 @@ abstract class SessionFixture {
   }
 
   void peersHaveStored(SessionId session) {
-    KeyPublic keyPublic = awaitReport(session).getCompleted().getKeyPublic();
+    SessionReport report = awaitReport(session);
     for (Member peer : List.of(bravo, charlie)) {
-      driver().onReport(peer, session, TestEvidence.completed(peer.partyId(), session, keyPublic));
+      driver().onReport(peer, session, TestEvidence.completed(peer.partyId(), report));
     }
   }
 

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 class ShareAgreementTest {
   private static final String KEY = "keys/treasury";
   private static final int SELF = 2;
+  private static final ByteString INTENT = ByteString.copyFrom(new byte[32]);
 
   private static ByteString signatureOf(int party) {
     return ByteString.copyFrom(new byte[] {(byte) party});
@@ -45,12 +46,12 @@ class ShareAgreementTest {
             "coordinator",
             "wallet",
             "request",
-            ByteString.copyFrom(new byte[32])),
+            INTENT),
         null);
   }
 
   private static Report report(int party, int epoch, String publicKey) {
-    return new Report(keyPublic(epoch, publicKey), signatureOf(party));
+    return new Report(keyPublic(epoch, publicKey), INTENT, signatureOf(party));
   }
 
   private static Verdict verdict(int epoch, Map<Integer, Report> reports, boolean newerRuns) {
@@ -86,6 +87,13 @@ class ShareAgreementTest {
         .isEqualTo(new Verdict.Contradicted(3));
     assertThat(verdict(2, Map.of(1, report(1, 1, "ours"), 3, report(3, 2, "ours")), false))
         .isEqualTo(new Verdict.Contradicted(1));
+  }
+
+  @Test
+  void party_that_signed_another_intent_is_named() {
+    Report other = new Report(keyPublic(1, "ours"), ByteString.copyFromUtf8("x"), signatureOf(3));
+    assertThat(verdict(1, Map.of(1, report(1, 1, "ours"), 3, other), false))
+        .isEqualTo(new Verdict.Contradicted(3));
   }
 
   @Test
