@@ -25,14 +25,14 @@ create table keys (
   not_after       timestamptz not null,
   created_at      timestamptz not null,
   worker          text,
-  -- Generation of the key's shares. It repeats what key_public says, so that the database can compare it.
+  -- Generation of the key's shares. It repeats what the attestation says, so that the database can compare it.
   epoch           integer     not null default 1 check (epoch >= 1),
-  -- The serialised KeyPublic, set when ACTIVE.
-  key_public      bytea,
+  -- The serialised Attestation, whose last completion has the KeyPublic. Set when ACTIVE.
+  attestation     bytea,
   -- The serialised google.rpc.Status, set when FAILED.
   error           bytea,
   constraint keys_request_once unique (requester, request_id),
-  constraint keys_result check ((state = 2) = (key_public is not null) and (state = 3) = (error is not null)),
+  constraint keys_result check ((state = 2) = (attestation is not null) and (state = 3) = (error is not null)),
   constraint keys_parties check (cardinality(party_ids) = cardinality(party_names)
                                  and threshold <= cardinality(party_ids))
 );

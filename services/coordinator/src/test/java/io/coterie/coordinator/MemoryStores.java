@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.KeyStore;
+import io.coterie.coordinator.custody.key.MadeKey;
 import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore;
 import io.coterie.coordinator.custody.ledger.LedgerStore;
@@ -12,7 +13,6 @@ import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.ledger.LedgerPosition.Judgement;
-import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
@@ -120,16 +120,14 @@ public final class MemoryStores {
     }
 
     @Override
-    public boolean finish(long id, KeyPublic keyPublic, Status error, int sessions) {
+    public boolean finish(long id, MadeKey made, Status error, int sessions) {
       synchronized (MemoryStores.this) {
         Row<KeyRecord> row = keys.get(id);
         if (row.record.state() != Key.State.CREATING) {
           return false;
         }
         row.record =
-            keyPublic != null
-                ? row.record.active(keyPublic, sessions)
-                : row.record.failed(error, sessions);
+            made != null ? row.record.active(made, sessions) : row.record.failed(error, sessions);
         return true;
       }
     }
@@ -365,7 +363,7 @@ public final class MemoryStores {
     }
 
     @Override
-    public boolean switchEpoch(long id, KeyPublic keyPublic, int sessions) {
+    public boolean switchEpoch(long id, MadeKey renewed, int sessions) {
       synchronized (MemoryStores.this) {
         Renewal r = get(id);
         Optional<Row<KeyRecord>> key = keyAt(r.key(), r.fromEpoch());
@@ -383,7 +381,7 @@ public final class MemoryStores {
                 r.parties(),
                 k.state(),
                 k.sessions(),
-                keyPublic,
+                renewed,
                 null);
         exclusions.remove(k.name());
         behind.remove(k.name());

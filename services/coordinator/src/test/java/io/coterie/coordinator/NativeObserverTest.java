@@ -22,13 +22,17 @@ import io.coterie.coordinator.verification.Ed25519Verifier;
 import io.coterie.mpc.MpcSession;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.mpc.Vault;
+import io.coterie.platform.attestation.CompletedStatement;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.core.v1.Done;
+import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.Presignature;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.custody.v1.EvidenceSignature;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.RefreshKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
@@ -273,6 +277,18 @@ class NativeObserverTest {
       }
     }
 
+    /** The word of all parties of a session, who have all stored their share. */
+    List<EvidenceSignature> certificate(CompletedStatement statement, Order order) {
+      return order.getSigningSetList().stream()
+          .map(
+              party ->
+                  EvidenceSignature.newBuilder()
+                      .setParty(party)
+                      .setSignature(parties.get(party).sign(statement, party))
+                      .build())
+          .toList();
+    }
+
     byte[] evidenceKey(int party) {
       return parties.get(party).identity.evidenceKey();
     }
@@ -427,8 +443,22 @@ class NativeObserverTest {
       Completed.Builder completed = Completed.newBuilder();
       if (!done.getSealedShare().isEmpty()) {
         shares.put(done.getKeyPublic().getKeyId(), done.getSealedShare().toByteArray());
-        completed.setKeyPublic(done.getKeyPublic());
-        all.stored(id, order, () -> report(channel, id, completed.clone().setActive(true)));
+        CompletedStatement statement = statement(id, order, done.getKeyPublic());
+        completed
+            .setKeyPublic(done.getKeyPublic())
+            .setIntentDigest(statement.intentDigest())
+            .setEvidenceSignature(sign(statement, channel.self().partyId()));
+        all.stored(
+            id,
+            order,
+            () ->
+                report(
+                    channel,
+                    id,
+                    completed
+                        .clone()
+                        .setActive(true)
+                        .addAllCertificate(all.certificate(statement, order))));
       } else if (done.getPresignaturesCount() > 0) {
         for (Presignature made : done.getPresignaturesList()) {
           presignatures.put(made.getId(), made.getSealed());
@@ -438,6 +468,22 @@ class NativeObserverTest {
         return;
       }
       report(channel, id, completed);
+    }
+
+    private static CompletedStatement statement(
+        ByteString session, Order order, KeyPublic keyPublic) {
+      return new CompletedStatement(
+          "test",
+          session,
+          keyPublic.getKeyId(),
+          keyPublic.getEpoch(),
+          IntentVerifier.digest(order.getSignedIntent().getPayload()),
+          keyPublic.toByteString());
+    }
+
+    ByteString sign(CompletedStatement statement, int self) {
+      return ByteString.copyFrom(
+          vault.signStatement(identity.sealed(), statement.of(self).toByteArray()));
     }
 
     private static void report(SecureChannel channel, ByteString id, Completed.Builder completed) {

@@ -298,7 +298,7 @@ final class ScriptedParties implements AutoCloseable {
                   .keyPublic()
               : key.keyPublic();
       keys.put(order.getKey(), key);
-      completed(channel, coordinator, session, keyPublic);
+      completed(channel, coordinator, session, keyPublic, order.getSignedIntent());
       return;
     }
     byte[] message =
@@ -334,7 +334,7 @@ final class ScriptedParties implements AutoCloseable {
                 session.hashCode() + (lie ? 1 : 0));
         ecdsaKeys.computeIfAbsent(order.getKey(), k -> new ConcurrentHashMap<>()).put(1, key);
         epochs.put(share, 1);
-        completed(channel, coordinator, session, key.keyPublic());
+        completed(channel, coordinator, session, key.keyPublic(), order.getSignedIntent());
       }
       case PROTOCOL_ID_ECDSA_REFRESH, PROTOCOL_ID_ECDSA_RESHARE ->
           renew(channel, coordinator, session, order, lie);
@@ -405,20 +405,17 @@ final class ScriptedParties implements AutoCloseable {
     }
   }
 
-  private void allUse(List<Integer> parties, Member coordinator, SessionReport stored) {
+  private void allUse(Member coordinator, ByteString session, KeyPublic keyPublic, Order order) {
+    List<Integer> parties = order.getSigningSetList();
     for (int party : parties) {
       SecureChannel channel = channels.get("p" + party);
       if (channel != null) {
-        report(channel, coordinator, used(stored));
+        report(
+            channel,
+            coordinator,
+            TestEvidence.used(party, session, keyPublic, order.getSignedIntent(), parties));
       }
     }
-  }
-
-  private static SessionReport stored(ByteString session, KeyPublic keyPublic) {
-    return SessionReport.newBuilder()
-        .setSessionId(session)
-        .setCompleted(Completed.newBuilder().setKeyPublic(keyPublic))
-        .build();
   }
 
   /** One after another, so that the last one of a session sees that all others have theirs. */
@@ -431,7 +428,7 @@ final class ScriptedParties implements AutoCloseable {
     if (stored != null) {
       if (!deaf) {
         boolean uses = epochs.getOrDefault(self + " " + order.getKey(), 0) > order.getEpoch();
-        report(channel, coordinator, uses ? used(stored) : stored.toBuilder());
+        report(channel, coordinator, uses ? used(channel, stored, order) : stored.toBuilder());
       }
       return;
     }
@@ -462,24 +459,28 @@ final class ScriptedParties implements AutoCloseable {
     if (lie) {
       keyPublic = keyPublic.toBuilder().setChainCode(session).build();
     }
-    store(self + request, session, keyPublic);
+    store(self, session, keyPublic, order.getSignedIntent());
     if (!deaf) {
-      completed(channel, coordinator, session, keyPublic);
+      completed(channel, coordinator, session, keyPublic, order.getSignedIntent());
     }
     boolean all =
         order.getSigningSetList().stream().allMatch(p -> refreshed.containsKey("p" + p + request));
     if (all && switching) {
       switchEpoch(order.getKey(), order.getEpoch() + 1, order.getSigningSetList());
       if (!deaf) {
-        allUse(order.getSigningSetList(), coordinator, stored(session, keyPublic));
+        allUse(coordinator, session, keyPublic, order);
       }
     }
   }
 
-  private static SessionReport.Builder used(SessionReport stored) {
-    SessionReport.Builder report = stored.toBuilder();
-    report.getCompletedBuilder().setActive(true);
-    return report;
+  private static SessionReport.Builder used(
+      SecureChannel channel, SessionReport stored, Order order) {
+    return TestEvidence.used(
+        channel.self().partyId(),
+        stored.getSessionId(),
+        stored.getCompleted().getKeyPublic(),
+        order.getSignedIntent(),
+        order.getSigningSetList());
   }
 
   private KeyPublic newShares(
@@ -491,8 +492,10 @@ final class ScriptedParties implements AutoCloseable {
     return next.keyPublic();
   }
 
-  private void store(String who, ByteString session, KeyPublic keyPublic) {
-    refreshed.put(who, stored(session, keyPublic));
+  private void store(String party, ByteString session, KeyPublic keyPublic, SignedIntent intent) {
+    int id = Integer.parseInt(party.substring(1));
+    refreshed.put(
+        party + request(intent), TestEvidence.completed(id, session, keyPublic, intent).build());
   }
 
   /** A party that has not contributed to a request's signature cannot any more. */
@@ -528,7 +531,7 @@ final class ScriptedParties implements AutoCloseable {
         old.getVerificationSharesList().stream().map(VerificationShare::getParty).toList();
     KeyPublic keyPublic = newShares(key, epoch, old.getThreshold(), parties, session);
     for (int party : parties) {
-      store("p" + party + request(intent), session, keyPublic);
+      store("p" + party, session, keyPublic, intent);
     }
     switchEpoch(key, epoch + 1, parties);
   }
@@ -547,8 +550,15 @@ final class ScriptedParties implements AutoCloseable {
   }
 
   private static void completed(
-      SecureChannel channel, Member coordinator, ByteString session, KeyPublic key) {
-    report(channel, coordinator, stored(session, key).toBuilder());
+      SecureChannel channel,
+      Member coordinator,
+      ByteString session,
+      KeyPublic key,
+      SignedIntent intent) {
+    report(
+        channel,
+        coordinator,
+        TestEvidence.completed(channel.self().partyId(), session, key, intent));
   }
 
   private static void refuse(

@@ -9,6 +9,7 @@ import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.KeyRecord.Holder;
 import io.coterie.coordinator.custody.key.KeyStore.Creation;
 import io.coterie.coordinator.custody.key.KeyStore.Quorum;
+import io.coterie.coordinator.custody.key.MadeKey;
 import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore.Start;
 import io.coterie.coordinator.custody.ledger.LedgerStore.Remembered;
@@ -111,8 +112,8 @@ class StoreContractTest {
         PARTIES);
   }
 
-  private static KeyPublic keyPublic(int epoch) {
-    return KeyPublic.newBuilder().setEpoch(epoch).setThreshold(2).build();
+  private static MadeKey made(int epoch) {
+    return TestEvidence.unattested(KeyPublic.newBuilder().setEpoch(epoch).setThreshold(2).build());
   }
 
   private static KeyRecord stored(Replica replica, KeyRecord attempt) {
@@ -121,8 +122,8 @@ class StoreContractTest {
 
   private static KeyRecord active(Replica replica, String name) {
     KeyRecord key = stored(replica, creation(name));
-    assertThat(replica.keys().finish(key.id(), keyPublic(1), null, 3)).isTrue();
-    return key.active(keyPublic(1), 3);
+    assertThat(replica.keys().finish(key.id(), made(1), null, 3)).isTrue();
+    return key.active(made(1), 3);
   }
 
   private static KeyRecord ecdsa(String name) {
@@ -131,7 +132,7 @@ class StoreContractTest {
 
   private static void activeEcdsa(Replica replica, String name) {
     KeyRecord key = stored(replica, ecdsa(name));
-    assertThat(replica.keys().finish(key.id(), keyPublic(1), null, 3)).isTrue();
+    assertThat(replica.keys().finish(key.id(), made(1), null, 3)).isTrue();
   }
 
   private static Renewal renewal(String name, int fromEpoch) {
@@ -222,7 +223,7 @@ class StoreContractTest {
     assertThat(here.keys().excluded("keys/quorum")).containsExactly(4);
     assertThat(here.keys().quorums()).contains(new Quorum(2, Set.of(1, 2)));
     Renewal renewal = started(here, renewal("quorum", 1));
-    assertThat(here.renewals().switchEpoch(renewal.id(), keyPublic(2), 1)).isTrue();
+    assertThat(here.renewals().switchEpoch(renewal.id(), made(2), 1)).isTrue();
     assertThat(here.keys().excluded("keys/quorum")).isEmpty();
     assertThat(here.keys().quorums()).contains(new Quorum(1, Set.of(2, 3)));
   }
@@ -247,7 +248,7 @@ class StoreContractTest {
     assertThat(other.keys().excluded("keys/back-creating")).isEmpty();
     assertThat(other.keys().excluded("keys/back-ed25519")).isEmpty();
     Renewal renewal = started(here, renewal("back-a", 1));
-    assertThat(here.renewals().switchEpoch(renewal.id(), keyPublic(2), 1)).isTrue();
+    assertThat(here.renewals().switchEpoch(renewal.id(), made(2), 1)).isTrue();
     assertThat(other.keys().wentBack("keys/back-a")).isEmpty();
     assertThat(other.keys().excluded("keys/back-a")).isEmpty();
   }
@@ -366,7 +367,7 @@ class StoreContractTest {
     Replica here = database.apply("here");
     active(here, "switch");
     Renewal renewal = started(here, renewal("switch", 1));
-    assertThat(here.renewals().switchEpoch(renewal.id(), keyPublic(2), 4)).isTrue();
+    assertThat(here.renewals().switchEpoch(renewal.id(), made(2), 4)).isTrue();
     KeyRecord key = here.keys().find("keys/switch").orElseThrow();
     assertThat(key.epoch()).isEqualTo(2);
     assertThat(key.threshold()).isEqualTo(renewal.threshold());
@@ -374,7 +375,7 @@ class StoreContractTest {
     Renewal done = here.renewals().findRequest("wallet", renewal.requestId()).orElseThrow();
     assertThat(done.state()).isEqualTo(Renewal.State.DONE);
     assertThat(done.sessions()).isEqualTo(4);
-    assertThat(here.renewals().switchEpoch(renewal.id(), keyPublic(3), 5)).isFalse();
+    assertThat(here.renewals().switchEpoch(renewal.id(), made(3), 5)).isFalse();
     assertThat(here.renewals().fail(renewal.id(), WHY, 5)).isFalse();
     assertThat(here.keys().find("keys/switch")).contains(key);
     assertThat(here.renewals().start(renewal("switch", 1))).isEqualTo(new Start.Refused());
@@ -413,7 +414,7 @@ class StoreContractTest {
     Renewal failed = started(here, renewal("over", 1));
     here.renewals().fail(failed.id(), WHY, 1);
     Renewal successful = started(here, renewal("over", 1));
-    here.renewals().switchEpoch(successful.id(), keyPublic(2), 1);
+    here.renewals().switchEpoch(successful.id(), made(2), 1);
     assertThat(here.renewals().reopen("keys/over", 1)).isEmpty();
     assertThat(here.renewals().isRunning("keys/over")).isFalse();
   }

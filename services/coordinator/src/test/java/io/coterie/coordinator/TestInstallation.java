@@ -72,7 +72,7 @@ final class TestInstallation implements AutoCloseable {
 
   /** An installation with parties p1, p2, ..., all connected. */
   TestInstallation(Path folder, int partyCount, String... moreArguments) {
-    this(folder, partyCount, id -> new byte[32], new FakeCore(), moreArguments);
+    this(folder, partyCount, TestEvidence::publicKey, new FakeCore(), moreArguments);
   }
 
   /**

@@ -19,11 +19,12 @@ class ArchitectureTest {
           .should()
           .dependOnClassesThat(
               DescribedPredicate.describe(
-                  "are of this system but neither platform nor proto",
+                  "are of this system but neither platform, proto nor trust",
                   c ->
                       c.getPackageName().startsWith("io.coterie.")
                           && !c.getPackageName().startsWith("io.coterie.platform")
-                          && !c.getPackageName().startsWith("io.coterie.proto")));
+                          && !c.getPackageName().startsWith("io.coterie.proto")
+                          && !c.getPackageName().startsWith("io.coterie.trust")));
 
   /** The command-line tool and wallet backends sign intents with it. */
   @ArchTest

@@ -1,5 +1,6 @@
 package io.coterie.trust;
 
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
@@ -16,10 +17,18 @@ import java.util.regex.Pattern;
  *     because what is signed for one must mean nothing in another
  * @param version grows with every change
  * @param members at most {@value #MAX_MEMBERS}, ordered by name
+ * @param former parties that left, and evidence keys that a party has no more; at most {@value
+ *     #MAX_FORMER}
  */
-public record Roster(String installation, long version, List<Member> members) {
+public record Roster(
+    String installation, long version, List<Member> members, List<FormerParty> former) {
   /** Twenty parties of a key, several keys' worth of parties, and the coordinator's replicas. */
   public static final int MAX_MEMBERS = 100;
+
+  /** Every member replaced ten times. */
+  public static final int MAX_FORMER = 1000;
+
+  static final int EVIDENCE_KEY_BYTES = 32;
 
   private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
 
@@ -27,6 +36,10 @@ public record Roster(String installation, long version, List<Member> members) {
     if (!isName(installation)) {
       throw new IllegalArgumentException(
           "installation '" + installation + "' is not 1 to 63 of [a-z0-9-]");
+    }
+    former = List.copyOf(former);
+    if (former.size() > MAX_FORMER) {
+      throw new IllegalArgumentException("more than " + MAX_FORMER + " former parties");
     }
     members = members.stream().sorted(Comparator.comparing(Member::name)).toList();
     if (members.isEmpty() || members.size() > MAX_MEMBERS) {
@@ -55,7 +68,7 @@ public record Roster(String installation, long version, List<Member> members) {
             throw new IllegalArgumentException(
                 m.name() + ": partyId " + m.partyId() + " is not 1 to 65535");
           }
-          if (m.evidenceKey().length != 32) {
+          if (m.evidenceKey().length != EVIDENCE_KEY_BYTES) {
             throw new IllegalArgumentException(
                 m.name() + ": evidenceKey has " + m.evidenceKey().length + " bytes, not 32");
           }
@@ -68,6 +81,11 @@ public record Roster(String installation, long version, List<Member> members) {
         }
       }
     }
+  }
+
+  /** A roster from which nobody has left. */
+  public Roster(String installation, long version, List<Member> members) {
+    this(installation, version, members, List.of());
   }
 
   /** Whether a string can be the name of a member or of an installation. */
@@ -103,5 +121,23 @@ public record Roster(String installation, long version, List<Member> members) {
   /** All coordinators. */
   public List<Member> coordinators() {
     return members.stream().filter(m -> m.role() == Member.Role.COORDINATOR).toList();
+  }
+
+  /** Ids that a name of a party stands for, or has stood for. */
+  public Set<Integer> partyIds(String name) {
+    Set<Integer> ids = new HashSet<>();
+    byName(name).filter(m -> m.role() == Member.Role.PARTY).ifPresent(m -> ids.add(m.partyId()));
+    former.stream().filter(f -> f.name().equals(name)).forEach(f -> ids.add(f.partyId()));
+    return ids;
+  }
+
+  /** The evidence keys that a party may have signed with about an epoch of a key. */
+  public List<byte[]> evidenceKeys(int partyId, int epoch) {
+    List<byte[]> keys = new ArrayList<>();
+    byPartyId(partyId).ifPresent(m -> keys.add(m.evidenceKey()));
+    former.stream()
+        .filter(f -> f.partyId() == partyId && epoch <= f.lastEpoch())
+        .forEach(f -> keys.add(f.evidenceKey()));
+    return keys;
   }
 }

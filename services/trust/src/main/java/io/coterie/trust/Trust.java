@@ -1,6 +1,5 @@
 package io.coterie.trust;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
@@ -11,52 +10,10 @@ import java.util.Set;
  * The beliefs of the clients of one installation: that a key exists for it which certain parties
  * hold. Members of the installation use its roster.
  *
- * @param former parties that left, and evidence keys that a party has no more
  * @param requesters whose keys are believed, ordered by name
  */
-public record Trust(Roster roster, List<FormerParty> former, List<Requester> requesters) {
-  private static final int EVIDENCE_KEY_BYTES = 32;
-  private static final int MAX_ENTRIES = 1000;
-
-  /**
-   * A party as it was. Its signatures of that time are part of the certificates of keys that still
-   * exist.
-   *
-   * @param name as intents of that time name it
-   * @param evidenceKey 32 bytes
-   * @param lastEpoch it is believed about no later epoch of a key; at least 1
-   */
-  public record FormerParty(String name, int partyId, byte[] evidenceKey, int lastEpoch) {
-    public FormerParty {
-      if (!Roster.isName(name)) {
-        throw new IllegalArgumentException("name '" + name + "' is not 1 to 63 of [a-z0-9-]");
-      }
-      if (partyId < 1 || partyId > 65_535) {
-        throw new IllegalArgumentException(name + ": partyId " + partyId + " is not 1 to 65535");
-      }
-      if (evidenceKey.length != EVIDENCE_KEY_BYTES) {
-        throw new IllegalArgumentException(
-            name + ": evidenceKey has " + evidenceKey.length + " bytes, not 32");
-      }
-      if (lastEpoch < 1) {
-        throw new IllegalArgumentException(name + ": lastEpoch is below 1");
-      }
-    }
-
-    @Override
-    public boolean equals(Object other) {
-      return other instanceof FormerParty f
-          && name.equals(f.name)
-          && partyId == f.partyId
-          && Arrays.equals(evidenceKey, f.evidenceKey)
-          && lastEpoch == f.lastEpoch;
-    }
-
-    @Override
-    public int hashCode() {
-      return Arrays.hashCode(evidenceKey);
-    }
-  }
+public record Trust(Roster roster, List<Requester> requesters) {
+  private static final int MAX_REQUESTERS = 1000;
 
   /**
    * A requester whose word makes a key one of this installation.
@@ -99,11 +56,9 @@ public record Trust(Roster roster, List<FormerParty> former, List<Requester> req
   }
 
   public Trust {
-    former = List.copyOf(former);
     requesters = List.copyOf(requesters);
-    if (former.size() > MAX_ENTRIES || requesters.size() > MAX_ENTRIES) {
-      throw new IllegalArgumentException(
-          "more than " + MAX_ENTRIES + " former parties or requesters");
+    if (requesters.size() > MAX_REQUESTERS) {
+      throw new IllegalArgumentException("more than " + MAX_REQUESTERS + " requesters");
     }
     Set<String> names = new HashSet<>();
     for (Requester requester : requesters) {
@@ -116,26 +71,5 @@ public record Trust(Roster roster, List<FormerParty> former, List<Requester> req
   /** The requester of that name. */
   public Optional<Requester> requester(String name) {
     return requesters.stream().filter(r -> r.name().equals(name)).findFirst();
-  }
-
-  /** Ids that a name of a party stands for, or has stood for. */
-  public Set<Integer> partyIds(String name) {
-    Set<Integer> ids = new HashSet<>();
-    roster
-        .byName(name)
-        .filter(m -> m.role() == Member.Role.PARTY)
-        .ifPresent(m -> ids.add(m.partyId()));
-    former.stream().filter(f -> f.name().equals(name)).forEach(f -> ids.add(f.partyId()));
-    return ids;
-  }
-
-  /** The evidence keys that a party may have signed with about an epoch of a key. */
-  public List<byte[]> evidenceKeys(int partyId, int epoch) {
-    List<byte[]> keys = new ArrayList<>();
-    roster.byPartyId(partyId).ifPresent(m -> keys.add(m.evidenceKey()));
-    former.stream()
-        .filter(f -> f.partyId() == partyId && epoch <= f.lastEpoch())
-        .forEach(f -> keys.add(f.evidenceKey()));
-    return keys;
   }
 }

@@ -75,8 +75,8 @@ public final class TrustFile {
         new Roster(
             text(root, "installation"),
             integer(root, "version", Long.MAX_VALUE),
-            list(root, "members", TrustFile::member)),
-        list(root, "former", TrustFile::former),
+            list(root, "members", TrustFile::member),
+            list(root, "former", TrustFile::former)),
         list(root, "requesters", TrustFile::requester));
   }
 
@@ -90,9 +90,9 @@ public final class TrustFile {
     return parsed;
   }
 
-  private static Trust.FormerParty former(JsonNode node) {
+  private static FormerParty former(JsonNode node) {
     requireFields(node, FORMER_FIELDS, "former");
-    return new Trust.FormerParty(
+    return new FormerParty(
         text(node, "name"),
         (int) integer(node, "partyId", 65_535),
         bytes(node, "evidenceKey"),
@@ -217,7 +217,7 @@ public final class TrustFile {
     ArrayNode members = root.putArray("members");
     trust.roster().members().forEach(member -> members.add(node(member)));
     ArrayNode former = root.putArray("former");
-    for (Trust.FormerParty party : trust.former()) {
+    for (FormerParty party : trust.roster().former()) {
       former
           .addObject()
           .put("name", party.name())

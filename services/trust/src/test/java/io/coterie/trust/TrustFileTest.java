@@ -31,13 +31,13 @@ class TrustFileTest {
           new byte[33],
           new byte[0]);
 
-  private static final Trust.FormerParty FORMER = new Trust.FormerParty("p9", 9, new byte[32], 4);
+  private static final FormerParty FORMER = new FormerParty("p9", 9, new byte[32], 4);
   private static final Trust.Requester WALLET =
       new Trust.Requester("wallet", List.of(new byte[44]), List.of("keys/hot-*"), 2, 3);
 
   private static Trust trust(long version, Member... members) {
     return new Trust(
-        new Roster("production-eu", version, List.of(members)), List.of(FORMER), List.of(WALLET));
+        new Roster("production-eu", version, List.of(members), List.of(FORMER)), List.of(WALLET));
   }
 
   @Test
@@ -125,20 +125,20 @@ class TrustFileTest {
 
   @Test
   void former_party_is_believed_about_its_time_and_no_later_one() {
-    Trust trust =
-        new Trust(
-            new Roster("test", 1, List.of(PARTY)),
+    Roster roster =
+        new Roster(
+            "test",
+            1,
+            List.of(PARTY),
             List.of(
-                new Trust.FormerParty("p1", 1, filled(1), 4),
-                new Trust.FormerParty("old", 2, filled(2), 1)),
-            List.of());
-    assertThat(trust.evidenceKeys(1, 4)).containsExactly(PARTY.evidenceKey(), filled(1));
-    assertThat(trust.evidenceKeys(1, 5)).containsExactly(PARTY.evidenceKey());
-    assertThat(trust.evidenceKeys(2, 1)).containsExactly(filled(2));
-    assertThat(trust.evidenceKeys(2, 2)).isEmpty();
-    assertThat(trust.partyIds("p1")).containsExactly(1);
-    assertThat(trust.partyIds("old")).containsExactly(2);
-    assertThat(trust.partyIds("nobody")).isEmpty();
+                new FormerParty("p1", 1, filled(1), 4), new FormerParty("old", 2, filled(2), 1)));
+    assertThat(roster.evidenceKeys(1, 4)).containsExactly(PARTY.evidenceKey(), filled(1));
+    assertThat(roster.evidenceKeys(1, 5)).containsExactly(PARTY.evidenceKey());
+    assertThat(roster.evidenceKeys(2, 1)).containsExactly(filled(2));
+    assertThat(roster.evidenceKeys(2, 2)).isEmpty();
+    assertThat(roster.partyIds("p1")).containsExactly(1);
+    assertThat(roster.partyIds("old")).containsExactly(2);
+    assertThat(roster.partyIds("nobody")).isEmpty();
   }
 
   private static byte[] filled(int value) {

@@ -31,6 +31,9 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
   private static final int DEFAULT_PAGE = 50;
   private static final int MAX_PAGE = 1000;
 
+  /** A page ends before the key that would make it longer: clients bound what they read. */
+  private static final int MAX_PAGE_BYTES = 1 << 19;
+
   private final KeyCreations creations;
   private final KeyRenewals renewals;
   private final KeyDirectory keys;
@@ -120,9 +123,15 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
         request.getPageSize() == 0 ? DEFAULT_PAGE : Math.min(request.getPageSize(), MAX_PAGE);
     List<KeyRecord> found = keys.list(after, Call.current().client().readKeys(), size + 1);
     ListKeysResponse.Builder page = ListKeysResponse.newBuilder();
-    found.stream().limit(size).map(Resources::key).forEach(page::addKeys);
-    if (found.size() > size) {
-      page.setNextPageToken(PageToken.after(found.get(size - 1).name()));
+    int bytes = 0;
+    for (KeyRecord record : found) {
+      Key key = Resources.key(record);
+      bytes += key.getSerializedSize();
+      if (page.getKeysCount() == size || (page.getKeysCount() > 0 && bytes > MAX_PAGE_BYTES)) {
+        page.setNextPageToken(PageToken.after(page.getKeys(page.getKeysCount() - 1).getName()));
+        break;
+      }
+      page.addKeys(key);
     }
     answer.onNext(page.build());
     answer.onCompleted();

@@ -3,6 +3,7 @@ package io.coterie.coordinator.api;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.key.MadeKey;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
@@ -73,12 +74,14 @@ final class Resources {
             .setCreateTime(timestamp(record.createdAt()))
             .setRequestId(record.requestId());
     record.parties().forEach(p -> key.addParties(p.name()));
-    KeyPublic keyPublic = record.keyPublic();
-    if (keyPublic != null) {
+    MadeKey made = record.made();
+    if (made != null) {
+      KeyPublic keyPublic = made.keyPublic();
       SchemeKeys keys = SchemeKeys.of(record.scheme());
       key.setPublicKey(keys.verifyingKey(keyPublic, KeyTarget.SELF))
           .setProofOfPossession(keyPublic.getProofOfPossession())
-          .setEpoch(keyPublic.getEpoch());
+          .setEpoch(keyPublic.getEpoch())
+          .setAttestation(made.attestation());
       keys.xpub(keyPublic).ifPresent(key::setXpub);
     }
     if (record.error() != null) {

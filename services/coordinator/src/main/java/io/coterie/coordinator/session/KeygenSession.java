@@ -9,6 +9,7 @@ import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
+import io.coterie.proto.custody.v1.Completion;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
@@ -18,6 +19,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -48,9 +50,9 @@ public final class KeygenSession extends Session {
    */
   private static final Duration ANSWERING = Duration.ofSeconds(2);
 
-  private record Completion(ByteString session, KeyPublic keyPublic) {}
+  private record Made(ByteString session, KeyPublic keyPublic) {}
 
-  private final Map<Integer, Completion> completed = new HashMap<>();
+  private final Map<Integer, Made> completed = new HashMap<>();
 
   /** Those of them that use their share: they know that all parties have one. */
   private final Set<Integer> active = new HashSet<>();
@@ -67,6 +69,9 @@ public final class KeygenSession extends Session {
   /** Added to and asked under this. */
   private final Accusations accusations;
 
+  /** Added to and asked under this. */
+  private final CompletionEvidence evidence;
+
   KeygenSession(
       ByteString order,
       SessionPlan plan,
@@ -75,6 +80,9 @@ public final class KeygenSession extends Session {
       SecureChannel channel) {
     super(order, plan, protocol, sessions, channel);
     this.accusations = new Accusations(id, plan, protocol, sessions.core(), sessions.evidence());
+    this.evidence =
+        new CompletionEvidence(
+            channel.roster(), Objects.requireNonNull(plan.intent()), plan.holders());
   }
 
   @Override
@@ -102,11 +110,16 @@ public final class KeygenSession extends Session {
           sessions.telemetry().dropped("key_mismatch");
           return;
         }
+        if (!evidence.add(sender, report.getSessionId(), report.getCompleted())) {
+          log.warn("{} has not signed what it reports: session {}", sender.name(), id);
+          sessions.telemetry().dropped("bad_evidence");
+          return;
+        }
         // Not how fast it answers: a key generation takes all parties equally long.
         sessions.health().heard(sender.partyId());
         completed.put(
             sender.partyId(),
-            new Completion(report.getSessionId(), report.getCompleted().getKeyPublic()));
+            new Made(report.getSessionId(), report.getCompleted().getKeyPublic()));
         if (report.getCompleted().getActive()) {
           active.add(sender.partyId());
         }
@@ -177,13 +190,13 @@ public final class KeygenSession extends Session {
   }
 
   private void judge() {
-    Optional<KeyPublic> used = used();
+    Optional<Made> used = used();
     if (used.isPresent()) {
       verify(used.get());
       return;
     }
     if (completed.size() == plan.parties().size()) {
-      Set<Completion> distinct = new HashSet<>(completed.values());
+      Set<Made> distinct = new HashSet<>(completed.values());
       if (distinct.size() > 1) {
         // Somebody lies about the public data, and nothing here shows who.
         end(aborted(AbortCause.ABORT_CAUSE_BROADCAST_MISMATCH, true));
@@ -192,7 +205,7 @@ public final class KeygenSession extends Session {
         // earlier session had parties that this one has not.
         close(ANSWERING);
       } else {
-        verify(distinct.iterator().next().keyPublic());
+        verify(distinct.iterator().next());
       }
       return;
     }
@@ -220,28 +233,30 @@ public final class KeygenSession extends Session {
   }
 
   /**
-   * The public data that at least threshold holders report to use. One of them is honest, so all
-   * parties have stored their share of it, whatever the others tell: a party cannot hide from the
-   * coordinator what it told its peers, nor the reverse.
+   * The session and public data whose share at least threshold holders report to use. One of them
+   * is honest, so all parties have stored their share of it, whatever the others tell: a party
+   * cannot hide from the coordinator what it told its peers, nor the reverse.
    */
-  private Optional<KeyPublic> used() {
-    Map<Completion, Integer> users = new HashMap<>();
+  private Optional<Made> used() {
+    Map<Made, Integer> users = new HashMap<>();
     active.stream()
         .filter(plan.holders()::contains)
         .forEach(party -> users.merge(completed.get(party), 1, Integer::sum));
     return users.entrySet().stream()
         .filter(e -> e.getValue() >= plan.threshold())
-        .map(e -> e.getKey().keyPublic())
+        .map(Map.Entry::getKey)
         .findFirst();
   }
 
-  private void verify(KeyPublic keyPublic) {
+  private void verify(Made made) {
+    KeyPublic keyPublic = made.keyPublic();
+    Completion completion = evidence.of(made.session(), keyPublic);
     sessions
         .pool()
         .execute(
             () -> {
               if (sessions.verifier(plan.scheme()).isSound(keyPublic)) {
-                end(new SessionOutcome.Created(keyPublic));
+                end(new SessionOutcome.Created(keyPublic, completion));
               } else {
                 log.error("all parties agree on a key that the verifier refuses: session {}", id);
                 end(aborted(AbortCause.ABORT_CAUSE_WRONG_PROOF, true));

@@ -5,6 +5,7 @@ import io.coterie.channel.ChannelException;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Completion;
 import io.coterie.proto.party.v1.RefusalReason;
 import java.util.List;
 import java.util.Map;
@@ -20,8 +21,12 @@ public sealed interface SessionOutcome {
    */
   record Signed(Signature signature, Set<Integer> culprits) implements SessionOutcome {}
 
-  /** All parties hold a share of the same key and epoch, and its proofs were accepted. */
-  record Created(KeyPublic keyPublic) implements SessionOutcome {}
+  /**
+   * All parties hold a share of the same key and epoch, and its proofs were accepted.
+   *
+   * @param completion the parties' word for it
+   */
+  record Created(KeyPublic keyPublic, Completion completion) implements SessionOutcome {}
 
   /**
    * All parties hold their shares of presignatures.

@@ -3,7 +3,8 @@ package io.coterie.coordinator.storage;
 import com.google.rpc.Status;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.KeyStore;
-import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.coordinator.custody.key.MadeKey;
+import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import java.sql.ResultSet;
@@ -22,7 +23,7 @@ public final class JdbcKeyStore implements KeyStore {
   private static final String COLUMNS =
       "id, "
           + Headers.COLUMNS
-          + ", name, scheme, threshold, party_ids, party_names, state, sessions, key_public, error";
+          + ", name, scheme, threshold, party_ids, party_names, state, sessions, attestation, error";
 
   private static final String CREATE =
       "insert into keys ("
@@ -32,7 +33,7 @@ public final class JdbcKeyStore implements KeyStore {
           + ", ?, ?, ?, ?, ?, 1, ?) on conflict do nothing returning id";
 
   private static final String FINISH =
-      "update keys set state = ?, key_public = ?, error = ?, sessions = ?"
+      "update keys set state = ?, attestation = ?, error = ?, sessions = ?"
           + " where id = ? and state = 1";
 
   private static final String FIND =
@@ -105,14 +106,13 @@ public final class JdbcKeyStore implements KeyStore {
   }
 
   @Override
-  public boolean finish(
-      long id, @Nullable KeyPublic keyPublic, @Nullable Status error, int sessions) {
-    Key.State state = keyPublic != null ? Key.State.ACTIVE : Key.State.FAILED;
+  public boolean finish(long id, @Nullable MadeKey made, @Nullable Status error, int sessions) {
+    Key.State state = made != null ? Key.State.ACTIVE : Key.State.FAILED;
     return sql.update(
             FINISH,
             s -> {
               s.setInt(1, state.getNumber());
-              s.setBytes(2, Sql.bytes(keyPublic));
+              s.setBytes(2, Sql.bytes(made == null ? null : made.attestation()));
               s.setBytes(3, Sql.bytes(error));
               s.setInt(4, sessions);
               s.setLong(5, id);
@@ -213,6 +213,7 @@ public final class JdbcKeyStore implements KeyStore {
   }
 
   private static KeyRecord read(ResultSet row) throws SQLException {
+    Attestation attestation = Sql.messageOrNull(row, "attestation", Attestation.parser());
     return new KeyRecord(
         row.getLong("id"),
         Headers.read(row),
@@ -222,7 +223,7 @@ public final class JdbcKeyStore implements KeyStore {
         Holders.read(row),
         Objects.requireNonNull(Key.State.forNumber(row.getInt("state"))),
         row.getInt("sessions"),
-        Sql.messageOrNull(row, "key_public", KeyPublic.parser()),
+        attestation == null ? null : MadeKey.of(attestation),
         Sql.messageOrNull(row, "error", Status.parser()));
   }
 }

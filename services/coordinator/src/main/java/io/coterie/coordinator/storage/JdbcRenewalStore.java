@@ -1,10 +1,10 @@
 package io.coterie.coordinator.storage;
 
 import com.google.rpc.Status;
+import io.coterie.coordinator.custody.key.MadeKey;
 import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
-import io.coterie.proto.core.v1.KeyPublic;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.List;
@@ -53,7 +53,7 @@ public final class JdbcRenewalStore implements RenewalStore {
   private static final String SWITCH =
       "with running as (select * from key_renewals"
           + "   where id = ? and state = 1 for update),"
-          + " switched as (update keys k set key_public = ?, epoch = r.from_epoch + 1,"
+          + " switched as (update keys k set attestation = ?, epoch = r.from_epoch + 1,"
           + "     threshold = r.threshold, party_ids = r.party_ids, party_names = r.party_names"
           + "   from running r where k.name = r.key_name and k.state = 2 and k.epoch = r.from_epoch"
           + "   returning k.name),"
@@ -137,12 +137,12 @@ public final class JdbcRenewalStore implements RenewalStore {
   }
 
   @Override
-  public boolean switchEpoch(long id, KeyPublic keyPublic, int sessions) {
+  public boolean switchEpoch(long id, MadeKey renewed, int sessions) {
     return sql.update(
             SWITCH,
             s -> {
               s.setLong(1, id);
-              s.setBytes(2, keyPublic.toByteArray());
+              s.setBytes(2, renewed.attestation().toByteArray());
               s.setInt(3, sessions);
             })
         == 1;

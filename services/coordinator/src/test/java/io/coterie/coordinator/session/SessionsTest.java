@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.TestEcdsa;
+import io.coterie.coordinator.TestEvidence;
 import io.coterie.coordinator.TestKeys;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.coordinator.verification.BlstVerifier;
@@ -26,6 +27,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Verdict;
+import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.core.v1.Waiting;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -151,7 +153,7 @@ class SessionsTest {
         new UUID(1, partyId),
         1,
         new byte[33],
-        new byte[partyId == 0 ? 0 : 32]);
+        partyId == 0 ? new byte[0] : TestEvidence.publicKey(partyId));
   }
 
   private Session start(SessionPlan.Work work, Member... parties) {
@@ -241,7 +243,46 @@ class SessionsTest {
 
   private void say(Member sender, PartyMessage message) {
     sessions.receive(
-        new InboundMessage(sender, message.toByteArray(), true, System.nanoTime(), null));
+        new InboundMessage(sender, signed(sender, message).toByteArray(), true, 0, null));
+  }
+
+  /** With the evidence that honest parties give for what it reports. */
+  private static PartyMessage signed(Member sender, PartyMessage message) {
+    Completed completed = message.getReport().getCompleted();
+    if (!completed.hasKeyPublic() || !completed.getEvidenceSignature().isEmpty()) {
+      return message;
+    }
+    ByteString session = message.getReport().getSessionId();
+    KeyPublic keyPublic = completed.getKeyPublic();
+    List<Integer> holders =
+        keyPublic.getVerificationSharesList().stream().map(VerificationShare::getParty).toList();
+    SignedIntent intent = SignedIntent.getDefaultInstance();
+    int party = sender.partyId();
+    return PartyMessage.newBuilder()
+        .setReport(
+            completed.getActive()
+                ? TestEvidence.used(party, session, keyPublic, intent, holders)
+                : TestEvidence.completed(party, session, keyPublic, intent))
+        .build();
+  }
+
+  /** The key is made, and all of these have signed so. */
+  private static void created(SessionOutcome outcome, KeyPublic keyPublic, Integer... signed) {
+    assertThat(outcome)
+        .isInstanceOfSatisfying(
+            SessionOutcome.Created.class,
+            made -> {
+              assertThat(made.keyPublic()).isEqualTo(keyPublic);
+              assertThat(made.completion().getKeyPublic()).isEqualTo(keyPublic.toByteString());
+              assertThat(made.completion().getSignaturesList())
+                  .isEqualTo(
+                      TestEvidence.completion(
+                              made.completion().getSessionId(),
+                              keyPublic,
+                              SignedIntent.getDefaultInstance(),
+                              List.of(signed))
+                          .getSignaturesList());
+            });
   }
 
   @Test
@@ -406,7 +447,59 @@ class SessionsTest {
     say(p2, completed(id, key.keyPublic()));
     assertThat(session.hasEnded()).isFalse();
     say(p3, completed(id, key.keyPublic()));
-    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Created(key.keyPublic()));
+    created(session.await(LONG), key.keyPublic(), 1, 2, 3);
+  }
+
+  /** Clients believe keys by these signatures: a report without them is none. */
+  @Test
+  void a_report_counts_only_with_the_signature_of_its_sender() throws Exception {
+    Session session = keygen();
+    ByteString id = session.id().bytes();
+    ByteString other = ByteString.copyFrom(new byte[32]);
+    SignedIntent intent = SignedIntent.getDefaultInstance();
+    SignedIntent otherIntent =
+        intent.toBuilder().setPayload(ByteString.copyFromUtf8("other")).build();
+    KeyPublic good = key.keyPublic();
+    KeyPublic otherKey = good.toBuilder().setChainCode(other).build();
+    say(p1, completed(id, good));
+    say(p2, completed(id, good));
+    SessionReport honest = TestEvidence.completed(3, id, good, intent).build();
+    List<ByteString> wrong =
+        List.of(
+            honest.getCompleted().getEvidenceSignature().substring(1),
+            TestEvidence.stored(2, id, good, intent),
+            TestEvidence.stored(3, other, good, intent),
+            TestEvidence.stored(3, id, otherKey, intent),
+            TestEvidence.stored(3, id, good, otherIntent));
+    int count = 0;
+    for (ByteString signature : wrong) {
+      SessionReport.Builder report = honest.toBuilder();
+      report.getCompletedBuilder().setEvidenceSignature(signature);
+      say(p3, PartyMessage.newBuilder().setReport(report).build());
+      assertThat(dropped("bad_evidence")).isEqualTo(++count);
+    }
+    say(
+        p3,
+        PartyMessage.newBuilder()
+            .setReport(TestEvidence.completed(3, id, good, otherIntent))
+            .build());
+    assertThat(dropped("bad_evidence")).isEqualTo(++count);
+    // It says that it uses the key, and shows no, or not enough, signatures of the others.
+    for (List<Integer> shown : List.of(List.<Integer>of(), List.of(1, 3), List.of(1, 2))) {
+      SessionReport.Builder report = TestEvidence.used(3, id, good, intent, shown);
+      if (shown.contains(2)) {
+        report.getCompletedBuilder().getCertificateBuilder(0).setParty(3);
+      }
+      say(p3, PartyMessage.newBuilder().setReport(report).build());
+      assertThat(dropped("bad_evidence")).isEqualTo(++count);
+    }
+    assertThat(session.hasEnded()).isFalse();
+    say(p3, PartyMessage.newBuilder().setReport(honest).build());
+    created(session.await(LONG), good, 1, 2, 3);
+  }
+
+  private int dropped(String cause) {
+    return (int) registry.get(CoordinatorMetrics.DROPPED).tag("cause", cause).counter().count();
   }
 
   @Test
@@ -785,7 +878,7 @@ class SessionsTest {
     say(p3, used(session.id().bytes(), good));
     assertThat(session.hasEnded()).as("one of them may lie").isFalse();
     say(p1, used(session.id().bytes(), good));
-    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Created(good));
+    created(session.await(LONG), good, 1, 2, 3);
   }
 
   private static PartyMessage used(ByteString session, KeyPublic keyPublic) {
@@ -859,7 +952,7 @@ class SessionsTest {
     session = start(reshare, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
     say(p1, used(earlier, next));
     say(p2, used(earlier, next));
-    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Created(next));
+    created(session.await(LONG), next, 1, 2, 3);
   }
 
   @Test
@@ -877,6 +970,6 @@ class SessionsTest {
     say(p1, used);
     say(p3, refused(session, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED));
     say(p2, used);
-    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.Created(key.keyPublic()));
+    created(session.await(LONG), key.keyPublic(), 1, 2, 3);
   }
 }

@@ -2,6 +2,7 @@ package io.coterie.platform.attestation;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.ledger.StatementSignature;
+import io.coterie.trust.Roster;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
@@ -52,13 +53,11 @@ public record CompletedStatement(
     return ByteString.copyFrom(bytes.toByteArray());
   }
 
-  /**
-   * Whether a party's evidence key made a signature of it.
-   *
-   * @param evidenceKey 32 bytes
-   */
-  public boolean isSignedBy(int party, byte[] evidenceKey, ByteString signature) {
-    return StatementSignature.verifies(evidenceKey, of(party), signature);
+  /** Whether a party has signed it with an evidence key that a roster has for its epoch. */
+  public boolean isSignedBy(int party, ByteString signature, Roster roster) {
+    ByteString statement = of(party);
+    return roster.evidenceKeys(party, epoch).stream()
+        .anyMatch(key -> StatementSignature.verifies(key, statement, signature));
   }
 
   private static void text(DataOutputStream out, String text) throws IOException {

@@ -90,12 +90,7 @@ public record Certificate(List<ByteString> signatures) {
     }
     CompletedStatement statement = statement(roster, share);
     for (int i = 0; i < members.size(); i++) {
-      int party = members.get(i);
-      ByteString signature = signatures.get(i);
-      if (roster
-          .byPartyId(party)
-          .filter(m -> statement.isSignedBy(party, m.evidenceKey(), signature))
-          .isEmpty()) {
+      if (!statement.isSignedBy(members.get(i), signatures.get(i), roster)) {
         return false;
       }
     }

@@ -270,7 +270,7 @@ public final class KeyActivation {
     ByteString signature = completed.getEvidenceSignature();
     ByteString intentDigest = completed.getIntentDigest();
     if (!Certificate.statement(network.roster(), session, keyPublic, intentDigest)
-        .isSignedBy(sender.partyId(), sender.evidenceKey(), signature)) {
+        .isSignedBy(sender.partyId(), signature, network.roster())) {
       dropped(sender, BAD_SIGNATURE, now);
       return;
     }

@@ -150,7 +150,10 @@ public final class KeyCreations implements Handover.Work {
           return false;
         }
         case End.Made made -> {
-          end(run, request.active(made.keyPublic(), made.sessions()), CoordinatorMetrics.OK);
+          end(
+              run,
+              request.active(MadeKey.created(made.completion()), made.sessions()),
+              CoordinatorMetrics.OK);
           log.info("key {} is active", request.name());
         }
         case End.Failed failed -> {
@@ -180,9 +183,7 @@ public final class KeyCreations implements Handover.Work {
       requests.end(
           run,
           finished,
-          () ->
-              store.finish(
-                  finished.id(), finished.keyPublic(), finished.error(), finished.sessions()),
+          () -> store.finish(finished.id(), finished.made(), finished.error(), finished.sessions()),
           () -> {
             metrics.keyCreationEnded(finished.scheme(), outcome);
             run.finish(finished);

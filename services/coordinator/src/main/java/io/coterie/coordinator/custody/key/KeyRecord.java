@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param id ascending in the order of attempts; 0 before it is stored
  * @param name resource name
  * @param parties in ascending order of party id
- * @param keyPublic set when ACTIVE
+ * @param made set when ACTIVE
  * @param error set when FAILED
  */
 public record KeyRecord(
@@ -27,7 +27,7 @@ public record KeyRecord(
     List<Holder> parties,
     Key.State state,
     int sessions,
-    @Nullable KeyPublic keyPublic,
+    @Nullable MadeKey made,
     @Nullable Status error)
     implements StoredRequest {
 
@@ -40,7 +40,7 @@ public record KeyRecord(
 
   public KeyRecord {
     parties = List.copyOf(parties);
-    if ((state == Key.State.ACTIVE) != (keyPublic != null)
+    if ((state == Key.State.ACTIVE) != (made != null)
         || (state == Key.State.FAILED) != (error != null)) {
       throw new IllegalArgumentException("a key has its result and nothing else");
     }
@@ -59,13 +59,18 @@ public record KeyRecord(
     return name;
   }
 
+  /** The key; null unless ACTIVE. */
+  public @Nullable KeyPublic keyPublic() {
+    return made == null ? null : made.keyPublic();
+  }
+
   /** Generation of the key's shares; 0 before there are any. */
   public int epoch() {
-    return keyPublic == null ? 0 : keyPublic.getEpoch();
+    return made == null ? 0 : made.keyPublic().getEpoch();
   }
 
   /** The same attempt with its key. */
-  public KeyRecord active(KeyPublic result, int sessionsTried) {
+  public KeyRecord active(MadeKey result, int sessionsTried) {
     return with(Key.State.ACTIVE, sessionsTried, result, null);
   }
 
@@ -77,11 +82,11 @@ public record KeyRecord(
   /** The same attempt as it is stored. */
   public KeyRecord withId(long storedId) {
     return new KeyRecord(
-        storedId, header, name, scheme, threshold, parties, state, sessions, keyPublic, error);
+        storedId, header, name, scheme, threshold, parties, state, sessions, made, error);
   }
 
   private KeyRecord with(
-      Key.State next, int tried, @Nullable KeyPublic result, @Nullable Status why) {
+      Key.State next, int tried, @Nullable MadeKey result, @Nullable Status why) {
     return new KeyRecord(id, header, name, scheme, threshold, parties, next, tried, result, why);
   }
 }

@@ -307,7 +307,8 @@ public final class KeyRenewals implements Handover.Work {
         fail(run, request, Failure.of(ErrorReason.EPOCH_MISMATCH, key.name()), request.sessions());
         return true;
       }
-      KeyPublic from = Objects.requireNonNull(key.keyPublic());
+      MadeKey present = Objects.requireNonNull(key.made());
+      KeyPublic from = present.keyPublic();
       ShareTask task =
           new ShareTask(
               switch (operation(intent)) {
@@ -325,13 +326,14 @@ public final class KeyRenewals implements Handover.Work {
           return false;
         }
         case End.Made made -> {
+          MadeKey renewed = present.renewed(made.completion());
           boolean switched =
               requests.persistently(
-                  () -> store.switchEpoch(request.id(), made.keyPublic(), made.sessions()));
+                  () -> store.switchEpoch(request.id(), renewed, made.sessions()));
           keys.renewed(request.key());
           if (switched) {
             metrics.keyRenewalEnded(key.scheme(), label(request), CoordinatorMetrics.OK);
-            log.info("key {} has epoch {}", request.key(), made.keyPublic().getEpoch());
+            log.info("key {} has epoch {}", request.key(), renewed.keyPublic().getEpoch());
             run.finish(requests.persistently(() -> current(request.key())));
           } else {
             Failure past = Failure.of(ErrorReason.EPOCH_MISMATCH, key.name());

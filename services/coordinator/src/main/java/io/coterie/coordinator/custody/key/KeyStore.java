@@ -1,7 +1,6 @@
 package io.coterie.coordinator.custody.key;
 
 import com.google.rpc.Status;
-import io.coterie.proto.core.v1.KeyPublic;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
@@ -34,11 +33,11 @@ public interface KeyStore {
   /**
    * Ends an attempt that is CREATING.
    *
-   * @param keyPublic the key, or null if it failed
+   * @param made the key, or null if it failed
    * @param error why it failed, or null
    * @return false if it had ended before; nothing is changed then
    */
-  boolean finish(long id, @Nullable KeyPublic keyPublic, @Nullable Status error, int sessions);
+  boolean finish(long id, @Nullable MadeKey made, @Nullable Status error, int sessions);
 
   /** The running or successful attempt of that name, or else its last failed one. */
   Optional<KeyRecord> find(String name);

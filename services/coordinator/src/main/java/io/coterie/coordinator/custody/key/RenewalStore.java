@@ -1,7 +1,6 @@
 package io.coterie.coordinator.custody.key;
 
 import com.google.rpc.Status;
-import io.coterie.proto.core.v1.KeyPublic;
 import java.util.List;
 import java.util.Optional;
 
@@ -53,7 +52,7 @@ public interface RenewalStore {
    *
    * @return false if it had ended before; nothing is changed then
    */
-  boolean switchEpoch(long id, KeyPublic keyPublic, int sessions);
+  boolean switchEpoch(long id, MadeKey renewed, int sessions);
 
   /**
    * Ends a RUNNING one without new shares.

@@ -18,7 +18,7 @@ import io.coterie.coordinator.session.Sessions;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.telemetry.LogScope;
-import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Completion;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.time.Clock;
@@ -64,7 +64,7 @@ public final class ShareSessions {
 
   /** How it ended; {@code sessions} counts those of earlier processes too. */
   sealed interface End {
-    record Made(KeyPublic keyPublic, int sessions) implements End {}
+    record Made(Completion completion, int sessions) implements End {}
 
     record Failed(Failure failure, int sessions) implements End {}
 
@@ -277,7 +277,7 @@ public final class ShareSessions {
       SessionOutcome outcome = session.await(atMost(time, now));
       if (outcome instanceof SessionOutcome.Created created) {
         timeout.succeeded(System.nanoTime() - started);
-        return new End.Made(created.keyPublic(), tried);
+        return new End.Made(created.completion(), tried);
       }
       if (outcome instanceof SessionOutcome.Stopped) {
         return new End.Stopped();

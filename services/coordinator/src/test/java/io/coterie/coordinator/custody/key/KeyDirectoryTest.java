@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.MemoryStores;
 import io.coterie.coordinator.MemoryStores.Replica;
+import io.coterie.coordinator.TestEvidence;
 import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -70,8 +71,8 @@ class KeyDirectoryTest {
             });
   }
 
-  private static KeyPublic epoch(int epoch) {
-    return KeyPublic.newBuilder().setEpoch(epoch).setThreshold(2).build();
+  private static MadeKey epoch(int epoch) {
+    return TestEvidence.unattested(KeyPublic.newBuilder().setEpoch(epoch).setThreshold(2).build());
   }
 
   @BeforeEach

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.MemoryStores;
+import io.coterie.coordinator.TestEvidence;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyObserver;
 import io.coterie.coordinator.custody.key.KeyRecord;
@@ -194,7 +195,13 @@ class PartyLedgersTest {
             2,
             List.of(new Holder(1, "p1"), new Holder(2, "p2")));
     long id = ((Creation.Stored) replica.keys().create(key)).record().id();
-    replica.keys().finish(id, KeyPublic.newBuilder().setEpoch(1).setThreshold(2).build(), null, 1);
+    replica
+        .keys()
+        .finish(
+            id,
+            TestEvidence.unattested(KeyPublic.newBuilder().setEpoch(1).setThreshold(2).build()),
+            null,
+            1);
   }
 
   @Test

@@ -3,6 +3,7 @@ package io.coterie.coordinator.custody.signing;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.coterie.coordinator.TestEvidence;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.coordinator.custody.request.RequestHeader;
@@ -41,7 +42,7 @@ class CandidatesTest {
           IntStream.rangeClosed(1, 4).mapToObj(i -> new KeyRecord.Holder(i, "p" + i)).toList(),
           Key.State.ACTIVE,
           1,
-          KeyPublic.getDefaultInstance(),
+          TestEvidence.unattested(KeyPublic.getDefaultInstance()),
           null);
 
   /** Party 4 is not in the roster. */

@@ -1,0 +1,59 @@
+package io.coterie.coordinator.custody.key;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Attestation;
+import io.coterie.proto.custody.v1.Completion;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A key that its parties hold shares of, with their word for it.
+ *
+ * @param keyPublic as the last session made it
+ * @param attestation from its creation to that session
+ */
+public record MadeKey(KeyPublic keyPublic, Attestation attestation) {
+
+  /** A new key. */
+  public static MadeKey created(Completion completion) {
+    return of(Attestation.newBuilder().addCompletions(completion).build());
+  }
+
+  /**
+   * A stored key.
+   *
+   * @throws IllegalStateException if that was not made by this class
+   */
+  public static MadeKey of(Attestation attestation) {
+    try {
+      return new MadeKey(
+          KeyPublic.parseFrom(
+              attestation.getCompletions(attestation.getCompletionsCount() - 1).getKeyPublic()),
+          attestation);
+    } catch (InvalidProtocolBufferException | IndexOutOfBoundsException e) {
+      throw new IllegalStateException("the stored attestation of a key is damaged", e);
+    }
+  }
+
+  /**
+   * The same key with the shares of a later session. A refresh that another session follows proves
+   * nothing any more: it has changed neither the parties nor the threshold.
+   */
+  public MadeKey renewed(Completion completion) {
+    List<Completion> chain = new ArrayList<>(attestation.getCompletionsList());
+    if (isRefresh(chain.getLast())) {
+      chain.removeLast();
+    }
+    chain.add(completion);
+    return of(Attestation.newBuilder().addAllCompletions(chain).build());
+  }
+
+  private static boolean isRefresh(Completion completion) {
+    return completion
+        .getSignedIntent()
+        .getPayloadType()
+        .equals(VerifiedIntent.KeyRefresh.PAYLOAD_TYPE);
+  }
+}
