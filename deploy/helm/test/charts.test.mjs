@@ -148,15 +148,19 @@ for (const name of ["messaging", "coordinator", "signer"]) {
 }
 
 for (const name of ["coordinator", "signer"]) {
-  test(`${name}: a roster restarts it, and a pod that waits for one does not block the upgrade`, () => {
+  test(`${name}: a trust file restarts it, and a pod that waits for one does not block the upgrade`, () => {
     const annotation = (objects) => workload(objects).spec.template.metadata.annotations["coterie.io/config"];
     const without = render(name);
-    const roster = '{"version":1,"members":[]}';
-    const pinned = render(name, { roster });
+    const trust = '{"installation":"x","version":1,"members":[],"former":[],"requesters":[]}';
+    const pinned = render(name, { trust });
     assert.notEqual(annotation(without), annotation(pinned));
     assert.equal(annotation(without), annotation(render(name)));
-    assert.equal(one(pinned, "ConfigMap").data["roster.json"].trim(), roster);
-    assert.equal(one(without, "ConfigMap").data["roster.json"], undefined);
+    const { data } = one(pinned, "ConfigMap");
+    assert.equal(data["trust.json"].trim(), trust);
+    assert.equal(one(without, "ConfigMap").data["trust.json"], undefined);
+    const { channel } = parse(data["config.yaml"]).coterie[name];
+    assert.equal(channel["trust-file"], "/etc/coterie/config/trust.json");
+    refused(name, { ...minimal[name], roster: trust }, /roster/);
     assert.equal(workload(pinned).spec.podManagementPolicy, "Parallel");
     assert.equal(workload(pinned).spec.replicas, 1);
   });
