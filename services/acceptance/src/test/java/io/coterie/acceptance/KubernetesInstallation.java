@@ -158,7 +158,7 @@ final class KubernetesInstallation implements AutoCloseable {
       runbooks.run(Section.A_PARTY, party(party));
     }
     progress.accept("helm install: messaging, coordinator, edge, three signers");
-    runbooks.run(Section.THE_ROSTER, Map.of());
+    runbooks.run(Section.THE_TRUST_FILE, Map.of());
     progress.accept("all members have enrolled, are pinned and ready");
     runbooks.run(
         Section.THE_FIRST_KEY, Map.of("KEY", key, "THRESHOLD", Integer.toString(THRESHOLD)));
@@ -176,6 +176,7 @@ final class KubernetesInstallation implements AutoCloseable {
   private Map<String, String> variables() {
     Map<String, String> all = new TreeMap<>();
     all.put("FILES", folder.toString());
+    all.put("INSTALLATION", "cluster-test");
     all.put("CONTROL", CONTROL);
     all.put("MONITORING", MONITORING);
     all.put(

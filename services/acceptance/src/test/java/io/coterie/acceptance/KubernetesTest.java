@@ -11,6 +11,8 @@ import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
+import io.coterie.trust.Trust;
+import io.coterie.trust.TrustFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -570,15 +572,17 @@ class KubernetesTest {
 
   @Test
   @Order(9)
-  void theOthersGiveALostPartyNewSharesAndDoWithoutABrokenOne() {
+  void theOthersGiveALostPartyNewSharesAndDoWithoutABrokenOne() throws IOException {
     assumeTrue(installed);
     Map<String, String> key =
         Map.of("KEY", ECDSA, "THRESHOLD", Integer.toString(KubernetesInstallation.THRESHOLD));
     String identity = rosterEntry(LAST);
-    runbooks.run(Section.LOST_PARTY, installation.party(LAST));
+    int epoch = key(ECDSA).getEpoch();
+    Map<String, String> lost = new TreeMap<>(installation.party(LAST));
+    lost.put("EPOCH", highestEpoch());
+    runbooks.run(Section.LOST_PARTY, lost);
     assertThat(rosterEntry(LAST)).isNotEqualTo(identity);
     progress("%s: its volume was lost, it has enrolled anew and everybody knows it", LAST);
-    int epoch = key(ECDSA).getEpoch();
     runbooks.run(Section.LOST_SHARES, key);
     assertThat(key(ECDSA).getEpoch()).isEqualTo(epoch + 1);
     progress("%s: has new shares", LAST);
@@ -588,10 +592,14 @@ class KubernetesTest {
     Map<String, String> broken = new TreeMap<>(key);
     broken.putAll(installation.party(FIRST));
     broken.put("OTHERS", String.join(",", others));
+    broken.put("EPOCH", highestEpoch());
     runbooks.run(Section.BROKEN_INTO, broken);
     Key left = key(ECDSA);
     assertThat(left.getPartiesList()).isEqualTo(others);
     assertThat(left.getPublicKey()).isEqualTo(publicKey);
+    Trust trust = TrustFile.read(FOLDER.resolve("trust.json"));
+    assertThat(trust.roster().version()).isEqualTo(3);
+    assertThat(trust.former()).extracting(Trust.FormerParty::name).containsExactly(LAST, FIRST);
     signs(Set.copyOf(others));
     progress("%s: stopped, and without a share; %s sign", FIRST, String.join(" and ", others));
   }
@@ -626,6 +634,11 @@ class KubernetesTest {
                 "pod/signer-0",
                 ".status.conditions[?(@.type==\"Ready\")].lastTransitionTime"));
     return Duration.between(started, ready);
+  }
+
+  /** All parties have a share of every key. */
+  private static String highestEpoch() {
+    return Integer.toString(Math.max(key(ECDSA).getEpoch(), key(BLS).getEpoch()));
   }
 
   private static Key key(String name) {

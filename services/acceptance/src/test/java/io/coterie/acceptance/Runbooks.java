@@ -39,7 +39,7 @@ final class Runbooks {
     SECRETS("install", "Secrets of the control plane"),
     CONTROL_PLANE("install", "Control plane"),
     A_PARTY("install", "A party"),
-    THE_ROSTER("install", "The roster"),
+    THE_TRUST_FILE("install", "The trust file"),
     THE_FIRST_KEY("install", "The first key"),
     BEFORE_AN_UPGRADE("upgrade", "Before"),
     LOAD("upgrade", "Load"),
