@@ -11,7 +11,8 @@ import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
-import io.coterie.trust.Trust;
+import io.coterie.trust.FormerParty;
+import io.coterie.trust.Roster;
 import io.coterie.trust.TrustFile;
 import java.io.IOException;
 import java.io.InputStream;
@@ -597,9 +598,9 @@ class KubernetesTest {
     Key left = key(ECDSA);
     assertThat(left.getPartiesList()).isEqualTo(others);
     assertThat(left.getPublicKey()).isEqualTo(publicKey);
-    Trust trust = TrustFile.read(FOLDER.resolve("trust.json"));
-    assertThat(trust.roster().version()).isEqualTo(3);
-    assertThat(trust.former()).extracting(Trust.FormerParty::name).containsExactly(LAST, FIRST);
+    Roster roster = TrustFile.read(FOLDER.resolve("trust.json")).roster();
+    assertThat(roster.version()).isEqualTo(3);
+    assertThat(roster.former()).extracting(FormerParty::name).containsExactly(LAST, FIRST);
     signs(Set.copyOf(others));
     progress("%s: stopped, and without a share; %s sign", FIRST, String.join(" and ", others));
   }

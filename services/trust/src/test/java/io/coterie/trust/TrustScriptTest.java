@@ -152,7 +152,6 @@ class TrustScriptTest {
             new Trust(
                 new Roster(
                     "prod-eu-1", 1, List.of(COORDINATOR, party(1, 1), party(2, 2), party(3, 3))),
-                List.of(),
                 List.of(
                     new Trust.Requester(
                         "wallet",
@@ -179,15 +178,13 @@ class TrustScriptTest {
             "p3=6",
             "p1/signer-0",
             "p2/signer-0");
-    List<Trust.FormerParty> former =
+    List<FormerParty> former =
         List.of(
-            new Trust.FormerParty("p2", 2, filled(32, 2), 4),
-            new Trust.FormerParty("p3", 3, filled(32, 3), 6));
+            new FormerParty("p2", 2, filled(32, 2), 4), new FormerParty("p3", 3, filled(32, 3), 6));
     assertThat(second)
         .isEqualTo(
             new Trust(
-                new Roster("prod-eu-1", 2, List.of(party(1, 1), party(2, 7))),
-                former,
+                new Roster("prod-eu-1", 2, List.of(party(1, 1), party(2, 7)), former),
                 first.requesters()));
     TrustFile.write(folder.resolve("second.json"), second);
     assertThat(
@@ -201,8 +198,7 @@ class TrustScriptTest {
                 "p3.json"))
         .isEqualTo(
             new Trust(
-                new Roster("prod-eu-1", 3, List.of(party(1, 1), party(2, 7), party(3, 3))),
-                former,
+                new Roster("prod-eu-1", 3, List.of(party(1, 1), party(2, 7), party(3, 3)), former),
                 List.of(first.requester("keeper").orElseThrow())));
   }
 
@@ -245,7 +241,6 @@ class TrustScriptTest {
         folder.resolve("first.json"),
         new Trust(
             new Roster("x", 1, List.of(party(1, 1), party(2, 2), party(3, 3))),
-            List.of(),
             List.of(new Trust.Requester("wallet", List.of(wallet), List.of("*"), 2, 2))));
     Files.writeString(folder.resolve("two.json"), "{} {}");
     Files.writeString(
