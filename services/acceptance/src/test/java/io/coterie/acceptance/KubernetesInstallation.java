@@ -165,7 +165,12 @@ final class KubernetesInstallation implements AutoCloseable {
     wallet =
         Optional.of(
             new WalletBackend(
-                WALLET, folder.resolve(WALLET + "-requester.pem"), ca, walletCertificate, edge()));
+                WALLET,
+                folder.resolve(WALLET + "-requester.pem"),
+                folder.resolve("trust.json"),
+                ca,
+                walletCertificate,
+                edge()));
   }
 
   private static List<String> labelled(String namespace, String label) {

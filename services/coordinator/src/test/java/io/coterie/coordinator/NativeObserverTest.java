@@ -3,6 +3,7 @@ package io.coterie.coordinator;
 import static io.coterie.coordinator.Calls.eventually;
 import static io.coterie.coordinator.EcdsaTest.intent;
 import static io.coterie.coordinator.TestInstallation.createKey;
+import static io.coterie.coordinator.TestInstallation.facts;
 import static io.coterie.coordinator.TestInstallation.keyIntent;
 import static io.coterie.coordinator.TestInstallation.keys;
 import static io.coterie.coordinator.TestInstallation.refreshIntent;
@@ -134,7 +135,7 @@ class NativeObserverTest {
 
     // The other parties' shares, so that nothing of the old epoch can be used by accident.
     Key refreshed = refresh("real", Scheme.SCHEME_ECDSA_SECP256K1);
-    assertThat(refreshed).isEqualTo(key.toBuilder().setEpoch(2).build());
+    assertThat(facts(refreshed)).isEqualTo(facts(key).toBuilder().setEpoch(2).build());
     assertThat(signs(intent("real", 3)).getPresigned()).isFalse();
     eventually(() -> signs(intent("real", 4)).getPresigned());
 
@@ -164,7 +165,8 @@ class NativeObserverTest {
         assertThat(signsSchnorr(intent).getPresigned()).isFalse();
         eventually(() -> signsSchnorr(intent).getPresigned());
       }
-      assertThat(refresh(name, scheme)).isEqualTo(key.toBuilder().setEpoch(2).build());
+      assertThat(facts(refresh(name, scheme)))
+          .isEqualTo(facts(key).toBuilder().setEpoch(2).build());
       SigningIntent.Builder intent = schnorrIntents(name, scheme).getFirst();
       assertThat(signsSchnorr(intent).getPresigned()).isFalse();
       eventually(() -> signsSchnorr(intent).getPresigned());

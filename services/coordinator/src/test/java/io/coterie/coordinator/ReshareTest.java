@@ -2,6 +2,7 @@ package io.coterie.coordinator;
 
 import static io.coterie.coordinator.Calls.eventually;
 import static io.coterie.coordinator.Calls.fails;
+import static io.coterie.coordinator.TestInstallation.facts;
 import static io.coterie.coordinator.TestInstallation.inSeconds;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -71,9 +72,9 @@ class ReshareTest extends RenewalTest {
     signs(0);
     ReshareIntent.Builder grow = to(1, 3, "p5", "p4", "p3", "p2", "p1");
     Key grown = reshare(grow);
-    assertThat(grown)
+    assertThat(facts(grown))
         .isEqualTo(
-            key.toBuilder()
+            facts(key).toBuilder()
                 .setEpoch(2)
                 .setThreshold(3)
                 .clearParties()

@@ -336,6 +336,11 @@ final class TestInstallation implements AutoCloseable {
         .setNotAfter(inSeconds(120));
   }
 
+  /** A key without the parties' word for it. */
+  static Key facts(Key key) {
+    return key.toBuilder().clearAttestation().build();
+  }
+
   static Timestamp inSeconds(double seconds) {
     Instant instant = Instant.now().plusMillis((long) (seconds * 1000));
     return Timestamp.newBuilder()

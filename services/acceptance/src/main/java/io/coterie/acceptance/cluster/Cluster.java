@@ -64,6 +64,7 @@ public final class Cluster implements AutoCloseable {
   private final Map<String, Service> signers = new LinkedHashMap<>();
   private final Map<String, WalletBackend> backends = new LinkedHashMap<>();
   private final Members members;
+  private final List<Settings.Requester> requesters;
   private final List<Integer> apiPorts;
   private final @Nullable Edge edge;
   private final int messagingPort;
@@ -99,8 +100,7 @@ public final class Cluster implements AutoCloseable {
             plan.sites,
             names);
     members = new Members(ca, settings, messagingUri());
-    List<Settings.Requester> requesters =
-        List.of(requester(WALLET, "*", true), requester(AUDITOR, "keys/audit-*", false));
+    requesters = List.of(requester(WALLET, "*", true), requester(AUDITOR, "keys/audit-*", false));
     for (Settings.Requester requester : requesters) {
       backends.put(requester.name(), newBackend(requester.name(), 0));
     }
@@ -180,7 +180,7 @@ public final class Cluster implements AutoCloseable {
     Map<Service, Path> holders = new LinkedHashMap<>();
     signers.values().forEach(signer -> holders.put(signer, signer.folder().resolve("data")));
     coordinators.forEach(coordinator -> holders.put(coordinator, coordinator.folder()));
-    members.pin(holders, plan.secondCoordinator, START_TIMEOUT);
+    members.pin(holders, requesters, trustFile(), plan.secondCoordinator, START_TIMEOUT);
     int pinned = members.roster().members().size();
     plan.progress.accept(pinned + " identities enrolled, collected and pinned");
     for (Service service : services()) {
@@ -256,7 +256,7 @@ public final class Cluster implements AutoCloseable {
 
   private WalletBackend newBackend(String requester, int replica) {
     return new WalletBackend(
-        requester, keyFile(requester), ca, ca.client(requester), endpoint(replica));
+        requester, keyFile(requester), trustFile(), ca, ca.client(requester), endpoint(replica));
   }
 
   /** The signer of a party, {@code party-1} to {@code party-n}. */
@@ -359,6 +359,7 @@ public final class Cluster implements AutoCloseable {
           key=%s
           requester=%s
           requester-key=%s
+          trust=%s
           """
               .formatted(
                   endpoint(0),
@@ -367,10 +368,15 @@ public final class Cluster implements AutoCloseable {
                   backend.certificate().certificate(),
                   backend.certificate().key(),
                   requester,
-                  keyFile(requester)));
+                  keyFile(requester),
+                  trustFile()));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  private Path trustFile() {
+    return folder.resolve("trust.json");
   }
 
   private Settings.Requester requester(String name, String keys, boolean digests) {

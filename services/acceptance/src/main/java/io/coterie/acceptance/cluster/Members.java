@@ -5,8 +5,10 @@ import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.link.Enrolment;
 import io.coterie.channel.signal.SignalChannel;
+import io.coterie.platform.intent.RequesterKeys;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import io.coterie.trust.Trust;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -24,6 +26,8 @@ import org.signal.libsignal.protocol.InvalidKeyException;
 
 /** The members of an installation: their accounts at messaging, and the roster that all pin. */
 public final class Members {
+  private static final String INSTALLATION = "acceptance";
+
   private final InstallationCa ca;
   private final Settings settings;
   private final URI messaging;
@@ -39,28 +43,52 @@ public final class Members {
   /**
    * Does the operator's part: collects every member's own entry out of band and pins all of them.
    *
-   * @param holders the services that are members, each with the folder of its roster
+   * @param holders the services that are members, each with the folder of its trust file
+   * @param requesters whose keys clients believe
+   * @param clients the trust file of the clients
    * @param second name of {@link ClusterPlan#secondCoordinator}, or empty
    */
-  void pin(Map<Service, Path> holders, String second, Duration timeout) {
+  void pin(
+      Map<Service, Path> holders,
+      List<Settings.Requester> requesters,
+      Path clients,
+      String second,
+      Duration timeout) {
     List<Member> members = new ArrayList<>();
     try {
       for (Map.Entry<Service, Path> holder : holders.entrySet()) {
         Path entry = holder.getValue().resolve("roster-entry.json");
         holder.getKey().awaitFile(entry, timeout);
-        members.add(RosterFile.parseEntry(Files.readAllBytes(entry)));
+        members.add(TrustFile.parseEntry(Files.readAllBytes(entry)));
       }
       if (!second.isEmpty()) {
         secondCoordinator = enrol(second);
         members.add(member(second, Member.Role.COORDINATOR, 0, secondCoordinator));
       }
-      roster = new Roster("test", 1, members);
-      for (Path folder : holders.values()) {
-        RosterFile.write(folder.resolve("roster.json"), roster);
+      roster = new Roster(INSTALLATION, 1, members);
+      List<Trust.Requester> believed = new ArrayList<>();
+      for (Settings.Requester requester : requesters) {
+        believed.add(believed(requester));
       }
+      Trust trust = new Trust(roster, believed);
+      for (Path folder : holders.values()) {
+        TrustFile.write(folder.resolve("trust.json"), trust);
+      }
+      TrustFile.write(clients, trust);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  private static Trust.Requester believed(Settings.Requester requester) throws IOException {
+    byte[] publicKey =
+        RequesterKeys.publicKey(Files.readString(requester.publicKey())).getEncoded();
+    return new Trust.Requester(
+        requester.name(),
+        List.of(publicKey),
+        List.of(requester.keys()),
+        requester.fewest(),
+        requester.fewest());
   }
 
   /** Makes a messaging account for one of {@link ClusterPlan#alsoEnrol}. */

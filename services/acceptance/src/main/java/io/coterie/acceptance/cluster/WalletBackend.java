@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.RequesterKeyFile;
+import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.Key;
@@ -19,6 +20,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.coterie.trust.TrustFile;
 import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
 import io.grpc.TlsChannelCredentials;
@@ -41,6 +43,7 @@ public final class WalletBackend implements AutoCloseable {
   private static final Duration DEADLINE = Duration.ofSeconds(60);
 
   private final String name;
+  private final Path trustFile;
   private final InstallationCa ca;
   private final InstallationCa.Leaf certificate;
   private final IntentSigner intents;
@@ -49,10 +52,12 @@ public final class WalletBackend implements AutoCloseable {
   public WalletBackend(
       String name,
       Path keyFile,
+      Path trustFile,
       InstallationCa ca,
       InstallationCa.Leaf certificate,
       String endpoint) {
     this.name = name;
+    this.trustFile = trustFile;
     this.ca = ca;
     this.certificate = certificate;
     this.intents = RequesterKeyFile.read(name, keyFile);
@@ -112,9 +117,20 @@ public final class WalletBackend implements AutoCloseable {
         .withDeadlineAfter(DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
   }
 
+  /** The same key, once its parties' word for it is checked as every client should. */
+  public Key attested(Key key) {
+    try {
+      // Read each time: a test may replace it.
+      AttestedKey.of(key.getName(), key, TrustFile.read(trustFile));
+      return key;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   /** Creates a BLS key and waits for it. */
   public Key createKey(String key, int threshold, List<String> parties) {
-    return keys().createKey(request(intents.sign(keyIntent(key, threshold, parties).build())));
+    return createKey(key, Scheme.SCHEME_BLS12381, threshold, parties);
   }
 
   /** Creates an ECDSA key and waits for it. */
@@ -124,9 +140,11 @@ public final class WalletBackend implements AutoCloseable {
 
   /** Creates a key and waits for it. */
   public Key createKey(String key, Scheme scheme, int threshold, List<String> parties) {
-    return keys()
-        .createKey(
-            request(intents.sign(keyIntent(key, threshold, parties).setScheme(scheme).build())));
+    return attested(
+        keys()
+            .createKey(
+                request(
+                    intents.sign(keyIntent(key, threshold, parties).setScheme(scheme).build()))));
   }
 
   /** Gives the parties of an ECDSA key new shares and waits until all have them. */
@@ -136,20 +154,23 @@ public final class WalletBackend implements AutoCloseable {
 
   /** Gives the parties of a key new shares and waits until all have them. */
   public Key refreshKey(String key, Scheme scheme, int epoch) {
-    return keys()
-        .refreshKey(
-            RefreshKeyRequest.newBuilder()
-                .setSignedIntent(intents.sign(refreshIntent(key, epoch).setScheme(scheme).build()))
-                .build());
+    return attested(
+        keys()
+            .refreshKey(
+                RefreshKeyRequest.newBuilder()
+                    .setSignedIntent(
+                        intents.sign(refreshIntent(key, epoch).setScheme(scheme).build()))
+                    .build()));
   }
 
   /** Gives shares of an ECDSA key to these parties and waits until all have them. */
   public Key reshareKey(Key key, int threshold, List<String> parties) {
-    return keys()
-        .reshareKey(
-            ReshareKeyRequest.newBuilder()
-                .setSignedIntent(intents.sign(reshareIntent(key, threshold, parties).build()))
-                .build());
+    return attested(
+        keys()
+            .reshareKey(
+                ReshareKeyRequest.newBuilder()
+                    .setSignedIntent(intents.sign(reshareIntent(key, threshold, parties).build()))
+                    .build()));
   }
 
   /** Signs what an intent says and waits for the signature. */

@@ -72,20 +72,23 @@ final class CompletionEvidence {
     }
     TreeMap<Integer, ByteString> signatures = new TreeMap<>();
     for (EvidenceSignature each : completed.getCertificateList()) {
-      // A party that only dealt may be unknown by now, and is not needed.
-      if (statement.isSignedBy(each.getParty(), each.getSignature(), roster)) {
+      // A party that only dealt is not needed, and may be unknown by now.
+      if (holders.contains(each.getParty())
+          && statement.isSignedBy(each.getParty(), each.getSignature(), roster)) {
         signatures.put(each.getParty(), each.getSignature());
       }
     }
     if (completed.getActive() && !signatures.keySet().containsAll(holders)) {
       return false;
     }
-    signatures.put(sender.partyId(), own);
+    if (holders.contains(sender.partyId())) {
+      signatures.put(sender.partyId(), own);
+    }
     latest.put(sender.partyId(), new Shown(session, keyPublic, signatures));
     return true;
   }
 
-  /** All that is known of a session that made these public data. */
+  /** The word of the holders, as far as it is known, for a session that made these public data. */
   Completion of(ByteString session, KeyPublic keyPublic) {
     TreeMap<Integer, ByteString> signatures = new TreeMap<>();
     for (Shown shown : latest.values()) {
