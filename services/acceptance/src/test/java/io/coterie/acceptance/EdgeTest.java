@@ -337,6 +337,7 @@ class EdgeTest {
             new WalletBackend(
                 Cluster.AUDITOR,
                 cluster.folder().resolve(Cluster.AUDITOR + "-requester.pem"),
+                cluster.folder().resolve("trust.json"),
                 cluster.ca(),
                 often,
                 cluster.endpoint());
