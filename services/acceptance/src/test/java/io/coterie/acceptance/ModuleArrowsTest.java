@@ -26,13 +26,14 @@ class ModuleArrowsTest {
   private static final Map<String, Set<String>> ARROWS =
       Map.of(
           "proto", Set.of(),
+          "trust", Set.of(),
           "mpc", Set.of("proto"),
-          "platform", Set.of("proto"),
-          "channel", Set.of("proto"),
+          "platform", Set.of("proto", "trust"),
+          "channel", Set.of("proto", "trust"),
           "messaging", Set.of("proto", "platform"),
-          "coordinator", Set.of("proto", "platform", "channel", "mpc"),
-          "signer", Set.of("proto", "platform", "channel", "mpc"),
-          "cli", Set.of("proto", "platform"));
+          "coordinator", Set.of("proto", "platform", "channel", "mpc", "trust"),
+          "signer", Set.of("proto", "platform", "channel", "mpc", "trust"),
+          "cli", Set.of("proto", "platform", "trust"));
 
   private static final String ROOT = "io.coterie.";
 

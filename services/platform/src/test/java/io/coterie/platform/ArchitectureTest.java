@@ -24,7 +24,36 @@ class ArchitectureTest {
                       c.getPackageName().startsWith("io.coterie.")
                           && !c.getPackageName().startsWith("io.coterie.platform")
                           && !c.getPackageName().startsWith("io.coterie.proto")
-                          && !c.getPackageName().startsWith("io.coterie.trust")));
+                          && !c.getPackageName().equals("io.coterie.trust")));
+
+  @ArchTest
+  static final ArchRule only_attestations_need_the_trust_of_clients =
+      noClasses()
+          .that()
+          .resideOutsideOfPackage("io.coterie.platform.attestation")
+          .should()
+          .dependOnClassesThat()
+          .resideInAPackage("io.coterie.trust");
+
+  @ArchTest
+  static final ArchRule attestations_need_only_what_they_are_made_of =
+      classes()
+          .that()
+          .resideInAPackage("io.coterie.platform.attestation")
+          .should()
+          .onlyDependOnClassesThat()
+          .resideInAnyPackage(
+              "io.coterie.platform.attestation",
+              "io.coterie.platform.intent",
+              "io.coterie.platform.ledger",
+              "io.coterie.platform.protocol",
+              "io.coterie.platform.scheme",
+              "io.coterie.trust",
+              "io.coterie.proto.core..",
+              "io.coterie.proto.custody..",
+              "com.google.protobuf",
+              "java..",
+              "org.jspecify.annotations");
 
   /** The command-line tool and wallet backends sign intents with it. */
   @ArchTest

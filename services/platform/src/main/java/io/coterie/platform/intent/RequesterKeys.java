@@ -41,7 +41,16 @@ public final class RequesterKeys {
    * @throws IllegalArgumentException if it is anything else
    */
   public static PublicKey publicKey(String pem) {
-    byte[] der = body(pem.getBytes(US_ASCII), "PUBLIC KEY");
+    return publicKey(body(pem.getBytes(US_ASCII), "PUBLIC KEY"));
+  }
+
+  /**
+   * Reads a public key.
+   *
+   * @param der its X.509 form (SPKI)
+   * @throws IllegalArgumentException if it is anything else
+   */
+  public static PublicKey publicKey(byte[] der) {
     for (String algorithm : new String[] {"Ed25519", "EC"}) {
       try {
         PublicKey key =

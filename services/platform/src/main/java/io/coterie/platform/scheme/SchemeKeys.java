@@ -14,13 +14,13 @@ import java.util.Optional;
  */
 public enum SchemeKeys {
   /** One key, 48 bytes. */
-  BLS12381(Scheme.SCHEME_BLS12381, Family.SINGLE, false),
+  BLS12381(Scheme.SCHEME_BLS12381, Family.SINGLE, 48, 96, false),
   /** 33 bytes, with descendants. */
-  ECDSA_SECP256K1(Scheme.SCHEME_ECDSA_SECP256K1, Family.TREE, true),
+  ECDSA_SECP256K1(Scheme.SCHEME_ECDSA_SECP256K1, Family.TREE, 33, 0, true),
   /** One key, 32 bytes. */
-  ED25519(Scheme.SCHEME_ED25519, Family.SINGLE, false),
+  ED25519(Scheme.SCHEME_ED25519, Family.SINGLE, 32, 0, false),
   /** 32 bytes without the parity, with descendants and their output keys. */
-  BIP340_SECP256K1(Scheme.SCHEME_BIP340_SECP256K1, Family.TAPROOT, true);
+  BIP340_SECP256K1(Scheme.SCHEME_BIP340_SECP256K1, Family.TAPROOT, 33, 0, true);
 
   private enum Family {
     SINGLE,
@@ -30,11 +30,21 @@ public enum SchemeKeys {
 
   private final Scheme scheme;
   private final Family family;
+  private final int pointBytes;
+  private final int proofBytes;
   private final boolean signsDigests;
 
-  SchemeKeys(Scheme scheme, Family family, boolean signsDigests) {
+  /**
+   * The facts about a scheme.
+   *
+   * @param pointBytes of public keys and verification shares, as the core encodes them
+   * @param proofBytes of a proof of possession; 0 if there is none
+   */
+  SchemeKeys(Scheme scheme, Family family, int pointBytes, int proofBytes, boolean signsDigests) {
     this.scheme = scheme;
     this.family = family;
+    this.pointBytes = pointBytes;
+    this.proofBytes = proofBytes;
     this.signsDigests = signsDigests;
   }
 
@@ -48,6 +58,28 @@ public enum SchemeKeys {
         .filter(keys -> keys.scheme == scheme)
         .findFirst()
         .orElseThrow(() -> new IllegalArgumentException("no keys of " + scheme));
+  }
+
+  /**
+   * Whether public data of the core can be that of such a key: every part has the scheme's size,
+   * and a key with descendants is a point.
+   */
+  public boolean fit(KeyPublic key) {
+    if (key.getPublicKey().size() != pointBytes
+        || key.getProofOfPossession().size() != proofBytes
+        || key.getVerificationSharesList().stream()
+            .anyMatch(share -> share.getPoint().size() != pointBytes)) {
+      return false;
+    }
+    if (family == Family.SINGLE) {
+      return key.getChainCode().isEmpty();
+    }
+    try {
+      ExtendedPublicKey.of(key.getPublicKey(), key.getChainCode());
+      return true;
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
   }
 
   /**

@@ -1,0 +1,149 @@
+package io.coterie.platform.attestation;
+
+import static io.coterie.platform.attestation.AttestationException.require;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Message;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.scheme.SchemeKeys;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Completion;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.trust.Trust;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * The facts about a key that its parties have signed, as far as a trust file names them and the
+ * requester that asked for it. The coordinator can withhold them or answer with an older epoch; it
+ * cannot change them.
+ *
+ * @param name resource name, {@code keys/{key}}
+ * @param threshold parties needed to sign
+ * @param parties names of the holders, in ascending order of their party ids
+ * @param epoch generation of the shares
+ * @param keyPublic as every holder has stored it
+ * @param intents digests of the intents that its attestation shows: the creation's, then every
+ *     reshare's, and those of the refreshes that were not left out
+ */
+public record AttestedKey(
+    String name,
+    Scheme scheme,
+    int threshold,
+    List<String> parties,
+    int epoch,
+    KeyPublic keyPublic,
+    List<ByteString> intents) {
+  /** Sessions of an attestation: the creation, every reshare, a refresh. */
+  public static final int MAX_COMPLETIONS = 256;
+
+  public AttestedKey {
+    parties = List.copyOf(parties);
+    intents = List.copyOf(intents);
+  }
+
+  /**
+   * Verifies an answer of the coordinator.
+   *
+   * @param name the key that was asked for
+   * @throws AttestationException saying why nothing of the answer may be believed
+   * @throws IllegalArgumentException if the trust file has a requester's key that is none
+   */
+  public static AttestedKey of(String name, Key key, Trust trust) throws AttestationException {
+    require(IntentVerifier.isKeyName(name), AttestationProblem.NAME_MALFORMED);
+    require(key.getName().equals(name), AttestationProblem.NAME_OTHER);
+    require(
+        key.getState() == Key.State.ACTIVE, AttestationProblem.NOT_ACTIVE, key.getState().name());
+    require(isKnown(key), AttestationProblem.UNKNOWN_FIELD);
+    List<Completion> completions = key.getAttestation().getCompletionsList();
+    require(!completions.isEmpty(), AttestationProblem.NO_COMPLETION);
+    require(
+        completions.size() <= MAX_COMPLETIONS,
+        AttestationProblem.TOO_LONG,
+        "the attestation has",
+        MAX_COMPLETIONS,
+        "sessions");
+
+    CompletedSession first = CompletedSession.creation(name, completions.getFirst(), trust);
+    CompletedSession last = first;
+    List<ByteString> intents = new ArrayList<>(List.of(last.intent().digest()));
+    for (int i = 1; i < completions.size(); i++) {
+      last = last.renewal(i, completions.get(i), trust);
+      intents.add(last.intent().digest());
+    }
+    AttestedKey attested =
+        new AttestedKey(
+            name,
+            last.intent().scheme(),
+            last.keyPublic().getThreshold(),
+            List.copyOf(last.holders().values()),
+            last.keyPublic().getEpoch(),
+            last.keyPublic(),
+            intents);
+    attested.requireAgreed(key);
+    requireField("request_id", key.getRequestId().equals(first.intent().requestId()));
+    return attested;
+  }
+
+  /** Whether a message and all in it have only fields that this version knows. */
+  static boolean isKnown(Message message) {
+    return message.getUnknownFields().isEmpty()
+        && message.getAllFields().values().stream()
+            .flatMap(value -> value instanceof List<?> list ? list.stream() : Stream.of(value))
+            .allMatch(value -> !(value instanceof Message inner) || isKnown(inner));
+  }
+
+  /** Refuses an answer that says something else beside its attestation. */
+  private void requireAgreed(Key key) throws AttestationException {
+    requireField("scheme", key.getScheme() == scheme);
+    requireField("threshold", key.getThreshold() == threshold);
+    requireField("parties", key.getPartiesList().equals(parties));
+    requireField("public_key", key.getPublicKey().equals(publicKey()));
+    requireField("proof_of_possession", key.getProofOfPossession().equals(proofOfPossession()));
+    requireField("epoch", key.getEpoch() == epoch);
+    requireField("xpub", key.getXpub().equals(xpub().orElse("")));
+    requireField("error", !key.hasError());
+  }
+
+  private static void requireField(String field, boolean agrees) throws AttestationException {
+    require(agrees, AttestationProblem.FIELD_OTHER, field);
+  }
+
+  /** The key itself, in the scheme's standard encoding. */
+  public ByteString publicKey() {
+    return verifyingKey(KeyTarget.SELF);
+  }
+
+  /**
+   * The key that signatures for a target verify under, in the scheme's standard encoding.
+   *
+   * @throws IllegalArgumentException if keys of its scheme have no such target
+   */
+  public ByteString verifyingKey(KeyTarget target) {
+    return SchemeKeys.of(scheme).verifyingKey(keyPublic, target);
+  }
+
+  /** The form from which descendants can be derived, if the scheme has any. */
+  public Optional<String> xpub() {
+    return SchemeKeys.of(scheme).xpub(keyPublic);
+  }
+
+  /** BLS: 96 bytes; empty for other schemes. */
+  public ByteString proofOfPossession() {
+    return keyPublic.getProofOfPossession();
+  }
+
+  /** Digest of the intent that created the key. */
+  public ByteString creation() {
+    return intents.getFirst();
+  }
+
+  /** See {@link KeyFingerprint}. */
+  public String fingerprint() {
+    return KeyFingerprint.of(keyPublic);
+  }
+}

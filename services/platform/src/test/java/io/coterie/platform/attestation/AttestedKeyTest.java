@@ -1,0 +1,206 @@
+package io.coterie.platform.attestation;
+
+import static io.coterie.platform.attestation.TestSession.KEY;
+import static io.coterie.platform.attestation.TestSession.PARTIES;
+import static io.coterie.platform.attestation.TestSession.WALLET_BEFORE;
+import static io.coterie.platform.attestation.TestSession.answer;
+import static io.coterie.platform.attestation.TestSession.creation;
+import static io.coterie.platform.attestation.TestSession.party;
+import static io.coterie.platform.attestation.TestSession.raw;
+import static io.coterie.platform.attestation.TestSession.refresh;
+import static io.coterie.platform.attestation.TestSession.reshare;
+import static io.coterie.platform.attestation.TestSession.trust;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.KeyTarget;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.trust.FormerParty;
+import io.coterie.trust.Member;
+import io.coterie.trust.Trust;
+import java.security.KeyPair;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What a client believes; {@link AttestationLiesTest} has what it does not. */
+class AttestedKeyTest {
+  private static final Scheme BIP340 = Scheme.SCHEME_BIP340_SECP256K1;
+  private static final Scheme BLS = Scheme.SCHEME_BLS12381;
+
+  private static AttestedKey believed(Key key) throws AttestationException {
+    return AttestedKey.of(KEY, key, trust());
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      names = {"SCHEME_UNSPECIFIED", "UNRECOGNIZED"},
+      mode = EnumSource.Mode.EXCLUDE)
+  void a_new_key_of_every_scheme_is_believed(Scheme scheme) throws Exception {
+    TestSession creation = creation(scheme);
+    Key key = answer(scheme, creation);
+    AttestedKey attested = believed(key);
+    assertThat(attested.name()).isEqualTo(KEY);
+    assertThat(attested.scheme()).isEqualTo(scheme);
+    assertThat(attested.threshold()).isEqualTo(2);
+    assertThat(attested.parties()).containsExactly("p1", "p2", "p3");
+    assertThat(attested.epoch()).isEqualTo(1);
+    assertThat(attested.keyPublic()).isEqualTo(creation.keyPublic.build());
+    assertThat(attested.publicKey()).isEqualTo(key.getPublicKey());
+    assertThat(attested.xpub().orElse("")).isEqualTo(key.getXpub());
+    assertThat(attested.proofOfPossession()).isEqualTo(key.getProofOfPossession());
+    assertThat(attested.creation()).isEqualTo(IntentVerifier.digest(creation.intent.getPayload()));
+  }
+
+  @Test
+  void children_and_output_keys_come_from_the_attested_key() throws Exception {
+    AttestedKey attested = believed(answer(BIP340, creation(BIP340)));
+    KeyTarget child = KeyTarget.at(List.of(0, 7));
+    KeyTarget output = new KeyTarget(List.of(0, 7), Optional.of(ByteString.EMPTY));
+    assertThat(attested.verifyingKey(child))
+        .hasSize(32)
+        .isNotEqualTo(attested.publicKey())
+        .isNotEqualTo(attested.verifyingKey(output));
+  }
+
+  @Test
+  void new_shares_leave_the_key_and_move_threshold_parties_and_epoch() throws Exception {
+    TestSession creation = creation(BIP340);
+    TestSession refreshed = refresh(creation);
+    TestSession reshared = reshare(refreshed, 3, 2, 4, 5, 6);
+    TestSession again = reshare(reshared, 2, 7, 8, 9);
+
+    AttestedKey first = believed(answer(BIP340, creation));
+    AttestedKey second = believed(answer(BIP340, creation, refreshed));
+    assertThat(second.epoch()).isEqualTo(2);
+    assertThat(second.parties()).isEqualTo(first.parties());
+    AttestedKey third = believed(answer(BIP340, creation, refreshed, reshared));
+    assertThat(third.parties()).containsExactly("p2", "p4", "p5", "p6");
+    assertThat(third.threshold()).isEqualTo(3);
+    AttestedKey fourth = believed(answer(BIP340, creation, refreshed, reshared, again));
+    assertThat(fourth.parties()).containsExactly("p7", "p8", "p9");
+    assertThat(fourth.epoch()).isEqualTo(4);
+    assertThat(fourth.intents()).hasSize(4).startsWith(first.creation());
+    for (AttestedKey later : List.of(second, third, fourth)) {
+      assertThat(later.xpub()).isEqualTo(first.xpub());
+      assertThat(later.publicKey()).isEqualTo(first.publicKey());
+      assertThat(later.fingerprint()).isEqualTo(first.fingerprint());
+    }
+  }
+
+  @Test
+  void refreshes_that_something_follows_may_be_left_out() throws Exception {
+    TestSession creation = creation(BLS);
+    TestSession fifth = refresh(creation, 5);
+    assertThat(believed(answer(BLS, creation, fifth)).epoch()).isEqualTo(6);
+    TestSession reshared = reshare(fifth, 2, 1, 2, 4);
+    AttestedKey attested = believed(answer(BLS, creation, reshared));
+    assertThat(attested.epoch()).isEqualTo(7);
+    assertThat(attested.parties()).containsExactly("p1", "p2", "p4");
+  }
+
+  @Test
+  void parties_that_leave_have_no_say() throws Exception {
+    TestSession creation = creation(BLS);
+    TestSession reshared = reshare(creation, 2, 3, 4, 5);
+    assertThat(believed(answer(BLS, creation, reshared)).parties())
+        .containsExactly("p3", "p4", "p5");
+    reshared.signers = List.of(2, 3, 4, 5);
+    assertProblem(AttestationProblem.SIGNATURE_STRANGER, answer(BLS, creation, reshared), trust());
+  }
+
+  @Test
+  void the_order_of_the_names_in_an_intent_does_not_matter() throws Exception {
+    TestSession creation = creation(BLS, 2, 3, 1, 2);
+    creation.keyPublic = TestSession.keyPublic(BLS, 1, 2, 1, 2, 3);
+    creation.signers = List.of(1, 2, 3);
+    assertThat(believed(answer(BLS, creation)).parties()).containsExactly("p1", "p2", "p3");
+  }
+
+  @Test
+  void every_key_of_a_requester_counts() throws Exception {
+    TestSession creation = creation(BLS);
+    creation.intent =
+        new IntentSigner("wallet", WALLET_BEFORE.getPrivate())
+            .sign(TestSession.keyIntent(BLS, 2, 1, 2, 3).build());
+    assertThat(believed(answer(BLS, creation, refresh(creation))).epoch()).isEqualTo(2);
+  }
+
+  private static Trust trustWith(List<FormerParty> former, Member... members) {
+    return trust(List.of(members), former);
+  }
+
+  @Test
+  void a_party_that_left_is_believed_about_its_time() throws Exception {
+    TestSession creation = creation(BLS);
+    TestSession reshared = reshare(creation, 2, 2, 3, 4);
+    Member[] present = {
+      party("p2", 2, PARTIES.get(2)), party("p3", 3, PARTIES.get(3)), party("p4", 4, PARTIES.get(4))
+    };
+    Key key = answer(BLS, creation, reshared);
+    FormerParty gone = new FormerParty("p1", 1, raw(PARTIES.get(1)), 1);
+    assertThat(AttestedKey.of(KEY, key, trustWith(List.of(gone), present)).parties())
+        .containsExactly("p2", "p3", "p4");
+    assertProblem(AttestationProblem.SIGNATURE_STRANGER, key, trustWith(List.of(), present));
+  }
+
+  @Test
+  void a_party_with_a_new_evidence_key_is_believed_with_the_old_one_about_its_time()
+      throws Exception {
+    KeyPair replaced = TestSession.pair("Ed25519");
+    TestSession creation = creation(BLS).with(s -> s.evidence.put(2, replaced));
+    TestSession refreshed = refresh(creation);
+    FormerParty before = new FormerParty("p2", 2, raw(replaced), 1);
+    List<Member> members = new ArrayList<>();
+    PARTIES.forEach((id, evidence) -> members.add(party("p" + id, id, evidence)));
+    Trust both = trust(members, List.of(before));
+    assertThat(AttestedKey.of(KEY, answer(BLS, creation, refreshed), both).epoch()).isEqualTo(2);
+    refreshed.evidence.put(2, replaced);
+    assertProblem(AttestationProblem.SIGNATURE_INVALID, answer(BLS, creation, refreshed), both);
+  }
+
+  @Test
+  void a_name_that_stood_for_several_ids_stands_for_the_one_that_fits() throws Exception {
+    List<Member> members = new ArrayList<>();
+    PARTIES.forEach((id, evidence) -> members.add(party(id == 9 ? "p1" : "q" + id, id, evidence)));
+    List<FormerParty> former = new ArrayList<>();
+    for (int id : List.of(1, 2, 3)) {
+      former.add(new FormerParty("p" + id, id, raw(PARTIES.get(id)), 5));
+    }
+    assertThat(AttestedKey.of(KEY, answer(BLS, creation(BLS)), trust(members, former)).parties())
+        .containsExactly("p1", "p2", "p3");
+    // Both names have stood for both ids.
+    former.add(new FormerParty("p1", 2, raw(PARTIES.get(2)), 5));
+    former.add(new FormerParty("p2", 1, raw(PARTIES.get(1)), 5));
+    assertProblem(
+        AttestationProblem.PARTIES_AMBIGUOUS, answer(BLS, creation(BLS)), trust(members, former));
+  }
+
+  private static void assertProblem(AttestationProblem problem, Key key, Trust trust) {
+    assertThatThrownBy(() -> AttestedKey.of(KEY, key, trust))
+        .isInstanceOfSatisfying(
+            AttestationException.class, e -> assertThat(e.problem()).isEqualTo(problem));
+  }
+
+  @Test
+  void a_fingerprint_covers_the_public_key_and_the_chain_code_only() {
+    KeyPublic key = creation(BIP340).keyPublic.build();
+    // sha256sum of the tag, the generator of secp256k1 and 32 zero bytes
+    assertThat(KeyFingerprint.of(key)).isEqualTo("ca10 eaf2 7c8b 0c93 f8d2 402d ba61 59f9");
+    assertThat(KeyFingerprint.of(key.toBuilder().setEpoch(7).clearVerificationShares().build()))
+        .isEqualTo(KeyFingerprint.of(key));
+    ByteString other =
+        ByteString.copyFrom(new byte[32]).substring(1).concat(ByteString.fromHex("01"));
+    assertThat(KeyFingerprint.of(key.toBuilder().setChainCode(other).build()))
+        .matches("([0-9a-f]{4} ){7}[0-9a-f]{4}")
+        .isNotEqualTo(KeyFingerprint.of(key));
+  }
+}
