@@ -9,6 +9,7 @@ import io.coterie.platform.intent.RequesterKeys;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
+import io.coterie.trust.TrustFile;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.RequesterKeyFile;
+import io.coterie.platform.attestation.AttestationException;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
@@ -123,6 +124,8 @@ public final class WalletBackend implements AutoCloseable {
       // Read each time: a test may replace it.
       AttestedKey.of(key.getName(), key, TrustFile.read(trustFile));
       return key;
+    } catch (AttestationException e) {
+      throw new IllegalStateException(key.getName() + ": " + e.getMessage(), e);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
