@@ -250,7 +250,8 @@ class FrostCustodyTest {
         assertThat(sign(key, suite.intent(key)).getPresigned()).isFalse();
         signPresigned(key, suite.intent(key));
         Key refreshed = wallet.refreshKey(shortName(key), suite.scheme, 1);
-        assertThat(refreshed).isEqualTo(key.toBuilder().setEpoch(2).build());
+        assertThat(refreshed.toBuilder().clearAttestation().build())
+            .isEqualTo(key.toBuilder().clearAttestation().setEpoch(2).build());
         assertThat(sign(key, suite.intent(key)).getPresigned()).isFalse();
       }
     }
