@@ -110,9 +110,7 @@ final class Profile {
     Path path = requiredFile("trust", trust);
     try {
       Trust read = TrustFile.read(path);
-      for (Trust.Requester each : read.requesters()) {
-        each.publicKeys().forEach(RequesterKeys::publicKey);
-      }
+      read.requesters().forEach(Profile::requireKeys);
       return read;
     } catch (IOException | IllegalArgumentException e) {
       throw CliException.local(
@@ -121,6 +119,15 @@ final class Profile {
               + " cannot be used: "
               + Coterie.firstLine(e.getMessage())
               + ". Take it from the operators of the parties.");
+    }
+  }
+
+  private static void requireKeys(Trust.Requester requester) {
+    try {
+      requester.publicKeys().forEach(RequesterKeys::publicKey);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "a key of requester " + requester.name() + " is " + e.getMessage(), e);
     }
   }
 

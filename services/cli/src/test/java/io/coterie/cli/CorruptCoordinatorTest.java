@@ -16,6 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -190,6 +191,7 @@ class CorruptCoordinatorTest {
               "proof_of_possession"),
           new KeyLie("epoch", key -> key.setEpoch(9), "epoch"),
           new KeyLie("xpub", key -> key.setXpub(ownKey().getXpub()), "xpub"),
+          new KeyLie("request_id", key -> key.setRequestId("other"), "request_id"),
           new KeyLie("no xpub", Key.Builder::clearXpub, "xpub"),
           new KeyLie("no attestation", Key.Builder::clearAttestation, "no attestation"),
           new KeyLie(
@@ -236,7 +238,9 @@ class CorruptCoordinatorTest {
           lie.change().accept(key);
           return key.build();
         };
-    for (List<String> command : COMMANDS) {
+    // Every lie to one command, and some to all: they have one way to a key.
+    boolean some = Set.of("xpub", "no attestation", "epoch").contains(lie.field());
+    for (List<String> command : some ? COMMANDS : COMMANDS.subList(0, 1)) {
       coordinator.calls.clear();
       Run run = coterie(command.toArray(String[]::new));
       assertThat(run.exitCode()).as("%s %s", command, run).isEqualTo(Coterie.REFUSED);

@@ -116,8 +116,7 @@ final class TestFiles {
     TrustFile.write(
         folder.resolve("trust.json"),
         new Trust(
-            new Roster(INSTALLATION, 7, members),
-            List.of(),
+            new Roster(INSTALLATION, 7, members, List.of()),
             List.of(
                 new Trust.Requester(
                     "wallet", List.of(wallet.getPublic().getEncoded()), List.of("keys/*"), 2, 3))));
