@@ -27,7 +27,7 @@ import picocli.CommandLine.ParameterException;
       "0:done",
       "1:the answer is no: a signature that does not verify, a check of the doctor that failed",
       "2:the command line is wrong",
-      "3:the installation refused; the reason says why, the same request will be refused again",
+      "3:the installation refused, and the reason says why; or its answer is not attested and was not believed",
       "4:the installation cannot be reached or did not finish in time; try again with the same request id",
       "5:a local file is missing or wrong",
       "70:a bug in this command"
@@ -79,7 +79,8 @@ public final class Coterie {
     line.setExecutionExceptionHandler(
         (failure, command, parsed) -> {
           CliException known = CliException.of(failure);
-          Terminal.printable(command.getErr()).println("coterie: " + known.getMessage());
+          Terminal.printable(command.getErr())
+              .println("coterie: " + Output.oneLine(known.getMessage()));
           return known.exitCode();
         });
     return line;

@@ -4,6 +4,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.ListKeysRequest;
+import io.coterie.trust.Roster;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.health.v1.HealthCheckRequest;
@@ -72,6 +73,12 @@ final class DoctorCommand implements Callable<Integer> {
         () -> {
           profile.requesterKey();
           return profile.requester();
+        });
+    check(
+        "trust",
+        () -> {
+          Roster roster = profile.trust().roster();
+          return roster.installation() + ", version " + roster.version();
         });
     try (Profile.Connection connection = profile.connect()) {
       check(

@@ -1,12 +1,16 @@
 package io.coterie.cli;
 
 import com.google.protobuf.ByteString;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.math.BigInteger;
 import org.bouncycastle.asn1.x9.X9ECParameters;
 import org.bouncycastle.crypto.ec.CustomNamedCurves;
 import org.bouncycastle.crypto.params.ECDomainParameters;
 import org.bouncycastle.crypto.params.ECPublicKeyParameters;
 import org.bouncycastle.crypto.signers.ECDSASigner;
+import org.bouncycastle.crypto.signers.StandardDSAEncoding;
+import org.bouncycastle.math.ec.ECAlgorithms;
 import org.bouncycastle.math.ec.ECPoint;
 
 /** Verifies ECDSA signatures on secp256k1, without the installation. */
@@ -36,13 +40,51 @@ final class EcdsaVerifier {
     } catch (IllegalArgumentException e) {
       return false;
     }
-    BigInteger r = new BigInteger(1, signature.substring(0, SIGNATURE_BYTES / 2).toByteArray());
-    BigInteger s = new BigInteger(1, signature.substring(SIGNATURE_BYTES / 2).toByteArray());
+    BigInteger r = r(signature);
+    BigInteger s = s(signature);
     if (point.isInfinity() || s.compareTo(CURVE.getN().shiftRight(1)) > 0) {
       return false;
     }
     ECDSASigner verifier = new ECDSASigner();
     verifier.init(false, new ECPublicKeyParameters(point, DOMAIN));
     return verifier.verifySignature(digest.toByteArray(), r, s);
+  }
+
+  /**
+   * The number that leads from a signature to its key: 1 if the nonce point has an odd second
+   * coordinate, and 2 more if its first one is not below the order.
+   *
+   * @param signature verifies under the key
+   */
+  static int recoveryId(ByteString publicKey, ByteString digest, ByteString signature) {
+    BigInteger order = CURVE.getN();
+    BigInteger inverse = s(signature).modInverse(order);
+    ECPoint nonce =
+        ECAlgorithms.sumOfTwoMultiplies(
+                CURVE.getG(),
+                new BigInteger(1, digest.toByteArray()).multiply(inverse).mod(order),
+                CURVE.getCurve().decodePoint(publicKey.toByteArray()),
+                r(signature).multiply(inverse).mod(order))
+            .normalize();
+    return (nonce.getAffineYCoord().testBitZero() ? 1 : 0)
+        + (nonce.getAffineXCoord().toBigInteger().compareTo(order) >= 0 ? 2 : 0);
+  }
+
+  /** The same signature as an ASN.1 sequence (RFC 3279, 2.2.3). */
+  static ByteString der(ByteString signature) {
+    try {
+      return ByteString.copyFrom(
+          StandardDSAEncoding.INSTANCE.encode(CURVE.getN(), r(signature), s(signature)));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static BigInteger r(ByteString signature) {
+    return new BigInteger(1, signature.substring(0, SIGNATURE_BYTES / 2).toByteArray());
+  }
+
+  private static BigInteger s(ByteString signature) {
+    return new BigInteger(1, signature.substring(SIGNATURE_BYTES / 2).toByteArray());
   }
 }

@@ -2,17 +2,12 @@ package io.coterie.cli;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 
-import com.google.protobuf.ByteString;
-import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.BitcoinAddress;
-import io.coterie.platform.payload.EthereumAddress;
-import io.coterie.platform.payload.SolanaAddress;
-import io.coterie.platform.scheme.SchemeKeys;
-import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
-import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
@@ -22,13 +17,10 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.RefreshKeyRequest;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.ReshareKeyRequest;
-import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.io.PrintWriter;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Locale;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -45,6 +37,8 @@ import picocli.CommandLine.Spec;
     synopsisSubcommandLabel = "COMMAND",
     description = "Create and look up keys, give them new shares.")
 final class KeysCommand {
+  private static final int PAGE = 50;
+
   private static final String EPOCH =
       "The epoch to replace, when a request id is repeated; else the present.";
 
@@ -85,21 +79,24 @@ final class KeysCommand {
             .setNotAfter(common.notAfter())
             .build();
     SignedIntent signed = profile.requesterKey().sign(intent);
-    err().println("request id " + intent.getRequestId());
     try (Profile.Connection connection = profile.connect()) {
-      Key created =
-          keys(profile, connection)
+      AttestedKeys keys = new AttestedKeys(profile, connection);
+      err().println("request id " + intent.getRequestId());
+      Key answer =
+          stub(profile, connection)
               .createKey(CreateKeyRequest.newBuilder().setSignedIntent(signed).build());
-      output.key(out(), created);
-      return created.getState() == Key.State.ACTIVE ? 0 : Coterie.REFUSED;
+      if (answer.getState() != Key.State.ACTIVE) {
+        output.keyState(out(), intent.getKey(), answer);
+        return Coterie.REFUSED;
+      }
+      AttestedKey created = keys.require(intent.getKey(), answer);
+      require(
+          created.creation().equals(IntentVerifier.digest(signed.getPayload())),
+          created,
+          "was created by another intent than this one");
+      output.key(out(), answer, created);
+      return 0;
     }
-  }
-
-  /** Chains whose addresses are known. */
-  enum Chain {
-    ETHEREUM,
-    BITCOIN,
-    SOLANA
   }
 
   @Command(
@@ -129,74 +126,27 @@ final class KeysCommand {
               defaultValue = "mainnet",
               description = "Bitcoin: ${COMPLETION-CANDIDATES}; default ${DEFAULT-VALUE}.")
           BitcoinAddress.Network network) {
-    Key found;
-    try (Profile.Connection connection = profile.connect()) {
-      found = get(profile, connection, key);
-    }
     List<Integer> numbers = path == null ? List.of() : path.numbers();
-    if (chain == null && numbers.isEmpty()) {
-      output.key(out(), found);
+    try (Profile.Connection connection = profile.connect()) {
+      AttestedKeys keys = new AttestedKeys(profile, connection);
+      Key answer = AttestedKeys.answer(keys.ask(key));
+      if (chain == null && numbers.isEmpty() && answer.getState() != Key.State.ACTIVE) {
+        output.keyState(out(), IntentOptions.keyName(key), answer);
+        return 0;
+      }
+      AttestedKey found = keys.require(key, answer);
+      if (chain == null && numbers.isEmpty()) {
+        output.key(out(), answer, found);
+      } else {
+        out()
+            .println(
+                chain == null
+                    ? HexFormat.of()
+                        .formatHex(
+                            AttestedKeys.verifyingKey(found, KeyTarget.at(numbers)).toByteArray())
+                    : chain.address(found, numbers, network));
+      }
       return 0;
-    }
-    KeyTarget target = KeyTarget.at(numbers);
-    out()
-        .println(
-            chain == null
-                ? HexFormat.of().formatHex(signer(found, target).toByteArray())
-                : address(found, target, chain, network));
-    return 0;
-  }
-
-  private static String address(
-      Key key, KeyTarget target, Chain chain, BitcoinAddress.Network network) {
-    boolean schnorr = key.getScheme() == Scheme.SCHEME_BIP340_SECP256K1;
-    boolean known =
-        switch (chain) {
-          case ETHEREUM -> key.getScheme() == Scheme.SCHEME_ECDSA_SECP256K1;
-          case BITCOIN -> schnorr || key.getScheme() == Scheme.SCHEME_ECDSA_SECP256K1;
-          case SOLANA -> key.getScheme() == Scheme.SCHEME_ED25519;
-        };
-    if (!known) {
-      throw CliException.local(
-          key.getName()
-              + " has no "
-              + chain.name().toLowerCase(Locale.ROOT)
-              + " addresses: its scheme is "
-              + Output.scheme(key.getScheme().name()));
-    }
-    return switch (chain) {
-      case ETHEREUM -> EthereumAddress.of(signer(key, target));
-      case SOLANA -> SolanaAddress.of(signer(key, target));
-      case BITCOIN ->
-          schnorr
-              ? BitcoinAddress.taproot(
-                  signer(key, new KeyTarget(target.path(), Optional.of(ByteString.EMPTY))), network)
-              : BitcoinAddress.of(signer(key, target), network);
-    };
-  }
-
-  /**
-   * The public key that signatures for a target verify under.
-   *
-   * @throws CliException if keys of its scheme have no such target, or it is not made yet
-   */
-  static ByteString signer(Key key, KeyTarget target) {
-    KeyPublic.Builder publicKey = KeyPublic.newBuilder().setPublicKey(key.getPublicKey());
-    if (!key.getXpub().isEmpty()) {
-      ExtendedPublicKey root = ExtendedPublicKey.parse(key.getXpub());
-      publicKey.setPublicKey(root.publicKey()).setChainCode(root.chainCode());
-    }
-    if (publicKey.getPublicKey().isEmpty()) {
-      throw CliException.local(
-          key.getName() + " has no public key: its state is " + key.getState());
-    }
-    try {
-      return SchemeKeys.of(key.getScheme()).verifyingKey(publicKey.build(), target);
-    } catch (IllegalArgumentException e) {
-      throw CliException.local(
-          key.getName()
-              + " has no such child: its scheme is "
-              + Output.scheme(key.getScheme().name()));
     }
   }
 
@@ -212,22 +162,30 @@ final class KeysCommand {
       @Parameters(paramLabel = "KEY") String key,
       @Option(names = "--epoch", description = EPOCH) @Nullable Integer epoch) {
     try (Profile.Connection connection = profile.connect()) {
-      Key present = get(profile, connection, key);
+      AttestedKeys keys = new AttestedKeys(profile, connection);
+      AttestedKey present = keys.get(key);
       RefreshIntent intent =
           RefreshIntent.newBuilder()
               .setRequestId(common.requestId())
-              .setKey(present.getName())
-              .setScheme(present.getScheme())
-              .setEpoch(epoch == null ? present.getEpoch() : epoch)
+              .setKey(present.name())
+              .setScheme(present.scheme())
+              .setEpoch(epoch == null ? present.epoch() : epoch)
               .setPurpose(common.purpose)
               .setNotAfter(common.notAfter())
               .build();
       SignedIntent signed = profile.requesterKey().sign(intent);
       err().println("request id " + intent.getRequestId() + ", epoch " + intent.getEpoch());
-      output.key(
-          out(),
-          keys(profile, connection)
-              .refreshKey(RefreshKeyRequest.newBuilder().setSignedIntent(signed).build()));
+      Key answer =
+          stub(profile, connection)
+              .refreshKey(RefreshKeyRequest.newBuilder().setSignedIntent(signed).build());
+      AttestedKey renewed = keys.require(key, answer);
+      // Later ones may have followed, and an attestation may leave out refreshes.
+      require(
+          renewed.epoch() > intent.getEpoch() + 1
+              || renewed.intents().getLast().equals(IntentVerifier.digest(signed.getPayload())),
+          renewed,
+          "has no new shares by this intent");
+      output.key(out(), answer, renewed);
       return 0;
     }
   }
@@ -258,25 +216,31 @@ final class KeysCommand {
           List<String> parties,
       @Option(names = "--epoch", description = EPOCH) @Nullable Integer epoch) {
     try (Profile.Connection connection = profile.connect()) {
-      Key present = get(profile, connection, key);
+      AttestedKeys keys = new AttestedKeys(profile, connection);
+      AttestedKey present = keys.get(key);
       ReshareIntent intent =
           ReshareIntent.newBuilder()
               .setRequestId(common.requestId())
-              .setKey(present.getName())
-              .setScheme(present.getScheme())
-              .setEpoch(epoch == null ? present.getEpoch() : epoch)
+              .setKey(present.name())
+              .setScheme(present.scheme())
+              .setEpoch(epoch == null ? present.epoch() : epoch)
               .setThreshold(threshold)
               .addAllParties(parties)
-              .setPublicKey(present.getPublicKey())
+              .setPublicKey(present.keyPublic().getPublicKey())
               .setPurpose(common.purpose)
               .setNotAfter(common.notAfter())
               .build();
       SignedIntent signed = profile.requesterKey().sign(intent);
       err().println("request id " + intent.getRequestId() + ", epoch " + intent.getEpoch());
-      output.key(
-          out(),
-          keys(profile, connection)
-              .reshareKey(ReshareKeyRequest.newBuilder().setSignedIntent(signed).build()));
+      Key answer =
+          stub(profile, connection)
+              .reshareKey(ReshareKeyRequest.newBuilder().setSignedIntent(signed).build());
+      AttestedKey renewed = keys.require(key, answer);
+      require(
+          renewed.intents().contains(IntentVerifier.digest(signed.getPayload())),
+          renewed,
+          "was not given to these parties by this intent");
+      output.key(out(), answer, renewed);
       return 0;
     }
   }
@@ -298,59 +262,52 @@ final class KeysCommand {
               description = "Of the refresh or reshare.")
           String requestId) {
     try (Profile.Connection connection = profile.connect()) {
-      output.key(
-          out(),
-          keys(profile, connection)
+      AttestedKeys keys = new AttestedKeys(profile, connection);
+      Key answer =
+          stub(profile, connection)
               .cancelKeyOperation(
                   CancelKeyOperationRequest.newBuilder()
                       .setName(IntentOptions.keyName(key))
                       .setRequestId(requestId)
-                      .build()));
+                      .build());
+      output.key(out(), answer, keys.require(key, answer));
       return 0;
     }
   }
 
-  @Command(name = "list", mixinStandardHelpOptions = true, description = "Show all keys.")
+  @Command(
+      name = "list",
+      mixinStandardHelpOptions = true,
+      description = "Show all keys; exit code 3 if one of them is not attested.")
   int list(@Mixin Profile profile, @Mixin Output output) {
     try (Profile.Connection connection = profile.connect()) {
-      ListKeysResponse.Builder all = ListKeysResponse.newBuilder();
+      KeyList list = new KeyList(new AttestedKeys(profile, connection), output, out(), err());
       String page = "";
       do {
         ListKeysResponse next =
-            keys(profile, connection)
+            stub(profile, connection)
                 .listKeys(
-                    ListKeysRequest.newBuilder().setPageSize(1000).setPageToken(page).build());
-        all.addAllKeys(next.getKeysList());
+                    ListKeysRequest.newBuilder().setPageSize(PAGE).setPageToken(page).build());
+        next.getKeysList().forEach(list::add);
         page = next.getNextPageToken();
       } while (!page.isEmpty());
-      if (!output.json(out(), all)) {
-        String row = "%-24s %-9s %-15s %-7s %s%n";
-        out().printf(row, "KEY", "STATE", "SCHEME", "T OF N", "PARTIES");
-        for (Key key : all.getKeysList()) {
-          out()
-              .printf(
-                  row,
-                  key.getName(),
-                  key.getState(),
-                  Output.scheme(key.getScheme().name()),
-                  key.getThreshold() + " of " + key.getPartiesCount(),
-                  String.join(", ", key.getPartiesList()));
-        }
-        out().flush();
-      }
-      return 0;
+      return list.end();
     }
   }
 
-  static Key get(Profile profile, Profile.Connection connection, String key) {
-    return keys(profile, connection)
-        .getKey(GetKeyRequest.newBuilder().setName(IntentOptions.keyName(key)).build());
-  }
-
-  private static KeyServiceGrpc.KeyServiceBlockingStub keys(
+  private static KeyServiceGrpc.KeyServiceBlockingStub stub(
       Profile profile, Profile.Connection connection) {
     return KeyServiceGrpc.newBlockingStub(connection.channel())
         .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS);
+  }
+
+  /** Refuses a key that is attested, but not the work of the intent that was sent. */
+  private static void require(boolean condition, AttestedKey key, String why) {
+    if (!condition) {
+      throw AttestedKeys.refused(
+          key.name(),
+          why + ". Compare 'coterie keys get' with the records of the parties before you use it.");
+    }
   }
 
   private PrintWriter out() {

@@ -6,10 +6,9 @@ import com.google.common.util.concurrent.FutureCallback;
 import com.google.common.util.concurrent.Futures;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.util.Timestamps;
+import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentSigner;
-import io.coterie.platform.intent.KeyTarget;
-import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -137,8 +136,8 @@ final class LoadCommand implements Callable<Integer> {
     Phaser running = new Phaser(1);
     try (Profile.Connection connection = profile.connect();
         ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor()) {
-      Key found = KeysCommand.get(profile, connection, key);
-      ByteString publicKey = KeysCommand.signer(found, KeyTarget.SELF);
+      AttestedKey found = new AttestedKeys(profile, connection).get(key);
+      ByteString publicKey = found.publicKey();
       var stub = SigningServiceGrpc.newFutureStub(connection.channel());
       long began = System.nanoTime();
       for (int i = 0; i < requests; i++) {
@@ -164,12 +163,12 @@ final class LoadCommand implements Callable<Integer> {
   }
 
   /** The request of that number: a message or digest that no other request of this run has. */
-  SigningIntent intent(Key found, int number) {
+  SigningIntent intent(AttestedKey found, int number) {
     SigningIntent.Builder intent =
         SigningIntent.newBuilder()
             .setRequestId(UUID.randomUUID().toString())
-            .setKey(found.getName())
-            .setScheme(found.getScheme())
+            .setKey(found.name())
+            .setScheme(found.scheme())
             .setPurpose("load")
             .setNotAfter(
                 Timestamps.fromMillis(
@@ -178,11 +177,11 @@ final class LoadCommand implements Callable<Integer> {
                         + profile.timeout().toMillis()));
     ByteString content =
         ByteString.copyFrom(ByteBuffer.allocate(DIGEST_BYTES).putInt(number).rewind());
-    return switch (found.getScheme()) {
+    return switch (found.scheme()) {
       case SCHEME_BLS12381, SCHEME_ED25519 -> intent.setMessage(content).build();
       case SCHEME_ECDSA_SECP256K1, SCHEME_BIP340_SECP256K1 -> intent.setDigest(content).build();
       case SCHEME_UNSPECIFIED, UNRECOGNIZED ->
-          throw CliException.local(found.getName() + " is of a scheme that is not known here");
+          throw CliException.local(found.name() + " is of a scheme that is not known here");
     };
   }
 

@@ -6,6 +6,8 @@ import com.google.protobuf.Struct;
 import com.google.protobuf.Value;
 import com.google.protobuf.util.JsonFormat;
 import com.google.protobuf.util.Timestamps;
+import com.google.rpc.Status;
+import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.proto.custody.v1.DecodedField;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
@@ -29,29 +31,64 @@ final class Output {
       description = "text or json; default ${DEFAULT-VALUE}.")
   Format format = Format.TEXT;
 
-  void key(PrintWriter out, Key key) {
-    if (json(out, key)) {
+  /** Prints a key: in words its attested facts, in JSON the answer that agrees with them. */
+  void key(PrintWriter out, Key answer, AttestedKey attested) {
+    if (json(out, answer)) {
       return;
     }
-    row(out, "name", key.getName());
-    row(out, "state", key.getState().name());
-    row(out, "scheme", scheme(key.getScheme().name()));
+    row(out, "name", attested.name());
+    row(out, "state", answer.getState().name());
+    row(out, "scheme", scheme(attested.scheme().name()));
     row(
         out,
         "threshold",
-        key.getThreshold()
+        attested.threshold()
             + " of "
-            + key.getPartiesCount()
+            + attested.parties().size()
             + ": "
-            + String.join(", ", key.getPartiesList()));
-    row(out, "public key", HexFormat.of().formatHex(key.getPublicKey().toByteArray()));
-    row(out, "xpub", key.getXpub());
-    row(out, "epoch", Integer.toString(key.getEpoch()));
-    row(out, "created", Timestamps.toString(key.getCreateTime()));
-    row(out, "request id", key.getRequestId());
-    if (key.hasError()) {
-      row(out, "error", key.getError().getMessage());
+            + String.join(", ", attested.parties()));
+    row(out, "public key", HexFormat.of().formatHex(attested.publicKey().toByteArray()));
+    row(out, "xpub", attested.xpub().orElse(""));
+    row(out, "fingerprint", attested.fingerprint());
+    row(out, "epoch", Integer.toString(attested.epoch()));
+    row(out, "created", Timestamps.toString(answer.getCreateTime()));
+    row(out, "request id", answer.getRequestId());
+  }
+
+  /** Prints a key that is not active: the state, and nothing that only parties can say. */
+  void keyState(PrintWriter out, String name, Key answer) {
+    Key state = stateOnly(name, answer);
+    if (json(out, state)) {
+      return;
     }
+    row(out, "name", name);
+    row(out, "state", state.getState().name());
+    row(out, "created", Timestamps.toString(state.getCreateTime()));
+    row(out, "request id", state.getRequestId());
+    if (state.hasError()) {
+      row(out, "error", state.getError().getMessage());
+    }
+  }
+
+  /** An answer without the facts of a key. */
+  static Key stateOnly(String name, Key answer) {
+    Key.Builder state =
+        Key.newBuilder()
+            .setName(name)
+            .setState(answer.getState())
+            .setRequestId(answer.getRequestId());
+    if (answer.hasCreateTime()) {
+      state.setCreateTime(answer.getCreateTime());
+    }
+    if (answer.hasError()) {
+      state.setError(withoutDetails(answer.getError()));
+    }
+    return state.build();
+  }
+
+  /** The details have no JSON form here: their types are not known. */
+  static Status withoutDetails(Status error) {
+    return error.toBuilder().clearDetails().build();
   }
 
   /**
@@ -119,7 +156,12 @@ final class Output {
 
   static void row(PrintWriter out, String label, String value) {
     if (!value.isEmpty()) {
-      out.printf("%-11s %s%n", label, value);
+      out.printf("%-11s %s%n", label, oneLine(value));
     }
+  }
+
+  /** Text of others cannot pose as a further line of this command. */
+  static String oneLine(String text) {
+    return text.replace("\r", "\\r").replace("\n", "\\n");
   }
 }

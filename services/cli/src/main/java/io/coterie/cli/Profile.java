@@ -1,6 +1,9 @@
 package io.coterie.cli;
 
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.RequesterKeys;
+import io.coterie.trust.Trust;
+import io.coterie.trust.TrustFile;
 import io.grpc.ChannelCredentials;
 import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
@@ -19,7 +22,8 @@ import picocli.CommandLine.Option;
 
 /** Where the installation is and who we are there. */
 final class Profile {
-  private static final int MAX_MESSAGE_BYTES = 1 << 20;
+  /** Fifty keys whose shares have moved some dozen times each. */
+  private static final int MAX_MESSAGE_BYTES = 16 << 20;
 
   @Option(
       names = "--profile",
@@ -47,6 +51,12 @@ final class Profile {
       paramLabel = "FILE",
       description = "PEM file (PKCS#8) of this client's TLS key.")
   @Nullable String key;
+
+  @Option(
+      names = "--trust",
+      paramLabel = "FILE",
+      description = "trust.json: the parties and requesters whose word on keys is believed.")
+  @Nullable String trust;
 
   @Option(
       names = "--requester",
@@ -89,6 +99,36 @@ final class Profile {
 
   Path key() {
     return requiredFile("key", key);
+  }
+
+  /**
+   * The parties and requesters whose word on keys is believed.
+   *
+   * @throws CliException if there is no such file, or it is not one
+   */
+  Trust trust() {
+    Path path = requiredFile("trust", trust);
+    try {
+      Trust read = TrustFile.read(path);
+      read.requesters().forEach(Profile::requireKeys);
+      return read;
+    } catch (IOException | IllegalArgumentException e) {
+      throw CliException.local(
+          "trust file "
+              + path
+              + " cannot be used: "
+              + Coterie.firstLine(e.getMessage())
+              + ". Take it from the operators of the parties.");
+    }
+  }
+
+  private static void requireKeys(Trust.Requester requester) {
+    try {
+      requester.publicKeys().forEach(RequesterKeys::publicKey);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "a key of requester " + requester.name() + " is " + e.getMessage(), e);
+    }
   }
 
   Optional<String> management() {

@@ -2,8 +2,10 @@ package io.coterie.cli;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 
+import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
@@ -12,6 +14,7 @@ import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -48,30 +51,41 @@ final class SignCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    SignedIntent signed;
-    if (intent != null && key == null && !payload.given()) {
-      signed = read(intent);
-      approval.require(spec, content(signed));
-    } else if (intent == null && key != null && payload.given()) {
-      SigningIntent made = common.signing(key, payload, Printing.line(spec));
-      IntentSigner signer = profile.requesterKey();
-      approval.require(spec, made);
-      signed = signer.sign(made);
-      Printing.err(spec).println("request id " + made.getRequestId());
-    } else {
+    boolean fromFile = intent != null && key == null && !payload.given();
+    if (!fromFile && (intent != null || key == null || !payload.given())) {
       throw new ParameterException(
           Printing.line(spec), "Give a KEY and what to sign, or --intent FILE alone");
     }
+    SignedIntent ready = fromFile ? read(Objects.requireNonNull(intent)) : null;
+    SigningIntent asked =
+        ready != null
+            ? content(ready)
+            : common.signing(Objects.requireNonNull(key), payload, Printing.line(spec));
+    Optional<IntentSigner> signer =
+        ready != null ? Optional.empty() : Optional.of(profile.requesterKey());
     try (Profile.Connection connection = profile.connect()) {
+      AttestedKeys keys = new AttestedKeys(profile, connection);
+      // On its way while the person reads.
+      ListenableFuture<Key> answer = keys.ask(asked.getKey());
+      approval.require(spec, asked);
+      ExpectedSigning expected =
+          ExpectedSigning.of(asked, keys.require(asked.getKey(), AttestedKeys.answer(answer)));
+      SignedIntent signed = ready;
+      if (signed == null) {
+        signed = signer.orElseThrow().sign(asked);
+        Printing.err(spec).println("request id " + asked.getRequestId());
+      }
       Signing signing =
-          SigningServiceGrpc.newBlockingStub(connection.channel())
-              .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
-              .sign(SignRequest.newBuilder().setSignedIntent(signed).build());
+          expected.require(
+              signed,
+              SigningServiceGrpc.newBlockingStub(connection.channel())
+                  .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
+                  .sign(SignRequest.newBuilder().setSignedIntent(signed).build()));
       output.signing(
           Printing.out(spec),
           signing,
           signing.getState() == Signing.State.SIGNED
-              ? SignedPayload.signed(content(signed), signing)
+              ? SignedPayload.signed(asked, expected.publicKey(), signing)
               : Optional.empty());
       return switch (signing.getState()) {
         case SIGNED -> 0;

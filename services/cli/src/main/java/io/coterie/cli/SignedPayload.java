@@ -97,15 +97,10 @@ final class SignedPayload {
    * The payload with its signature in it, as the chain's other tools take it: a raw Ethereum
    * transaction in hexadecimal, a PSBT or a Solana transaction in base64. Empty for other kinds.
    *
-   * @throws CliException if the signature is not one of the payload
+   * @param publicKey that the signature verifies under
+   * @param signing as {@link ExpectedSigning} has left it
    */
-  static Optional<String> signed(SigningIntent intent, Signing signing) {
-    // With BLS the API does not say under which key.
-    if (intent.getScheme() != Scheme.SCHEME_BLS12381
-        && !verify(intent, signing.getPublicKey(), signing.getSignature())) {
-      throw new CliException(
-          Coterie.REFUSED, "the installation's signature does not verify: do not use it");
-    }
+  static Optional<String> signed(SigningIntent intent, ByteString publicKey, Signing signing) {
     try {
       return switch (intent.getPayloadCase()) {
         case ETHEREUM_TRANSACTION ->
@@ -116,12 +111,13 @@ final class SignedPayload {
                             EthereumTransaction.decode(intent.getEthereumTransaction())
                                 .signed(signing.getSignature(), signing.getRecoveryId())
                                 .toByteArray()));
-        case BITCOIN_INPUT -> Optional.of(base64(signedInput(intent, signing).encoded()));
+        case BITCOIN_INPUT ->
+            Optional.of(base64(signedInput(intent, publicKey, signing).encoded()));
         case SOLANA_TRANSACTION ->
             Optional.of(
                 base64(
                     SolanaTransaction.decode(intent.getSolanaTransaction())
-                        .signed(signing.getPublicKey(), signing.getSignature())));
+                        .signed(publicKey, signing.getSignature())));
         default -> Optional.empty();
       };
     } catch (IntentException | IllegalArgumentException e) {
@@ -130,13 +126,13 @@ final class SignedPayload {
     }
   }
 
-  private static BitcoinPsbt signedInput(SigningIntent intent, Signing signing)
-      throws IntentException {
+  private static BitcoinPsbt signedInput(
+      SigningIntent intent, ByteString publicKey, Signing signing) throws IntentException {
     BitcoinPsbt psbt = BitcoinPsbt.decode(intent.getBitcoinInput().getPsbt());
     int input = intent.getBitcoinInput().getInput();
     return intent.getScheme() == Scheme.SCHEME_BIP340_SECP256K1
-        ? psbt.signedTaproot(input, signing.getPublicKey(), signing.getSignature())
-        : psbt.signed(input, signing.getPublicKey(), signing.getDerSignature());
+        ? psbt.signedTaproot(input, publicKey, signing.getSignature())
+        : psbt.signed(input, publicKey, signing.getDerSignature());
   }
 
   private static String base64(ByteString bytes) {

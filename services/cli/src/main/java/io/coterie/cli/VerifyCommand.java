@@ -1,6 +1,7 @@
 package io.coterie.cli;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.util.concurrent.Callable;
@@ -57,10 +58,9 @@ final class VerifyCommand implements Callable<Integer> {
       publicKey = ByteString.copyFrom(IntentOptions.parseHex("--public-key", who.publicKey));
     } else {
       try (Profile.Connection connection = profile.connect()) {
-        publicKey =
-            KeysCommand.signer(
-                KeysCommand.get(profile, connection, who.key == null ? "" : who.key),
-                KeyTarget.of(intent));
+        AttestedKey key = new AttestedKeys(profile, connection).get(who.key == null ? "" : who.key);
+        AttestedKeys.requireScheme(key, intent.getScheme());
+        publicKey = AttestedKeys.verifyingKey(key, KeyTarget.of(intent));
       }
     }
     boolean valid =

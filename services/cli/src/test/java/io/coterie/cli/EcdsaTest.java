@@ -4,8 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.intent.KeyTarget;
-import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -207,18 +208,13 @@ class EcdsaTest extends OfflineIntents {
   @Test
   void theSignatureIsPutIntoThePayload() throws Exception {
     SigningIntent transaction = signed("--ethereum-transaction", "" + file("tx", TRANSACTION));
-    Signing.Builder signing =
+    Signing signing =
         Signing.newBuilder()
-            .setPublicKey(ByteString.fromHex(TRANSACTION_KEY))
             .setSignature(ByteString.fromHex(TRANSACTION_SIGNATURE))
-            .setRecoveryId(0);
-    assertThat(SignedPayload.signed(transaction, signing.build())).contains(TRANSACTION_SIGNED);
-    assertThatThrownBy(
-            () ->
-                SignedPayload.signed(
-                    transaction, signing.setPublicKey(ByteString.fromHex(PSBT_KEY)).build()))
-        .isInstanceOfSatisfying(
-            CliException.class, e -> assertThat(e.exitCode()).isEqualTo(Coterie.REFUSED));
+            .setRecoveryId(0)
+            .build();
+    assertThat(SignedPayload.signed(transaction, ByteString.fromHex(TRANSACTION_KEY), signing))
+        .contains(TRANSACTION_SIGNED);
 
     SigningIntent psbt =
         signed("--psbt", "" + file("p", HexFormat.of().parseHex(PSBT)), "--input", "1");
@@ -226,8 +222,8 @@ class EcdsaTest extends OfflineIntents {
     Optional<String> signed =
         SignedPayload.signed(
             psbt,
+            ByteString.fromHex(PSBT_KEY),
             Signing.newBuilder()
-                .setPublicKey(ByteString.fromHex(PSBT_KEY))
                 .setSignature(ByteString.fromHex(PSBT_R + PSBT_S))
                 .setDerSignature(ByteString.fromHex(der))
                 .build());
@@ -235,27 +231,37 @@ class EcdsaTest extends OfflineIntents {
         .contains("2202" + PSBT_KEY + "47" + der + "01");
   }
 
+  /** The examples of EIP-155, whose v is 37, and of BIP-143. */
+  @Test
+  void recoveryIdAndSequenceAreThoseOfTheStandards() {
+    assertThat(
+            EcdsaVerifier.recoveryId(
+                ByteString.fromHex(TRANSACTION_KEY),
+                ByteString.fromHex(
+                    "daf5a779ae972f972197303d7b574746c7ef83eadac0f2791ad23db92e4c8e53"),
+                ByteString.fromHex(TRANSACTION_SIGNATURE)))
+        .isZero();
+    assertThat(EcdsaVerifier.der(ByteString.fromHex(PSBT_R + PSBT_S)))
+        .isEqualTo(ByteString.fromHex("30440220" + PSBT_R + "0220" + PSBT_S));
+    assertThat(EcdsaVerifier.der(ByteString.fromHex("ff" + PSBT_R.substring(2) + PSBT_S)))
+        .isEqualTo(ByteString.fromHex("3045022100ff" + PSBT_R.substring(2) + "0220" + PSBT_S));
+  }
+
   @Test
   void childrenOfAKey() {
     // BIP-32, vector 2, m and m/0
-    Key key =
-        Key.newBuilder()
-            .setName("keys/treasury")
-            .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
-            .setXpub(
-                "xpub661MyMwAqRbcFW31YEwpkMuc5THy2PSt5bDMsktWQcFF8syAmRUapSCGu8ED9W6oDMSgv6Zz8idoc4a6mr8BDzTJY47LJhkJ8UB7WEGuduB")
-            .build();
-    assertThat(KeysCommand.signer(key, KeyTarget.at(List.of(0))))
+    AttestedKey key =
+        attested(
+            Scheme.SCHEME_ECDSA_SECP256K1,
+            ExtendedPublicKey.parse(
+                "xpub661MyMwAqRbcFW31YEwpkMuc5THy2PSt5bDMsktWQcFF8syAmRUapSCGu8ED9W6oDMSgv6Zz8idoc4a6mr8BDzTJY47LJhkJ8UB7WEGuduB"));
+    assertThat(AttestedKeys.verifyingKey(key, KeyTarget.at(List.of(0))))
         .isEqualTo(
             ByteString.fromHex(
                 "02fc9e5af0ac8d9b3cecfe2a888e2117ba3d089d8585886c9c826b6b22a98d12ea"));
-    Key bls =
-        Key.newBuilder()
-            .setScheme(Scheme.SCHEME_BLS12381)
-            .setPublicKey(ByteString.fromHex("ab"))
-            .build();
-    assertThat(KeysCommand.signer(bls, KeyTarget.SELF)).isEqualTo(ByteString.fromHex("ab"));
-    assertThatThrownBy(() -> KeysCommand.signer(bls, KeyTarget.at(List.of(0))))
+    AttestedKey bls = attested(Scheme.SCHEME_BLS12381, ByteString.fromHex("ab"));
+    assertThat(AttestedKeys.verifyingKey(bls, KeyTarget.SELF)).isEqualTo(ByteString.fromHex("ab"));
+    assertThatThrownBy(() -> AttestedKeys.verifyingKey(bls, KeyTarget.at(List.of(0))))
         .isInstanceOf(CliException.class)
         .hasMessageContaining("no such child");
   }

@@ -4,8 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.intent.KeyTarget;
-import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -46,7 +47,7 @@ class FrostTest extends OfflineIntents {
       names = {"SCHEME_UNSPECIFIED", "UNRECOGNIZED"},
       mode = EnumSource.Mode.EXCLUDE)
   void loadAsksEveryKeyForSomethingThatItSigns(Scheme scheme) {
-    Key key = Key.newBuilder().setName("keys/hot").setScheme(scheme).build();
+    AttestedKey key = attested(scheme, ByteString.EMPTY);
     LoadCommand load = new LoadCommand();
     SigningIntent first = load.intent(key, 1);
     SignedPayload.check(first);
@@ -177,30 +178,19 @@ class FrostTest extends OfflineIntents {
   @Test
   void theSignatureIsPutIntoThePayload() throws Exception {
     SigningIntent transaction = signed("--solana-transaction", "" + file("tx", SOLANA));
-    Signing.Builder signing =
-        Signing.newBuilder()
-            .setPublicKey(ByteString.fromHex(SOLANA_KEY))
-            .setSignature(ByteString.fromHex(SOLANA_SIGNATURE));
-    assertThat(SignedPayload.signed(transaction, signing.build()))
+    Signing signing =
+        Signing.newBuilder().setSignature(ByteString.fromHex(SOLANA_SIGNATURE)).build();
+    assertThat(SignedPayload.signed(transaction, ByteString.fromHex(SOLANA_KEY), signing))
         .contains(
             Base64.getEncoder()
                 .encodeToString(HexFormat.of().parseHex("01" + SOLANA_SIGNATURE + SOLANA)));
-    assertThatThrownBy(
-            () ->
-                SignedPayload.signed(
-                    transaction, signing.setSignature(ByteString.fromHex("00".repeat(64))).build()))
-        .isInstanceOfSatisfying(
-            CliException.class, e -> assertThat(e.exitCode()).isEqualTo(Coterie.REFUSED));
-
     SigningIntent psbt =
         signed("--psbt", "" + file("psbt", HexFormat.of().parseHex(PSBT)), "--input", "4");
     String spent =
         SignedPayload.signed(
                 psbt,
-                Signing.newBuilder()
-                    .setPublicKey(ByteString.fromHex(OUTPUT_KEY))
-                    .setSignature(ByteString.fromHex(WITNESS))
-                    .build())
+                ByteString.fromHex(OUTPUT_KEY),
+                Signing.newBuilder().setSignature(ByteString.fromHex(WITNESS)).build())
             .orElseThrow();
     assertThat(HexFormat.of().formatHex(Base64.getDecoder().decode(spent)))
         .contains("0113" + "40" + WITNESS + "0117");
@@ -209,32 +199,21 @@ class FrostTest extends OfflineIntents {
   @Test
   void theKeysOfASchemeAreItsOwn() {
     // BIP-86: the account's key, and its first receiving address.
-    Key taproot =
-        Key.newBuilder()
-            .setName("keys/treasury")
-            .setScheme(Scheme.SCHEME_BIP340_SECP256K1)
-            .setXpub(
-                "xpub6BgBgsespWvERF3LHQu6CnqdvfEvtMcQjYrcRzx53QJjSxarj2afYWcLteoGVky7D3UKDP9QyrLprQ3VCECoY49yfdDEHGCtMMj92pReUsQ")
-            .build();
+    AttestedKey taproot =
+        attested(
+            Scheme.SCHEME_BIP340_SECP256K1,
+            ExtendedPublicKey.parse(
+                "xpub6BgBgsespWvERF3LHQu6CnqdvfEvtMcQjYrcRzx53QJjSxarj2afYWcLteoGVky7D3UKDP9QyrLprQ3VCECoY49yfdDEHGCtMMj92pReUsQ"));
     assertThat(
-            KeysCommand.signer(
+            AttestedKeys.verifyingKey(
                 taproot, new KeyTarget(List.of(0, 0), Optional.of(ByteString.EMPTY))))
         .isEqualTo(
             ByteString.fromHex("a60869f0dbcf1dc659c9cecbaf8050135ea9e8cdc487053f1dc6880949dc684c"));
-    Key ed25519 =
-        Key.newBuilder()
-            .setName("keys/solana")
-            .setScheme(Scheme.SCHEME_ED25519)
-            .setPublicKey(ByteString.fromHex(SOLANA_KEY))
-            .build();
-    assertThat(KeysCommand.signer(ed25519, KeyTarget.SELF))
+    AttestedKey ed25519 = attested(Scheme.SCHEME_ED25519, ByteString.fromHex(SOLANA_KEY));
+    assertThat(AttestedKeys.verifyingKey(ed25519, KeyTarget.SELF))
         .isEqualTo(ByteString.fromHex(SOLANA_KEY));
-    assertThatThrownBy(() -> KeysCommand.signer(ed25519, KeyTarget.at(List.of(0))))
+    assertThatThrownBy(() -> AttestedKeys.verifyingKey(ed25519, KeyTarget.at(List.of(0))))
         .isInstanceOf(CliException.class)
         .hasMessageContaining("no such child");
-    assertThatThrownBy(
-            () -> KeysCommand.signer(ed25519.toBuilder().clearPublicKey().build(), KeyTarget.SELF))
-        .isInstanceOf(CliException.class)
-        .hasMessageContaining("no public key");
   }
 }

@@ -2,6 +2,11 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.bip32.ExtendedPublicKey;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.nio.charset.StandardCharsets;
@@ -21,6 +26,20 @@ abstract class OfflineIntents {
   void makeRequester() {
     requester = folder.resolve("requester.pem");
     assertThat(Run.of("intent", "new-requester", "" + requester).exitCode()).isZero();
+  }
+
+  /** A key as if it were attested: the tests here are about its use. */
+  static AttestedKey attested(Scheme scheme, ByteString publicKey) {
+    return attested(scheme, KeyPublic.newBuilder().setPublicKey(publicKey));
+  }
+
+  static AttestedKey attested(Scheme scheme, ExtendedPublicKey key) {
+    return attested(
+        scheme, KeyPublic.newBuilder().setPublicKey(key.publicKey()).setChainCode(key.chainCode()));
+  }
+
+  private static AttestedKey attested(Scheme scheme, KeyPublic.Builder key) {
+    return new AttestedKey("keys/hot", scheme, 2, List.of("p1", "p2"), 1, key.build(), List.of());
   }
 
   Path file(String name, byte[] content) throws Exception {

@@ -7,11 +7,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
-import java.security.Key;
-import java.security.KeyStore;
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -19,50 +15,13 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The command as people start it: a process, on the class path that it has without the tests. */
 class ProcessTest {
-  private static final String PASSWORD = "changeit";
   @TempDir static Path folder;
 
   @BeforeAll
   static void makeClients() throws Exception {
-    client("wallet");
-    client("other");
-  }
-
-  private static void client(String name) throws Exception {
-    Path store = folder.resolve(name + ".p12");
-    run(
-        List.of(
-            Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
-            "-genkeypair",
-            "-alias",
-            name,
-            "-keyalg",
-            "EC",
-            "-groupname",
-            "secp256r1",
-            "-dname",
-            "CN=" + name,
-            "-validity",
-            "30",
-            "-keystore",
-            store.toString(),
-            "-storepass",
-            PASSWORD));
-    KeyStore keys = KeyStore.getInstance(store.toFile(), PASSWORD.toCharArray());
-    Key key = keys.getKey(name, PASSWORD.toCharArray());
-    pem(name + ".pem", "CERTIFICATE", keys.getCertificate(name).getEncoded());
-    pem(name + "-key.pem", "PRIVATE KEY", key.getEncoded());
-  }
-
-  private static void pem(String name, String label, byte[] der) throws IOException {
-    Path file =
-        Files.createFile(
-            folder.resolve(name),
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
-    Files.writeString(
-        file,
-        "-----BEGIN %s-----\n%s\n-----END %s-----\n"
-            .formatted(label, Base64.getMimeEncoder().encodeToString(der), label));
+    TestFiles.certificate(folder, "wallet");
+    TestFiles.certificate(folder, "other");
+    TestFiles.trust(folder);
   }
 
   private static Run run(List<String> command) throws IOException, InterruptedException {
@@ -105,6 +64,7 @@ class ProcessTest {
     args.addAll(List.of("--ca", "" + folder.resolve(ca)));
     args.addAll(List.of("--cert", "" + folder.resolve("wallet.pem")));
     args.addAll(List.of("--key", "" + folder.resolve(key)));
+    args.addAll(List.of("--trust", "" + folder.resolve("trust.json")));
     return coterie(args.toArray(String[]::new));
   }
 

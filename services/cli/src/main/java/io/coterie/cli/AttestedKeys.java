@@ -1,0 +1,116 @@
+package io.coterie.cli;
+
+import static java.util.concurrent.TimeUnit.SECONDS;
+
+import com.google.common.util.concurrent.ListenableFuture;
+import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.AttestationException;
+import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.KeyTarget;
+import io.coterie.proto.custody.v1.GetKeyRequest;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.trust.Trust;
+import java.util.Objects;
+import java.util.concurrent.ExecutionException;
+
+/**
+ * The installation's answers about keys. Commands use a key only as it comes from here: the
+ * coordinator is believed in nothing that its parties have not signed.
+ */
+final class AttestedKeys {
+  private final Profile profile;
+  private final Profile.Connection connection;
+  private final Trust trust;
+
+  /**
+   * The keys of an installation.
+   *
+   * @throws CliException if the trust file cannot be used
+   */
+  AttestedKeys(Profile profile, Profile.Connection connection) {
+    this.profile = profile;
+    this.connection = connection;
+    this.trust = profile.trust();
+  }
+
+  /** Asks for a key; the answer is not verified. */
+  ListenableFuture<Key> ask(String name) {
+    return KeyServiceGrpc.newFutureStub(connection.channel())
+        .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
+        .getKey(GetKeyRequest.newBuilder().setName(IntentOptions.keyName(name)).build());
+  }
+
+  /** Asks for a key, and waits for it. */
+  AttestedKey get(String name) {
+    return require(name, answer(ask(name)));
+  }
+
+  /** Waits for an answer; it is not verified. */
+  static Key answer(ListenableFuture<Key> asked) {
+    try {
+      return asked.get();
+    } catch (ExecutionException e) {
+      throw CliException.of(Objects.requireNonNullElse(e.getCause(), e));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new CliException(Coterie.UNAVAILABLE, "interrupted before the key was known");
+    }
+  }
+
+  /**
+   * Verifies an answer.
+   *
+   * @param name the key that was asked for
+   * @throws CliException saying why nothing of it may be believed
+   */
+  AttestedKey require(String name, Key answer) {
+    String whole = IntentOptions.keyName(name);
+    try {
+      return AttestedKey.of(whole, answer, trust);
+    } catch (AttestationException e) {
+      throw refused(whole, "is not attested: " + e.getMessage());
+    }
+  }
+
+  /** A refusal that names its key, if that is the name of one. */
+  static CliException refused(String name, String why) {
+    return new CliException(
+        Coterie.REFUSED, (IntentVerifier.isKeyName(name) ? name : "a key") + " " + why);
+  }
+
+  /**
+   * The public key that signatures for a target verify under.
+   *
+   * @throws CliException if keys of its scheme have no such target
+   */
+  static ByteString verifyingKey(AttestedKey key, KeyTarget target) {
+    try {
+      return key.verifyingKey(target);
+    } catch (IllegalArgumentException e) {
+      throw CliException.local(
+          key.name() + " has no such child: its scheme is " + Output.scheme(key.scheme().name()));
+    }
+  }
+
+  /**
+   * Refuses to use a key in the way of another scheme.
+   *
+   * @throws CliException saying which scheme it is of
+   */
+  static void requireScheme(AttestedKey key, Scheme scheme) {
+    if (key.scheme() != scheme) {
+      String its = Output.scheme(key.scheme().name());
+      throw CliException.local(
+          key.name()
+              + " is of scheme "
+              + its
+              + " and not "
+              + Output.scheme(scheme.name())
+              + ": give --scheme "
+              + its);
+    }
+  }
+}

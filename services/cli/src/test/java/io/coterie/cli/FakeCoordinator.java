@@ -1,0 +1,275 @@
+package io.coterie.cli;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Message;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.payload.DecodedPayload;
+import io.coterie.platform.payload.Payloads;
+import io.coterie.platform.scheme.SchemeKeys;
+import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
+import io.coterie.proto.custody.v1.CreateKeyRequest;
+import io.coterie.proto.custody.v1.GetKeyRequest;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.ListKeysRequest;
+import io.coterie.proto.custody.v1.ListKeysResponse;
+import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.RefreshKeyRequest;
+import io.coterie.proto.custody.v1.ReshareIntent;
+import io.coterie.proto.custody.v1.ReshareKeyRequest;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.grpc.Grpc;
+import io.grpc.Server;
+import io.grpc.Status;
+import io.grpc.TlsServerCredentials;
+import io.grpc.stub.StreamObserver;
+import java.io.IOException;
+import java.math.BigInteger;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+import org.bouncycastle.asn1.ASN1EncodableVector;
+import org.bouncycastle.asn1.ASN1Integer;
+import org.bouncycastle.asn1.DERSequence;
+
+/**
+ * A coordinator with all the parties behind it, which answers honestly unless it is told to lie. It
+ * checks nothing: the command is what is tested.
+ */
+final class FakeCoordinator implements AutoCloseable {
+  /** Applied to every answer about a key. */
+  volatile UnaryOperator<Key> aboutKeys = UnaryOperator.identity();
+
+  /** Applied to every answer about a signing. */
+  volatile UnaryOperator<Signing> aboutSignings = UnaryOperator.identity();
+
+  /** Whether it renews keys when it is asked to, or only says so. */
+  volatile boolean renews = true;
+
+  /** The calls, in order. */
+  final List<String> calls = Collections.synchronizedList(new ArrayList<>());
+
+  private final TreeMap<String, TestHolding> keys = new TreeMap<>();
+  private final Server server;
+
+  FakeCoordinator(Path certificate, Path key) throws IOException {
+    server =
+        Grpc.newServerBuilderForPort(
+                0,
+                TlsServerCredentials.newBuilder()
+                    .keyManager(certificate.toFile(), key.toFile())
+                    .trustManager(certificate.toFile())
+                    .clientAuth(TlsServerCredentials.ClientAuth.REQUIRE)
+                    .build())
+            .addService(new Keys())
+            .addService(new Signings())
+            .build()
+            .start();
+  }
+
+  int port() {
+    return server.getPort();
+  }
+
+  void honest() {
+    aboutKeys = UnaryOperator.identity();
+    aboutSignings = UnaryOperator.identity();
+    renews = true;
+    calls.clear();
+  }
+
+  /** The honest answer about a key. */
+  synchronized Key key(String name) {
+    return keys.get(name).answer();
+  }
+
+  @Override
+  public void close() throws InterruptedException {
+    server.shutdownNow().awaitTermination(10, TimeUnit.SECONDS);
+  }
+
+  private synchronized <M extends Message> void answer(
+      String call, StreamObserver<M> to, Supplier<M> answer) {
+    calls.add(call);
+    try {
+      to.onNext(answer.get());
+      to.onCompleted();
+    } catch (RuntimeException e) {
+      to.onError(e);
+    }
+  }
+
+  private TestHolding holding(String name) {
+    TestHolding held = keys.get(name);
+    if (held == null) {
+      throw Status.NOT_FOUND.withDescription("no such key").asRuntimeException();
+    }
+    return held;
+  }
+
+  private static List<Integer> ids(List<String> names) {
+    return names.stream().map(name -> Integer.valueOf(name.substring(1))).sorted().toList();
+  }
+
+  private interface Decoder<I> {
+    I decode(ByteString payload) throws InvalidProtocolBufferException;
+  }
+
+  private static <I> I decode(SignedIntent intent, Decoder<I> decoder) {
+    try {
+      return decoder.decode(intent.getPayload());
+    } catch (InvalidProtocolBufferException e) {
+      throw Status.INVALID_ARGUMENT.withCause(e).asRuntimeException();
+    }
+  }
+
+  private final class Keys extends KeyServiceGrpc.KeyServiceImplBase {
+    @Override
+    public void createKey(CreateKeyRequest request, StreamObserver<Key> to) {
+      SignedIntent signed = request.getSignedIntent();
+      answer(
+          "createKey",
+          to,
+          () -> {
+            KeyIntent intent = decode(signed, KeyIntent::parseFrom);
+            TestHolding held =
+                keys.computeIfAbsent(
+                    intent.getKey(),
+                    name -> {
+                      TestHolding made =
+                          new TestHolding(name, intent.getScheme(), intent.getRequestId());
+                      made.complete(signed, 1, intent.getThreshold(), ids(intent.getPartiesList()));
+                      return made;
+                    });
+            return aboutKeys.apply(held.answer());
+          });
+    }
+
+    @Override
+    public void getKey(GetKeyRequest request, StreamObserver<Key> to) {
+      answer("getKey", to, () -> aboutKeys.apply(holding(request.getName()).answer()));
+    }
+
+    @Override
+    public void listKeys(ListKeysRequest request, StreamObserver<ListKeysResponse> to) {
+      answer(
+          "listKeys " + request.getPageSize(),
+          to,
+          () -> {
+            String after = request.getPageToken();
+            List<TestHolding> page =
+                keys.tailMap(after, false).values().stream().limit(request.getPageSize()).toList();
+            ListKeysResponse.Builder response = ListKeysResponse.newBuilder();
+            page.forEach(held -> response.addKeys(aboutKeys.apply(held.answer())));
+            if (!page.isEmpty() && !page.getLast().name.equals(keys.lastKey())) {
+              response.setNextPageToken(page.getLast().name);
+            }
+            return response.build();
+          });
+    }
+
+    @Override
+    public void refreshKey(RefreshKeyRequest request, StreamObserver<Key> to) {
+      SignedIntent signed = request.getSignedIntent();
+      answer(
+          "refreshKey",
+          to,
+          () -> {
+            RefreshIntent intent = decode(signed, RefreshIntent::parseFrom);
+            TestHolding held = holding(intent.getKey());
+            if (renews) {
+              held.complete(
+                  signed, intent.getEpoch() + 1, held.keyPublic.getThreshold(), held.holders());
+            }
+            return aboutKeys.apply(held.answer());
+          });
+    }
+
+    @Override
+    public void reshareKey(ReshareKeyRequest request, StreamObserver<Key> to) {
+      SignedIntent signed = request.getSignedIntent();
+      answer(
+          "reshareKey",
+          to,
+          () -> {
+            ReshareIntent intent = decode(signed, ReshareIntent::parseFrom);
+            TestHolding held = holding(intent.getKey());
+            if (renews) {
+              held.complete(
+                  signed,
+                  intent.getEpoch() + 1,
+                  intent.getThreshold(),
+                  ids(intent.getPartiesList()));
+            }
+            return aboutKeys.apply(held.answer());
+          });
+    }
+
+    @Override
+    public void cancelKeyOperation(CancelKeyOperationRequest request, StreamObserver<Key> to) {
+      answer("cancel", to, () -> aboutKeys.apply(holding(request.getName()).answer()));
+    }
+  }
+
+  private final class Signings extends SigningServiceGrpc.SigningServiceImplBase {
+    @Override
+    public void sign(SignRequest request, StreamObserver<Signing> to) {
+      SignedIntent signed = request.getSignedIntent();
+      answer("sign", to, () -> aboutSignings.apply(signing(signed)));
+    }
+  }
+
+  private Signing signing(SignedIntent signed) {
+    SigningIntent intent = decode(signed, SigningIntent::parseFrom);
+    TestHolding held = holding(intent.getKey());
+    KeyTarget target = KeyTarget.of(intent);
+    ByteString publicKey = SchemeKeys.of(held.scheme).verifyingKey(held.keyPublic, target);
+    DecodedPayload decoded;
+    try {
+      decoded = Payloads.decode(intent, publicKey);
+    } catch (IntentException e) {
+      throw Status.INVALID_ARGUMENT.withDescription(e.getMessage()).asRuntimeException();
+    }
+    ByteString signature = held.sign(target, decoded.toSign());
+    Signing.Builder signing =
+        Signing.newBuilder()
+            .setName(intent.getKey() + "/signings/1")
+            .setRequestId(intent.getRequestId())
+            .setScheme(intent.getScheme())
+            .setState(Signing.State.SIGNED)
+            .setSignature(signature)
+            .setIntentDigest(IntentVerifier.digest(signed.getPayload()))
+            .addSigningSet("p1")
+            .addSigningSet("p2")
+            .setPublicKey(publicKey)
+            .setDecoded(decoded.toProto());
+    if (intent.getScheme() == Scheme.SCHEME_ECDSA_SECP256K1) {
+      ASN1EncodableVector integers = new ASN1EncodableVector();
+      integers.add(new ASN1Integer(new BigInteger(1, signature.substring(0, 32).toByteArray())));
+      integers.add(new ASN1Integer(new BigInteger(1, signature.substring(32).toByteArray())));
+      try {
+        signing
+            .setDigest(decoded.toSign())
+            .setRecoveryId(EcdsaVerifier.recoveryId(publicKey, decoded.toSign(), signature))
+            .setDerSignature(ByteString.copyFrom(new DERSequence(integers).getEncoded()));
+      } catch (IOException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+    return signing.build();
+  }
+}

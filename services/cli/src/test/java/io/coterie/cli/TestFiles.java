@@ -1,0 +1,142 @@
+package io.coterie.cli;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import com.google.protobuf.ByteString;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
+import io.coterie.trust.Trust;
+import io.coterie.trust.TrustFile;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.GeneralSecurityException;
+import java.security.Key;
+import java.security.KeyPair;
+import java.security.KeyPairGenerator;
+import java.security.KeyStore;
+import java.security.MessageDigest;
+import java.security.Signature;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.UUID;
+
+/** The files of a client, and the evidence keys that its trust file pins. */
+final class TestFiles {
+  static final String INSTALLATION = "test";
+  private static final String PASSWORD = "changeit";
+
+  /** By party id: {@code pN} has the id N. */
+  static final SortedMap<Integer, KeyPair> PARTIES = new TreeMap<>();
+
+  static {
+    for (int id = 1; id <= 5; id++) {
+      PARTIES.put(id, ed25519());
+    }
+  }
+
+  private TestFiles() {}
+
+  static KeyPair ed25519() {
+    try {
+      return KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Writes {@code name.pem}, issued by itself for localhost, and {@code name-key.pem}. */
+  static void certificate(Path folder, String name) throws Exception {
+    Path store = folder.resolve(name + ".p12");
+    Process keytool =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
+                "-genkeypair",
+                "-alias",
+                name,
+                "-keyalg",
+                "EC",
+                "-groupname",
+                "secp256r1",
+                "-dname",
+                "CN=" + name,
+                "-ext",
+                "san=dns:localhost",
+                "-validity",
+                "30",
+                "-keystore",
+                store.toString(),
+                "-storepass",
+                PASSWORD)
+            .redirectErrorStream(true)
+            .redirectOutput(folder.resolve(name + ".log").toFile())
+            .start();
+    if (keytool.waitFor() != 0) {
+      throw new IOException(Files.readString(folder.resolve(name + ".log")));
+    }
+    KeyStore keys = KeyStore.getInstance(store.toFile(), PASSWORD.toCharArray());
+    Key key = keys.getKey(name, PASSWORD.toCharArray());
+    pem(folder.resolve(name + ".pem"), "CERTIFICATE", keys.getCertificate(name).getEncoded());
+    pem(folder.resolve(name + "-key.pem"), "PRIVATE KEY", key.getEncoded());
+  }
+
+  static void pem(Path path, String label, byte[] der) throws IOException {
+    Path file =
+        Files.createFile(
+            path,
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    Files.writeString(
+        file,
+        "-----BEGIN %s-----\n%s\n-----END %s-----\n"
+            .formatted(label, Base64.getMimeEncoder().encodeToString(der), label));
+  }
+
+  /** Writes {@code trust.json} and {@code wallet-intents.pem}, the key of its only requester. */
+  static void trust(Path folder) throws IOException {
+    KeyPair wallet = ed25519();
+    pem(folder.resolve("wallet-intents.pem"), "PRIVATE KEY", wallet.getPrivate().getEncoded());
+    List<Member> members = new ArrayList<>();
+    PARTIES.forEach(
+        (id, evidence) ->
+            members.add(
+                new Member(
+                    "p" + id,
+                    Member.Role.PARTY,
+                    id,
+                    "eu",
+                    new UUID(1, id),
+                    1,
+                    new byte[33],
+                    raw(evidence))));
+    TrustFile.write(
+        folder.resolve("trust.json"),
+        new Trust(
+            new Roster(INSTALLATION, 7, members, List.of()),
+            List.of(
+                new Trust.Requester(
+                    "wallet", List.of(wallet.getPublic().getEncoded()), List.of("keys/*"), 2, 3))));
+  }
+
+  private static byte[] raw(KeyPair key) {
+    byte[] spki = key.getPublic().getEncoded();
+    return Arrays.copyOfRange(spki, spki.length - 32, spki.length);
+  }
+
+  /** A party's signature of a statement, as the core makes it. */
+  static ByteString sign(int party, ByteString statement) {
+    try {
+      Signature signer = Signature.getInstance("Ed25519");
+      signer.initSign(PARTIES.get(party).getPrivate());
+      signer.update("coterie/statement-signature/1".getBytes(US_ASCII));
+      signer.update(MessageDigest.getInstance("SHA-256").digest(statement.toByteArray()));
+      return ByteString.copyFrom(signer.sign());
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}
