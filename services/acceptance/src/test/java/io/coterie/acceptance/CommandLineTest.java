@@ -330,7 +330,18 @@ class CommandLineTest {
   @Test
   void anIntentSignedOfflineIsSentLaterAndAgain(Running shared) {
     Path intent = folder.resolve("intent");
-    succeeds(shared, "intent", "sign", SharedCluster.KEY, "-m", "offline", "--out", "" + intent);
+    String fingerprint = succeeds(shared, "keys", "get", SharedCluster.KEY).value("fingerprint");
+    succeeds(
+        shared,
+        "intent",
+        "sign",
+        SharedCluster.KEY,
+        "-m",
+        "offline",
+        "--fingerprint",
+        fingerprint,
+        "--out",
+        "" + intent);
     Run first = succeeds(shared, "sign", "--intent", "" + intent);
     assertThat(coterie(shared, "sign", "--intent", "" + intent).value("signature"))
         .isEqualTo(first.value("signature"));

@@ -11,6 +11,7 @@ import io.coterie.acceptance.cluster.Cluster;
 import io.coterie.acceptance.cluster.Edge;
 import io.coterie.acceptance.cluster.FreePorts;
 import io.coterie.acceptance.cluster.InstallationCa;
+import io.coterie.acceptance.cluster.Members;
 import io.coterie.acceptance.cluster.Metrics;
 import io.coterie.acceptance.cluster.OutsideVerifier;
 import io.coterie.acceptance.cluster.WalletBackend;
@@ -337,6 +338,7 @@ class EdgeTest {
             new WalletBackend(
                 Cluster.AUDITOR,
                 cluster.folder().resolve(Cluster.AUDITOR + "-requester.pem"),
+                Members.INSTALLATION,
                 cluster.folder().resolve("trust.json"),
                 cluster.ca(),
                 often,

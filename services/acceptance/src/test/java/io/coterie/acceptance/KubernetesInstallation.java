@@ -53,6 +53,7 @@ final class KubernetesInstallation implements AutoCloseable {
   private static final String MARK = "coterie.io/cluster-test=true";
 
   private static final List<String> REGIONS = List.of("eu-central", "us-east", "ap-south");
+  private static final String INSTALLATION = "cluster-test";
   private static final String WALLET = "wallet";
   private static final int SECRET_BYTES = 24;
   private static final SecureRandom RANDOM = new SecureRandom();
@@ -167,6 +168,7 @@ final class KubernetesInstallation implements AutoCloseable {
             new WalletBackend(
                 WALLET,
                 folder.resolve(WALLET + "-requester.pem"),
+                INSTALLATION,
                 folder.resolve("trust.json"),
                 ca,
                 walletCertificate,
@@ -181,7 +183,7 @@ final class KubernetesInstallation implements AutoCloseable {
   private Map<String, String> variables() {
     Map<String, String> all = new TreeMap<>();
     all.put("FILES", folder.toString());
-    all.put("INSTALLATION", "cluster-test");
+    all.put("INSTALLATION", INSTALLATION);
     all.put("CONTROL", CONTROL);
     all.put("MONITORING", MONITORING);
     all.put(

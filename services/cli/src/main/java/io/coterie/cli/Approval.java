@@ -6,6 +6,7 @@ import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.payload.Payloads;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.io.PrintWriter;
 import java.time.Instant;
@@ -64,6 +65,10 @@ final class Approval {
     }
     err.println("to be signed");
     Output.row(err, "key", intent.getKey());
+    if (!intent.getKeyFingerprint().isEmpty()) {
+      Output.row(err, "fingerprint", KeyFingerprint.text(intent.getKeyFingerprint()));
+      Output.row(err, "in", oneLine(intent.getInstallation()));
+    }
     if (intent.getDerivationPathCount() > 0) {
       Output.row(
           err,

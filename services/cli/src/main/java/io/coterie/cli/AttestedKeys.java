@@ -8,10 +8,12 @@ import io.coterie.platform.attestation.AttestationException;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.trust.Trust;
 import java.util.Objects;
 import java.util.concurrent.ExecutionException;
@@ -34,6 +36,39 @@ final class AttestedKeys {
     this.profile = profile;
     this.connection = connection;
     this.trust = profile.trust();
+  }
+
+  /** Name of the installation that the trust file is of. */
+  String installation() {
+    return trust.roster().installation();
+  }
+
+  /**
+   * An intent that names its key beyond doubt.
+   *
+   * @throws CliException if it already names another one
+   */
+  SigningIntent naming(AttestedKey key, SigningIntent intent) {
+    SigningIntent named =
+        intent.toBuilder()
+            .setInstallation(installation())
+            .setKeyFingerprint(key.fingerprint())
+            .build();
+    boolean silent = intent.getInstallation().isEmpty() && intent.getKeyFingerprint().isEmpty();
+    if (!silent && !named.equals(intent)) {
+      throw CliException.local(
+          "the intent is for installation "
+              + intent.getInstallation()
+              + " and a key with fingerprint "
+              + KeyFingerprint.text(intent.getKeyFingerprint())
+              + "; "
+              + key.name()
+              + " of "
+              + installation()
+              + " has "
+              + KeyFingerprint.text(key.fingerprint()));
+    }
+    return named;
   }
 
   /** Asks for a key; the answer is not verified. */

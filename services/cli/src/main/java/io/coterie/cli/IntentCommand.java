@@ -1,6 +1,8 @@
 package io.coterie.cli;
 
+import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.io.IOException;
@@ -50,8 +52,18 @@ final class IntentCommand {
       @Mixin Approval approval,
       @Mixin PayloadOptions payload,
       @Parameters(paramLabel = "KEY", description = "Name of the key.") String key,
+      @Option(
+              names = "--fingerprint",
+              required = true,
+              paramLabel = "HEX",
+              description = "Fingerprint of the key, as 'coterie keys get' shows it.")
+          String fingerprint,
       @Option(names = "--out", required = true, paramLabel = "FILE") Path out) {
-    SigningIntent intent = common.signing(key, payload, Printing.line(spec));
+    SigningIntent intent =
+        common.signing(key, payload, Printing.line(spec)).toBuilder()
+            .setInstallation(profile.trust().roster().installation())
+            .setKeyFingerprint(fingerprint(fingerprint))
+            .build();
     IntentSigner signer = profile.requesterKey();
     approval.require(spec, intent);
     SignedIntent signed = signer.sign(intent);
@@ -62,5 +74,13 @@ final class IntentCommand {
     }
     Printing.out(spec).printf("request id %s%nintent     %s%n", intent.getRequestId(), out);
     return 0;
+  }
+
+  private static ByteString fingerprint(String text) {
+    byte[] bytes = IntentOptions.parseHex("--fingerprint", text.replace(" ", ""));
+    if (bytes.length != IntentVerifier.FINGERPRINT_BYTES) {
+      throw CliException.local("--fingerprint is not 16 bytes: take it from 'coterie keys get'");
+    }
+    return ByteString.copyFrom(bytes);
   }
 }

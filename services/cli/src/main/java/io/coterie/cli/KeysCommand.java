@@ -75,6 +75,7 @@ final class KeysCommand {
             .setScheme(IntentOptions.parseScheme(scheme))
             .setThreshold(threshold)
             .addAllParties(parties)
+            .setInstallation(profile.trust().roster().installation())
             .setPurpose(common.purpose)
             .setNotAfter(common.notAfter())
             .build();
@@ -170,6 +171,8 @@ final class KeysCommand {
               .setKey(present.name())
               .setScheme(present.scheme())
               .setEpoch(epoch == null ? present.epoch() : epoch)
+              .setInstallation(keys.installation())
+              .setKeyFingerprint(present.fingerprint())
               .setPurpose(common.purpose)
               .setNotAfter(common.notAfter())
               .build();
@@ -227,6 +230,7 @@ final class KeysCommand {
               .setThreshold(threshold)
               .addAllParties(parties)
               .setPublicKey(present.keyPublic().getPublicKey())
+              .setInstallation(keys.installation())
               .setPurpose(common.purpose)
               .setNotAfter(common.notAfter())
               .build();

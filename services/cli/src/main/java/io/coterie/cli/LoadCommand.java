@@ -136,12 +136,13 @@ final class LoadCommand implements Callable<Integer> {
     Phaser running = new Phaser(1);
     try (Profile.Connection connection = profile.connect();
         ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor()) {
-      AttestedKey found = new AttestedKeys(profile, connection).get(key);
+      AttestedKeys keys = new AttestedKeys(profile, connection);
+      AttestedKey found = keys.get(key);
       ByteString publicKey = found.publicKey();
       var stub = SigningServiceGrpc.newFutureStub(connection.channel());
       long began = System.nanoTime();
       for (int i = 0; i < requests; i++) {
-        SigningIntent intent = intent(found, i);
+        SigningIntent intent = keys.naming(found, intent(found, i));
         SignRequest message = SignRequest.newBuilder().setSignedIntent(signer.sign(intent)).build();
         long due = began + (long) (i * 1e9 / rate);
         running.register();

@@ -8,6 +8,7 @@ import com.google.protobuf.util.JsonFormat;
 import com.google.protobuf.util.Timestamps;
 import com.google.rpc.Status;
 import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.DecodedField;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
@@ -49,7 +50,7 @@ final class Output {
             + String.join(", ", attested.parties()));
     row(out, "public key", HexFormat.of().formatHex(attested.publicKey().toByteArray()));
     row(out, "xpub", attested.xpub().orElse(""));
-    row(out, "fingerprint", attested.fingerprint());
+    row(out, "fingerprint", KeyFingerprint.text(attested.fingerprint()));
     row(out, "epoch", Integer.toString(attested.epoch()));
     row(out, "created", Timestamps.toString(answer.getCreateTime()));
     row(out, "request id", answer.getRequestId());

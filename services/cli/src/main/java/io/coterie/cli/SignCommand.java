@@ -4,6 +4,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 
 import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.SignRequest;
@@ -68,11 +69,12 @@ final class SignCommand implements Callable<Integer> {
       // On its way while the person reads.
       ListenableFuture<Key> answer = keys.ask(asked.getKey());
       approval.require(spec, asked);
-      ExpectedSigning expected =
-          ExpectedSigning.of(asked, keys.require(asked.getKey(), AttestedKeys.answer(answer)));
+      AttestedKey attested = keys.require(asked.getKey(), AttestedKeys.answer(answer));
+      SigningIntent named = keys.naming(attested, asked);
+      ExpectedSigning expected = ExpectedSigning.of(named, attested);
       SignedIntent signed = ready;
       if (signed == null) {
-        signed = signer.orElseThrow().sign(asked);
+        signed = signer.orElseThrow().sign(named);
         Printing.err(spec).println("request id " + asked.getRequestId());
       }
       Signing signing =

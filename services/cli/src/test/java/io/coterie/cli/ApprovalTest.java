@@ -3,6 +3,7 @@ package io.coterie.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.proto.custody.v1.SignedIntent;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -30,7 +31,8 @@ class ApprovalTest {
   private Path intent;
 
   @BeforeEach
-  void makeRequester() {
+  void makeRequester() throws IOException {
+    TestFiles.trust(folder);
     requester = folder.resolve("requester.pem");
     intent = folder.resolve("intent");
     assertThat(Run.of("intent", "new-requester", "" + requester).exitCode()).isZero();
@@ -40,7 +42,8 @@ class ApprovalTest {
     List<String> args = new ArrayList<>(List.of("intent", "sign", "treasury"));
     args.addAll(List.of(payload));
     args.addAll(List.of("--requester", "wallet", "--requester-key", "" + requester));
-    args.addAll(List.of("--out", "" + intent));
+    args.addAll(List.of("--trust", "" + folder.resolve("trust.json")));
+    args.addAll(List.of("--fingerprint", TestFiles.FINGERPRINT, "--out", "" + intent));
     return Run.of(terminal, args.toArray(String[]::new));
   }
 
@@ -64,6 +67,7 @@ class ApprovalTest {
     assertThat(run.exitCode()).as(run.err()).isZero();
     assertThat(run.err())
         .contains("keys/treasury", "m/0/1", "withdrawal 4711", "ethereum-transaction")
+        .contains("fingerprint " + TestFiles.FINGERPRINT, "in          test")
         .contains("to: 0x3535353535353535353535353535353535353535")
         .contains("digest      " + ITS_DIGEST);
     assertThat(asked).hasSize(1);

@@ -2,6 +2,7 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.nio.charset.StandardCharsets;
@@ -42,6 +43,7 @@ class CoterieTest {
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(key)))
         .isEqualTo("rw-------");
 
+    TestFiles.trust(folder);
     Path intent = folder.resolve("intent");
     Run signed =
         Run.of(
@@ -54,6 +56,10 @@ class CoterieTest {
             "wallet",
             "--requester-key",
             "" + key,
+            "--trust",
+            "" + folder.resolve("trust.json"),
+            "--fingerprint",
+            TestFiles.FINGERPRINT.replace(" ", ""),
             "--out",
             "" + intent,
             "--purpose",
@@ -65,6 +71,8 @@ class CoterieTest {
     SigningIntent content = SigningIntent.parseFrom(envelope.getPayload());
     assertThat(content.getKey()).isEqualTo("keys/treasury");
     assertThat(content.getMessage().toStringUtf8()).isEqualTo("hello");
+    assertThat(content.getInstallation()).isEqualTo(TestFiles.INSTALLATION);
+    assertThat(KeyFingerprint.text(content.getKeyFingerprint())).isEqualTo(TestFiles.FINGERPRINT);
     assertThat(envelope.getSignatures(0).getKeyid()).isEqualTo("wallet");
 
     Signature verifier =

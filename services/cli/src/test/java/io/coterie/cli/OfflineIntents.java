@@ -9,6 +9,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,7 +24,8 @@ abstract class OfflineIntents {
   private Path requester;
 
   @BeforeEach
-  void makeRequester() {
+  void makeRequester() throws IOException {
+    TestFiles.trust(folder);
     requester = folder.resolve("requester.pem");
     assertThat(Run.of("intent", "new-requester", "" + requester).exitCode()).isZero();
   }
@@ -59,6 +61,10 @@ abstract class OfflineIntents {
             "wallet",
             "--requester-key",
             "" + requester,
+            "--trust",
+            "" + folder.resolve("trust.json"),
+            "--fingerprint",
+            TestFiles.FINGERPRINT,
             "--out",
             "" + folder.resolve("intent"),
             "--yes"));

@@ -29,6 +29,10 @@ import java.util.UUID;
 /** The files of a client, and the evidence keys that its trust file pins. */
 final class TestFiles {
   static final String INSTALLATION = "test";
+
+  /** Of some key, as 'keys get' shows it. */
+  static final String FINGERPRINT = "ca10 eaf2 7c8b 0c93 f8d2 402d ba61 59f9";
+
   private static final String PASSWORD = "changeit";
 
   /** By party id: {@code pN} has the id N. */

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.attestation.CompletedStatement;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
@@ -123,6 +124,7 @@ final class TestHolding {
             .setPublicKey(keys.verifyingKey(keyPublic, KeyTarget.SELF))
             .setProofOfPossession(keyPublic.getProofOfPossession())
             .setEpoch(keyPublic.getEpoch())
+            .setFingerprint(KeyFingerprint.of(keyPublic))
             .setRequestId(requestId)
             .setAttestation(Attestation.newBuilder().addAllCompletions(completions));
     holders().forEach(party -> key.addParties("p" + party));

@@ -1,13 +1,14 @@
 package io.coterie.coordinator;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Timestamp;
 import com.zaxxer.hikari.HikariDataSource;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.channel.ChannelOpener;
 import io.coterie.mpc.MpcCore;
-import io.coterie.platform.intent.IntentSigner;
+import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyIntent;
@@ -37,7 +38,9 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -58,9 +61,9 @@ final class TestInstallation implements AutoCloseable {
   final ScriptedParties parties;
   final FakeCore core;
   private final MpcCore usedCore;
-  final IntentSigner wallet;
-  final IntentSigner treasury;
-  final IntentSigner stranger;
+  final TestRequester wallet;
+  final TestRequester treasury;
+  final TestRequester stranger;
   final int port = freePort();
   final int managementPort = freePort();
   private final String replica;
@@ -106,7 +109,7 @@ final class TestInstallation implements AutoCloseable {
     database = createDatabase();
     wallet = requester(0, "wallet", "Ed25519");
     treasury = requester(1, "treasury", "EC");
-    stranger = new IntentSigner("stranger", keyPair("Ed25519").getPrivate());
+    stranger = new TestRequester(this, "stranger", keyPair("Ed25519").getPrivate());
     TestPki.Leaf server =
         pki.leaf(folder, "localhost", new GeneralName(GeneralName.dNSName, "localhost"));
     Path ca = pki.caFile(folder);
@@ -189,7 +192,7 @@ final class TestInstallation implements AutoCloseable {
     }
   }
 
-  private IntentSigner requester(int index, String name, String algorithm) {
+  private TestRequester requester(int index, String name, String algorithm) {
     KeyPair pair = keyPair(algorithm);
     Path pem = folder.resolve(name + ".pem");
     try {
@@ -199,7 +202,7 @@ final class TestInstallation implements AutoCloseable {
     }
     arguments.add("--coterie.coordinator.requesters[" + index + "].name=" + name);
     arguments.add("--coterie.coordinator.requesters[" + index + "].public-key=" + pem);
-    return new IntentSigner(name, pair.getPrivate());
+    return new TestRequester(this, name, pair.getPrivate());
   }
 
   private static KeyPair keyPair(String algorithm) {
@@ -383,6 +386,20 @@ final class TestInstallation implements AutoCloseable {
     return query(
         "select (select count(*) from keys) || ' keys, ' || (select count(*) from signings) || '"
             + " signings'");
+  }
+
+  /** The parties' word for a key that is ACTIVE. */
+  Optional<Attestation> attestation(String key) {
+    String hex =
+        query(
+            "select encode(attestation, 'hex') from keys where state = 2 and name = '" + key + "'");
+    try {
+      return hex.isEmpty()
+          ? Optional.empty()
+          : Optional.of(Attestation.parseFrom(HexFormat.of().parseHex(hex)));
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   String query(String sql) {

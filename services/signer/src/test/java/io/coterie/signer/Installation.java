@@ -6,11 +6,13 @@ import com.google.protobuf.Timestamp;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.Requester;
 import io.coterie.platform.intent.RequesterDirectory;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -548,19 +550,49 @@ public final class Installation implements AutoCloseable {
   }
 
   public SignedIntent signed(KeyIntent.Builder intent) {
-    return new IntentSigner("wallet", wallet.getPrivate()).sign(intent.build());
+    return signer().sign(intent.setInstallation(network.roster().installation()).build());
   }
 
   public SignedIntent signed(SigningIntent.Builder intent) {
-    return new IntentSigner("wallet", wallet.getPrivate()).sign(intent.build());
+    return sign(named(intent));
+  }
+
+  /** The intent with the installation and the key that it is for. */
+  public SigningIntent named(SigningIntent.Builder intent) {
+    return intent
+        .setInstallation(network.roster().installation())
+        .setKeyFingerprint(fingerprint(intent.getKey()))
+        .build();
+  }
+
+  public SignedIntent sign(SigningIntent intent) {
+    return signer().sign(intent);
   }
 
   public SignedIntent signed(RefreshIntent.Builder intent) {
-    return new IntentSigner("wallet", wallet.getPrivate()).sign(intent.build());
+    return signer()
+        .sign(
+            intent
+                .setInstallation(network.roster().installation())
+                .setKeyFingerprint(fingerprint(intent.getKey()))
+                .build());
   }
 
   public SignedIntent signed(ReshareIntent.Builder intent) {
-    return new IntentSigner("wallet", wallet.getPrivate()).sign(intent.build());
+    return signer().sign(intent.setInstallation(network.roster().installation()).build());
+  }
+
+  private IntentSigner signer() {
+    return new IntentSigner("wallet", wallet.getPrivate());
+  }
+
+  /** Of the key as any party has it; some bytes if none has. */
+  private ByteString fingerprint(String key) {
+    return parties.stream()
+        .flatMap(party -> party.store.shares().find(key).stream())
+        .findFirst()
+        .map(share -> KeyFingerprint.of(share.keyPublic()))
+        .orElse(ByteString.copyFrom(new byte[IntentVerifier.FINGERPRINT_BYTES]));
   }
 
   /** Creates an ECDSA key of all three parties and waits until it is active everywhere. */

@@ -135,7 +135,27 @@ class RefusalTest {
                 order(
                     i,
                     new IntentSigner("wallet", Installation.ed25519().getPrivate())
-                        .sign(i.signingIntent(Installation.requestId(), KEY, "x").build()))),
+                        .sign(i.named(i.signingIntent(Installation.requestId(), KEY, "x"))))),
+        hostile(
+            "an intent for another installation",
+            RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
+            i ->
+                order(
+                    i,
+                    i.sign(
+                        i.named(i.signingIntent(Installation.requestId(), KEY, "x")).toBuilder()
+                            .setInstallation("staging")
+                            .build()))),
+        hostile(
+            "an intent for another key of the same name",
+            RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
+            i ->
+                order(
+                    i,
+                    i.sign(
+                        i.named(i.signingIntent(Installation.requestId(), KEY, "x")).toBuilder()
+                            .setKeyFingerprint(ByteString.copyFromUtf8("not its own key."))
+                            .build()))),
         hostile(
             "an expired intent",
             RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,

@@ -256,7 +256,13 @@ public final class Cluster implements AutoCloseable {
 
   private WalletBackend newBackend(String requester, int replica) {
     return new WalletBackend(
-        requester, keyFile(requester), trustFile(), ca, ca.client(requester), endpoint(replica));
+        requester,
+        keyFile(requester),
+        Members.INSTALLATION,
+        trustFile(),
+        ca,
+        ca.client(requester),
+        endpoint(replica));
   }
 
   /** The signer of a party, {@code party-1} to {@code party-n}. */

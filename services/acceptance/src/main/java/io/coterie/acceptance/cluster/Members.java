@@ -27,7 +27,8 @@ import org.signal.libsignal.protocol.InvalidKeyException;
 
 /** The members of an installation: their accounts at messaging, and the roster that all pin. */
 public final class Members {
-  private static final String INSTALLATION = "acceptance";
+  /** Name of every installation that is made here. */
+  public static final String INSTALLATION = "acceptance";
 
   private final InstallationCa ca;
   private final Settings settings;

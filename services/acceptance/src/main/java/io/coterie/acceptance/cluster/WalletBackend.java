@@ -6,8 +6,8 @@ import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.RequesterKeyFile;
 import io.coterie.platform.attestation.AttestationException;
 import io.coterie.platform.attestation.AttestedKey;
-import io.coterie.platform.intent.IntentSigner;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
+import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
@@ -24,6 +24,7 @@ import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.coterie.trust.TrustFile;
 import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
+import io.grpc.StatusRuntimeException;
 import io.grpc.TlsChannelCredentials;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -31,6 +32,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
@@ -47,12 +49,13 @@ public final class WalletBackend implements AutoCloseable {
   private final Path trustFile;
   private final InstallationCa ca;
   private final InstallationCa.Leaf certificate;
-  private final IntentSigner intents;
+  private final NamedIntents intents;
   private final ManagedChannel channel;
 
   public WalletBackend(
       String name,
       Path keyFile,
+      String installation,
       Path trustFile,
       InstallationCa ca,
       InstallationCa.Leaf certificate,
@@ -61,7 +64,8 @@ public final class WalletBackend implements AutoCloseable {
     this.trustFile = trustFile;
     this.ca = ca;
     this.certificate = certificate;
-    this.intents = RequesterKeyFile.read(name, keyFile);
+    this.intents =
+        new NamedIntents(RequesterKeyFile.read(name, keyFile), installation, this::fingerprint);
     try {
       this.channel =
           Grpc.newChannelBuilder(
@@ -95,7 +99,7 @@ public final class WalletBackend implements AutoCloseable {
   }
 
   /** Signs intents as this requester. */
-  public IntentSigner intents() {
+  public NamedIntents intents() {
     return intents;
   }
 
@@ -128,6 +132,18 @@ public final class WalletBackend implements AutoCloseable {
       throw new IllegalStateException(key.getName() + ": " + e.getMessage(), e);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Of a key that there is, and that this requester may read. */
+  private Optional<ByteString> fingerprint(String key) {
+    try {
+      Key found = keys().getKey(GetKeyRequest.newBuilder().setName(key).build());
+      return found.getState() == Key.State.ACTIVE
+          ? Optional.of(attested(found).getFingerprint())
+          : Optional.empty();
+    } catch (StatusRuntimeException e) {
+      return Optional.empty();
     }
   }
 

@@ -10,6 +10,7 @@ import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
@@ -81,6 +82,7 @@ final class Resources {
       key.setPublicKey(keys.verifyingKey(keyPublic, KeyTarget.SELF))
           .setProofOfPossession(keyPublic.getProofOfPossession())
           .setEpoch(keyPublic.getEpoch())
+          .setFingerprint(KeyFingerprint.of(keyPublic))
           .setAttestation(made.attestation());
       keys.xpub(keyPublic).ifPresent(key::setXpub);
     }

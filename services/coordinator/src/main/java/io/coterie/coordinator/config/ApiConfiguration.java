@@ -7,6 +7,7 @@ import io.coterie.coordinator.api.ClientDirectory;
 import io.coterie.coordinator.api.ErrorMapping;
 import io.coterie.coordinator.api.KeyApi;
 import io.coterie.coordinator.api.SigningApi;
+import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.custody.key.KeyCreations;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRenewals;
@@ -15,9 +16,11 @@ import io.coterie.coordinator.custody.signing.Signings;
 import io.coterie.coordinator.telemetry.CoordinatorAudit;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.Requester;
 import io.coterie.platform.intent.RequesterDirectory;
+import io.coterie.platform.intent.VerifiedIntent;
 import java.security.SecureRandom;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -39,10 +42,17 @@ class ApiConfiguration {
   }
 
   @Bean
-  IntentCheck intentCheck(RequesterDirectory requesters) {
+  IntentCheck intentCheck(RequesterDirectory requesters, ChannelConnector link) {
     return signed -> {
       try {
-        return IntentVerifier.verify(signed, requesters);
+        VerifiedIntent intent = IntentVerifier.verify(signed, requesters);
+        // As long as there is no roster the signers alone can tell.
+        if (link.channel()
+            .filter(channel -> !channel.roster().installation().equals(intent.installation()))
+            .isPresent()) {
+          throw new IntentException(IntentProblem.INSTALLATION_OTHER);
+        }
+        return intent;
       } catch (IntentException e) {
         throw e.toCustodyException();
       }

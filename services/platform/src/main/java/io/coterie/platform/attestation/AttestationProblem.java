@@ -17,9 +17,10 @@ public enum AttestationProblem {
   REQUESTER_NOT_ALLOWED("requester %s may not ask for this key, but asked for %s", Advice.COMPARE),
   INTENT_KIND("the intent of %s asks for something else", Advice.REPORT),
   INTENT_KEY_OTHER("the intent of %s is about another key", Advice.REPORT),
+  INTENT_INSTALLATION_OTHER("the intent of %s is for another installation", Advice.COMPARE),
   SCHEME_CHANGED("the intent of %s names another scheme than the creation", Advice.REPORT),
   EPOCH_ORDER("%s replaces an epoch that was replaced before", Advice.REPORT),
-  RESHARE_KEY_OTHER("the intent of %s names another public key", Advice.REPORT),
+  INTENT_PUBLIC_KEY_OTHER("the intent of %s names another public key", Advice.REPORT),
   THRESHOLD_FLOOR("%s asks for a threshold below the %d of requester %s", Advice.COMPARE),
   PARTIES_FLOOR("%s asks for fewer parties than the %d of requester %s", Advice.COMPARE),
 

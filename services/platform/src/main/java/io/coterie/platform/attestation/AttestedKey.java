@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Message;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Completion;
@@ -106,6 +107,7 @@ public record AttestedKey(
     requireField("proof_of_possession", key.getProofOfPossession().equals(proofOfPossession()));
     requireField("epoch", key.getEpoch() == epoch);
     requireField("xpub", key.getXpub().equals(xpub().orElse("")));
+    requireField("fingerprint", key.getFingerprint().equals(fingerprint()));
     requireField("error", !key.hasError());
   }
 
@@ -142,8 +144,8 @@ public record AttestedKey(
     return intents.getFirst();
   }
 
-  /** See {@link KeyFingerprint}. */
-  public String fingerprint() {
+  /** See {@link KeyFingerprint}; 16 bytes. */
+  public ByteString fingerprint() {
     return KeyFingerprint.of(keyPublic);
   }
 }

@@ -6,6 +6,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
@@ -73,10 +74,16 @@ record CompletedSession(
     require(next.epoch() >= keyPublic.getEpoch(), AttestationProblem.EPOCH_ORDER, place);
     int threshold = keyPublic.getThreshold();
     Collection<String> parties = holders.values();
+    if (next instanceof VerifiedIntent.KeyRefresh refresh) {
+      require(
+          refresh.keyFingerprint().equals(KeyFingerprint.of(keyPublic)),
+          AttestationProblem.INTENT_PUBLIC_KEY_OTHER,
+          place);
+    }
     if (next instanceof VerifiedIntent.KeyReshare reshare) {
       require(
           reshare.publicKey().equals(keyPublic.getPublicKey()),
-          AttestationProblem.RESHARE_KEY_OTHER,
+          AttestationProblem.INTENT_PUBLIC_KEY_OTHER,
           place);
       threshold = reshare.threshold();
       parties = reshare.parties();

@@ -33,6 +33,10 @@ record TrustedIntent(String place, VerifiedIntent intent, Trust.Requester reques
         "bytes");
     VerifiedIntent intent = verify(place, signed, trust);
     Trust.Requester requester = trust.requester(intent.requester()).orElseThrow();
+    require(
+        intent.installation().equals(trust.roster().installation()),
+        AttestationProblem.INTENT_INSTALLATION_OTHER,
+        place);
     require(intent.key().equals(key), AttestationProblem.INTENT_KEY_OTHER, place);
     require(
         requester.mayAskFor(key),

@@ -87,6 +87,12 @@ public enum IntentProblem {
       ErrorReason.PAYLOAD_INVALID,
       "message begins as a versioned Solana transaction does (first byte 0x80 or above) and is not"
           + " a well-formed Solana off-chain message of this key"),
+  INSTALLATION_MALFORMED(ErrorReason.INTENT_MALFORMED, "installation is not 1 to 63 of [a-z0-9-]"),
+  INSTALLATION_OTHER(
+      ErrorReason.INTENT_MALFORMED, "installation is another one than the trust file here names"),
+  KEY_FINGERPRINT_LENGTH(ErrorReason.INTENT_MALFORMED, "key_fingerprint is not 16 bytes"),
+  KEY_FINGERPRINT_OTHER(
+      ErrorReason.INTENT_MALFORMED, "key_fingerprint is not that of the key here of that name"),
   PURPOSE_TOO_LONG(ErrorReason.INTENT_MALFORMED, "purpose has more than 256 characters"),
   PURPOSE_MALFORMED(
       ErrorReason.INTENT_MALFORMED, "purpose has control, formatting or line-break characters"),

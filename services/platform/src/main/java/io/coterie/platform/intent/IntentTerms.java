@@ -15,17 +15,24 @@ import org.jspecify.annotations.Nullable;
  *
  * @param requestId UUID, lower case
  * @param key resource name, {@code keys/{key}}
+ * @param installation whose parties may start it
  * @param purpose free text; may be empty
  * @param end nobody may start on the intent after it; null if the message lacks it
  */
 public record IntentTerms(
-    String requestId, String key, Scheme scheme, String purpose, @Nullable Timestamp end) {
+    String requestId,
+    String key,
+    Scheme scheme,
+    String installation,
+    String purpose,
+    @Nullable Timestamp end) {
 
   static IntentTerms of(SigningIntent intent) {
     return new IntentTerms(
         intent.getRequestId(),
         intent.getKey(),
         intent.getScheme(),
+        intent.getInstallation(),
         intent.getPurpose(),
         intent.hasNotAfter() ? intent.getNotAfter() : null);
   }
@@ -35,6 +42,7 @@ public record IntentTerms(
         intent.getRequestId(),
         intent.getKey(),
         intent.getScheme(),
+        intent.getInstallation(),
         intent.getPurpose(),
         intent.hasNotAfter() ? intent.getNotAfter() : null);
   }
@@ -44,6 +52,7 @@ public record IntentTerms(
         intent.getRequestId(),
         intent.getKey(),
         intent.getScheme(),
+        intent.getInstallation(),
         intent.getPurpose(),
         intent.hasNotAfter() ? intent.getNotAfter() : null);
   }
@@ -53,6 +62,7 @@ public record IntentTerms(
         intent.getRequestId(),
         intent.getKey(),
         intent.getScheme(),
+        intent.getInstallation(),
         intent.getPurpose(),
         intent.hasNotAfter() ? intent.getNotAfter() : null);
   }

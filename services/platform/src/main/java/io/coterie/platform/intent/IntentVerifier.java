@@ -43,6 +43,9 @@ public final class IntentVerifier {
   /** Characters (code points) of a purpose. */
   public static final int MAX_PURPOSE = 256;
 
+  /** Bytes of the fingerprint of a key. */
+  public static final int FINGERPRINT_BYTES = 16;
+
   /** Parties of a key. */
   public static final int MAX_PARTIES = 20;
 
@@ -58,6 +61,7 @@ public final class IntentVerifier {
   private static final Pattern REQUEST_ID =
       Pattern.compile("[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
   private static final Pattern KEY_NAME = Pattern.compile("keys/[a-z][a-z0-9-]{0,62}");
+  private static final Pattern INSTALLATION = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
   private static final Pattern PARTY_NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
 
   private IntentVerifier() {}
@@ -138,6 +142,7 @@ public final class IntentVerifier {
 
   private static SigningIntent check(SigningIntent intent) throws IntentException {
     check(IntentTerms.of(intent));
+    checkFingerprint(intent.getKeyFingerprint());
     require(
         derives(intent.getScheme()) || intent.getDerivationPathCount() == 0,
         IntentProblem.DERIVATION_PATH_NOT_ALLOWED);
@@ -181,6 +186,7 @@ public final class IntentVerifier {
 
   private static RefreshIntent check(RefreshIntent intent) throws IntentException {
     check(IntentTerms.of(intent));
+    checkFingerprint(intent.getKeyFingerprint());
     checkEpoch(intent.getEpoch());
     return intent;
   }
@@ -193,6 +199,10 @@ public final class IntentVerifier {
         !intent.getPublicKey().isEmpty() && intent.getPublicKey().size() <= MAX_PUBLIC_KEY,
         IntentProblem.PUBLIC_KEY_LENGTH);
     return intent;
+  }
+
+  private static void checkFingerprint(ByteString fingerprint) throws IntentException {
+    require(fingerprint.size() == FINGERPRINT_BYTES, IntentProblem.KEY_FINGERPRINT_LENGTH);
   }
 
   private static void checkEpoch(int epoch) throws IntentException {
@@ -218,6 +228,8 @@ public final class IntentVerifier {
     require(
         terms.scheme() != Scheme.SCHEME_UNSPECIFIED && terms.scheme() != Scheme.UNRECOGNIZED,
         IntentProblem.SCHEME_UNSUPPORTED);
+    require(
+        INSTALLATION.matcher(terms.installation()).matches(), IntentProblem.INSTALLATION_MALFORMED);
     String purpose = terms.purpose();
     require(
         purpose.codePointCount(0, purpose.length()) <= MAX_PURPOSE, IntentProblem.PURPOSE_TOO_LONG);

@@ -43,6 +43,11 @@ public sealed interface VerifiedIntent {
     return terms().scheme();
   }
 
+  /** Name of the installation whose parties may start it. */
+  default String installation() {
+    return terms().installation();
+  }
+
   /** Free text for people and for policy; may be empty. */
   default String purpose() {
     return terms().purpose();
@@ -111,6 +116,11 @@ public sealed interface VerifiedIntent {
       return KeyTarget.of(intent);
     }
 
+    /** See {@link io.coterie.platform.scheme.KeyFingerprint}; 16 bytes. */
+    public ByteString keyFingerprint() {
+      return intent.getKeyFingerprint();
+    }
+
     /** Without the message: it belongs to the requester and not into logs. */
     @Override
     public String toString() {
@@ -165,6 +175,11 @@ public sealed interface VerifiedIntent {
     @Override
     public int epoch() {
       return intent.getEpoch();
+    }
+
+    /** See {@link io.coterie.platform.scheme.KeyFingerprint}; 16 bytes. */
+    public ByteString keyFingerprint() {
+      return intent.getKeyFingerprint();
     }
 
     @Override

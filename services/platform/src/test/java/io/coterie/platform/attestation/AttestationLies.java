@@ -135,6 +135,9 @@ final class AttestationLies {
         field("xpub", key -> key.setXpub(answer(BIP340, otherKey()).getXpub())),
         field("xpub, none", Key.Builder::clearXpub),
         field("request_id", key -> key.setRequestId("00000000-0000-4000-8000-000000000009")),
+        field(
+            "fingerprint", key -> key.setFingerprint(answer(BIP340, otherKey()).getFingerprint())),
+        field("fingerprint, none", Key.Builder::clearFingerprint),
         field("error", key -> key.getErrorBuilder().setMessage("none")));
   }
 
@@ -207,6 +210,20 @@ final class AttestationLies {
             INTENT_KEY_OTHER,
             s -> s.intent = wallet().sign(asked.toBuilder().setKey("keys/hot-2-1").build())),
         created(
+            "an intent for another installation",
+            INTENT_INSTALLATION_OTHER,
+            s -> s.intent = wallet().sign(asked.toBuilder().setInstallation("staging").build())),
+        refreshed(
+            "a refresh of another key of the same name",
+            INTENT_PUBLIC_KEY_OTHER,
+            s ->
+                s.intent =
+                    wallet()
+                        .sign(
+                            refreshIntent(creation(BIP340))
+                                .setKeyFingerprint(ByteString.copyFrom(new byte[16]))
+                                .build())),
+        created(
             "an intent to sign",
             INTENT_KIND,
             s ->
@@ -218,6 +235,8 @@ final class AttestationLies {
                                 .setKey(KEY)
                                 .setScheme(BIP340)
                                 .setDigest(ByteString.copyFrom(new byte[32]))
+                                .setInstallation(asked.getInstallation())
+                                .setKeyFingerprint(ByteString.copyFrom(new byte[16]))
                                 .setNotAfter(TestSession.END)
                                 .build())),
         created(
@@ -243,7 +262,7 @@ final class AttestationLies {
         new Lie("a reshare below the floor of the parties", PARTIES_FLOOR, reshareOfNew(2, 3, 4)),
         reshared(
             "a reshare of another key",
-            RESHARE_KEY_OTHER,
+            INTENT_PUBLIC_KEY_OTHER,
             s ->
                 s.intent =
                     wallet()

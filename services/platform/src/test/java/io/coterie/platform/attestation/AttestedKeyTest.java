@@ -17,6 +17,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
@@ -194,13 +195,13 @@ class AttestedKeyTest {
   void a_fingerprint_covers_the_public_key_and_the_chain_code_only() {
     KeyPublic key = creation(BIP340).keyPublic.build();
     // sha256sum of the tag, the generator of secp256k1 and 32 zero bytes
-    assertThat(KeyFingerprint.of(key)).isEqualTo("ca10 eaf2 7c8b 0c93 f8d2 402d ba61 59f9");
+    assertThat(KeyFingerprint.text(KeyFingerprint.of(key)))
+        .isEqualTo("ca10 eaf2 7c8b 0c93 f8d2 402d ba61 59f9");
     assertThat(KeyFingerprint.of(key.toBuilder().setEpoch(7).clearVerificationShares().build()))
         .isEqualTo(KeyFingerprint.of(key));
     ByteString other =
         ByteString.copyFrom(new byte[32]).substring(1).concat(ByteString.fromHex("01"));
     assertThat(KeyFingerprint.of(key.toBuilder().setChainCode(other).build()))
-        .matches("([0-9a-f]{4} ){7}[0-9a-f]{4}")
         .isNotEqualTo(KeyFingerprint.of(key));
   }
 }

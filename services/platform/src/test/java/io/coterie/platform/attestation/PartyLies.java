@@ -253,7 +253,7 @@ final class PartyLies {
             answer(BIP340, creation, refreshed, reshare(creation, 2, 1, 2, 4))),
         new Lie(
             "the renewal of another key",
-            PUBLIC_KEY_CHANGED,
+            INTENT_PUBLIC_KEY_OTHER,
             answer(BIP340, creation, refresh(otherKey()))),
         new Lie("another key's whole attestation", INTENT_KEY_OTHER, anotherKeys()),
         new Lie(

@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
@@ -97,6 +98,7 @@ final class TestSession {
         .setScheme(scheme)
         .setThreshold(threshold)
         .addAllParties(names(parties))
+        .setInstallation(INSTALLATION)
         .setNotAfter(END);
   }
 
@@ -106,6 +108,8 @@ final class TestSession {
         .setKey(KEY)
         .setScheme(before.scheme())
         .setEpoch(before.epoch)
+        .setInstallation(INSTALLATION)
+        .setKeyFingerprint(KeyFingerprint.of(before.keyPublic.build()))
         .setNotAfter(END);
   }
 
@@ -119,6 +123,7 @@ final class TestSession {
         .setThreshold(threshold)
         .addAllParties(names(parties))
         .setPublicKey(before.keyPublic.getPublicKey())
+        .setInstallation(INSTALLATION)
         .setNotAfter(END);
   }
 
@@ -255,6 +260,7 @@ final class TestSession {
                     : keyPublic.getPublicKey())
             .setProofOfPossession(keyPublic.getProofOfPossession())
             .setEpoch(keyPublic.getEpoch())
+            .setFingerprint(KeyFingerprint.of(keyPublic))
             .setCreateTime(END)
             .setRequestId("00000000-0000-4000-8000-000000000001")
             .setAttestation(attestation);

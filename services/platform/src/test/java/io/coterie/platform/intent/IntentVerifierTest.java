@@ -70,6 +70,8 @@ class IntentVerifierTest {
     }
   }
 
+  private static final ByteString FINGERPRINT = ByteString.copyFrom(new byte[16]);
+
   private static SigningIntent.Builder signing() {
     return SigningIntent.newBuilder()
         .setRequestId("0190c3e4-7b1a-7c3d-9a55-1f2e3d4c5b6a")
@@ -77,6 +79,8 @@ class IntentVerifierTest {
         .setScheme(Scheme.SCHEME_BLS12381)
         .setMessage(ByteString.copyFromUtf8("withdraw 5"))
         .setPurpose("withdrawal 4711 – Zürich")
+        .setInstallation("production-eu")
+        .setKeyFingerprint(FINGERPRINT)
         .setNotAfter(
             Timestamp.newBuilder()
                 .setSeconds(NOT_AFTER.getEpochSecond())
@@ -90,6 +94,7 @@ class IntentVerifierTest {
         .setScheme(Scheme.SCHEME_BLS12381)
         .setThreshold(2)
         .addAllParties(List.of("alpha", "beta", "gamma"))
+        .setInstallation("production-eu")
         .setNotAfter(Timestamp.newBuilder().setSeconds(NOT_AFTER.getEpochSecond()));
   }
 
@@ -362,6 +367,26 @@ class IntentVerifierTest {
             "large message",
             b -> b.setMessage(ByteString.copyFrom(new byte[IntentVerifier.MAX_MESSAGE + 1])),
             IntentProblem.MESSAGE_TOO_LARGE),
+        signing(
+            "no installation",
+            SigningIntent.Builder::clearInstallation,
+            IntentProblem.INSTALLATION_MALFORMED),
+        signing(
+            "an installation that is no name",
+            b -> b.setInstallation("Production"),
+            IntentProblem.INSTALLATION_MALFORMED),
+        signing(
+            "a long installation",
+            b -> b.setInstallation("x".repeat(64)),
+            IntentProblem.INSTALLATION_MALFORMED),
+        signing(
+            "no fingerprint",
+            SigningIntent.Builder::clearKeyFingerprint,
+            IntentProblem.KEY_FINGERPRINT_LENGTH),
+        signing(
+            "a long fingerprint",
+            b -> b.setKeyFingerprint(ByteString.copyFrom(new byte[17])),
+            IntentProblem.KEY_FINGERPRINT_LENGTH),
         signing("long purpose", b -> b.setPurpose("x".repeat(257)), IntentProblem.PURPOSE_TOO_LONG),
         signing("control", b -> b.setPurpose("a\u0000b"), IntentProblem.PURPOSE_MALFORMED),
         signing("two lines", b -> b.setPurpose("a\nb"), IntentProblem.PURPOSE_MALFORMED),
@@ -612,6 +637,8 @@ class IntentVerifierTest {
         .setKey("keys/treasury-1")
         .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
         .setEpoch(1)
+        .setInstallation("production-eu")
+        .setKeyFingerprint(FINGERPRINT)
         .setNotAfter(Timestamp.newBuilder().setSeconds(NOT_AFTER.getEpochSecond()));
   }
 
@@ -641,6 +668,7 @@ class IntentVerifierTest {
         .setThreshold(2)
         .addAllParties(List.of("alpha", "delta", "echo"))
         .setPublicKey(ByteString.copyFrom(new byte[33]))
+        .setInstallation("production-eu")
         .setNotAfter(Timestamp.newBuilder().setSeconds(NOT_AFTER.getEpochSecond()));
   }
 
@@ -781,7 +809,8 @@ class IntentVerifierTest {
     assertRefused(
         requester.sign(Dsse.SIGNING_TYPE, good.concat(secondKey)),
         IntentProblem.PAYLOAD_NOT_MINIMAL);
-    ByteString unknown = ByteString.copyFrom(new byte[] {(byte) (14 << 3), 1});
+    // Field 17.
+    ByteString unknown = ByteString.copyFrom(new byte[] {(byte) 0x88, 1, 1});
     assertRefused(
         requester.sign(Dsse.SIGNING_TYPE, good.concat(unknown)),
         IntentProblem.PAYLOAD_UNKNOWN_FIELD);

@@ -144,6 +144,9 @@ public final class OrderCheck {
     List<Member> parties = members(order);
     KeyTarget target = KeyTarget.of(order);
     if (intent != null) {
+      agree(
+          intent.installation().equals(roster.installation()),
+          IntentProblem.INSTALLATION_OTHER.text());
       agree(order.getKey().equals(intent.key()), "the order and the intent name different keys");
       agree(
           protocol.scheme() == intent.scheme(), "the order and the intent name different schemes");

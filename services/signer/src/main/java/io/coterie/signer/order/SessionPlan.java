@@ -81,16 +81,28 @@ public record SessionPlan(
    * The request that a session serves.
    *
    * @param intentDigest SHA-256 of the signed intent's payload
+   * @param keyFingerprint of the key that the requester means; empty if the intent names it
+   *     otherwise
    * @param toSign the intent of a signing; absent otherwise, and once what it says is with the core
    */
   public record Request(
-      String requester, String requestId, ByteString intentDigest, @Nullable SigningIntent toSign) {
+      String requester,
+      String requestId,
+      ByteString intentDigest,
+      ByteString keyFingerprint,
+      @Nullable SigningIntent toSign) {
 
     static Request of(VerifiedIntent intent) {
       return new Request(
           intent.requester(),
           intent.requestId(),
           intent.digest(),
+          switch (intent) {
+            case VerifiedIntent.Signing signing -> signing.keyFingerprint();
+            case VerifiedIntent.KeyRefresh refresh -> refresh.keyFingerprint();
+            // The public key itself is in it; a new key has none yet.
+            case VerifiedIntent.KeyReshare _, VerifiedIntent.KeyCreation _ -> ByteString.EMPTY;
+          },
           intent instanceof VerifiedIntent.Signing signing ? signing.intent() : null);
     }
   }
@@ -168,7 +180,12 @@ public record SessionPlan(
         epoch,
         threshold,
         parties,
-        new Request(request.requester(), request.requestId(), request.intentDigest(), null),
+        new Request(
+            request.requester(),
+            request.requestId(),
+            request.intentDigest(),
+            request.keyFingerprint(),
+            null),
         target,
         work,
         deadline);

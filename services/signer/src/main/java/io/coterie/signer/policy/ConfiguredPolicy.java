@@ -60,6 +60,8 @@ public final class ConfiguredPolicy implements PolicyGate {
           PAYLOAD_NOT_MINIMAL,
           REQUEST_ID_MALFORMED,
           KEY_NAME_MALFORMED,
+          INSTALLATION_MALFORMED,
+          KEY_FINGERPRINT_LENGTH,
           SCHEME_UNSUPPORTED,
           DERIVATION_PATH_NOT_ALLOWED,
           DERIVATION_PATH_TOO_LONG,
@@ -83,6 +85,7 @@ public final class ConfiguredPolicy implements PolicyGate {
           PUBLIC_KEY_LENGTH,
           PUBLIC_KEY_OTHER ->
           RefusalReason.REFUSAL_REASON_MALFORMED_ORDER;
+      case INSTALLATION_OTHER, KEY_FINGERPRINT_OTHER -> RefusalReason.REFUSAL_REASON_ORDER_MISMATCH;
       case ETHEREUM_TRANSACTION_MALFORMED,
           ETHEREUM_TRANSACTION_TYPE,
           ETHEREUM_CHAIN_ID_MISSING,

@@ -1,6 +1,8 @@
 package io.coterie.signer.share;
 
+import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
@@ -26,6 +28,12 @@ public final class ShareCheck {
         RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
         "this party has no share of the key since epoch " + share.epoch());
     agree(plan.protocol().scheme() == share.scheme(), "the key is for another scheme");
+    SessionPlan.Request request = plan.request();
+    agree(
+        request == null
+            || request.keyFingerprint().isEmpty()
+            || request.keyFingerprint().equals(KeyFingerprint.of(share.keyPublic())),
+        IntentProblem.KEY_FINGERPRINT_OTHER.text());
     if (plan.work() instanceof SessionPlan.Work.Reshare reshare) {
       agree(reshare.current().equals(share.keyPublic()), "the key's public data are others");
       // Nobody destroys the shares of those who take no part: they must be too few to sign.

@@ -10,6 +10,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
@@ -350,6 +351,8 @@ abstract class SessionFixture {
                 .setKey(KEY)
                 .setScheme(Scheme.SCHEME_BLS12381)
                 .setMessage(ByteString.copyFromUtf8("hello"))
+                .setInstallation("test")
+                .setKeyFingerprint(KeyFingerprint.of(KeyPublic.getDefaultInstance()))
                 .setNotAfter(Installation.in(Duration.ofMinutes(1)))
                 .build()
                 .toByteString());
@@ -369,6 +372,7 @@ abstract class SessionFixture {
                 .setScheme(Scheme.SCHEME_BLS12381)
                 .setThreshold(1)
                 .addAllParties(List.of("alpha", "bravo"))
+                .setInstallation("test")
                 .setNotAfter(Installation.in(Duration.ofMinutes(1)))
                 .build()
                 .toByteString())
@@ -461,13 +465,7 @@ abstract class SessionFixture {
             state,
             List.of(1, 2, 3),
             List.of(1, 2, 3),
-            KeyPublic.newBuilder()
-                .setKeyId(KEY)
-                .setThreshold(2)
-                .setEpoch(epoch)
-                .setPublicKey(FakeCore.ECDSA_KEY)
-                .setChainCode(ByteString.copyFrom(new byte[32]))
-                .build(),
+            ECDSA_PUBLIC.toBuilder().setEpoch(epoch).build(),
             ByteString.copyFromUtf8("share"),
             new KeyShare.Origin(
                 new SessionId(ByteString.copyFrom(new byte[32])),
@@ -478,6 +476,14 @@ abstract class SessionFixture {
             null));
   }
 
+  private static final KeyPublic ECDSA_PUBLIC =
+      KeyPublic.newBuilder()
+          .setKeyId(KEY)
+          .setThreshold(2)
+          .setPublicKey(FakeCore.ECDSA_KEY)
+          .setChainCode(ByteString.copyFrom(new byte[32]))
+          .build();
+
   static SigningIntent.Builder ecdsaIntent(Integer... path) {
     return SigningIntent.newBuilder()
         .setRequestId(UUID.randomUUID().toString())
@@ -485,6 +491,8 @@ abstract class SessionFixture {
         .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
         .addAllDerivationPath(List.of(path))
         .setDigest(DIGEST)
+        .setInstallation("test")
+        .setKeyFingerprint(KeyFingerprint.of(ECDSA_PUBLIC))
         .setNotAfter(Installation.in(Duration.ofMinutes(1)));
   }
 
@@ -592,6 +600,8 @@ abstract class SessionFixture {
                 .setKey(KEY)
                 .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
                 .setEpoch(1)
+                .setInstallation("test")
+                .setKeyFingerprint(KeyFingerprint.of(ECDSA_PUBLIC))
                 .setNotAfter(Installation.in(Duration.ofMinutes(1)))
                 .build()
                 .toByteString())

@@ -1,8 +1,13 @@
 package io.coterie.coordinator.custody.key;
 
+import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
 import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.StoredRequest;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentProblem;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
@@ -67,6 +72,17 @@ public record KeyRecord(
   /** Generation of the key's shares; 0 before there are any. */
   public int epoch() {
     return made == null ? 0 : made.keyPublic().getEpoch();
+  }
+
+  /**
+   * Refuses an intent about another key of that name.
+   *
+   * @throws CustodyException saying so
+   */
+  public void requireFingerprint(ByteString fingerprint) {
+    if (made == null || !fingerprint.equals(KeyFingerprint.of(made.keyPublic()))) {
+      throw new IntentException(IntentProblem.KEY_FINGERPRINT_OTHER).toCustodyException();
+    }
   }
 
   /** The same attempt with its key. */

@@ -241,6 +241,9 @@ public final class KeyRenewals implements Handover.Work {
       if (key.scheme() != intent.scheme() || protocol.isEmpty()) {
         throw Failure.of(ErrorReason.UNSUPPORTED_SCHEME, intent.key()).toException();
       }
+      if (intent instanceof VerifiedIntent.KeyRefresh refresh) {
+        key.requireFingerprint(refresh.keyFingerprint());
+      }
       KeyPublic current = Objects.requireNonNull(key.keyPublic());
       int threshold =
           switch (intent) {

@@ -195,6 +195,7 @@ public final class Signings implements Handover.Work {
       if (key.scheme() != intent.scheme()) {
         throw Failure.of(ErrorReason.UNSUPPORTED_SCHEME, intent.key()).toException();
       }
+      key.requireFingerprint(intent.keyFingerprint());
       return key;
     }
 
