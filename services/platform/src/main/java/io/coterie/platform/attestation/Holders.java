@@ -18,7 +18,7 @@ final class Holders {
 
   /**
    * The names by their ids. A name may have stood for several ids in the course of time; exactly
-   * one way to give every id of the shares to one of the names must remain.
+   * one way to give every name an id of its own must remain; if an id occurs twice, there is none.
    *
    * @param names distinct
    * @param ids of the shares
@@ -26,10 +26,7 @@ final class Holders {
   static SortedMap<Integer, String> of(
       String place, Collection<String> names, List<Integer> ids, Trust trust)
       throws AttestationException {
-    require(
-        names.size() == ids.size() && new HashSet<>(ids).size() == ids.size(),
-        AttestationProblem.PARTIES_OTHER,
-        place);
+    require(names.size() == ids.size(), AttestationProblem.PARTIES_OTHER, place);
     Map<String, Set<Integer>> open = new TreeMap<>();
     for (String name : names) {
       Set<Integer> candidates = new HashSet<>(trust.roster().partyIds(name));
