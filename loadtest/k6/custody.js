@@ -99,8 +99,9 @@ export class Requester {
    * @param protoset serialised FileDescriptorSet of the wire contracts, with what they import
    * @param name of the requester, as the services' configuration knows it
    * @param key 32 bytes, see requesterKey
+   * @param installation whose parties may sign, as its trust file names it
    */
-  constructor(protoset, name, key) {
+  constructor(protoset, name, key, installation) {
     const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, protoset));
     this.intent = registry.getMessage(INTENT);
     this.timestamp = registry.getMessage('google.protobuf.Timestamp');
@@ -108,6 +109,7 @@ export class Requester {
     if (!this.intent || !this.timestamp || !this.schemes) throw new Error(`the descriptors lack ${INTENT}`);
     this.name = name;
     this.key = key;
+    this.installation = installation;
   }
 
   /**
@@ -127,6 +129,8 @@ export class Requester {
         key: key.name,
         scheme: this.schemes.values.find(({ name }) => name === key.scheme).number,
         payload: { case: kind, value: content },
+        installation: this.installation,
+        keyFingerprint: base64Decode(key.fingerprint),
         purpose: 'load',
         notAfter: create(this.timestamp, { seconds: BigInt(Math.floor(notAfter / 1000)) }),
       })
@@ -170,5 +174,6 @@ export function profile(text, folder) {
     cert: file('cert'),
     key: file('key'),
     requesterKey: file('requester-key'),
+    trust: file('trust'),
   };
 }

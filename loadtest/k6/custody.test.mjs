@@ -11,23 +11,26 @@ const protoset = readFileSync(new URL('../../proto/target/custody.protoset', imp
 const schema = createFileRegistry(fromBinary(FileDescriptorSetSchema, protoset)).getMessage('coterie.custody.v1.SigningIntent');
 const base64 = (hex) => Buffer.from(hex, 'hex').toString('base64');
 const pkcs8 = (key) => key.export({ type: 'pkcs8', format: 'pem' });
+const fingerprint = base64('ca10eaf27c8b0c93f8d2402dba6159f9');
 const ID = '0190d5c6-7f3a-7b5e-9c1d-2e4f6a8b0c1d';
 
 test('writes the intent that was meant, signed as DSSE', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-  const requester = new Requester(protoset, 'wallet', requesterKey(pkcs8(privateKey)));
+  const requester = new Requester(protoset, 'wallet', requesterKey(pkcs8(privateKey)), 'production');
   for (const [scheme, kind] of [
     ['SCHEME_BLS12381', 'message'],
     ['SCHEME_ECDSA_SECP256K1', 'digest'],
     ['SCHEME_ED25519', 'message'],
     ['SCHEME_BIP340_SECP256K1', 'digest'],
   ]) {
-    const { content, message } = requester.request({ name: 'keys/demo', scheme }, ID, 1_700_000_000_999);
+    const { content, message } = requester.request({ name: 'keys/demo', scheme, fingerprint }, ID, 1_700_000_000_999);
     const { payload, payloadType, signatures } = message.signedIntent;
     const bytes = Buffer.from(payload, 'base64');
     const intent = fromBinary(schema, bytes);
     assert.equal(intent.requestId, ID);
     assert.equal(intent.key, 'keys/demo');
+    assert.equal(intent.installation, 'production');
+    assert.equal(Buffer.from(intent.keyFingerprint).toString('base64'), fingerprint);
     assert.equal(intent.payload.case, kind);
     assert.equal(Buffer.from(intent.payload.value).toString('base64'), content);
     assert.equal(intent.payload.value.length, 32);
@@ -44,9 +47,9 @@ test('writes the intent that was meant, signed as DSSE', () => {
 });
 
 test('two requests have different content', () => {
-  const requester = new Requester(protoset, 'wallet', new Uint8Array(32));
+  const requester = new Requester(protoset, 'wallet', new Uint8Array(32), 'production');
   const contents = [crypto.randomUUID(), crypto.randomUUID()].map(
-    (id) => requester.request({ name: 'keys/demo', scheme: 'SCHEME_ED25519' }, id, 0).content
+    (id) => requester.request({ name: 'keys/demo', scheme: 'SCHEME_ED25519', fingerprint }, id, 0).content
   );
   assert.notEqual(contents[0], contents[1]);
 });
@@ -126,6 +129,7 @@ cert=/etc/coterie/cert.pem
 key: key.pem
 requester=wallet
 requester-key=wallet.pem
+trust=trust.json
 
 `;
   assert.deepEqual(profile(text, '/etc/coterie'), {
@@ -135,6 +139,7 @@ requester-key=wallet.pem
     cert: '/etc/coterie/cert.pem',
     key: '/etc/coterie/key.pem',
     requesterKey: '/etc/coterie/wallet.pem',
+    trust: '/etc/coterie/trust.json',
   });
   assert.throws(() => profile(text.replace('ca =', 'xx ='), '/'), /no ca$/);
   assert.throws(() => profile(`${text}key=C:\\key.pem`, '/'), /backslash/);

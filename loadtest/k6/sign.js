@@ -39,7 +39,8 @@ const tls = { cacerts: open(settings.ca), cert: open(settings.cert), key: open(s
 const requester = new Requester(
   new Uint8Array(open(protoset, 'b')),
   settings.requester,
-  requesterKey(open(settings.requesterKey))
+  requesterKey(open(settings.requesterKey)),
+  JSON.parse(open(settings.trust)).installation
 );
 const client = new grpc.Client();
 client.loadProtoset(protoset);
@@ -124,7 +125,7 @@ export function setup() {
   const { status, message, error } = invoke('KeyService/GetKey', { name }, timeout);
   if (status !== grpc.StatusOK) fail(`${name}: ${words(status, error)}`);
   if (message.state !== 'ACTIVE') fail(`${name} is ${message.state}`);
-  const key = { name, scheme: message.scheme, publicKey: message.publicKey };
+  const key = { name, scheme: message.scheme, publicKey: message.publicKey, fingerprint: message.fingerprint };
   const first = requester.request(key, crypto.randomUUID(), Date.now() + timeout * 1000);
   const other = requester.request(key, crypto.randomUUID(), Date.now() + timeout * 1000);
   const { signature, problem } = answer(first.message, Date.now() + timeout * 1000);

@@ -153,6 +153,22 @@ class HostileInputTest {
             "an intent for years",
             b -> b.setNotAfter(inSeconds(86_400 * 3_650)),
             IntentProblem.NOT_AFTER_TOO_FAR),
+        bad(
+            "an intent for another installation",
+            b -> b.setInstallation("staging"),
+            IntentProblem.INSTALLATION_OTHER),
+        bad(
+            "an installation that is no name",
+            b -> b.setInstallation("Test"),
+            IntentProblem.INSTALLATION_MALFORMED),
+        bad(
+            "an intent for another key of that name",
+            b -> b.setKeyFingerprint(ByteString.copyFromUtf8("not its own key.")),
+            IntentProblem.KEY_FINGERPRINT_OTHER),
+        bad(
+            "half a fingerprint",
+            b -> b.setKeyFingerprint(ByteString.copyFromUtf8("not its ")),
+            IntentProblem.KEY_FINGERPRINT_LENGTH),
         bad("no expiry", SigningIntent.Builder::clearNotAfter, IntentProblem.NOT_AFTER_MISSING),
         bad("no request id", b -> b.clearRequestId(), IntentProblem.REQUEST_ID_MALFORMED),
         bad(
