@@ -93,7 +93,13 @@ final class TestHolding {
     ByteString digest = IntentVerifier.digest(intent.getPayload());
     CompletedStatement statement =
         new CompletedStatement(
-            TestFiles.INSTALLATION, digest, name, epoch, digest, keyPublic.toByteString());
+            TestFiles.INSTALLATION,
+            digest,
+            name,
+            epoch,
+            digest,
+            keyPublic.toByteString(),
+            epoch == 1);
     Completion.Builder completion =
         Completion.newBuilder()
             .setSessionId(digest)

@@ -445,7 +445,8 @@ class NativeObserverTest {
       Completed.Builder completed = Completed.newBuilder();
       if (!done.getSealedShare().isEmpty()) {
         shares.put(done.getKeyPublic().getKeyId(), done.getSealedShare().toByteArray());
-        CompletedStatement statement = statement(id, order, done.getKeyPublic());
+        CompletedStatement statement = statement(id, order, done.getKeyPublic(), false);
+        CompletedStatement use = statement(id, order, done.getKeyPublic(), true);
         completed
             .setKeyPublic(done.getKeyPublic())
             .setIntentDigest(statement.intentDigest())
@@ -460,6 +461,7 @@ class NativeObserverTest {
                     completed
                         .clone()
                         .setActive(true)
+                        .setUseSignature(sign(use, channel.self().partyId()))
                         .addAllCertificate(all.certificate(statement, order))));
       } else if (done.getPresignaturesCount() > 0) {
         for (Presignature made : done.getPresignaturesList()) {
@@ -473,14 +475,15 @@ class NativeObserverTest {
     }
 
     private static CompletedStatement statement(
-        ByteString session, Order order, KeyPublic keyPublic) {
+        ByteString session, Order order, KeyPublic keyPublic, boolean used) {
       return new CompletedStatement(
           "test",
           session,
           keyPublic.getKeyId(),
           keyPublic.getEpoch(),
           IntentVerifier.digest(order.getSignedIntent().getPayload()),
-          keyPublic.toByteString());
+          keyPublic.toByteString(),
+          used);
     }
 
     ByteString sign(CompletedStatement statement, int self) {

@@ -97,6 +97,9 @@ final class ScriptedParties implements AutoCloseable {
   /** The reaction of a party when a session is cancelled, by party and session. */
   private final Map<String, Runnable> stops = new ConcurrentHashMap<>();
 
+  /** Parties that have stored a share of a new key, by session and public data. */
+  private final Map<List<ByteString>, Set<Integer>> created = new ConcurrentHashMap<>();
+
   /** The run of each of those requests. */
   private final Map<String, ByteString> runs = new ConcurrentHashMap<>();
 
@@ -298,7 +301,7 @@ final class ScriptedParties implements AutoCloseable {
                   .keyPublic()
               : key.keyPublic();
       keys.put(order.getKey(), key);
-      completed(channel, coordinator, session, keyPublic, order.getSignedIntent());
+      created(channel, coordinator, session, keyPublic, order);
       return;
     }
     byte[] message =
@@ -334,7 +337,7 @@ final class ScriptedParties implements AutoCloseable {
                 session.hashCode() + (lie ? 1 : 0));
         ecdsaKeys.computeIfAbsent(order.getKey(), k -> new ConcurrentHashMap<>()).put(1, key);
         epochs.put(share, 1);
-        completed(channel, coordinator, session, key.keyPublic(), order.getSignedIntent());
+        created(channel, coordinator, session, key.keyPublic(), order);
       }
       case PROTOCOL_ID_ECDSA_REFRESH, PROTOCOL_ID_ECDSA_RESHARE ->
           renew(channel, coordinator, session, order, lie);
@@ -401,6 +404,25 @@ final class ScriptedParties implements AutoCloseable {
                 .setEnvelope(
                     SessionEnvelope.newBuilder().setSessionId(session).setEnvelope(envelope))
                 .build());
+      }
+    }
+  }
+
+  /** A party has stored its share of a new key; all use theirs once all say the same. */
+  private void created(
+      SecureChannel channel,
+      Member coordinator,
+      ByteString session,
+      KeyPublic keyPublic,
+      Order order) {
+    completed(channel, coordinator, session, keyPublic, order.getSignedIntent());
+    Set<Integer> same =
+        created.computeIfAbsent(
+            List.of(session, keyPublic.toByteString()), s -> ConcurrentHashMap.newKeySet());
+    synchronized (same) {
+      same.add(channel.self().partyId());
+      if (same.containsAll(order.getSigningSetList())) {
+        allUse(coordinator, session, keyPublic, order);
       }
     }
   }

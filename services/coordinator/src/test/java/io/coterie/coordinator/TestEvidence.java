@@ -61,6 +61,17 @@ public final class TestEvidence {
   /** A party's signature that it has stored its end of a session. */
   public static ByteString stored(
       int party, ByteString session, KeyPublic keyPublic, SignedIntent intent) {
+    return sign(party, session, keyPublic, intent, false);
+  }
+
+  /** A party's signature that it uses its share. */
+  public static ByteString use(
+      int party, ByteString session, KeyPublic keyPublic, SignedIntent intent) {
+    return sign(party, session, keyPublic, intent, true);
+  }
+
+  private static ByteString sign(
+      int party, ByteString session, KeyPublic keyPublic, SignedIntent intent, boolean used) {
     return sign(
         party,
         new CompletedStatement(
@@ -69,7 +80,8 @@ public final class TestEvidence {
                 keyPublic.getKeyId(),
                 keyPublic.getEpoch(),
                 IntentVerifier.digest(intent.getPayload()),
-                keyPublic.toByteString())
+                keyPublic.toByteString(),
+                used)
             .of(party));
   }
 
@@ -96,6 +108,7 @@ public final class TestEvidence {
     report
         .getCompletedBuilder()
         .setActive(true)
+        .setUseSignature(use(party, session, keyPublic, intent))
         .addAllCertificate(signatures(session, keyPublic, intent, parties));
     return report;
   }
@@ -115,12 +128,21 @@ public final class TestEvidence {
   /** The word of these parties for the end of a session. */
   public static Completion completion(
       ByteString session, KeyPublic keyPublic, SignedIntent intent, List<Integer> parties) {
-    return Completion.newBuilder()
-        .setSessionId(session)
-        .setSignedIntent(intent)
-        .setKeyPublic(keyPublic.toByteString())
-        .addAllSignatures(signatures(session, keyPublic, intent, parties))
-        .build();
+    Completion.Builder completion =
+        Completion.newBuilder()
+            .setSessionId(session)
+            .setSignedIntent(intent)
+            .setKeyPublic(keyPublic.toByteString());
+    for (int party : parties) {
+      completion.addSignatures(
+          EvidenceSignature.newBuilder()
+              .setParty(party)
+              .setSignature(
+                  keyPublic.getEpoch() == 1
+                      ? use(party, session, keyPublic, intent)
+                      : stored(party, session, keyPublic, intent)));
+    }
+    return completion.build();
   }
 
   /** A key for which nobody gives a word. */

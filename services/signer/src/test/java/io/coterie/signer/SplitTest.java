@@ -460,7 +460,8 @@ class SplitTest {
     KeyPublic otherEpoch = keyPublic.toBuilder().setEpoch(3).build();
     KeyPublic otherData = keyPublic.toBuilder().setChainCode(DIGEST.concat(DIGEST)).build();
     CompletedStatement elsewhere =
-        new CompletedStatement("other", session.bytes(), KEY, 2, intent, keyPublic.toByteString());
+        new CompletedStatement(
+            "other", session.bytes(), KEY, 2, intent, keyPublic.toByteString(), false);
     List<List<EvidenceSignature>> bad =
         List.of(
             List.of(good.get(0), good.get(2)),

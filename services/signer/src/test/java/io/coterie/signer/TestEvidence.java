@@ -63,7 +63,8 @@ public final class TestEvidence {
         keyPublic.getKeyId(),
         keyPublic.getEpoch(),
         intentDigest,
-        keyPublic.toByteString());
+        keyPublic.toByteString(),
+        false);
   }
 
   /** A party's signature that it has stored its end of a session. */

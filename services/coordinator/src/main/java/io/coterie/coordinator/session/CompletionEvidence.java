@@ -35,14 +35,18 @@ final class CompletionEvidence {
   private record Shown(
       ByteString session, KeyPublic keyPublic, TreeMap<Integer, ByteString> signatures) {}
 
+  /** Clients believe a new key once all use it, and other shares once all have stored them. */
+  private final boolean newKey;
+
   /**
    * @param holders ids of the parties that hold a share when the intent is served
    */
-  CompletionEvidence(Roster roster, SignedIntent intent, List<Integer> holders) {
+  CompletionEvidence(Roster roster, SignedIntent intent, List<Integer> holders, boolean newKey) {
     this.roster = roster;
     this.intent = intent;
     this.intentDigest = IntentVerifier.digest(intent.getPayload());
     this.holders = holders;
+    this.newKey = newKey;
   }
 
   /**
@@ -58,14 +62,7 @@ final class CompletionEvidence {
       return false;
     }
     KeyPublic keyPublic = completed.getKeyPublic();
-    CompletedStatement statement =
-        new CompletedStatement(
-            roster.installation(),
-            session,
-            keyPublic.getKeyId(),
-            keyPublic.getEpoch(),
-            intentDigest,
-            keyPublic.toByteString());
+    CompletedStatement statement = statement(session, keyPublic, false);
     ByteString own = completed.getEvidenceSignature();
     if (!statement.isSignedBy(sender.partyId(), own, roster)) {
       return false;
@@ -81,11 +78,38 @@ final class CompletionEvidence {
     if (completed.getActive() && !signatures.keySet().containsAll(holders)) {
       return false;
     }
+    ByteString use = completed.getUseSignature();
+    if (completed.getActive()
+        && !statement(session, keyPublic, true).isSignedBy(sender.partyId(), use, roster)) {
+      return false;
+    }
+    if (newKey) {
+      if (!completed.getActive()) {
+        return true;
+      }
+      signatures.clear();
+    }
     if (holders.contains(sender.partyId())) {
-      signatures.put(sender.partyId(), own);
+      signatures.put(sender.partyId(), newKey ? use : own);
     }
     latest.put(sender.partyId(), new Shown(session, keyPublic, signatures));
     return true;
+  }
+
+  /** Whether it is the word of all holders. */
+  boolean isComplete(ByteString session, KeyPublic keyPublic) {
+    return of(session, keyPublic).getSignaturesCount() == holders.size();
+  }
+
+  private CompletedStatement statement(ByteString session, KeyPublic keyPublic, boolean used) {
+    return new CompletedStatement(
+        roster.installation(),
+        session,
+        keyPublic.getKeyId(),
+        keyPublic.getEpoch(),
+        intentDigest,
+        keyPublic.toByteString(),
+        used);
   }
 
   /** The word of the holders, as far as it is known, for a session that made these public data. */

@@ -30,9 +30,10 @@ import org.slf4j.LoggerFactory;
 /**
  * A session that makes shares of a key: key generation, refresh or reshare. The coordinator only
  * observes it, and collects the report of every party about the end. A new key exists when all
- * parties name the same session and the same public data. New shares replace older ones once as
- * many parties as the threshold report that they use them. It is not enough that all report a
- * stored share: one may tell its peers something else.
+ * parties use their shares of the same session and public data. New shares replace older ones once
+ * as many parties as the threshold report that they use them. It is not enough that all report a
+ * stored share: one may tell its peers something else, and a new key that is only stored may give
+ * way to another one of its name.
  *
  * <p>A party that holds a share from an earlier session of the same request answers with that
  * session's report instead of running again, so reports are told apart by the session they name.
@@ -82,7 +83,7 @@ public final class KeygenSession extends Session {
     this.accusations = new Accusations(id, plan, protocol, sessions.core(), sessions.evidence());
     this.evidence =
         new CompletionEvidence(
-            channel.roster(), Objects.requireNonNull(plan.intent()), plan.holders());
+            channel.roster(), Objects.requireNonNull(plan.intent()), plan.holders(), !renews());
   }
 
   @Override
@@ -200,12 +201,10 @@ public final class KeygenSession extends Session {
       if (distinct.size() > 1) {
         // Somebody lies about the public data, and nothing here shows who.
         end(aborted(AbortCause.ABORT_CAUSE_BROADCAST_MISMATCH, true));
-      } else if (renews()) {
+      } else {
         // They will use it as soon as they have told each other; unless one of them has not, or an
         // earlier session had parties that this one has not.
         close(ANSWERING);
-      } else {
-        verify(distinct.iterator().next());
       }
       return;
     }
@@ -233,9 +232,10 @@ public final class KeygenSession extends Session {
   }
 
   /**
-   * The session and public data whose share at least threshold holders report to use. One of them
-   * is honest, so all parties have stored their share of it, whatever the others tell: a party
-   * cannot hide from the coordinator what it told its peers, nor the reverse.
+   * The session and public data whose share enough holders report to use: all of a new key, as many
+   * as the threshold of new shares. One of these is honest, so all parties have stored their share
+   * of it, whatever the others tell: a party cannot hide from the coordinator what it told its
+   * peers, nor the reverse.
    */
   private Optional<Made> used() {
     Map<Made, Integer> users = new HashMap<>();
@@ -243,8 +243,10 @@ public final class KeygenSession extends Session {
         .filter(plan.holders()::contains)
         .forEach(party -> users.merge(completed.get(party), 1, Integer::sum));
     return users.entrySet().stream()
-        .filter(e -> e.getValue() >= plan.threshold())
+        .filter(e -> e.getValue() >= (renews() ? plan.threshold() : plan.holders().size()))
         .map(Map.Entry::getKey)
+        // A party that took its word back has not signed what it says now.
+        .filter(made -> evidence.isComplete(made.session(), made.keyPublic()))
         .findFirst();
   }
 
@@ -283,6 +285,9 @@ public final class KeygenSession extends Session {
             && !broken.isEmpty();
     Accusations.Accused accused = accusations.accused();
     boolean held = completed.size() == plan.parties().size();
+    if (held && !renews() && accused.culprits().isEmpty()) {
+      return new SessionOutcome.TimedOut(0, partiesWithout(active));
+    }
     if ((divided || held) && renews() && accused.culprits().isEmpty()) {
       Set<Integer> without = new HashSet<>(broken.keySet());
       without.removeAll(completed.keySet());

@@ -447,6 +447,10 @@ class SessionsTest {
     say(p2, completed(id, key.keyPublic()));
     assertThat(session.hasEnded()).isFalse();
     say(p3, completed(id, key.keyPublic()));
+    say(p1, used(id, key.keyPublic()));
+    say(p2, used(id, key.keyPublic()));
+    assertThat(session.hasEnded()).as("p3 may give its share up for another").isFalse();
+    say(p3, used(id, key.keyPublic()));
     created(session.await(LONG), key.keyPublic(), 1, 2, 3);
   }
 
@@ -493,8 +497,11 @@ class SessionsTest {
       say(p3, PartyMessage.newBuilder().setReport(report).build());
       assertThat(dropped("bad_evidence")).isEqualTo(++count);
     }
-    assertThat(session.hasEnded()).isFalse();
     say(p3, PartyMessage.newBuilder().setReport(honest).build());
+    assertThat(session.hasEnded()).isFalse();
+    for (Member party : List.of(p1, p2, p3)) {
+      say(party, used(id, good));
+    }
     created(session.await(LONG), good, 1, 2, 3);
   }
 
@@ -524,7 +531,7 @@ class SessionsTest {
     Session session = keygen();
     KeyPublic unsound = key.keyPublic().toBuilder().clearProofOfPossession().build();
     for (Member m : List.of(p1, p2, p3)) {
-      say(m, completed(session.id().bytes(), unsound));
+      say(m, used(session.id().bytes(), unsound));
     }
     endsAborted(session, a -> assertThat(a.hopeless()).isTrue());
   }
@@ -534,7 +541,7 @@ class SessionsTest {
     ByteString earlier = ByteString.copyFrom(new byte[32]);
     Session session = keygen();
     for (Member m : List.of(p1, p2, p3)) {
-      say(m, completed(earlier, key.keyPublic()));
+      say(m, used(earlier, key.keyPublic()));
     }
     assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Created.class);
   }
@@ -955,21 +962,51 @@ class SessionsTest {
     created(session.await(LONG), next, 1, 2, 3);
   }
 
+  /** Those who have stored it may give it up for another key of its name. */
   @Test
-  void shares_that_threshold_parties_use_exist_whatever_another_party_keeps_to_itself()
-      throws Exception {
+  void a_new_key_that_one_party_does_not_use_is_none() throws Exception {
     ByteString earlier = ByteString.copyFrom(new byte[32]);
     PartyMessage used = used(earlier, key.keyPublic());
     Session session = keygen();
     say(p1, used);
-    say(p2, used(earlier, TestKeys.deal(2, List.of(1, 2, 3), 2).keyPublic()));
     say(p3, refused(session, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED));
+    say(p2, used);
     assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Refused.class);
 
     session = keygen();
     say(p1, used);
-    say(p3, refused(session, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED));
     say(p2, used);
+    say(p3, completed(earlier, key.keyPublic()));
+    assertThat(session.await(LONG)).isEqualTo(new SessionOutcome.TimedOut(0, Set.of(3)));
+
+    // It takes its word back: it has not signed what it says now.
+    session = keygen();
+    say(p1, used(earlier, TestKeys.deal(2, List.of(1, 2, 3), 2).keyPublic()));
+    say(p1, completed(earlier, key.keyPublic()));
+    say(p2, used);
+    say(p3, used);
+    assertThat(session.hasEnded()).isFalse();
+    say(p1, used);
     created(session.await(LONG), key.keyPublic(), 1, 2, 3);
+  }
+
+  /** Its use is proven by its own signature, and by those of all that they have stored theirs. */
+  @Test
+  void a_party_shows_that_it_uses_its_share() throws Exception {
+    Session session = keygen();
+    ByteString id = session.id().bytes();
+    SignedIntent intent = SignedIntent.getDefaultInstance();
+    int count = 0;
+    for (ByteString wrong :
+        List.of(
+            ByteString.EMPTY,
+            TestEvidence.stored(1, id, key.keyPublic(), intent),
+            TestEvidence.use(2, id, key.keyPublic(), intent))) {
+      SessionReport.Builder report =
+          TestEvidence.used(1, id, key.keyPublic(), intent, List.of(1, 2, 3));
+      report.getCompletedBuilder().setUseSignature(wrong);
+      say(p1, PartyMessage.newBuilder().setReport(report).build());
+      assertThat(dropped("bad_evidence")).isEqualTo(++count);
+    }
   }
 }

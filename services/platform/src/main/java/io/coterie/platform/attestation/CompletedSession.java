@@ -139,7 +139,9 @@ record CompletedSession(
             key,
             epoch,
             intent.digest(),
-            completion.getKeyPublic());
+            completion.getKeyPublic(),
+            // A new key that was only stored may have given way to another one of its name.
+            intent instanceof VerifiedIntent.KeyCreation);
     Set<Integer> signers = new HashSet<>();
     int previous = 0;
     for (EvidenceSignature signature : signatures) {

@@ -21,6 +21,8 @@ import java.security.NoSuchAlgorithmException;
  * @param epoch of the shares
  * @param intentDigest SHA-256 of the payload of the intent that asked for them
  * @param keyPublic the serialised public data of the key
+ * @param used whether the party also uses its share. A stored share may still give way to that of
+ *     another session; one that is used gives way to a share of a later epoch alone.
  */
 public record CompletedStatement(
     String installation,
@@ -28,7 +30,8 @@ public record CompletedStatement(
     String key,
     int epoch,
     ByteString intentDigest,
-    ByteString keyPublic) {
+    ByteString keyPublic,
+    boolean used) {
 
   private static final byte[] TAG = "coterie/completed/2".getBytes(StandardCharsets.US_ASCII);
 
@@ -46,6 +49,7 @@ public record CompletedStatement(
       out.writeInt(epoch);
       bytes(out, intentDigest);
       out.write(sha256(keyPublic));
+      out.writeBoolean(used);
       out.writeInt(party);
     } catch (IOException e) {
       throw new UncheckedIOException(e);

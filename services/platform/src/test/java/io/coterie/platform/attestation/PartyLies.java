@@ -194,6 +194,10 @@ final class PartyLies {
             PUBLIC_KEY_CHANGED,
             s -> s.keyPublic.setChainCode(OTHER_POINT.substring(1))),
         created(
+            "a new key that its parties have stored and do not use",
+            SIGNATURE_INVALID,
+            s -> s.used = false),
+        created(
             "a key that is no point",
             KEY_PUBLIC_MALFORMED,
             s -> s.keyPublic.setPublicKey(ByteString.copyFrom(new byte[33]))),

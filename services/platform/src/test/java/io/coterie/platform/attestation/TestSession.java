@@ -62,6 +62,10 @@ final class TestSession {
   ByteString id;
   String key = KEY;
   int epoch;
+
+  /** Whether its parties use their shares, and have not only stored them. */
+  boolean used;
+
   SignedIntent intent;
   KeyPublic.Builder keyPublic;
   List<Integer> signers;
@@ -71,6 +75,7 @@ final class TestSession {
     this.intent = intent;
     this.keyPublic = keyPublic;
     this.epoch = keyPublic.getEpoch();
+    this.used = epoch == 1;
     this.signers = signers;
     this.id = IntentVerifier.digest(intent.toByteString());
   }
@@ -213,7 +218,13 @@ final class TestSession {
     ByteString serialised = keyPublic.build().toByteString();
     CompletedStatement statement =
         new CompletedStatement(
-            installation, id, key, epoch, IntentVerifier.digest(intent.getPayload()), serialised);
+            installation,
+            id,
+            key,
+            epoch,
+            IntentVerifier.digest(intent.getPayload()),
+            serialised,
+            used);
     Completion.Builder completion =
         Completion.newBuilder().setSessionId(id).setSignedIntent(intent).setKeyPublic(serialised);
     for (int party : signers) {

@@ -49,12 +49,25 @@ public record Certificate(List<ByteString> signatures) {
         keyPublic.getKeyId(),
         keyPublic.getEpoch(),
         intentDigest,
-        keyPublic.toByteString());
+        keyPublic.toByteString(),
+        false);
   }
 
   /** The statement about a stored share. */
   static CompletedStatement statement(Roster roster, KeyShare share) {
     return statement(roster, share.session(), share.keyPublic(), share.origin().intentDigest());
+  }
+
+  /** The statement that a party uses its share. */
+  static CompletedStatement use(Roster roster, KeyShare share) {
+    return new CompletedStatement(
+        roster.installation(),
+        share.session().bytes(),
+        share.key(),
+        share.epoch(),
+        share.origin().intentDigest(),
+        share.keyPublic().toByteString(),
+        true);
   }
 
   /**

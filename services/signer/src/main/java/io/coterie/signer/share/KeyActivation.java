@@ -491,10 +491,8 @@ public final class KeyActivation {
           .filter(party -> party != network.self().partyId())
           .forEach(party -> gossip.tell(used, party, now));
     }
-    if (used.epoch() > 1) {
-      // It waits for that: what all say that they have stored may still be abandoned.
-      gossip.tellCoordinator(used);
-    }
+    // It waits for that: what all say that they have stored may still be abandoned.
+    gossip.tellCoordinator(used);
     listener.activated(used, sameEpoch);
     List<Waiter> woken = waiters.remove(used.key());
     if (woken != null) {

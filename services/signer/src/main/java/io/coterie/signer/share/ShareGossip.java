@@ -49,6 +49,7 @@ final class ShareGossip {
   private final Map<Told, Long> toldNanos = new Latest<>(MAX_TOLD);
 
   private final Map<SessionId, ByteString> signatures = new Latest<>(MAX_SIGNATURES);
+  private final Map<SessionId, ByteString> uses = new Latest<>(MAX_SIGNATURES);
 
   private record Told(SessionId session, int party) {}
 
@@ -90,6 +91,14 @@ final class ShareGossip {
     return signatures.computeIfAbsent(
         share.session(),
         _ -> core.signStatement(Certificate.statement(network.roster(), share).of(self)));
+  }
+
+  /** This party's signature that it uses a share; the same at each call. */
+  private ByteString useSignature(KeyShare share) {
+    int self = network.self().partyId();
+    return uses.computeIfAbsent(
+        share.session(),
+        _ -> core.signStatement(Certificate.use(network.roster(), share).of(self)));
   }
 
   /** Tells everybody. */
@@ -191,7 +200,7 @@ final class ShareGossip {
             .setEvidenceSignature(signature(share));
     Certificate certificate = share.certificate();
     if (certificate != null) {
-      completed.addAllCertificate(certificate.named(share));
+      completed.addAllCertificate(certificate.named(share)).setUseSignature(useSignature(share));
     }
     return PartyMessage.newBuilder()
         .setReport(
