@@ -202,6 +202,24 @@ class TrustScriptTest {
                 List.of(first.requester("keeper").orElseThrow())));
   }
 
+  /** What is behind the line end would be left out: here a bound. */
+  @Test
+  void a_requester_of_two_lines_is_refused() throws Exception {
+    Run run =
+        run(
+            "--installation",
+            "x",
+            "--requester",
+            "wallet=wallet.pem.pub\n,min-parties=3",
+            "control/coordinator-0",
+            "p3.json");
+    assertThat(run.status()).isNotZero();
+    assertThat(run.output()).isEmpty();
+    assertThat(run.problem())
+        .hasLineCount(1)
+        .contains("--requester wallet=wallet.pem.pub ,min-parties=3 is not NAME=FILE");
+  }
+
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
