@@ -287,11 +287,29 @@ class CorruptCoordinatorTest {
     Run refresh = coterie("keys", "refresh", "lazy");
     assertThat(refresh.exitCode()).isEqualTo(Coterie.REFUSED);
     assertThat(refresh.out()).isEmpty();
-    assertThat(refresh.err()).contains("keys/lazy has no new shares by this intent");
+    assertThat(refresh.err()).contains("keys/lazy is not known to have new shares by this intent");
     Run reshare = coterie("keys", "reshare", "lazy", "--threshold", "2", "--parties", "p1,p2,p3");
     assertThat(reshare.exitCode()).isEqualTo(Coterie.REFUSED);
     assertThat(reshare.out()).isEmpty();
     assertThat(reshare.err()).contains("keys/lazy was not given to these parties");
+  }
+
+  /** It shows an old epoch before, and the newest one after: nothing was done between them. */
+  @Test
+  void an_epoch_that_is_newer_than_the_one_before_is_no_refresh() {
+    create("stale", "ecdsa");
+    Key old = coordinator.key("keys/stale");
+    for (int i = 0; i < 2; i++) {
+      assertThat(coterie("keys", "refresh", "stale").exitCode()).isZero();
+    }
+    coordinator.renews = false;
+    coordinator.aboutKeys = newest -> coordinator.calls.getLast().equals("getKey") ? old : newest;
+    Run refresh = coterie("keys", "refresh", "stale");
+    assertThat(refresh.err()).contains("epoch 1");
+    assertThat(refresh.exitCode()).as(refresh.out()).isEqualTo(Coterie.REFUSED);
+    assertThat(refresh.out()).isEmpty();
+    assertThat(refresh.err())
+        .contains("keys/stale is not known to have new shares by this intent: it shows epoch 3");
   }
 
   @Test
