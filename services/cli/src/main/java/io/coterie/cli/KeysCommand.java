@@ -289,7 +289,7 @@ final class KeysCommand {
             stub(profile, connection)
                 .listKeys(
                     ListKeysRequest.newBuilder().setPageSize(PAGE).setPageToken(page).build());
-        next.getKeysList().forEach(list::add);
+        list.add(next);
         page = next.getNextPageToken();
       } while (!page.isEmpty());
       return list.end();

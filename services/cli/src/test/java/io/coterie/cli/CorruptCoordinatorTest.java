@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.ListKeysResponse;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
 import java.nio.file.Files;
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -310,6 +312,20 @@ class CorruptCoordinatorTest {
     assertThat(refresh.out()).isEmpty();
     assertThat(refresh.err())
         .contains("keys/stale is not known to have new shares by this intent: it shows epoch 3");
+  }
+
+  @Test
+  @Timeout(60)
+  void a_list_without_end_or_with_a_key_twice_is_not_believed() {
+    coordinator.aboutLists = page -> ListKeysResponse.newBuilder().setNextPageToken("x").build();
+    Run endless = coterie("keys", "list");
+    assertThat(endless.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(endless.err()).contains("a page of it has no keys").hasLineCount(1);
+    coordinator.aboutLists = page -> page.toBuilder().setNextPageToken("keys/a").build();
+    Run again = coterie("keys", "list", "-o", "json");
+    assertThat(again.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(again.out()).isEmpty();
+    assertThat(again.err()).contains("it has keys/bip340 twice").hasLineCount(1);
   }
 
   @Test
