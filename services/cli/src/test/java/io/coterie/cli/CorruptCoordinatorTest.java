@@ -2,13 +2,16 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
+import com.google.rpc.ErrorInfo;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.ListKeysResponse;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
+import io.grpc.protobuf.StatusProto;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -326,6 +329,28 @@ class CorruptCoordinatorTest {
     assertThat(again.exitCode()).isEqualTo(Coterie.REFUSED);
     assertThat(again.out()).isEmpty();
     assertThat(again.err()).contains("it has keys/bip340 twice").hasLineCount(1);
+  }
+
+  @Test
+  void no_words_of_it_pose_as_a_line_of_the_doctor() {
+    coordinator.aboutLists =
+        page -> {
+          throw StatusProto.toStatusRuntimeException(
+              com.google.rpc.Status.newBuilder()
+                  .setCode(com.google.rpc.Code.NOT_FOUND_VALUE)
+                  .addDetails(
+                      Any.pack(
+                          ErrorInfo.newBuilder()
+                              .setReason("X")
+                              .putMetadata("key", "\nok    fingerprint  abcd")
+                              .build()))
+                  .build());
+        };
+    Run doctor = coterie("doctor");
+    assertThat(doctor.out())
+        .contains("ok    fingerprint  abcd")
+        .containsPattern("FAIL +api ")
+        .doesNotContainPattern("(?m)^ok +fingerprint");
   }
 
   @Test
