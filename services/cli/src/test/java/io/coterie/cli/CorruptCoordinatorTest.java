@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
 import com.google.protobuf.UnknownFieldSet;
 import com.google.rpc.ErrorInfo;
 import io.coterie.proto.custody.v1.Attestation;
@@ -351,6 +352,42 @@ class CorruptCoordinatorTest {
         .contains("ok    fingerprint  abcd")
         .containsPattern("FAIL +api ")
         .doesNotContainPattern("(?m)^ok +fingerprint");
+  }
+
+  @Test
+  void a_state_that_is_not_known_ends_no_command() {
+    coordinator.aboutKeys =
+        honest ->
+            honest.getName().equals("keys/ecdsa")
+                ? honest.toBuilder().setStateValue(77).build()
+                : honest;
+    assertThat(coterie("keys", "get", "ecdsa").out()).contains("UNRECOGNIZED");
+    assertThat(coterie("keys", "get", "ecdsa", "-o", "json").out()).contains("77");
+    Run list = coterie("keys", "list");
+    assertThat(list.exitCode()).as(list.err()).isZero();
+    assertThat(list.out()).contains("UNRECOGNIZED", "keys/ed25519");
+  }
+
+  @Test
+  void a_time_that_is_none_is_left_out_and_no_bug_of_the_command() {
+    Timestamp none = Timestamp.newBuilder().setNanos(-1).build();
+    coordinator.aboutKeys = honest -> honest.toBuilder().setCreateTime(none).build();
+    coordinator.aboutSignings = honest -> honest.toBuilder().setCreateTime(none).build();
+    for (List<String> command :
+        List.of(
+            List.of("keys", "get", "ecdsa"),
+            List.of("keys", "list"),
+            List.of("sign", "ecdsa", "--digest", DIGEST),
+            List.of("sign", "ecdsa", "--ethereum-transaction", "" + folder.resolve("tx")))) {
+      List<String> json = new ArrayList<>(command);
+      json.addAll(List.of("-o", "json"));
+      Run run = coterie(command.toArray(String[]::new));
+      assertThat(run.exitCode()).as("%s", run).isZero();
+      assertThat(run.out()).doesNotContain("created");
+      Run inJson = coterie(json.toArray(String[]::new));
+      assertThat(inJson.exitCode()).as("%s", inJson).isEqualTo(Coterie.REFUSED);
+      assertThat(inJson.err()).contains("a time in it is none");
+    }
   }
 
   @Test
