@@ -15,6 +15,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
  * The signatures of parties that they have stored their ends of a session for one intent. Clients
@@ -29,8 +30,11 @@ final class CompletionEvidence {
   private final ByteString intentDigest;
   private final List<Integer> holders;
 
-  /** The latest of each party: its own signature, or all that it shows. */
-  private final Map<Integer, Shown> latest = new HashMap<>();
+  /** The latest of each party that says that it has stored a share. */
+  private final Map<Integer, Shown> stored = new HashMap<>();
+
+  /** The latest of each party that says that it uses its share: the signatures of all holders. */
+  private final Map<Integer, Shown> used = new HashMap<>();
 
   private record Shown(
       ByteString session, KeyPublic keyPublic, TreeMap<Integer, ByteString> signatures) {}
@@ -84,18 +88,17 @@ final class CompletionEvidence {
     if (holders.contains(sender.partyId())) {
       signatures.put(sender.partyId(), own);
     }
-    latest.put(sender.partyId(), new Shown(session, keyPublic, signatures));
+    (completed.getActive() ? used : stored)
+        .put(sender.partyId(), new Shown(session, keyPublic, signatures));
     return true;
   }
 
   /** The word of the holders, as far as it is known, for a session that made these public data. */
   Completion of(ByteString session, KeyPublic keyPublic) {
     TreeMap<Integer, ByteString> signatures = new TreeMap<>();
-    for (Shown shown : latest.values()) {
-      if (shown.session().equals(session) && shown.keyPublic().equals(keyPublic)) {
-        signatures.putAll(shown.signatures());
-      }
-    }
+    Stream.concat(stored.values().stream(), used.values().stream())
+        .filter(shown -> shown.session().equals(session) && shown.keyPublic().equals(keyPublic))
+        .forEach(shown -> signatures.putAll(shown.signatures()));
     Completion.Builder completion =
         Completion.newBuilder()
             .setSessionId(session)

@@ -54,8 +54,11 @@ public final class KeygenSession extends Session {
 
   private final Map<Integer, Made> completed = new HashMap<>();
 
-  /** Those of them that use their share: they know that all parties have one. */
-  private final Set<Integer> active = new HashSet<>();
+  /**
+   * The shares that parties use: they know that all parties have one. A party may tell of another
+   * one that it keeps, before or after.
+   */
+  private final Map<Integer, Made> active = new HashMap<>();
 
   private final Map<Integer, RefusalReason> refused = new HashMap<>();
   private final Map<Integer, String> details = new HashMap<>();
@@ -117,11 +120,10 @@ public final class KeygenSession extends Session {
         }
         // Not how fast it answers: a key generation takes all parties equally long.
         sessions.health().heard(sender.partyId());
-        completed.put(
-            sender.partyId(),
-            new Made(report.getSessionId(), report.getCompleted().getKeyPublic()));
+        Made made = new Made(report.getSessionId(), report.getCompleted().getKeyPublic());
+        completed.put(sender.partyId(), made);
         if (report.getCompleted().getActive()) {
-          active.add(sender.partyId());
+          active.put(sender.partyId(), made);
         }
         if (!ofThisSession) {
           recall();
@@ -239,9 +241,12 @@ public final class KeygenSession extends Session {
    */
   private Optional<Made> used() {
     Map<Made, Integer> users = new HashMap<>();
-    active.stream()
-        .filter(plan.holders()::contains)
-        .forEach(party -> users.merge(completed.get(party), 1, Integer::sum));
+    active.forEach(
+        (party, made) -> {
+          if (plan.holders().contains(party)) {
+            users.merge(made, 1, Integer::sum);
+          }
+        });
     return users.entrySet().stream()
         .filter(e -> e.getValue() >= plan.threshold())
         .map(Map.Entry::getKey)

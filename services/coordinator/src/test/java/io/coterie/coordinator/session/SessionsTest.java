@@ -955,6 +955,28 @@ class SessionsTest {
     created(session.await(LONG), next, 1, 2, 3);
   }
 
+  /** It may keep the share of another session of the request, and be asked about that one too. */
+  @Test
+  void a_party_uses_the_share_of_which_it_said_so_and_not_the_one_that_it_told_of_last()
+      throws Exception {
+    ByteString earlier = ByteString.copyFrom(new byte[32]);
+    TestEcdsa.Dealt old = TestEcdsa.deal(KEY, 2, List.of(1, 2, 3), 1);
+    KeyPublic next = TestEcdsa.refresh(old, 2).keyPublic();
+    SessionPlan.Work refresh = new SessionPlan.Work.Refresh(old.keyPublic());
+    SignedIntent intent = SignedIntent.getDefaultInstance();
+    Session session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
+    ByteString id = session.id().bytes();
+    say(p1, used(earlier, next));
+    say(p1, completed(id, next));
+    say(p2, completed(id, next));
+    // Nobody has heard of a share of the third party.
+    assertThat(session.hasEnded()).isFalse();
+    say(p2, used(earlier, next));
+    SessionOutcome outcome = session.await(LONG);
+    created(outcome, next, 1, 2, 3);
+    assertThat(((SessionOutcome.Created) outcome).completion().getSessionId()).isEqualTo(earlier);
+  }
+
   @Test
   void shares_that_threshold_parties_use_exist_whatever_another_party_keeps_to_itself()
       throws Exception {
