@@ -107,6 +107,17 @@ class AttestedKeyTest {
     assertThat(attested.parties()).containsExactly("p1", "p2", "p4");
   }
 
+  /** The later one names all parties and the threshold. */
+  @Test
+  void a_reshare_that_another_follows_may_be_left_out() throws Exception {
+    TestSession creation = creation(BIP340);
+    TestSession reshared = reshare(creation, 3, 2, 4, 5, 6);
+    TestSession again = reshare(reshared, 2, 7, 8, 9);
+    AttestedKey attested = believed(answer(BIP340, creation, again));
+    assertThat(attested.parties()).containsExactly("p7", "p8", "p9");
+    assertThat(attested.epoch()).isEqualTo(3);
+  }
+
   @Test
   void parties_that_leave_have_no_say() throws Exception {
     TestSession creation = creation(BLS);
