@@ -128,6 +128,22 @@ class AttestedKeyTest {
     assertProblem(AttestationProblem.SIGNATURE_STRANGER, answer(BLS, creation, reshared), trust());
   }
 
+  /** A limit that the threat model states: only the fingerprint tells them apart. */
+  @Test
+  void a_name_that_was_asked_for_twice_can_stand_for_two_keys() throws Exception {
+    TestSession first = creation(BIP340);
+    TestSession second =
+        creation(BIP340, 2, 4, 5, 6)
+            .with(
+                s ->
+                    s.keyPublic.setChainCode(
+                        ByteString.copyFrom(new byte[31]).concat(ByteString.fromHex("01"))));
+    AttestedKey one = believed(answer(BIP340, first));
+    AttestedKey other = believed(answer(BIP340, second));
+    assertThat(one.name()).isEqualTo(other.name());
+    assertThat(one.fingerprint()).isNotEqualTo(other.fingerprint());
+  }
+
   @Test
   void the_order_of_the_names_in_an_intent_does_not_matter() throws Exception {
     TestSession creation = creation(BLS, 2, 3, 1, 2);
