@@ -138,7 +138,7 @@ final class DoctorCommand implements Callable<Integer> {
       text = reason(e);
       failed = true;
     }
-    Printing.out(spec).printf("%-5s %-12s %s%n", mark, name, text);
+    Printing.out(spec).printf("%-5s %-12s %s%n", mark, name, Output.oneLine(text));
   }
 
   /** The cause of a failure, also where an exception has no text or hides that of its cause. */

@@ -5,9 +5,14 @@ import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.ListKeysResponse;
 import java.io.PrintWriter;
+import java.util.HashSet;
+import java.util.Set;
 
 /** Prints keys one by one: each only as far as it is attested. */
 final class KeyList {
+  /** A coordinator that lies could go on for ever. */
+  private static final int MAX_KEYS = 100_000;
+
   private static final String ROW = "%-24s %-13s %-15s %-7s %s%n";
 
   private final AttestedKeys keys;
@@ -15,6 +20,8 @@ final class KeyList {
   private final PrintWriter out;
   private final PrintWriter err;
   private final ListKeysResponse.Builder json = ListKeysResponse.newBuilder();
+  private final Set<String> names = new HashSet<>();
+  private int count;
   private boolean refused;
 
   KeyList(AttestedKeys keys, Output output, PrintWriter out, PrintWriter err) {
@@ -25,7 +32,36 @@ final class KeyList {
     row("KEY", "STATE", "SCHEME", "T OF N", "PARTIES");
   }
 
-  void add(Key answer) {
+  /**
+   * Prints a page.
+   *
+   * @throws CliException if the list has no end, or a key twice: two keys can have one name if it
+   *     was asked for twice, and only one of them is meant
+   */
+  void add(ListKeysResponse page) {
+    requireSense(
+        page.getKeysCount() > 0 || page.getNextPageToken().isEmpty(), "a page of it has no keys");
+    for (Key key : page.getKeysList()) {
+      requireSense(++count <= MAX_KEYS, "it has more than " + MAX_KEYS + " keys");
+      requireSense(
+          !IntentVerifier.isKeyName(key.getName()) || names.add(key.getName()),
+          "it has " + key.getName() + " twice");
+      add(key);
+    }
+    out.flush();
+  }
+
+  private static void requireSense(boolean condition, String why) {
+    if (!condition) {
+      throw new CliException(
+          Coterie.REFUSED,
+          "the list of keys is not believed: "
+              + why
+              + ". Show it to the operators of the coordinator, and ask for single keys.");
+    }
+  }
+
+  private void add(Key answer) {
     String name = answer.getName();
     if (IntentVerifier.isKeyName(name) && answer.getState() != Key.State.ACTIVE) {
       row(name, answer.getState().name(), "", "", "");

@@ -182,12 +182,13 @@ final class KeysCommand {
           stub(profile, connection)
               .refreshKey(RefreshKeyRequest.newBuilder().setSignedIntent(signed).build());
       AttestedKey renewed = keys.require(key, answer);
-      // Later ones may have followed, and an attestation may leave out refreshes.
+      // A later epoch proves nothing: it may be older than this intent.
       require(
-          renewed.epoch() > intent.getEpoch() + 1
-              || renewed.intents().getLast().equals(IntentVerifier.digest(signed.getPayload())),
+          renewed.intents().contains(IntentVerifier.digest(signed.getPayload())),
           renewed,
-          "has no new shares by this intent");
+          "is not known to have new shares by this intent: it shows epoch "
+              + renewed.epoch()
+              + " by another one");
       output.key(out(), answer, renewed);
       return 0;
     }
@@ -292,7 +293,7 @@ final class KeysCommand {
             stub(profile, connection)
                 .listKeys(
                     ListKeysRequest.newBuilder().setPageSize(PAGE).setPageToken(page).build());
-        next.getKeysList().forEach(list::add);
+        list.add(next);
         page = next.getNextPageToken();
       } while (!page.isEmpty());
       return list.end();

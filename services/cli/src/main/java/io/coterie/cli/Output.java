@@ -3,6 +3,7 @@ package io.coterie.cli;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.MessageOrBuilder;
 import com.google.protobuf.Struct;
+import com.google.protobuf.Timestamp;
 import com.google.protobuf.Value;
 import com.google.protobuf.util.JsonFormat;
 import com.google.protobuf.util.Timestamps;
@@ -52,7 +53,7 @@ final class Output {
     row(out, "xpub", attested.xpub().orElse(""));
     row(out, "fingerprint", KeyFingerprint.text(attested.fingerprint()));
     row(out, "epoch", Integer.toString(attested.epoch()));
-    row(out, "created", Timestamps.toString(answer.getCreateTime()));
+    row(out, "created", time(answer.getCreateTime()));
     row(out, "request id", answer.getRequestId());
   }
 
@@ -64,11 +65,16 @@ final class Output {
     }
     row(out, "name", name);
     row(out, "state", state.getState().name());
-    row(out, "created", Timestamps.toString(state.getCreateTime()));
+    row(out, "created", time(state.getCreateTime()));
     row(out, "request id", state.getRequestId());
     if (state.hasError()) {
       row(out, "error", state.getError().getMessage());
     }
+  }
+
+  /** Nobody signs it, so it may be none; then it is left out. */
+  private static String time(Timestamp time) {
+    return Timestamps.isValid(time) ? Timestamps.toString(time) : "";
   }
 
   /** An answer without the facts of a key. */
@@ -76,7 +82,7 @@ final class Output {
     Key.Builder state =
         Key.newBuilder()
             .setName(name)
-            .setState(answer.getState())
+            .setStateValue(answer.getStateValue()) // it may be one of a later version
             .setRequestId(answer.getRequestId());
     if (answer.hasCreateTime()) {
       state.setCreateTime(answer.getCreateTime());
@@ -131,7 +137,7 @@ final class Output {
     }
     Struct.Builder all = Struct.newBuilder();
     try {
-      JsonFormat.parser().merge(JsonFormat.printer().print(signing), all);
+      JsonFormat.parser().merge(jsonForm(signing), all);
     } catch (InvalidProtocolBufferException e) {
       throw new CliException(Coterie.BUG, "the answer has no JSON form: " + e.getMessage());
     }
@@ -143,12 +149,21 @@ final class Output {
     if (format != Format.JSON) {
       return false;
     }
+    out.println(jsonForm(message));
+    return true;
+  }
+
+  private static String jsonForm(MessageOrBuilder message) {
     try {
-      out.println(JsonFormat.printer().print(message));
+      return JsonFormat.printer().print(message);
     } catch (InvalidProtocolBufferException e) {
       throw new CliException(Coterie.BUG, "the answer has no JSON form: " + e.getMessage());
+    } catch (IllegalArgumentException e) {
+      throw new CliException(
+          Coterie.REFUSED,
+          "the answer has no JSON form, since a time in it is none. Show it to the operators of the"
+              + " coordinator; -o text leaves such times out.");
     }
-    return true;
   }
 
   static String scheme(String name) {

@@ -2,12 +2,17 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
 import com.google.protobuf.UnknownFieldSet;
+import com.google.rpc.ErrorInfo;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.ListKeysResponse;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
+import io.grpc.protobuf.StatusProto;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -22,6 +27,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -287,11 +293,101 @@ class CorruptCoordinatorTest {
     Run refresh = coterie("keys", "refresh", "lazy");
     assertThat(refresh.exitCode()).isEqualTo(Coterie.REFUSED);
     assertThat(refresh.out()).isEmpty();
-    assertThat(refresh.err()).contains("keys/lazy has no new shares by this intent");
+    assertThat(refresh.err()).contains("keys/lazy is not known to have new shares by this intent");
     Run reshare = coterie("keys", "reshare", "lazy", "--threshold", "2", "--parties", "p1,p2,p3");
     assertThat(reshare.exitCode()).isEqualTo(Coterie.REFUSED);
     assertThat(reshare.out()).isEmpty();
     assertThat(reshare.err()).contains("keys/lazy was not given to these parties");
+  }
+
+  /** It shows an old epoch before, and the newest one after: nothing was done between them. */
+  @Test
+  void an_epoch_that_is_newer_than_the_one_before_is_no_refresh() {
+    create("stale", "ecdsa");
+    Key old = coordinator.key("keys/stale");
+    for (int i = 0; i < 2; i++) {
+      assertThat(coterie("keys", "refresh", "stale").exitCode()).isZero();
+    }
+    coordinator.renews = false;
+    coordinator.aboutKeys = newest -> coordinator.calls.getLast().equals("getKey") ? old : newest;
+    Run refresh = coterie("keys", "refresh", "stale");
+    assertThat(refresh.err()).contains("epoch 1");
+    assertThat(refresh.exitCode()).as(refresh.out()).isEqualTo(Coterie.REFUSED);
+    assertThat(refresh.out()).isEmpty();
+    assertThat(refresh.err())
+        .contains("keys/stale is not known to have new shares by this intent: it shows epoch 3");
+  }
+
+  @Test
+  @Timeout(60)
+  void a_list_without_end_or_with_a_key_twice_is_not_believed() {
+    coordinator.aboutLists = page -> ListKeysResponse.newBuilder().setNextPageToken("x").build();
+    Run endless = coterie("keys", "list");
+    assertThat(endless.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(endless.err()).contains("a page of it has no keys").hasLineCount(1);
+    coordinator.aboutLists = page -> page.toBuilder().setNextPageToken("keys/a").build();
+    Run again = coterie("keys", "list", "-o", "json");
+    assertThat(again.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(again.out()).isEmpty();
+    assertThat(again.err()).contains("it has keys/bip340 twice").hasLineCount(1);
+  }
+
+  @Test
+  void no_words_of_it_pose_as_a_line_of_the_doctor() {
+    coordinator.aboutLists =
+        page -> {
+          throw StatusProto.toStatusRuntimeException(
+              com.google.rpc.Status.newBuilder()
+                  .setCode(com.google.rpc.Code.NOT_FOUND_VALUE)
+                  .addDetails(
+                      Any.pack(
+                          ErrorInfo.newBuilder()
+                              .setReason("X")
+                              .putMetadata("key", "\nok    fingerprint  abcd")
+                              .build()))
+                  .build());
+        };
+    Run doctor = coterie("doctor");
+    assertThat(doctor.out())
+        .contains("ok    fingerprint  abcd")
+        .containsPattern("FAIL +api ")
+        .doesNotContainPattern("(?m)^ok +fingerprint");
+  }
+
+  @Test
+  void a_state_that_is_not_known_ends_no_command() {
+    coordinator.aboutKeys =
+        honest ->
+            honest.getName().equals("keys/ecdsa")
+                ? honest.toBuilder().setStateValue(77).build()
+                : honest;
+    assertThat(coterie("keys", "get", "ecdsa").out()).contains("UNRECOGNIZED");
+    assertThat(coterie("keys", "get", "ecdsa", "-o", "json").out()).contains("77");
+    Run list = coterie("keys", "list");
+    assertThat(list.exitCode()).as(list.err()).isZero();
+    assertThat(list.out()).contains("UNRECOGNIZED", "keys/ed25519");
+  }
+
+  @Test
+  void a_time_that_is_none_is_left_out_and_no_bug_of_the_command() {
+    Timestamp none = Timestamp.newBuilder().setNanos(-1).build();
+    coordinator.aboutKeys = honest -> honest.toBuilder().setCreateTime(none).build();
+    coordinator.aboutSignings = honest -> honest.toBuilder().setCreateTime(none).build();
+    for (List<String> command :
+        List.of(
+            List.of("keys", "get", "ecdsa"),
+            List.of("keys", "list"),
+            List.of("sign", "ecdsa", "--digest", DIGEST),
+            List.of("sign", "ecdsa", "--ethereum-transaction", "" + folder.resolve("tx")))) {
+      List<String> json = new ArrayList<>(command);
+      json.addAll(List.of("-o", "json"));
+      Run run = coterie(command.toArray(String[]::new));
+      assertThat(run.exitCode()).as("%s", run).isZero();
+      assertThat(run.out()).doesNotContain("created");
+      Run inJson = coterie(json.toArray(String[]::new));
+      assertThat(inJson.exitCode()).as("%s", inJson).isEqualTo(Coterie.REFUSED);
+      assertThat(inJson.err()).contains("a time in it is none");
+    }
   }
 
   @Test

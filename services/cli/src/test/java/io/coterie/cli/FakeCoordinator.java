@@ -57,6 +57,9 @@ final class FakeCoordinator implements AutoCloseable {
   /** Applied to every answer about a signing. */
   volatile UnaryOperator<Signing> aboutSignings = UnaryOperator.identity();
 
+  /** Applied to every page of a list. */
+  volatile UnaryOperator<ListKeysResponse> aboutLists = UnaryOperator.identity();
+
   /** Whether it renews keys when it is asked to, or only says so. */
   volatile boolean renews = true;
 
@@ -88,6 +91,7 @@ final class FakeCoordinator implements AutoCloseable {
   void honest() {
     aboutKeys = UnaryOperator.identity();
     aboutSignings = UnaryOperator.identity();
+    aboutLists = UnaryOperator.identity();
     renews = true;
     calls.clear();
   }
@@ -178,7 +182,7 @@ final class FakeCoordinator implements AutoCloseable {
             if (!page.isEmpty() && !page.getLast().name.equals(keys.lastKey())) {
               response.setNextPageToken(page.getLast().name);
             }
-            return response.build();
+            return aboutLists.apply(response.build());
           });
     }
 

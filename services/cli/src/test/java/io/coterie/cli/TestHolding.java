@@ -93,13 +93,7 @@ final class TestHolding {
     ByteString digest = IntentVerifier.digest(intent.getPayload());
     CompletedStatement statement =
         new CompletedStatement(
-            TestFiles.INSTALLATION,
-            digest,
-            name,
-            epoch,
-            digest,
-            keyPublic.toByteString(),
-            epoch == 1);
+            TestFiles.INSTALLATION, digest, name, epoch, digest, keyPublic.toByteString(), true);
     Completion.Builder completion =
         Completion.newBuilder()
             .setSessionId(digest)
@@ -109,6 +103,7 @@ final class TestHolding {
       completion.addSignatures(
           EvidenceSignature.newBuilder()
               .setParty(party)
+              .setUsed(true)
               .setSignature(TestFiles.sign(party, statement.of(party))));
     }
     completions.add(completion.build());

@@ -95,6 +95,10 @@ class HandoverTest {
   }
 
   private SignedIntent bls(String message) {
+    if (one.attestation("keys/hot").isEmpty()) {
+      // The intent names it.
+      blsKey();
+    }
     return one.wallet.sign(signingIntent("hot", message).build());
   }
 
@@ -122,7 +126,7 @@ class HandoverTest {
 
   /** A first request at the first replica, whose parties have its order and behave like that. */
   private Future<Signing> ordered(Behaviour behaviour, SignedIntent intent) {
-    blsKey();
+    one.parties.orders.clear();
     all(behaviour);
     Future<Signing> call = asks(atOne, intent);
     eventually(() -> one.parties.orders.size() == 2);

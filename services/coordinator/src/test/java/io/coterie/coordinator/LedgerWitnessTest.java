@@ -23,13 +23,7 @@ import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.grpc.ManagedChannel;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.security.KeyPair;
-import java.security.KeyPairGenerator;
-import java.security.MessageDigest;
-import java.security.Signature;
-import java.util.Arrays;
 import java.util.Map;
 import java.util.Queue;
 import java.util.UUID;
@@ -45,22 +39,13 @@ class LedgerWitnessTest {
     return before.next(ByteBuffer.allocate(LedgerPosition.HEAD_BYTES).putInt(random).array());
   }
 
-  private static ClaimCount signed(KeyPair key, LedgerPosition position) throws Exception {
-    Signature signer = Signature.getInstance("Ed25519");
-    signer.initSign(key.getPrivate());
-    signer.update("coterie/statement-signature/1".getBytes(StandardCharsets.US_ASCII));
-    signer.update(MessageDigest.getInstance("SHA-256").digest(position.statement(1).toByteArray()));
-    return position.count(1, ByteString.copyFrom(signer.sign()));
+  private static ClaimCount signed(LedgerPosition position) {
+    return position.count(1, TestEvidence.sign(1, position.statement(1)));
   }
 
   @Test
   void a_party_that_went_back_is_told_and_signs_again_with_new_shares() throws Exception {
-    KeyPair evidence = KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
-    byte[] encoded = evidence.getPublic().getEncoded();
-    byte[] key1 = Arrays.copyOfRange(encoded, encoded.length - 32, encoded.length);
-    try (TestInstallation installation =
-        new TestInstallation(folder, 2, id -> id == 1 ? key1 : new byte[32], new FakeCore())
-            .start()) {
+    try (TestInstallation installation = new TestInstallation(folder, 2).start()) {
       ManagedChannel client = installation.backend();
       Key key =
           keys(client)
@@ -77,10 +62,10 @@ class LedgerWitnessTest {
       party.start();
       LedgerPosition copy = start(LedgerPosition.NONE, 1);
       LedgerPosition latest = start(copy, 2);
-      state(party, answers, signed(evidence, latest), signed(evidence, latest));
+      state(party, answers, signed(latest), signed(latest));
       installation.stop();
       installation.start();
-      state(party, answers, signed(evidence, start(copy, 3)), signed(evidence, latest));
+      state(party, answers, signed(start(copy, 3)), signed(latest));
       party.close();
       installation.parties.connect("p1");
 

@@ -20,6 +20,7 @@ import java.security.Signature;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Evidence keys of scripted parties of the installation {@code test}, and what they sign. */
@@ -46,7 +47,8 @@ public final class TestEvidence {
     return Arrays.copyOfRange(encoded, encoded.length - 32, encoded.length);
   }
 
-  private static ByteString sign(int party, ByteString statement) {
+  /** A party's signature under any statement. */
+  public static ByteString sign(int party, ByteString statement) {
     try {
       Signature signer = Signature.getInstance("Ed25519");
       signer.initSign(key(party).getPrivate());
@@ -125,9 +127,13 @@ public final class TestEvidence {
         .toList();
   }
 
-  /** The word of these parties for the end of a session. */
+  /** The word of these parties for the end of a session; some of them use their shares. */
   public static Completion completion(
-      ByteString session, KeyPublic keyPublic, SignedIntent intent, List<Integer> parties) {
+      ByteString session,
+      KeyPublic keyPublic,
+      SignedIntent intent,
+      List<Integer> parties,
+      Set<Integer> users) {
     Completion.Builder completion =
         Completion.newBuilder()
             .setSessionId(session)
@@ -137,8 +143,9 @@ public final class TestEvidence {
       completion.addSignatures(
           EvidenceSignature.newBuilder()
               .setParty(party)
+              .setUsed(users.contains(party))
               .setSignature(
-                  keyPublic.getEpoch() == 1
+                  users.contains(party)
                       ? use(party, session, keyPublic, intent)
                       : stored(party, session, keyPublic, intent)));
     }
@@ -148,6 +155,7 @@ public final class TestEvidence {
   /** A key for which nobody gives a word. */
   public static MadeKey unattested(KeyPublic keyPublic) {
     return MadeKey.created(
-        completion(ByteString.EMPTY, keyPublic, SignedIntent.getDefaultInstance(), List.of()));
+        completion(
+            ByteString.EMPTY, keyPublic, SignedIntent.getDefaultInstance(), List.of(), Set.of()));
   }
 }

@@ -27,6 +27,11 @@ public record FormerParty(String name, int partyId, byte[] evidenceKey, int last
     }
   }
 
+  /** Whether the name or the evidence key shows that both are one party. */
+  boolean isSameAs(FormerParty other) {
+    return name.equals(other.name) || Arrays.equals(evidenceKey, other.evidenceKey);
+  }
+
   @Override
   public boolean equals(Object other) {
     return other instanceof FormerParty f

@@ -1,11 +1,15 @@
 package io.coterie.trust;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.UUID;
 import java.util.regex.Pattern;
 
@@ -81,6 +85,35 @@ public record Roster(
         }
       }
     }
+    requireIdsOfOneParty(members, former);
+  }
+
+  /**
+   * A party may change its name or its evidence key. Another one under its id would speak for it
+   * about the time before it came.
+   */
+  private static void requireIdsOfOneParty(List<Member> members, List<FormerParty> former) {
+    Map<Integer, List<FormerParty>> byId = new TreeMap<>();
+    former.forEach(f -> byId.computeIfAbsent(f.partyId(), _ -> new ArrayList<>()).add(f));
+    for (Member m : members) {
+      List<FormerParty> before = byId.get(m.partyId());
+      if (m.role() == Member.Role.PARTY && before != null) {
+        before.add(new FormerParty(m.name(), m.partyId(), m.evidenceKey(), 1));
+      }
+    }
+    byId.forEach(
+        (id, others) -> {
+          Deque<FormerParty> same = new ArrayDeque<>(List.of(others.removeFirst()));
+          while (!same.isEmpty() && !others.isEmpty()) {
+            FormerParty one = same.remove();
+            others.stream().filter(one::isSameAs).forEach(same::add);
+            others.removeIf(one::isSameAs);
+          }
+          if (!others.isEmpty()) {
+            throw new IllegalArgumentException(
+                others.getFirst().name() + ": partyId " + id + " was another party's");
+          }
+        });
   }
 
   /** A roster from which nobody has left. */

@@ -141,6 +141,29 @@ class TrustFileTest {
     assertThat(roster.partyIds("nobody")).isEmpty();
   }
 
+  /** It would be believed about the time of the party before it. */
+  @Test
+  void an_id_stands_for_one_party_for_ever() {
+    FormerParty before = new FormerParty("a", 1, filled(1), 4);
+    FormerParty renamed = new FormerParty("p1", 1, filled(1), 5);
+    assertThatThrownBy(() -> new Roster("test", 1, List.of(PARTY), List.of(before)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("p1: partyId 1 was another party's");
+    assertThatThrownBy(
+            () ->
+                new Roster(
+                    "test",
+                    1,
+                    List.of(PARTY),
+                    List.of(before, new FormerParty("b", 1, filled(2), 4))))
+        .isInstanceOf(IllegalArgumentException.class);
+    // A new name first, and then a new key.
+    for (List<FormerParty> former : List.of(List.of(before, renamed), List.of(renamed, before))) {
+      assertThat(new Roster("test", 1, List.of(COORDINATOR, PARTY), former).former())
+          .isEqualTo(former);
+    }
+  }
+
   private static byte[] filled(int value) {
     byte[] key = new byte[32];
     Arrays.fill(key, (byte) value);

@@ -202,6 +202,24 @@ class TrustScriptTest {
                 List.of(first.requester("keeper").orElseThrow())));
   }
 
+  /** What is behind the line end would be left out: here a bound. */
+  @Test
+  void a_requester_of_two_lines_is_refused() throws Exception {
+    Run run =
+        run(
+            "--installation",
+            "x",
+            "--requester",
+            "wallet=wallet.pem.pub\n,min-parties=3",
+            "control/coordinator-0",
+            "p3.json");
+    assertThat(run.status()).isNotZero();
+    assertThat(run.output()).isEmpty();
+    assertThat(run.problem())
+        .hasLineCount(1)
+        .contains("--requester wallet=wallet.pem.pub ,min-parties=3 is not NAME=FILE");
+  }
+
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -235,6 +253,7 @@ class TrustScriptTest {
         "--previous first.json --left p2=0 p3.json | --left p2=0 is not PARTY=EPOCH",
         "--previous first.json --left p2=1 --left p1=1 p1/signer-0 p3.json | --left p1: the previous",
         "--previous first.json --left p2=1 --left p2=2 p1/signer-0 p3.json | --left names p2 twice",
+        "--previous first.json --left p3=1 p1/signer-0 p2/signer-0 new.json | party id 3 was another party's",
       })
   void wrong_arguments_are_refused_in_one_line(String arguments, String problem) throws Exception {
     TrustFile.write(
@@ -246,6 +265,10 @@ class TrustScriptTest {
     Files.writeString(
         folder.resolve("other.json"),
         Files.readString(folder.resolve("p3.json")).replace("\"p3\"", "\"other\""));
+    TrustFile.writeEntry(
+        folder.resolve("new.json"),
+        new Member(
+            "new", Member.Role.PARTY, 3, "eu", new UUID(1, 8), 1, filled(33, 8), filled(32, 8)));
     String pem = Files.readString(folder.resolve("wallet.pem.pub"));
     Files.writeString(folder.resolve("private.pem"), pem.replace("PUBLIC", "PRIVATE"));
     Files.writeString(folder.resolve("two.pem"), pem + pem);

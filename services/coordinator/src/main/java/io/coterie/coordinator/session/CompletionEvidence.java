@@ -14,11 +14,14 @@ import io.coterie.trust.Roster;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
- * The signatures of parties that they have stored their ends of a session for one intent. Clients
- * believe a key by them, so a report without them counts for nothing. Not thread-safe.
+ * The signatures of parties that they have stored their ends of sessions for one intent, and that
+ * they use their shares. Clients believe a key by them, so a report without them counts for
+ * nothing. Not thread-safe.
  */
 final class CompletionEvidence {
   /** Signatures of a certificate: of parties that hold shares, and of others that dealt them. */
@@ -27,26 +30,25 @@ final class CompletionEvidence {
   private final Roster roster;
   private final SignedIntent intent;
   private final ByteString intentDigest;
-  private final List<Integer> holders;
+  private final Set<Integer> holders;
 
-  /** The latest of each party: its own signature, or all that it shows. */
-  private final Map<Integer, Shown> latest = new HashMap<>();
+  /** The latest of each party that says that it has stored a share. */
+  private final Map<Integer, Shown> stored = new HashMap<>();
+
+  /** The latest of each party that says that it uses its share: its own, and those it shows. */
+  private final Map<Integer, Shown> used = new HashMap<>();
 
   private record Shown(
-      ByteString session, KeyPublic keyPublic, TreeMap<Integer, ByteString> signatures) {}
-
-  /** Clients believe a new key once all use it, and other shares once all have stored them. */
-  private final boolean newKey;
+      ByteString session, KeyPublic keyPublic, Map<Integer, EvidenceSignature> signatures) {}
 
   /**
    * @param holders ids of the parties that hold a share when the intent is served
    */
-  CompletionEvidence(Roster roster, SignedIntent intent, List<Integer> holders, boolean newKey) {
+  CompletionEvidence(Roster roster, SignedIntent intent, List<Integer> holders) {
     this.roster = roster;
     this.intent = intent;
     this.intentDigest = IntentVerifier.digest(intent.getPayload());
-    this.holders = holders;
-    this.newKey = newKey;
+    this.holders = Set.copyOf(holders);
   }
 
   /**
@@ -62,43 +64,49 @@ final class CompletionEvidence {
       return false;
     }
     KeyPublic keyPublic = completed.getKeyPublic();
-    CompletedStatement statement = statement(session, keyPublic, false);
+    CompletedStatement storing = statement(session, keyPublic, false);
+    int party = sender.partyId();
     ByteString own = completed.getEvidenceSignature();
-    if (!statement.isSignedBy(sender.partyId(), own, roster)) {
+    if (!storing.isSignedBy(party, own, roster)) {
       return false;
     }
-    TreeMap<Integer, ByteString> signatures = new TreeMap<>();
+    Map<Integer, EvidenceSignature> signatures = new HashMap<>();
+    keep(signatures, signature(party, own, false));
+    if (!completed.getActive()) {
+      stored.put(party, new Shown(session, keyPublic, signatures));
+      return true;
+    }
     for (EvidenceSignature each : completed.getCertificateList()) {
       // A party that only dealt is not needed, and may be unknown by now.
       if (holders.contains(each.getParty())
-          && statement.isSignedBy(each.getParty(), each.getSignature(), roster)) {
-        signatures.put(each.getParty(), each.getSignature());
+          && storing.isSignedBy(each.getParty(), each.getSignature(), roster)) {
+        keep(signatures, signature(each.getParty(), each.getSignature(), false));
       }
-    }
-    if (completed.getActive() && !signatures.keySet().containsAll(holders)) {
-      return false;
     }
     ByteString use = completed.getUseSignature();
-    if (completed.getActive()
-        && !statement(session, keyPublic, true).isSignedBy(sender.partyId(), use, roster)) {
+    if (!signatures.keySet().containsAll(holders)
+        || !statement(session, keyPublic, true).isSignedBy(party, use, roster)) {
       return false;
     }
-    if (newKey) {
-      if (!completed.getActive()) {
-        return true;
-      }
-      signatures.clear();
-    }
-    if (holders.contains(sender.partyId())) {
-      signatures.put(sender.partyId(), newKey ? use : own);
-    }
-    latest.put(sender.partyId(), new Shown(session, keyPublic, signatures));
+    keep(signatures, signature(party, use, true));
+    used.put(party, new Shown(session, keyPublic, signatures));
     return true;
   }
 
-  /** Whether it is the word of all holders. */
-  boolean isComplete(ByteString session, KeyPublic keyPublic) {
-    return of(session, keyPublic).getSignaturesCount() == holders.size();
+  /** Of each holder one: that it uses its share, rather than that it has stored it. */
+  private void keep(Map<Integer, EvidenceSignature> signatures, EvidenceSignature signature) {
+    if (holders.contains(signature.getParty())) {
+      signatures.merge(
+          signature.getParty(), signature, (known, next) -> known.getUsed() ? known : next);
+    }
+  }
+
+  private static EvidenceSignature signature(int party, ByteString signature, boolean used) {
+    return EvidenceSignature.newBuilder()
+        .setParty(party)
+        .setSignature(signature)
+        .setUsed(used)
+        .build();
   }
 
   private CompletedStatement statement(ByteString session, KeyPublic keyPublic, boolean used) {
@@ -112,23 +120,25 @@ final class CompletionEvidence {
         used);
   }
 
+  /** Whether all holders have signed, and so many of them that they use their shares. */
+  boolean suffices(ByteString session, KeyPublic keyPublic, int users) {
+    List<EvidenceSignature> signatures = of(session, keyPublic).getSignaturesList();
+    return signatures.size() == holders.size()
+        && signatures.stream().filter(EvidenceSignature::getUsed).count() >= users;
+  }
+
   /** The word of the holders, as far as it is known, for a session that made these public data. */
   Completion of(ByteString session, KeyPublic keyPublic) {
-    TreeMap<Integer, ByteString> signatures = new TreeMap<>();
-    for (Shown shown : latest.values()) {
-      if (shown.session().equals(session) && shown.keyPublic().equals(keyPublic)) {
-        signatures.putAll(shown.signatures());
-      }
-    }
-    Completion.Builder completion =
-        Completion.newBuilder()
-            .setSessionId(session)
-            .setSignedIntent(intent)
-            .setKeyPublic(keyPublic.toByteString());
-    signatures.forEach(
-        (party, signature) ->
-            completion.addSignatures(
-                EvidenceSignature.newBuilder().setParty(party).setSignature(signature)));
-    return completion.build();
+    Map<Integer, EvidenceSignature> signatures = new TreeMap<>();
+    Stream.concat(stored.values().stream(), used.values().stream())
+        .filter(shown -> shown.session().equals(session) && shown.keyPublic().equals(keyPublic))
+        .flatMap(shown -> shown.signatures().values().stream())
+        .forEach(signature -> keep(signatures, signature));
+    return Completion.newBuilder()
+        .setSessionId(session)
+        .setSignedIntent(intent)
+        .setKeyPublic(keyPublic.toByteString())
+        .addAllSignatures(signatures.values())
+        .build();
   }
 }

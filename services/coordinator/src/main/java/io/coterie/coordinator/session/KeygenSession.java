@@ -55,8 +55,11 @@ public final class KeygenSession extends Session {
 
   private final Map<Integer, Made> completed = new HashMap<>();
 
-  /** Those of them that use their share: they know that all parties have one. */
-  private final Set<Integer> active = new HashSet<>();
+  /**
+   * The shares that parties use: they know that all parties have one. A party may tell of another
+   * one that it keeps, before or after.
+   */
+  private final Map<Integer, Made> active = new HashMap<>();
 
   private final Map<Integer, RefusalReason> refused = new HashMap<>();
   private final Map<Integer, String> details = new HashMap<>();
@@ -83,7 +86,7 @@ public final class KeygenSession extends Session {
     this.accusations = new Accusations(id, plan, protocol, sessions.core(), sessions.evidence());
     this.evidence =
         new CompletionEvidence(
-            channel.roster(), Objects.requireNonNull(plan.intent()), plan.holders(), !renews());
+            channel.roster(), Objects.requireNonNull(plan.intent()), plan.holders());
   }
 
   @Override
@@ -118,11 +121,10 @@ public final class KeygenSession extends Session {
         }
         // Not how fast it answers: a key generation takes all parties equally long.
         sessions.health().heard(sender.partyId());
-        completed.put(
-            sender.partyId(),
-            new Made(report.getSessionId(), report.getCompleted().getKeyPublic()));
+        Made made = new Made(report.getSessionId(), report.getCompleted().getKeyPublic());
+        completed.put(sender.partyId(), made);
         if (report.getCompleted().getActive()) {
-          active.add(sender.partyId());
+          active.put(sender.partyId(), made);
         }
         if (!ofThisSession) {
           recall();
@@ -238,15 +240,9 @@ public final class KeygenSession extends Session {
    * peers, nor the reverse.
    */
   private Optional<Made> used() {
-    Map<Made, Integer> users = new HashMap<>();
-    active.stream()
-        .filter(plan.holders()::contains)
-        .forEach(party -> users.merge(completed.get(party), 1, Integer::sum));
-    return users.entrySet().stream()
-        .filter(e -> e.getValue() >= (renews() ? plan.threshold() : plan.holders().size()))
-        .map(Map.Entry::getKey)
-        // A party that took its word back has not signed what it says now.
-        .filter(made -> evidence.isComplete(made.session(), made.keyPublic()))
+    int users = renews() ? plan.threshold() : plan.holders().size();
+    return active.values().stream()
+        .filter(made -> evidence.suffices(made.session(), made.keyPublic(), users))
         .findFirst();
   }
 
@@ -286,7 +282,7 @@ public final class KeygenSession extends Session {
     Accusations.Accused accused = accusations.accused();
     boolean held = completed.size() == plan.parties().size();
     if (held && !renews() && accused.culprits().isEmpty()) {
-      return new SessionOutcome.TimedOut(0, partiesWithout(active));
+      return new SessionOutcome.TimedOut(0, partiesWithout(active.keySet()));
     }
     if ((divided || held) && renews() && accused.culprits().isEmpty()) {
       Set<Integer> without = new HashSet<>(broken.keySet());

@@ -266,22 +266,21 @@ class SessionsTest {
         .build();
   }
 
-  /** The key is made, and all of these have signed so. */
-  private static void created(SessionOutcome outcome, KeyPublic keyPublic, Integer... signed) {
+  /** The key is made, and all holders have signed so; these use their shares. */
+  private static void created(SessionOutcome outcome, KeyPublic keyPublic, Integer... users) {
     assertThat(outcome)
         .isInstanceOfSatisfying(
             SessionOutcome.Created.class,
             made -> {
               assertThat(made.keyPublic()).isEqualTo(keyPublic);
-              assertThat(made.completion().getKeyPublic()).isEqualTo(keyPublic.toByteString());
-              assertThat(made.completion().getSignaturesList())
+              assertThat(made.completion())
                   .isEqualTo(
                       TestEvidence.completion(
-                              made.completion().getSessionId(),
-                              keyPublic,
-                              SignedIntent.getDefaultInstance(),
-                              List.of(signed))
-                          .getSignaturesList());
+                          made.completion().getSessionId(),
+                          keyPublic,
+                          SignedIntent.getDefaultInstance(),
+                          List.of(1, 2, 3),
+                          Set.of(users)));
             });
   }
 
@@ -885,7 +884,7 @@ class SessionsTest {
     say(p3, used(session.id().bytes(), good));
     assertThat(session.hasEnded()).as("one of them may lie").isFalse();
     say(p1, used(session.id().bytes(), good));
-    created(session.await(LONG), good, 1, 2, 3);
+    created(session.await(LONG), good, 1, 3);
   }
 
   private static PartyMessage used(ByteString session, KeyPublic keyPublic) {
@@ -959,7 +958,29 @@ class SessionsTest {
     session = start(reshare, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
     say(p1, used(earlier, next));
     say(p2, used(earlier, next));
-    created(session.await(LONG), next, 1, 2, 3);
+    created(session.await(LONG), next, 1, 2);
+  }
+
+  /** It may keep the share of another session of the request, and be asked about that one too. */
+  @Test
+  void a_party_uses_the_share_of_which_it_said_so_and_not_the_one_that_it_told_of_last()
+      throws Exception {
+    ByteString earlier = ByteString.copyFrom(new byte[32]);
+    TestEcdsa.Dealt old = TestEcdsa.deal(KEY, 2, List.of(1, 2, 3), 1);
+    KeyPublic next = TestEcdsa.refresh(old, 2).keyPublic();
+    SessionPlan.Work refresh = new SessionPlan.Work.Refresh(old.keyPublic());
+    SignedIntent intent = SignedIntent.getDefaultInstance();
+    Session session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
+    ByteString id = session.id().bytes();
+    say(p1, used(earlier, next));
+    say(p1, completed(id, next));
+    say(p2, completed(id, next));
+    // Nobody has heard of a share of the third party.
+    assertThat(session.hasEnded()).isFalse();
+    say(p2, used(earlier, next));
+    SessionOutcome outcome = session.await(LONG);
+    created(outcome, next, 1, 2);
+    assertThat(((SessionOutcome.Created) outcome).completion().getSessionId()).isEqualTo(earlier);
   }
 
   /** Those who have stored it may give it up for another key of its name. */

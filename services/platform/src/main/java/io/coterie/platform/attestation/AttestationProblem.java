@@ -30,6 +30,8 @@ public enum AttestationProblem {
   SIGNATURE_INVALID("the signature of party %d under %s does not verify", Advice.COMPARE),
   SIGNATURE_MISSING("%s has not signed %s", Advice.REPORT),
 
+  USE_MISSING("fewer than %d parties have signed that they use their shares of %s", Advice.LATER),
+
   KEY_PUBLIC_MALFORMED("the public data of %s are not those of such a key", Advice.REPORT),
   KEY_ID_OTHER("the public data of %s are those of another key", Advice.REPORT),
   EPOCH_OTHER("the public data of %s are of another epoch", Advice.REPORT),
@@ -47,6 +49,9 @@ public enum AttestationProblem {
     static final String COMPARE =
         "Do not use the key; compare the trust file with the one of the parties' operators, and"
             + " replace it if it is old.";
+    static final String LATER =
+        "Do not use the key yet: ask again, and show the answer to the operators of the coordinator"
+            + " and the parties if it stays so.";
     static final String WAIT = "Ask again when it is.";
     static final String UPDATE = "Do not use the key; repeat this with the installation's version.";
   }

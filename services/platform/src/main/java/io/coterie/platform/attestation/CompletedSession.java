@@ -14,11 +14,10 @@ import io.coterie.proto.custody.v1.Completion;
 import io.coterie.proto.custody.v1.EvidenceSignature;
 import io.coterie.trust.Trust;
 import java.util.Collection;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import java.util.SortedMap;
-import java.util.TreeSet;
+import java.util.TreeMap;
 
 /**
  * A session that made shares: a requester of the trust asked for it, and every party that holds a
@@ -48,12 +47,13 @@ record CompletedSession(
       throw new AttestationException(AttestationProblem.INTENT_KIND, place);
     }
     asked.requireFloors(creation.threshold(), creation.parties().size());
-    Set<Integer> signers = signers(key, place, completion, FIRST_EPOCH, creation, trust);
+    Map<Integer, Boolean> signers = signers(key, place, completion, FIRST_EPOCH, creation, trust);
     KeyPublic keyPublic = keyPublic(key, place, completion, FIRST_EPOCH, creation);
     requireThreshold(place, keyPublic, creation.threshold());
     SortedMap<Integer, String> holders =
         Holders.of(place, creation.parties(), ids(keyPublic), trust);
-    requireSigned(place, holders, signers);
+    // A share that is only stored may have given way to one of another key of that name.
+    requireSigned(place, holders, signers, holders.size());
     return new CompletedSession(key, creation, keyPublic, holders);
   }
 
@@ -91,7 +91,7 @@ record CompletedSession(
     }
 
     int epoch = next.epoch() + 1;
-    Set<Integer> signers = signers(key, place, completion, epoch, next, trust);
+    Map<Integer, Boolean> signers = signers(key, place, completion, epoch, next, trust);
     KeyPublic made = keyPublic(key, place, completion, epoch, next);
     require(
         made.getPublicKey().equals(keyPublic.getPublicKey())
@@ -100,16 +100,18 @@ record CompletedSession(
         place);
     requireThreshold(place, made, threshold);
     SortedMap<Integer, String> after = Holders.of(place, parties, ids(made), trust);
-    requireSigned(place, after, signers);
+    // One of them is honest, so all holders have stored theirs, and the old ones go.
+    requireSigned(place, after, signers, threshold);
     return new CompletedSession(key, next, made, after);
   }
 
   /**
-   * The parties that have signed the end of a session.
+   * The parties that have signed the end of a session, and whether each says that it uses its
+   * share.
    *
    * @throws AttestationException if any of the signatures is not that party's own
    */
-  private static Set<Integer> signers(
+  private static Map<Integer, Boolean> signers(
       String key,
       String place,
       Completion completion,
@@ -140,9 +142,9 @@ record CompletedSession(
             epoch,
             intent.digest(),
             completion.getKeyPublic(),
-            // A new key that was only stored may have given way to another one of its name.
-            intent instanceof VerifiedIntent.KeyCreation);
-    Set<Integer> signers = new HashSet<>();
+            false);
+    CompletedStatement use = statement.used(true);
+    Map<Integer, Boolean> signers = new TreeMap<>();
     int previous = 0;
     for (EvidenceSignature signature : signatures) {
       int party = signature.getParty();
@@ -153,11 +155,12 @@ record CompletedSession(
           party,
           place);
       require(
-          statement.isSignedBy(party, signature.getSignature(), trust.roster()),
+          (signature.getUsed() ? use : statement)
+              .isSignedBy(party, signature.getSignature(), trust.roster()),
           AttestationProblem.SIGNATURE_INVALID,
           party,
           place);
-      signers.add(party);
+      signers.put(party, signature.getUsed());
       previous = party;
     }
     return signers;
@@ -193,17 +196,22 @@ record CompletedSession(
   }
 
   private static void requireSigned(
-      String place, SortedMap<Integer, String> holders, Set<Integer> signers)
+      String place, SortedMap<Integer, String> holders, Map<Integer, Boolean> signers, int users)
       throws AttestationException {
     for (var holder : holders.entrySet()) {
       require(
-          signers.contains(holder.getKey()),
+          signers.containsKey(holder.getKey()),
           AttestationProblem.SIGNATURE_MISSING,
           holder.getValue(),
           place);
     }
-    for (int party : new TreeSet<>(signers)) {
+    for (int party : signers.keySet()) {
       require(holders.containsKey(party), AttestationProblem.SIGNATURE_STRANGER, party, place);
     }
+    require(
+        signers.values().stream().filter(used -> used).count() >= users,
+        AttestationProblem.USE_MISSING,
+        users,
+        place);
   }
 }

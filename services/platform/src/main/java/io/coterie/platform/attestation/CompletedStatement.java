@@ -35,6 +35,11 @@ public record CompletedStatement(
 
   private static final byte[] TAG = "coterie/completed/2".getBytes(StandardCharsets.US_ASCII);
 
+  /** The same statement, about the use of the share or about the share alone. */
+  public CompletedStatement used(boolean next) {
+    return new CompletedStatement(installation, session, key, epoch, intentDigest, keyPublic, next);
+  }
+
   /**
    * The bytes that a party signs. Everything after the tag has a fixed length or its length before
    * it, so no two statements are the same bytes.

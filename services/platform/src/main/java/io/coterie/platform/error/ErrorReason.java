@@ -63,7 +63,8 @@ public enum ErrorReason {
   KEY_CREATION_FAILED(
       Status.Code.ABORTED,
       "key generation ended without a key",
-      "Nothing was created. Look at the metadata, then try again with a new request id."),
+      "Look at the metadata, then try again under another name: if the coordinator lies, the first"
+          + " key exists, and could be shown in place of the second."),
   EPOCH_MISMATCH(
       Status.Code.FAILED_PRECONDITION,
       "the key's shares are of another epoch",

@@ -108,6 +108,17 @@ class AttestedKeyTest {
     assertThat(attested.parties()).containsExactly("p1", "p2", "p4");
   }
 
+  /** The later one names all parties and the threshold. */
+  @Test
+  void a_reshare_that_another_follows_may_be_left_out() throws Exception {
+    TestSession creation = creation(BIP340);
+    TestSession reshared = reshare(creation, 3, 2, 4, 5, 6);
+    TestSession again = reshare(reshared, 2, 7, 8, 9);
+    AttestedKey attested = believed(answer(BIP340, creation, again));
+    assertThat(attested.parties()).containsExactly("p7", "p8", "p9");
+    assertThat(attested.epoch()).isEqualTo(3);
+  }
+
   @Test
   void parties_that_leave_have_no_say() throws Exception {
     TestSession creation = creation(BLS);
@@ -116,6 +127,22 @@ class AttestedKeyTest {
         .containsExactly("p3", "p4", "p5");
     reshared.signers = List.of(2, 3, 4, 5);
     assertProblem(AttestationProblem.SIGNATURE_STRANGER, answer(BLS, creation, reshared), trust());
+  }
+
+  /** A limit that the threat model states: only the fingerprint tells them apart. */
+  @Test
+  void a_name_that_was_asked_for_twice_can_stand_for_two_keys() throws Exception {
+    TestSession first = creation(BIP340);
+    TestSession second =
+        creation(BIP340, 2, 4, 5, 6)
+            .with(
+                s ->
+                    s.keyPublic.setChainCode(
+                        ByteString.copyFrom(new byte[31]).concat(ByteString.fromHex("01"))));
+    AttestedKey one = believed(answer(BIP340, first));
+    AttestedKey other = believed(answer(BIP340, second));
+    assertThat(one.name()).isEqualTo(other.name());
+    assertThat(one.fingerprint()).isNotEqualTo(other.fingerprint());
   }
 
   @Test

@@ -25,6 +25,7 @@ import io.coterie.proto.custody.v1.Key;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 
 /** Lies about the ends of sessions, most of them told by all parties of the session together. */
 final class PartyLies {
@@ -194,9 +195,16 @@ final class PartyLies {
             PUBLIC_KEY_CHANGED,
             s -> s.keyPublic.setChainCode(OTHER_POINT.substring(1))),
         created(
-            "a new key that its parties have stored and do not use",
+            "a new key that one of its parties has stored and does not use",
+            USE_MISSING,
+            s -> s.users = Set.of(1, 3)),
+        reshared(
+            "new shares that fewer than the threshold use", USE_MISSING, s -> s.users = Set.of(3)),
+        completed(
+            "a stored share that is called a used one",
             SIGNATURE_INVALID,
-            s -> s.used = false),
+            1,
+            s -> s.getSignaturesBuilder(2).setUsed(false)),
         created(
             "a key that is no point",
             KEY_PUBLIC_MALFORMED,

@@ -33,6 +33,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
@@ -63,8 +64,8 @@ final class TestSession {
   String key = KEY;
   int epoch;
 
-  /** Whether its parties use their shares, and have not only stored them. */
-  boolean used;
+  /** Parties that use their shares, and have not only stored them. */
+  Set<Integer> users;
 
   SignedIntent intent;
   KeyPublic.Builder keyPublic;
@@ -75,7 +76,7 @@ final class TestSession {
     this.intent = intent;
     this.keyPublic = keyPublic;
     this.epoch = keyPublic.getEpoch();
-    this.used = epoch == 1;
+    this.users = Set.copyOf(signers);
     this.signers = signers;
     this.id = IntentVerifier.digest(intent.toByteString());
   }
@@ -224,14 +225,16 @@ final class TestSession {
             epoch,
             IntentVerifier.digest(intent.getPayload()),
             serialised,
-            used);
+            false);
     Completion.Builder completion =
         Completion.newBuilder().setSessionId(id).setSignedIntent(intent).setKeyPublic(serialised);
     for (int party : signers) {
       completion.addSignatures(
           EvidenceSignature.newBuilder()
               .setParty(party)
-              .setSignature(sign(evidence.get(party), statement.of(party))));
+              .setUsed(users.contains(party))
+              .setSignature(
+                  sign(evidence.get(party), statement.used(users.contains(party)).of(party))));
     }
     return completion.build();
   }

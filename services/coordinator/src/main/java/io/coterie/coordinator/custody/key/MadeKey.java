@@ -1,6 +1,7 @@
 package io.coterie.coordinator.custody.key;
 
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Attestation;
@@ -39,12 +40,16 @@ public record MadeKey(KeyPublic keyPublic, Attestation attestation) {
 
   /**
    * The same key with the shares of a later session. A refresh that another session follows proves
-   * nothing any more: it has changed neither the parties nor the threshold.
+   * nothing any more: it has changed neither the parties nor the threshold. Nor does a reshare,
+   * since the later one names both: the oldest gives way when clients would take no more.
    */
   public MadeKey renewed(Completion completion) {
     List<Completion> chain = new ArrayList<>(attestation.getCompletionsList());
     if (isRefresh(chain.getLast())) {
       chain.removeLast();
+    }
+    if (chain.size() == AttestedKey.MAX_COMPLETIONS) {
+      chain.remove(1);
     }
     chain.add(completion);
     return of(Attestation.newBuilder().addAllCompletions(chain).build());
