@@ -168,12 +168,24 @@ class HostileInputsTest {
   @Test
   void aKeyTheRequesterMayNotUse(Running shared) {
     WalletBackend auditor = shared.cluster().backend(Cluster.AUDITOR);
+    SigningIntent.Builder intent = intent();
+    // It may not ask for the key, and has got its fingerprint all the same.
+    intent.setKeyFingerprint(shared.wallet().fingerprint(intent.getKey()).orElseThrow());
     refused(
         ErrorReason.FORBIDDEN,
         () ->
             auditor
                 .signings()
-                .sign(WalletBackend.signRequest(auditor.intents().sign(intent().build()))));
+                .sign(WalletBackend.signRequest(auditor.intents().sign(intent.build()))));
+    refused(
+        ErrorReason.INTENT_MALFORMED,
+        () ->
+            shared
+                .wallet()
+                .sign(intent().setKeyFingerprint(ByteString.copyFromUtf8("not its own key."))));
+    refused(
+        ErrorReason.INTENT_MALFORMED,
+        () -> shared.wallet().sign(intent().setInstallation("staging")));
     refused(
         ErrorReason.FORBIDDEN,
         () -> auditor.createKey("treasury", 2, shared.cluster().partyNames()));

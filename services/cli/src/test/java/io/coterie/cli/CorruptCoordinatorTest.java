@@ -139,6 +139,37 @@ class CorruptCoordinatorTest {
   }
 
   @Test
+  void an_intent_that_was_signed_for_another_key_is_not_sent() {
+    String its = value(coterie("keys", "get", "ed25519"), "fingerprint");
+    for (String fingerprint : List.of(TestFiles.FINGERPRINT, its)) {
+      Path intent = folder.resolve("offline " + fingerprint);
+      Run signed =
+          coterie(
+              "intent",
+              "sign",
+              "ed25519",
+              "-m",
+              "hello",
+              "--scheme",
+              "ed25519",
+              "--fingerprint",
+              fingerprint,
+              "--out",
+              "" + intent);
+      assertThat(signed.exitCode()).as(signed.err()).isZero();
+      coordinator.honest();
+      Run sent = coterie("sign", "--intent", "" + intent);
+      if (fingerprint.equals(its)) {
+        assertThat(sent.exitCode()).as(sent.err()).isZero();
+      } else {
+        assertThat(sent.exitCode()).isEqualTo(Coterie.LOCAL);
+        assertThat(sent.err()).contains("a key with fingerprint " + fingerprint, "has " + its);
+        assertThat(coordinator.calls).containsExactly("getKey");
+      }
+    }
+  }
+
+  @Test
   void a_child_signs_and_gets_its_transaction_back() {
     Run signed =
         coterie(

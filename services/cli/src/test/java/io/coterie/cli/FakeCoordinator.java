@@ -8,6 +8,7 @@ import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.payload.Payloads;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
@@ -240,6 +241,10 @@ final class FakeCoordinator implements AutoCloseable {
   private Signing signing(SignedIntent signed) {
     SigningIntent intent = decode(signed, SigningIntent::parseFrom);
     TestHolding held = holding(intent.getKey());
+    if (!intent.getInstallation().equals(TestFiles.INSTALLATION)
+        || !intent.getKeyFingerprint().equals(KeyFingerprint.of(held.keyPublic))) {
+      throw Status.INVALID_ARGUMENT.withDescription("for another key").asRuntimeException();
+    }
     KeyTarget target = KeyTarget.of(intent);
     ByteString publicKey = SchemeKeys.of(held.scheme).verifyingKey(held.keyPublic, target);
     DecodedPayload decoded;

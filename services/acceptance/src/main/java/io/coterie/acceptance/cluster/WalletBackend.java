@@ -135,8 +135,10 @@ public final class WalletBackend implements AutoCloseable {
     }
   }
 
-  /** Of a key that there is, and that this requester may read. */
-  private Optional<ByteString> fingerprint(String key) {
+  /**
+   * Fingerprint of a key by its resource name; empty if there is none that this requester may read.
+   */
+  public Optional<ByteString> fingerprint(String key) {
     try {
       Key found = keys().getKey(GetKeyRequest.newBuilder().setName(key).build());
       return found.getState() == Key.State.ACTIVE
