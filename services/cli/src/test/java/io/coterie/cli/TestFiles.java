@@ -3,6 +3,7 @@ package io.coterie.cli;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
 import com.google.protobuf.ByteString;
+import io.coterie.trust.Glob;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
@@ -123,7 +124,11 @@ final class TestFiles {
             new Roster(INSTALLATION, 7, members, List.of()),
             List.of(
                 new Trust.Requester(
-                    "wallet", List.of(wallet.getPublic().getEncoded()), List.of("keys/*"), 2, 3))));
+                    "wallet",
+                    List.of(wallet.getPublic().getEncoded()),
+                    List.of(new Glob("keys/*")),
+                    2,
+                    3))));
   }
 
   private static byte[] raw(KeyPair key) {

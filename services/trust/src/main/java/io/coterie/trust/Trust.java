@@ -26,7 +26,7 @@ public record Trust(Roster roster, List<Requester> requesters) {
    * @param minParties a key that fewer parties hold is not believed; at least 1
    */
   public record Requester(
-      String name, List<byte[]> publicKeys, List<String> keys, int minThreshold, int minParties) {
+      String name, List<byte[]> publicKeys, List<Glob> keys, int minThreshold, int minParties) {
     public Requester {
       publicKeys = List.copyOf(publicKeys);
       keys = List.copyOf(keys);
@@ -41,30 +41,7 @@ public record Trust(Roster roster, List<Requester> requesters) {
 
     /** Whether it may ask for a key of that name. */
     public boolean mayAskFor(String key) {
-      return keys.stream().anyMatch(glob -> matches(glob, key));
-    }
-
-    /** The parts between stars may each take the first place they find. */
-    private static boolean matches(String glob, String text) {
-      String[] parts = glob.split("\\*", -1);
-      String first = parts[0];
-      String last = parts[parts.length - 1];
-      if (parts.length == 1) {
-        return text.equals(glob);
-      }
-      int from = first.length();
-      int to = text.length() - last.length();
-      if (from > to || !text.startsWith(first) || !text.endsWith(last)) {
-        return false;
-      }
-      for (String part : List.of(parts).subList(1, parts.length - 1)) {
-        int found = text.indexOf(part, from);
-        if (found < 0 || found + part.length() > to) {
-          return false;
-        }
-        from = found + part.length();
-      }
-      return true;
+      return keys.stream().anyMatch(glob -> glob.matches(key));
     }
 
     @Override

@@ -104,7 +104,7 @@ public final class TrustFile {
     return new Trust.Requester(
         text(node, "name"),
         list(node, "publicKeys", each -> base64(each, "an element of publicKeys")),
-        list(node, "keys", each -> string(each, "an element of keys")),
+        list(node, "keys", each -> new Glob(string(each, "an element of keys"))),
         (int) integer(node, "minThreshold", MAX_PARTIES),
         (int) integer(node, "minParties", MAX_PARTIES));
   }
@@ -231,7 +231,7 @@ public final class TrustFile {
       ArrayNode keys = entry.putArray("publicKeys");
       requester.publicKeys().forEach(key -> keys.add(base64.encodeToString(key)));
       ArrayNode globs = entry.putArray("keys");
-      requester.keys().forEach(globs::add);
+      requester.keys().forEach(glob -> globs.add(glob.pattern()));
       entry.put("minThreshold", requester.minThreshold()).put("minParties", requester.minParties());
     }
     replace(file, JSON.writeValueAsBytes(root));

@@ -33,7 +33,7 @@ class TrustFileTest {
 
   private static final FormerParty FORMER = new FormerParty("p9", 9, new byte[32], 4);
   private static final Trust.Requester WALLET =
-      new Trust.Requester("wallet", List.of(new byte[44]), List.of("keys/hot-*"), 2, 3);
+      new Trust.Requester("wallet", List.of(new byte[44]), List.of(new Glob("keys/hot-*")), 2, 3);
 
   private static Trust trust(long version, Member... members) {
     return new Trust(
@@ -81,6 +81,7 @@ class TrustFileTest {
         "\"minThreshold\" : 2 | \"minThreshold\" : 4",
         "\"minParties\" : 3 | \"minParties\" : 3, \"may\" : \"all\"",
         "\"keys/hot-*\" | 1",
+        "\"keys/hot-*\" | \"\"",
         "\"requesters\" | \"requester\"",
         "\"former\" | \"formers\"",
         "\"party\" | \"leader\"",

@@ -156,10 +156,11 @@ class TrustScriptTest {
                     new Trust.Requester(
                         "wallet",
                         List.of(wallet, keeper),
-                        List.of("keys/hot-*", "keys/cold"),
+                        List.of(new Glob("keys/hot-*"), new Glob("keys/cold")),
                         2,
                         3),
-                    new Trust.Requester("keeper", List.of(keeper), List.of("keys/*"), 2, 2))));
+                    new Trust.Requester(
+                        "keeper", List.of(keeper), List.of(new Glob("keys/*")), 2, 2))));
   }
 
   @Test
@@ -260,7 +261,7 @@ class TrustScriptTest {
         folder.resolve("first.json"),
         new Trust(
             new Roster("x", 1, List.of(party(1, 1), party(2, 2), party(3, 3))),
-            List.of(new Trust.Requester("wallet", List.of(wallet), List.of("*"), 2, 2))));
+            List.of(new Trust.Requester("wallet", List.of(wallet), List.of(new Glob("*")), 2, 2))));
     Files.writeString(folder.resolve("two.json"), "{} {}");
     Files.writeString(
         folder.resolve("other.json"),

@@ -6,6 +6,7 @@ import io.coterie.channel.SecureChannel;
 import io.coterie.channel.link.Enrolment;
 import io.coterie.channel.signal.SignalChannel;
 import io.coterie.platform.intent.RequesterKeys;
+import io.coterie.trust.Glob;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
@@ -88,7 +89,7 @@ public final class Members {
     return new Trust.Requester(
         requester.name(),
         List.of(publicKey),
-        List.of(requester.keys()),
+        List.of(new Glob(requester.keys())),
         requester.fewest(),
         requester.fewest());
   }

@@ -20,6 +20,7 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.trust.FormerParty;
+import io.coterie.trust.Glob;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
@@ -308,10 +309,14 @@ final class TestSession {
             new Trust.Requester(
                 "wallet",
                 List.of(WALLET_BEFORE.getPublic().getEncoded(), WALLET.getPublic().getEncoded()),
-                List.of("keys/*-1", "keys/pay-*-usd"),
+                List.of(new Glob("keys/*-1"), new Glob("keys/pay-*-usd")),
                 2,
                 3),
             new Trust.Requester(
-                "keeper", List.of(KEEPER.getPublic().getEncoded()), List.of("keys/cold-*"), 2, 2)));
+                "keeper",
+                List.of(KEEPER.getPublic().getEncoded()),
+                List.of(new Glob("keys/cold-*")),
+                2,
+                2)));
   }
 }

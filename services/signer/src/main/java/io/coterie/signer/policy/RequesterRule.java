@@ -3,6 +3,7 @@ package io.coterie.signer.policy;
 import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.trust.Glob;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;

@@ -12,6 +12,7 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.trust.Glob;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;

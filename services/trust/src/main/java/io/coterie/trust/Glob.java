@@ -1,4 +1,4 @@
-package io.coterie.signer.policy;
+package io.coterie.trust;
 
 /**
  * A pattern in which {@code *} stands for any characters, also none; everything else stands for
