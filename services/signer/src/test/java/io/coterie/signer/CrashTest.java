@@ -118,7 +118,7 @@ class CrashTest {
         new java.util.concurrent.atomic.AtomicInteger();
     i.network.tap(
         (from, to, body) -> {
-          // What the coordinator is told may come late from the creation.
+          // The coordinator may be told late of the creation.
           if (isStoredReport(body) && to.role() == Member.Role.PARTY) {
             said.add(from.name() + ">" + to.name());
             count.incrementAndGet();
