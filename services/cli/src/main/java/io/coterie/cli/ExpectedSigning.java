@@ -79,7 +79,7 @@ record ExpectedSigning(SigningIntent intent, ByteString publicKey, DecodedPayloa
     return answer.toBuilder().setDecoded(payload.toProto()).clearError().build();
   }
 
-  /** What the coordinator says of a signing without a signature. */
+  /** The coordinator's word on a signing without a signature. */
   private static Signing unfinished(Signing answer) {
     Signing.Builder said = answer.toBuilder();
     if (answer.hasError()) {

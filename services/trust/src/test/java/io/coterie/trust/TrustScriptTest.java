@@ -203,7 +203,7 @@ class TrustScriptTest {
                 List.of(first.requester("keeper").orElseThrow())));
   }
 
-  /** What is behind the line end would be left out: here a bound. */
+  /** The text behind the line end would be left out: here a bound. */
   @Test
   void a_requester_of_two_lines_is_refused() throws Exception {
     Run run =

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 class AttestationChangesTest {
   private static final int CHANGED_BYTES = 3_000;
 
-  /** Whatever byte of an answer is changed: the same key is believed, or none. */
+  /** If any byte of an answer is changed, the same key is believed, or none. */
   @Test
   void no_changed_byte_makes_another_key_believed() throws Exception {
     Key honest = honest();

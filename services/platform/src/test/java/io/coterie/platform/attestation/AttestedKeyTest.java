@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What a client believes; {@link AttestationLiesTest} has what it does not. */
+/** Answers that a client believes; {@link AttestationLiesTest} has those that it does not. */
 class AttestedKeyTest {
   private static final Scheme BIP340 = Scheme.SCHEME_BIP340_SECP256K1;
   private static final Scheme BLS = Scheme.SCHEME_BLS12381;
