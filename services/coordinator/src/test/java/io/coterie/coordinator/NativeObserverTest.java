@@ -27,7 +27,6 @@ import io.coterie.platform.attestation.CompletedStatement;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.core.v1.Done;
-import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.Presignature;
@@ -445,8 +444,12 @@ class NativeObserverTest {
       Completed.Builder completed = Completed.newBuilder();
       if (!done.getSealedShare().isEmpty()) {
         shares.put(done.getKeyPublic().getKeyId(), done.getSealedShare().toByteArray());
-        CompletedStatement statement = statement(id, order, done.getKeyPublic(), false);
-        CompletedStatement use = statement(id, order, done.getKeyPublic(), true);
+        CompletedStatement statement =
+            CompletedStatement.stored(
+                "test",
+                id,
+                done.getKeyPublic(),
+                IntentVerifier.digest(order.getSignedIntent().getPayload()));
         completed
             .setKeyPublic(done.getKeyPublic())
             .setIntentDigest(statement.intentDigest())
@@ -461,7 +464,7 @@ class NativeObserverTest {
                     completed
                         .clone()
                         .setActive(true)
-                        .setUseSignature(sign(use, channel.self().partyId()))
+                        .setUseSignature(sign(statement.inUse(), channel.self().partyId()))
                         .addAllCertificate(all.certificate(statement, order))));
       } else if (done.getPresignaturesCount() > 0) {
         for (Presignature made : done.getPresignaturesList()) {
@@ -472,18 +475,6 @@ class NativeObserverTest {
         return;
       }
       report(channel, id, completed);
-    }
-
-    private static CompletedStatement statement(
-        ByteString session, Order order, KeyPublic keyPublic, boolean used) {
-      return new CompletedStatement(
-          "test",
-          session,
-          keyPublic.getKeyId(),
-          keyPublic.getEpoch(),
-          IntentVerifier.digest(order.getSignedIntent().getPayload()),
-          keyPublic.toByteString(),
-          used);
     }
 
     ByteString sign(CompletedStatement statement, int self) {

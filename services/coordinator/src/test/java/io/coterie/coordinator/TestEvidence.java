@@ -74,17 +74,10 @@ public final class TestEvidence {
 
   private static ByteString sign(
       int party, ByteString session, KeyPublic keyPublic, SignedIntent intent, boolean used) {
-    return sign(
-        party,
-        new CompletedStatement(
-                "test",
-                session,
-                keyPublic.getKeyId(),
-                keyPublic.getEpoch(),
-                IntentVerifier.digest(intent.getPayload()),
-                keyPublic.toByteString(),
-                used)
-            .of(party));
+    CompletedStatement stored =
+        CompletedStatement.stored(
+            "test", session, keyPublic, IntentVerifier.digest(intent.getPayload()));
+    return sign(party, (used ? stored.inUse() : stored).of(party));
   }
 
   /** A party's report that says so. */

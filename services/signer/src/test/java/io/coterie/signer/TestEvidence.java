@@ -57,14 +57,7 @@ public final class TestEvidence {
   /** The statement that a session of the installation {@code test} is completed. */
   public static CompletedStatement statement(
       SessionId session, KeyPublic keyPublic, ByteString intentDigest) {
-    return new CompletedStatement(
-        "test",
-        session.bytes(),
-        keyPublic.getKeyId(),
-        keyPublic.getEpoch(),
-        intentDigest,
-        keyPublic.toByteString(),
-        false);
+    return CompletedStatement.stored("test", session.bytes(), keyPublic, intentDigest);
   }
 
   /** A party's signature that it has stored its end of a session. */

@@ -10,7 +10,7 @@ import java.util.Set;
  * The beliefs of the clients of one installation: that a key exists for it which certain parties
  * hold. Members of the installation use its roster.
  *
- * @param requesters whose keys are believed, ordered by name
+ * @param requesters whose keys are believed, of different names
  */
 public record Trust(Roster roster, List<Requester> requesters) {
   private static final int MAX_REQUESTERS = 1000;

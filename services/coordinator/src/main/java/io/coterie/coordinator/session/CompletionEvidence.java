@@ -64,7 +64,8 @@ final class CompletionEvidence {
       return false;
     }
     KeyPublic keyPublic = completed.getKeyPublic();
-    CompletedStatement storing = statement(session, keyPublic, false);
+    CompletedStatement storing =
+        CompletedStatement.stored(roster.installation(), session, keyPublic, intentDigest);
     int party = sender.partyId();
     ByteString own = completed.getEvidenceSignature();
     if (!storing.isSignedBy(party, own, roster)) {
@@ -85,7 +86,7 @@ final class CompletionEvidence {
     }
     ByteString use = completed.getUseSignature();
     if (!signatures.keySet().containsAll(holders)
-        || !statement(session, keyPublic, true).isSignedBy(party, use, roster)) {
+        || !storing.inUse().isSignedBy(party, use, roster)) {
       return false;
     }
     keep(signatures, signature(party, use, true));
@@ -107,17 +108,6 @@ final class CompletionEvidence {
         .setSignature(signature)
         .setUsed(used)
         .build();
-  }
-
-  private CompletedStatement statement(ByteString session, KeyPublic keyPublic, boolean used) {
-    return new CompletedStatement(
-        roster.installation(),
-        session,
-        keyPublic.getKeyId(),
-        keyPublic.getEpoch(),
-        intentDigest,
-        keyPublic.toByteString(),
-        used);
   }
 
   /** Whether all holders have signed, and so many of them that they use their shares. */

@@ -143,7 +143,7 @@ record CompletedSession(
             intent.digest(),
             completion.getKeyPublic(),
             false);
-    CompletedStatement use = statement.used(true);
+    CompletedStatement use = statement.inUse();
     Map<Integer, Boolean> signers = new TreeMap<>();
     int previous = 0;
     for (EvidenceSignature signature : signatures) {

@@ -1,15 +1,15 @@
 package io.coterie.platform.attestation;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.ledger.StatementSignature;
+import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.trust.Roster;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 
 /**
  * The statement {@code coterie/completed/2} that a party signs once it has stored its end of a
@@ -35,9 +35,22 @@ public record CompletedStatement(
 
   private static final byte[] TAG = "coterie/completed/2".getBytes(StandardCharsets.US_ASCII);
 
-  /** The same statement, about the use of the share or about the share alone. */
-  public CompletedStatement used(boolean next) {
-    return new CompletedStatement(installation, session, key, epoch, intentDigest, keyPublic, next);
+  /** That a party has stored its share of a session that made these public data for an intent. */
+  public static CompletedStatement stored(
+      String installation, ByteString session, KeyPublic keyPublic, ByteString intentDigest) {
+    return new CompletedStatement(
+        installation,
+        session,
+        keyPublic.getKeyId(),
+        keyPublic.getEpoch(),
+        intentDigest,
+        keyPublic.toByteString(),
+        false);
+  }
+
+  /** The same statement, about a share that the party uses. */
+  public CompletedStatement inUse() {
+    return new CompletedStatement(installation, session, key, epoch, intentDigest, keyPublic, true);
   }
 
   /**
@@ -53,7 +66,7 @@ public record CompletedStatement(
       text(out, key);
       out.writeInt(epoch);
       bytes(out, intentDigest);
-      out.write(sha256(keyPublic));
+      IntentVerifier.digest(keyPublic).writeTo(out);
       out.writeBoolean(used);
       out.writeInt(party);
     } catch (IOException e) {
@@ -76,13 +89,5 @@ public record CompletedStatement(
   private static void bytes(DataOutputStream out, ByteString bytes) throws IOException {
     out.writeInt(bytes.size());
     bytes.writeTo(out);
-  }
-
-  private static byte[] sha256(ByteString bytes) {
-    try {
-      return MessageDigest.getInstance("SHA-256").digest(bytes.toByteArray());
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java platform has SHA-256", e);
-    }
   }
 }

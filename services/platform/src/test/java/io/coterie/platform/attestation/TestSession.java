@@ -235,7 +235,9 @@ final class TestSession {
               .setParty(party)
               .setUsed(users.contains(party))
               .setSignature(
-                  sign(evidence.get(party), statement.used(users.contains(party)).of(party))));
+                  sign(
+                      evidence.get(party),
+                      (users.contains(party) ? statement.inUse() : statement).of(party))));
     }
     return completion.build();
   }

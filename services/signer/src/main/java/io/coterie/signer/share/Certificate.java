@@ -3,8 +3,6 @@ package io.coterie.signer.share;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.attestation.CompletedStatement;
 import io.coterie.platform.ledger.StatementSignature;
-import io.coterie.platform.protocol.SessionId;
-import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.EvidenceSignature;
 import io.coterie.trust.Roster;
 import java.util.ArrayList;
@@ -40,34 +38,13 @@ public record Certificate(List<ByteString> signatures) {
     return ByteString.copyFrom(signatures);
   }
 
-  /** The statement that the parties of a session have stored their ends of it. */
-  static CompletedStatement statement(
-      Roster roster, SessionId session, KeyPublic keyPublic, ByteString intentDigest) {
-    return new CompletedStatement(
-        roster.installation(),
-        session.bytes(),
-        keyPublic.getKeyId(),
-        keyPublic.getEpoch(),
-        intentDigest,
-        keyPublic.toByteString(),
-        false);
-  }
-
-  /** The statement about a stored share. */
+  /** The statement of a party that it has stored this share. */
   static CompletedStatement statement(Roster roster, KeyShare share) {
-    return statement(roster, share.session(), share.keyPublic(), share.origin().intentDigest());
-  }
-
-  /** The statement that a party uses its share. */
-  static CompletedStatement use(Roster roster, KeyShare share) {
-    return new CompletedStatement(
+    return CompletedStatement.stored(
         roster.installation(),
         share.session().bytes(),
-        share.key(),
-        share.epoch(),
-        share.origin().intentDigest(),
-        share.keyPublic().toByteString(),
-        true);
+        share.keyPublic(),
+        share.origin().intentDigest());
   }
 
   /**

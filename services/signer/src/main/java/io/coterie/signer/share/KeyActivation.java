@@ -1,6 +1,7 @@
 package io.coterie.signer.share;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.CompletedStatement;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -269,7 +270,8 @@ public final class KeyActivation {
     KeyPublic keyPublic = completed.getKeyPublic();
     ByteString signature = completed.getEvidenceSignature();
     ByteString intentDigest = completed.getIntentDigest();
-    if (!Certificate.statement(network.roster(), session, keyPublic, intentDigest)
+    if (!CompletedStatement.stored(
+            network.roster().installation(), session.bytes(), keyPublic, intentDigest)
         .isSignedBy(sender.partyId(), signature, network.roster())) {
       dropped(sender, BAD_SIGNATURE, now);
       return;

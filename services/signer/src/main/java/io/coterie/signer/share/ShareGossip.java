@@ -98,7 +98,7 @@ final class ShareGossip {
     int self = network.self().partyId();
     return uses.computeIfAbsent(
         share.session(),
-        _ -> core.signStatement(Certificate.use(network.roster(), share).of(self)));
+        _ -> core.signStatement(Certificate.statement(network.roster(), share).inUse().of(self)));
   }
 
   /** Tells everybody. */
