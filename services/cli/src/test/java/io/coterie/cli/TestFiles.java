@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 
 import com.google.protobuf.ByteString;
 import io.coterie.trust.Glob;
+import io.coterie.trust.KeyRight;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
@@ -23,6 +24,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.UUID;
@@ -127,6 +129,7 @@ final class TestFiles {
                     "wallet",
                     List.of(wallet.getPublic().getEncoded()),
                     List.of(new Glob("keys/*")),
+                    Set.of(KeyRight.values()),
                     2,
                     3))));
   }

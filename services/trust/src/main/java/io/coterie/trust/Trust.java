@@ -22,14 +22,21 @@ public record Trust(Roster roster, List<Requester> requesters) {
    *     keys that still exist
    * @param keys names of the keys that it may ask for, {@code keys/...}; {@code *} stands for any
    *     text
+   * @param rights the changes of such keys that it may ask for
    * @param minThreshold a key that fewer parties can use is not believed; at least 1
    * @param minParties a key that fewer parties hold is not believed; at least 1
    */
   public record Requester(
-      String name, List<byte[]> publicKeys, List<Glob> keys, int minThreshold, int minParties) {
+      String name,
+      List<byte[]> publicKeys,
+      List<Glob> keys,
+      Set<KeyRight> rights,
+      int minThreshold,
+      int minParties) {
     public Requester {
       publicKeys = List.copyOf(publicKeys);
       keys = List.copyOf(keys);
+      rights = Set.copyOf(rights);
       if (publicKeys.isEmpty()) {
         throw new IllegalArgumentException("requester " + name + " has no public key");
       }
@@ -50,6 +57,7 @@ public record Trust(Roster roster, List<Requester> requesters) {
           && name.equals(r.name)
           && Arrays.deepEquals(publicKeys.toArray(), r.publicKeys.toArray())
           && keys.equals(r.keys)
+          && rights.equals(r.rights)
           && minThreshold == r.minThreshold
           && minParties == r.minParties;
     }

@@ -26,9 +26,9 @@ import tools.jackson.databind.node.ObjectNode;
  * The trust of an installation as a file: {@code
  * {"installation","version","members":[{"name","role",
  * "partyId","region","aci","deviceId","identityKey","evidenceKey"}],"former":[{"name","partyId",
- * "evidenceKey","lastEpoch"}],"requesters":[{"name","publicKeys":[],"keys":[],"minThreshold",
- * "minParties"}]}}, keys in base64. Strict: unknown, missing, repeated and ill-typed fields are
- * refused.
+ * "evidenceKey","lastEpoch"}],"requesters":[{"name","publicKeys":[],"keys":[],"rights":[],
+ * "minThreshold","minParties"}]}}, keys in base64, rights as {@link KeyRight} names them, in lower
+ * case. Strict: unknown, missing, repeated and ill-typed fields are refused.
  */
 public final class TrustFile {
   /** A full roster takes about 40 KB, and so may its former members. */
@@ -39,7 +39,7 @@ public final class TrustFile {
   private static final Set<String> FORMER_FIELDS =
       Set.of("name", "partyId", "evidenceKey", "lastEpoch");
   private static final Set<String> REQUESTER_FIELDS =
-      Set.of("name", "publicKeys", "keys", "minThreshold", "minParties");
+      Set.of("name", "publicKeys", "keys", "rights", "minThreshold", "minParties");
   private static final Set<String> MEMBER_FIELDS =
       Set.of("name", "role", "partyId", "region", "aci", "deviceId", "identityKey", "evidenceKey");
 
@@ -105,8 +105,26 @@ public final class TrustFile {
         text(node, "name"),
         list(node, "publicKeys", each -> base64(each, "an element of publicKeys")),
         list(node, "keys", each -> new Glob(string(each, "an element of keys"))),
+        rights(list(node, "rights", TrustFile::right)),
         (int) integer(node, "minThreshold", MAX_PARTIES),
         (int) integer(node, "minParties", MAX_PARTIES));
+  }
+
+  private static KeyRight right(JsonNode node) {
+    return switch (string(node, "an element of rights")) {
+      case "create" -> KeyRight.CREATE;
+      case "refresh" -> KeyRight.REFRESH;
+      case "reshare" -> KeyRight.RESHARE;
+      default -> throw new IllegalArgumentException("unknown right '" + node.asString() + "'");
+    };
+  }
+
+  private static Set<KeyRight> rights(List<KeyRight> listed) {
+    Set<KeyRight> rights = Set.copyOf(listed);
+    if (rights.size() < listed.size()) {
+      throw new IllegalArgumentException("rights names one twice");
+    }
+    return rights;
   }
 
   /** Reads the entry of one member, as {@link #entry} writes it. */
@@ -232,6 +250,10 @@ public final class TrustFile {
       requester.publicKeys().forEach(key -> keys.add(base64.encodeToString(key)));
       ArrayNode globs = entry.putArray("keys");
       requester.keys().forEach(glob -> globs.add(glob.pattern()));
+      ArrayNode rights = entry.putArray("rights");
+      requester.rights().stream()
+          .sorted()
+          .forEach(right -> rights.add(right.name().toLowerCase(Locale.ROOT)));
       entry.put("minThreshold", requester.minThreshold()).put("minParties", requester.minParties());
     }
     replace(file, JSON.writeValueAsBytes(root));

@@ -3,6 +3,7 @@ package io.coterie.trust;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -42,6 +43,11 @@ class RequesterTest {
 
   private static Trust.Requester requester(List<String> keys) {
     return new Trust.Requester(
-        "wallet", List.of(new byte[44]), keys.stream().map(Glob::new).toList(), 2, 3);
+        "wallet",
+        List.of(new byte[44]),
+        keys.stream().map(Glob::new).toList(),
+        Set.of(KeyRight.CREATE),
+        2,
+        3);
   }
 }

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,7 +34,13 @@ class TrustFileTest {
 
   private static final FormerParty FORMER = new FormerParty("p9", 9, new byte[32], 4);
   private static final Trust.Requester WALLET =
-      new Trust.Requester("wallet", List.of(new byte[44]), List.of(new Glob("keys/hot-*")), 2, 3);
+      new Trust.Requester(
+          "wallet",
+          List.of(new byte[44]),
+          List.of(new Glob("keys/hot-*")),
+          Set.of(KeyRight.CREATE, KeyRight.RESHARE),
+          2,
+          3);
 
   private static Trust trust(long version, Member... members) {
     return new Trust(
@@ -80,6 +87,11 @@ class TrustFileTest {
         "\"minThreshold\" : 2 | \"minThreshold\" : 0",
         "\"minThreshold\" : 2 | \"minThreshold\" : 4",
         "\"minParties\" : 3 | \"minParties\" : 3, \"may\" : \"all\"",
+        "\"create\" | \"Create\"",
+        "\"create\" | \"sign\"",
+        "\"create\" | \"reshare\"",
+        "\"create\" | true",
+        "\"rights\" | \"mayCreate\"",
         "\"keys/hot-*\" | 1",
         "\"keys/hot-*\" | \"\"",
         "\"requesters\" | \"requester\"",

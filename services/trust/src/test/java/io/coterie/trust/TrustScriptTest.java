@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
@@ -124,6 +125,9 @@ class TrustScriptTest {
     return new Run(process.exitValue(), Files.readString(output), Files.readString(problem));
   }
 
+  private static final String KEEPER =
+      "keeper=keeper.pem.pub,may=reshare,may=refresh,may=reshare,min-threshold=3,min-parties=4";
+
   private Trust printed(String... arguments) throws Exception {
     Run run = run(arguments);
     assertThat(run.problem()).isEmpty();
@@ -136,9 +140,10 @@ class TrustScriptTest {
         "--installation",
         "prod-eu-1",
         "--requester",
-        "wallet=wallet.pem.pub,keeper.pem.pub,min-parties=3,keys=keys/hot-*,keys=keys/cold",
+        "wallet=wallet.pem.pub,keeper.pem.pub,may=create,min-threshold=2,min-parties=3,"
+            + "keys=keys/hot-*,keys=keys/cold",
         "--requester",
-        "keeper=keeper.pem.pub",
+        KEEPER,
         "control/coordinator-0",
         "p1/signer-0",
         "p2/signer-0",
@@ -157,10 +162,16 @@ class TrustScriptTest {
                         "wallet",
                         List.of(wallet, keeper),
                         List.of(new Glob("keys/hot-*"), new Glob("keys/cold")),
+                        Set.of(KeyRight.CREATE),
                         2,
                         3),
                     new Trust.Requester(
-                        "keeper", List.of(keeper), List.of(new Glob("keys/*")), 2, 2))));
+                        "keeper",
+                        List.of(keeper),
+                        List.of(new Glob("keys/*")),
+                        Set.of(KeyRight.REFRESH, KeyRight.RESHARE),
+                        3,
+                        4))));
   }
 
   @Test
@@ -193,7 +204,7 @@ class TrustScriptTest {
                 "--previous",
                 "second.json",
                 "--requester",
-                "keeper=keeper.pem.pub",
+                KEEPER,
                 "p1/signer-0",
                 "p2/signer-0",
                 "p3.json"))
@@ -247,7 +258,11 @@ class TrustScriptTest {
         "--installation x --requester wallet=keys=keys/* p3.json | wallet has no file",
         "--installation x --requester wallet=wallet.pem.pub,keys=hot-* p3.json | keys=hot-* of",
         "--installation x --requester wallet=wallet.pem.pub,min-threshold=0 p3.json | min-threshold=0",
-        "--installation x --requester wallet=wallet.pem.pub,min-threshold=3 p3.json | above",
+        "--installation x --requester wallet=wallet.pem.pub,may=create,min-threshold=3,min-parties=2 p3.json | above",
+        "--installation x --requester wallet=wallet.pem.pub,may=create,min-parties=2 p3.json | give min-threshold=N",
+        "--installation x --requester wallet=wallet.pem.pub,may=create,min-threshold=2 p3.json | and min-parties=N",
+        "--installation x --requester wallet=wallet.pem.pub,F p3.json | say with may=create",
+        "--installation x --requester wallet=wallet.pem.pub,may=sign,F p3.json | may=sign of requester wallet is not",
         "--previous p3.json p3.json | p3.json is not a trust file",
         "--previous first.json --installation x p3.json | leave --installation out",
         "--previous first.json p3.json p1/signer-0 | party p2 has left or has another key",
@@ -261,7 +276,14 @@ class TrustScriptTest {
         folder.resolve("first.json"),
         new Trust(
             new Roster("x", 1, List.of(party(1, 1), party(2, 2), party(3, 3))),
-            List.of(new Trust.Requester("wallet", List.of(wallet), List.of(new Glob("*")), 2, 2))));
+            List.of(
+                new Trust.Requester(
+                    "wallet",
+                    List.of(wallet),
+                    List.of(new Glob("*")),
+                    Set.of(KeyRight.CREATE),
+                    2,
+                    2))));
     Files.writeString(folder.resolve("two.json"), "{} {}");
     Files.writeString(
         folder.resolve("other.json"),
@@ -274,7 +296,12 @@ class TrustScriptTest {
     Files.writeString(folder.resolve("private.pem"), pem.replace("PUBLIC", "PRIVATE"));
     Files.writeString(folder.resolve("two.pem"), pem + pem);
     Files.writeString(folder.resolve("bad.pem"), pem.replaceFirst("M", ""));
-    Run run = run(arguments.replace("R ", "--requester wallet=wallet.pem.pub ").split(" "));
+    Run run =
+        run(
+            arguments
+                .replace("R ", "--requester wallet=wallet.pem.pub,may=create,F ")
+                .replace(",F ", ",min-threshold=2,min-parties=2 ")
+                .split(" "));
     assertThat(run.status()).isNotZero();
     assertThat(run.output()).isEmpty();
     assertThat(run.problem()).contains(problem).hasLineCount(1);

@@ -7,6 +7,7 @@ import io.coterie.channel.link.Enrolment;
 import io.coterie.channel.signal.SignalChannel;
 import io.coterie.platform.intent.RequesterKeys;
 import io.coterie.trust.Glob;
+import io.coterie.trust.KeyRight;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
@@ -22,6 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKeyPair;
 import org.signal.libsignal.protocol.InvalidKeyException;
@@ -90,6 +92,7 @@ public final class Members {
         requester.name(),
         List.of(publicKey),
         List.of(new Glob(requester.keys())),
+        Set.of(KeyRight.values()),
         requester.fewest(),
         requester.fewest());
   }

@@ -15,6 +15,7 @@ public enum AttestationProblem {
   REQUESTER_UNKNOWN("the trust file does not name the requester of %s", Advice.COMPARE),
   INTENT_SIGNATURE("no key of requester %s has signed the intent of %s", Advice.COMPARE),
   REQUESTER_NOT_ALLOWED("requester %s may not ask for this key, but asked for %s", Advice.COMPARE),
+  REQUESTER_WITHOUT_RIGHT("requester %s may not %s keys, but asked for %s", Advice.COMPARE),
   INTENT_KIND("the intent of %s asks for something else", Advice.REPORT),
   INTENT_KEY_OTHER("the intent of %s is about another key", Advice.REPORT),
   INTENT_INSTALLATION_OTHER("the intent of %s is for another installation", Advice.COMPARE),

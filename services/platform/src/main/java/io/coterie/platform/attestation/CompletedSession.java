@@ -12,6 +12,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.custody.v1.Completion;
 import io.coterie.proto.custody.v1.EvidenceSignature;
+import io.coterie.trust.KeyRight;
 import io.coterie.trust.Trust;
 import java.util.Collection;
 import java.util.List;
@@ -46,6 +47,7 @@ record CompletedSession(
     if (!(asked.intent() instanceof VerifiedIntent.KeyCreation creation)) {
       throw new AttestationException(AttestationProblem.INTENT_KIND, place);
     }
+    asked.requireRight(KeyRight.CREATE);
     asked.requireFloors(creation.threshold(), creation.parties().size());
     Map<Integer, Boolean> signers = signers(key, place, completion, FIRST_EPOCH, creation, trust);
     KeyPublic keyPublic = keyPublic(key, place, completion, FIRST_EPOCH, creation);
@@ -75,12 +77,14 @@ record CompletedSession(
     int threshold = keyPublic.getThreshold();
     Collection<String> parties = holders.values();
     if (next instanceof VerifiedIntent.KeyRefresh refresh) {
+      asked.requireRight(KeyRight.REFRESH);
       require(
           refresh.keyFingerprint().equals(KeyFingerprint.of(keyPublic)),
           AttestationProblem.INTENT_PUBLIC_KEY_OTHER,
           place);
     }
     if (next instanceof VerifiedIntent.KeyReshare reshare) {
+      asked.requireRight(KeyRight.RESHARE);
       require(
           reshare.publicKey().equals(keyPublic.getPublicKey()),
           AttestationProblem.INTENT_PUBLIC_KEY_OTHER,

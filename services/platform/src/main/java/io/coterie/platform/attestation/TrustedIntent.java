@@ -8,9 +8,11 @@ import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequesterKeys;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.trust.KeyRight;
 import io.coterie.trust.Trust;
 import java.security.PublicKey;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 
 /**
@@ -65,6 +67,16 @@ record TrustedIntent(String place, VerifiedIntent intent, Trust.Requester reques
       }
     }
     throw new AttestationException(AttestationProblem.INTENT_SIGNATURE, name, place);
+  }
+
+  /** Refuses a change of keys that the trust file does not let the requester ask for. */
+  void requireRight(KeyRight right) throws AttestationException {
+    require(
+        requester.rights().contains(right),
+        AttestationProblem.REQUESTER_WITHOUT_RIGHT,
+        requester.name(),
+        right.name().toLowerCase(Locale.ROOT),
+        place);
   }
 
   /** Refuses a key that fewer parties can use, or hold, than the trust file demands. */

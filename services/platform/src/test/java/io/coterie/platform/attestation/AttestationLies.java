@@ -206,6 +206,10 @@ final class AttestationLies {
                     new IntentSigner("keeper", TestSession.KEEPER.getPrivate())
                         .sign(reshareIntent(creation(BIP340), 2, 2, 3, 4).build())),
         created(
+            "a creation for a requester that may only renew",
+            REQUESTER_WITHOUT_RIGHT,
+            s -> s.intent = by("renewer", TestSession.RENEWER, asked)),
+        created(
             "the intent of another key",
             INTENT_KEY_OTHER,
             s -> s.intent = wallet().sign(asked.toBuilder().setKey("keys/hot-2-1").build())),

@@ -22,12 +22,15 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.trust.FormerParty;
+import io.coterie.trust.KeyRight;
 import io.coterie.trust.Member;
 import io.coterie.trust.Trust;
 import java.security.KeyPair;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -59,6 +62,26 @@ class AttestedKeyTest {
     assertThat(attested.xpub().orElse("")).isEqualTo(key.getXpub());
     assertThat(attested.proofOfPossession()).isEqualTo(key.getProofOfPossession());
     assertThat(attested.creation()).isEqualTo(IntentVerifier.digest(creation.intent.getPayload()));
+  }
+
+  /** Whoever steals the key of a wallet that only creates keys cannot have a reshare believed. */
+  @ParameterizedTest
+  @EnumSource
+  void a_change_of_keys_needs_the_right_to_it(KeyRight right) throws Exception {
+    TestSession creation = creation(BIP340);
+    Key created = answer(BIP340, creation);
+    Key refreshed = answer(BIP340, creation, refresh(creation));
+    Key reshared = answer(BIP340, creation, reshare(creation, 2, 2, 3, 4));
+    Key changed =
+        switch (right) {
+          case CREATE -> created;
+          case REFRESH -> refreshed;
+          case RESHARE -> reshared;
+        };
+    Set<KeyRight> others = EnumSet.complementOf(EnumSet.of(right));
+    assertProblem(AttestationProblem.REQUESTER_WITHOUT_RIGHT, changed, trust(others));
+    Trust sufficient = trust(EnumSet.of(KeyRight.CREATE, right));
+    assertThat(AttestedKey.of(KEY, changed, sufficient)).isEqualTo(believed(changed));
   }
 
   @Test

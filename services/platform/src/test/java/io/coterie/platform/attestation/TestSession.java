@@ -21,6 +21,7 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.trust.FormerParty;
 import io.coterie.trust.Glob;
+import io.coterie.trust.KeyRight;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
@@ -54,6 +55,7 @@ final class TestSession {
   static final KeyPair WALLET = pair("Ed25519");
   static final KeyPair WALLET_BEFORE = pair("EC");
   static final KeyPair KEEPER = pair("Ed25519");
+  static final KeyPair RENEWER = pair("Ed25519");
   static final KeyPair STRANGER = pair("Ed25519");
 
   static {
@@ -297,14 +299,26 @@ final class TestSession {
     return Arrays.copyOfRange(spki, spki.length - 32, spki.length);
   }
 
-  /** All nine parties; a wallet that had another key before, and a keeper of cold keys. */
+  /**
+   * All nine parties; a wallet that had another key before, a keeper of cold keys, and a renewer of
+   * the wallet's.
+   */
   static Trust trust() {
+    return trust(Set.of(KeyRight.values()));
+  }
+
+  /** All nine parties, and a wallet with these rights alone. */
+  static Trust trust(Set<KeyRight> rights) {
     List<Member> members = new ArrayList<>();
     PARTIES.forEach((id, evidence) -> members.add(party("p" + id, id, evidence)));
-    return trust(members, List.of());
+    return trust(members, List.of(), rights);
   }
 
   static Trust trust(List<Member> members, List<FormerParty> former) {
+    return trust(members, former, Set.of(KeyRight.values()));
+  }
+
+  private static Trust trust(List<Member> members, List<FormerParty> former, Set<KeyRight> rights) {
     return new Trust(
         new Roster(INSTALLATION, 1, members, former),
         List.of(
@@ -312,13 +326,22 @@ final class TestSession {
                 "wallet",
                 List.of(WALLET_BEFORE.getPublic().getEncoded(), WALLET.getPublic().getEncoded()),
                 List.of(new Glob("keys/*-1"), new Glob("keys/pay-*-usd")),
+                rights,
                 2,
                 3),
             new Trust.Requester(
                 "keeper",
                 List.of(KEEPER.getPublic().getEncoded()),
                 List.of(new Glob("keys/cold-*")),
+                Set.of(KeyRight.values()),
                 2,
-                2)));
+                2),
+            new Trust.Requester(
+                "renewer",
+                List.of(RENEWER.getPublic().getEncoded()),
+                List.of(new Glob("keys/*-1")),
+                Set.of(KeyRight.REFRESH, KeyRight.RESHARE),
+                2,
+                3)));
   }
 }

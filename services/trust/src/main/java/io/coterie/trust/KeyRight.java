@@ -1,0 +1,11 @@
+package io.coterie.trust;
+
+/** A change of keys that a requester may ask for; see the rights of its rule at the signers. */
+public enum KeyRight {
+  /** Makes a new key. */
+  CREATE,
+  /** Gives the same parties new shares. */
+  REFRESH,
+  /** Gives shares to other parties, or changes the threshold. */
+  RESHARE
+}
