@@ -12,6 +12,7 @@ import io.coterie.acceptance.cluster.Settings;
 import io.coterie.acceptance.cluster.WalletBackend;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.ProtocolId;
@@ -38,6 +39,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -291,11 +293,15 @@ class HostileRestoreTest {
     return output;
   }
 
-  /** The answer of the command {@code keys} about a key. */
-  private static List<String> keys(String key) throws Exception {
-    Path output = command(Path.of("/dev/null"), "keys", data(RESTORED).toString());
-    return Files.readAllLines(output).stream()
-        .filter(line -> line.contains("keys/" + key))
+  /** The answer of the command {@code keys}. */
+  private static List<String> keys() throws Exception {
+    return Files.readAllLines(command(Path.of("/dev/null"), "keys", data(RESTORED).toString()));
+  }
+
+  /** What keeps a key from being used, as {@code keys} says it. */
+  private static List<String> troubles(String key) throws Exception {
+    return keys().stream()
+        .filter(line -> line.contains("keys/" + key) && !line.equals("keys/" + key))
         .toList();
   }
 
@@ -394,6 +400,16 @@ class HostileRestoreTest {
   void aFreezeIsSeenLiftedAndComesBackWithTheBackupItIsIn() throws Exception {
     String name = "frozen";
     Key key = cluster.wallet().createEcdsaKey(name, 2, cluster.partyNames());
+    assertThat(keys())
+        .as("the party's own word, without a network")
+        .containsSequence(
+            key.getName(),
+            "  scheme      ecdsa-secp256k1",
+            "  shares      2 of parties [1, 2, 3]",
+            "  epoch       1",
+            "  public key  " + HexFormat.of().formatHex(key.getPublicKey().toByteArray()),
+            "  xpub        " + key.getXpub(),
+            "  fingerprint " + KeyFingerprint.text(key.getFingerprint()));
     fillDisk();
     Deviation.current = new Deviation(Kind.GARBLE, 2);
     Abort abort = aborted(order(name, BOTH));
@@ -402,14 +418,14 @@ class HostileRestoreTest {
     Deviation.current = NONE;
     assertThat(frozen()).isEqualTo(1);
     refused(order(name, HONEST), RefusalReason.REFUSAL_REASON_KEY_FROZEN);
-    assertThat(keys(name)).as("before it is on disk").anyMatch(line -> line.contains("frozen"));
+    assertThat(troubles(name)).as("before it is on disk").anyMatch(line -> line.contains("frozen"));
 
     cluster.createKey("room"); // a claim more
     until("the freeze is written", HostileRestoreTest::freezeIsInTheFile);
     Path backup = command(Path.of("/dev/null"), "backup", data(RESTORED).toString());
     unfreeze(name);
     until("it is lifted", () -> frozen() == 0);
-    assertThat(keys(name))
+    assertThat(troubles(name))
         .containsExactly("keys/" + name + ": party 1 is excluded until its shares are refreshed");
 
     cluster.kill(RESTORED);
@@ -428,10 +444,10 @@ class HostileRestoreTest {
     unfreeze(name);
     until("it is lifted", () -> frozen() == 0);
     refused(order(name, HONEST), RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
-    assertThat(keys(name)).anyMatch(line -> line.contains("went back"));
+    assertThat(troubles(name)).anyMatch(line -> line.contains("went back"));
 
     assertThat(cluster.wallet().refreshKey(name, key.getEpoch()).getEpoch()).isEqualTo(2);
-    assertThat(keys(name)).isEmpty();
+    assertThat(troubles(name)).isEmpty();
     signs(key, name);
   }
 }

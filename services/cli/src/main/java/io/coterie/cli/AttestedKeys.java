@@ -8,6 +8,8 @@ import io.coterie.platform.attestation.AttestationException;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.payload.BitcoinAddress;
+import io.coterie.platform.payload.Chain;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
@@ -15,6 +17,8 @@ import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.trust.Trust;
+import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 
@@ -125,9 +129,35 @@ final class AttestedKeys {
     try {
       return key.verifyingKey(target);
     } catch (IllegalArgumentException e) {
-      throw CliException.local(
-          key.name() + " has no such child: its scheme is " + Output.scheme(key.scheme().name()));
+      throw noSuchChild(key);
     }
+  }
+
+  /**
+   * The address of a key's descendant.
+   *
+   * @throws CliException if keys of its scheme have no such descendant or no addresses there
+   */
+  static String address(
+      AttestedKey key, Chain chain, List<Integer> path, BitcoinAddress.Network network) {
+    if (!chain.has(key.scheme())) {
+      throw CliException.local(
+          key.name()
+              + " has no "
+              + chain.name().toLowerCase(Locale.ROOT)
+              + " addresses: its scheme is "
+              + Output.scheme(key.scheme().name()));
+    }
+    try {
+      return chain.address(key.scheme(), key.keyPublic(), path, network);
+    } catch (IllegalArgumentException e) {
+      throw noSuchChild(key);
+    }
+  }
+
+  private static CliException noSuchChild(AttestedKey key) {
+    return CliException.local(
+        key.name() + " has no such child: its scheme is " + Output.scheme(key.scheme().name()));
   }
 
   /**

@@ -6,6 +6,7 @@ import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.BitcoinAddress;
+import io.coterie.platform.payload.Chain;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.Key;
@@ -145,7 +146,7 @@ final class KeysCommand {
                     ? HexFormat.of()
                         .formatHex(
                             AttestedKeys.verifyingKey(found, KeyTarget.at(numbers)).toByteArray())
-                    : chain.address(found, numbers, network));
+                    : AttestedKeys.address(found, chain, numbers, network));
       }
       return 0;
     }

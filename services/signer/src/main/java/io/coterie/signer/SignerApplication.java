@@ -36,9 +36,10 @@ public class SignerApplication {
   /**
    * Without a command, starts the service. {@code backup <data folder>} writes the party's backup
    * to the standard output, {@code restore <data folder>} takes one from the standard input; see
-   * {@link Backup}. {@code keys <data folder>} prints what keeps keys from being used here; {@code
-   * unfreeze <data folder> <key>} asks the running signer to use a frozen key again. All end then:
-   * with 0, or with 1 and a line that says what is wrong.
+   * {@link Backup}. {@code keys <data folder>} prints the keys that this party uses, as the party
+   * itself has stored them, and what keeps keys from being used here; {@code unfreeze <data folder>
+   * <key>} asks the running signer to use a frozen key again. All end then: with 0, or with 1 and a
+   * line that says what is wrong.
    */
   public static void main(String[] args) {
     if (args.length == 0 || args[0].startsWith("--")) {
@@ -66,8 +67,10 @@ public class SignerApplication {
     try {
       switch (args[0]) {
         case "restore" -> Backup.restore(System.in, folder);
-        case "keys" ->
-            PartyStore.troubles(folder).forEach(trouble -> output.println(trouble.text()));
+        case "keys" -> {
+          PartyStore.activeShares(folder).forEach(share -> share.lines().forEach(output::println));
+          PartyStore.troubles(folder).forEach(trouble -> output.println(trouble.text()));
+        }
         case "unfreeze" -> new OperatorRequests(folder).unfreeze(args[2]);
         default -> {
           Backup.write(folder, output);

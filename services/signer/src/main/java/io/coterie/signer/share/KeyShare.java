@@ -1,10 +1,18 @@
 package io.coterie.signer.share;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.payload.BitcoinAddress;
+import io.coterie.platform.payload.Chain;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
+import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -93,6 +101,42 @@ public record KeyShare(
   private KeyShare in(State next, @Nullable Certificate proof) {
     return new KeyShare(
         key, epoch, scheme, next, parties, members, keyPublic, sealed, origin, proof);
+  }
+
+  /**
+   * The public facts for people, a line each: the key's name alone, then its scheme, shares, public
+   * key, fingerprint, and the addresses of the key itself on the main networks.
+   */
+  public List<String> lines() {
+    SchemeKeys keys = SchemeKeys.of(scheme);
+    List<String> lines = new ArrayList<>();
+    lines.add(key);
+    lines.add(line("scheme", lowerCase(scheme.name().replaceFirst("^SCHEME_", ""))));
+    lines.add(line("shares", "%d of parties %s".formatted(threshold(), parties)));
+    lines.add(line("epoch", epoch + (left() ? ", of which this party has no share" : "")));
+    lines.add(line("public key", hex(keys.verifyingKey(keyPublic, KeyTarget.SELF))));
+    keys.xpub(keyPublic).ifPresent(xpub -> lines.add(line("xpub", xpub)));
+    lines.add(line("fingerprint", KeyFingerprint.text(KeyFingerprint.of(keyPublic))));
+    for (Chain chain : Chain.values()) {
+      if (chain.has(scheme)) {
+        String address =
+            chain.address(scheme, keyPublic, List.of(), BitcoinAddress.Network.MAINNET);
+        lines.add(line(lowerCase(chain.name()), address));
+      }
+    }
+    return lines;
+  }
+
+  private static String line(String label, String value) {
+    return "  %-11s %s".formatted(label, value);
+  }
+
+  private static String lowerCase(String name) {
+    return name.toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  private static String hex(ByteString bytes) {
+    return HexFormat.of().formatHex(bytes.toByteArray());
   }
 
   @Override

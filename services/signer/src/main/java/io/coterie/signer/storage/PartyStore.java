@@ -2,6 +2,7 @@ package io.coterie.signer.storage;
 
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyTrouble;
 import java.nio.file.Path;
@@ -112,10 +113,27 @@ public final class PartyStore implements AutoCloseable {
    * @throws StoreException if there is no party's file that can be read
    */
   public static List<KeyTrouble> troubles(Path folder) {
+    return reading(
+        folder,
+        database -> {
+          SqliteExclusions.Memory memory = SqliteExclusions.Memory.read(database);
+          memory.rememberAll(new UnwrittenExclusions(folder).read());
+          return memory.troubles();
+        });
+  }
+
+  /**
+   * The active shares, by key, in a folder whose party may be running in another process.
+   *
+   * @throws StoreException if there is no party's file that can be read
+   */
+  public static List<KeyShare> activeShares(Path folder) {
+    return reading(folder, SqliteShares::active);
+  }
+
+  private static <T> T reading(Path folder, GroupCommit.Write<T> query) {
     try (Database database = Database.reader(folder.resolve(FILE))) {
-      SqliteExclusions.Memory memory = SqliteExclusions.Memory.read(database);
-      memory.rememberAll(new UnwrittenExclusions(folder).read());
-      return memory.troubles();
+      return query.run(database);
     } catch (SQLException e) {
       throw new StoreException("cannot read " + folder.resolve(FILE), e);
     }

@@ -422,6 +422,11 @@ final class SqliteShares implements KeyShareStore {
     requests.toUnfreeze(exclusions::unfreeze);
   }
 
+  /** All active shares, by key. */
+  static List<KeyShare> active(Database db) throws SQLException {
+    return shares(db, SELECT_SHARE + " WHERE state = 'ACTIVE' ORDER BY key");
+  }
+
   private static List<KeyShare> shares(Database db, String sql, Object... parameters)
       throws SQLException {
     List<KeyShare> shares = new ArrayList<>();

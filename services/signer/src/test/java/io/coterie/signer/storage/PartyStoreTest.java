@@ -285,6 +285,20 @@ class PartyStoreTest {
   }
 
   @Test
+  void active_shares_are_read_beside_the_party_that_runs() {
+    assertThat(PartyStore.activeShares(folder)).isEmpty();
+    KeyShare share = share("keys/b", 1);
+    get(store.shares().storeProvisional(share, event("stored")));
+    assertThat(PartyStore.activeShares(folder)).isEmpty();
+    get(store.shares().activate(share, PROOF, event("active")));
+    KeyShare earlier = share("keys/a", 2);
+    get(store.shares().storeProvisional(earlier, event("stored")));
+    get(store.shares().activate(earlier, PROOF, event("active")));
+    assertThat(PartyStore.activeShares(folder))
+        .containsExactly(earlier.activated(PROOF), share.activated(PROOF));
+  }
+
+  @Test
   void newer_provisional_share_replaces_an_older_one() {
     KeyShare older = share("keys/a", 1);
     KeyShare newer = share("keys/a", 2);
