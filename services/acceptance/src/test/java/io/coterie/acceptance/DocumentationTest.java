@@ -6,7 +6,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.regex.Pattern;
@@ -19,7 +21,9 @@ class DocumentationTest {
   private static final int LONGEST_LINE = 120;
   private static final Pattern LINK = Pattern.compile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)");
   private static final Pattern PLACE = Pattern.compile("`((?:services|proto|deploy|docs)/[^`]+)`");
-  private static final Pattern TEST = Pattern.compile("`(?:\\w+\\.)?([a-z]+(?:_[a-z0-9]+){3,})`");
+  private static final Pattern TEST =
+      Pattern.compile("`(?:\\w+\\.)?((?!coterie_)[a-z]+(?:_[a-z0-9]+){3,})`");
+  private static final Pattern TEST_OF_CLASS = Pattern.compile("`([A-Z]\\w+Test)[.](\\w+)`");
   private static final Pattern MAKE = Pattern.compile("`make ([a-z][a-z-]*)");
   private static final Pattern TARGET = Pattern.compile("(?m)^([a-z-]+):(?!=)");
   private static final Pattern RIDDLE =
@@ -76,20 +80,31 @@ class DocumentationTest {
   }
 
   @Test
-  void testsThatAReviewNamesExist() throws IOException {
-    StringBuilder sources = new StringBuilder();
+  void testsThatPagesNameExist() throws IOException {
+    Map<String, String> sources = new HashMap<>();
     try (Stream<Path> files = Files.walk(ProjectRoot.PATH.resolve("services"))) {
       for (Path file : files.filter(DocumentationTest::isTestSource).toList()) {
-        sources.append(Files.readString(file));
+        String unit = file.getFileName().toString().replaceFirst("[.].*", "");
+        sources.merge(unit, Files.readString(file), String::concat);
       }
     }
+    String all = String.join("\n", sources.values());
     List<String> named = new ArrayList<>();
-    try (Stream<Path> reviews = Files.list(ProjectRoot.PATH.resolve("docs/security"))) {
-      for (Path review : reviews.toList()) {
-        TEST.matcher(Files.readString(review)).results().forEach(test -> named.add(test.group(1)));
+    List<String> absent = new ArrayList<>();
+    for (Path page : pages()) {
+      String text = Files.readString(page);
+      if (page.toString().matches(".*/docs/(security|protocols)/.*")) {
+        TEST.matcher(text).results().forEach(test -> named.add(test.group(1)));
       }
+      TEST_OF_CLASS
+          .matcher(text)
+          .results()
+          .filter(
+              test -> !sources.getOrDefault(test.group(1), "").contains(" " + test.group(2) + "("))
+          .forEach(test -> absent.add(page + ": " + test.group()));
     }
-    assertThat(named).hasSizeGreaterThan(10).allSatisfy(test -> assertThat(sources).contains(test));
+    assertThat(absent).isEmpty();
+    assertThat(named).hasSizeGreaterThan(10).allSatisfy(test -> assertThat(all).contains(test));
   }
 
   @Test

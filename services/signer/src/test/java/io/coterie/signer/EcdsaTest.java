@@ -1,5 +1,6 @@
 package io.coterie.signer;
 
+import static java.nio.file.StandardCopyOption.REPLACE_EXISTING;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
@@ -22,9 +23,18 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.signer.share.KeyShareStore;
+import io.coterie.signer.share.KeyTrouble;
+import io.coterie.signer.storage.PartyStore;
+import java.io.IOException;
 import java.math.BigInteger;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -34,6 +44,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.bouncycastle.asn1.x9.X9ECParameters;
 import org.bouncycastle.crypto.ec.CustomNamedCurves;
 import org.bouncycastle.crypto.params.ECDomainParameters;
@@ -311,6 +322,66 @@ class EcdsaTest {
     refresh();
     sign(ByteString.EMPTY, path(), 1, 2);
     sign(presign(path(), 1, 2, 3), path(), 1, 2, 3);
+  }
+
+  /**
+   * bravo cheats in the multiplication, and alpha is killed each time before the exclusion reaches
+   * its disk. The disk has the session as begun and not ended, which counts until it excludes.
+   */
+  @Test
+  void kills_that_keep_exclusions_from_the_disk_are_counted_until_they_exclude() throws Exception {
+    Path disk = folder.resolve("alpha");
+    Path copy = folder.resolve("alpha as the kill leaves it");
+    i.network.tap(
+        (from, to, body) -> {
+          if (from.partyId() == 2 && to.partyId() == 1 && body.length > 30_000) {
+            body[body.length / 2] ^= 1;
+            copyBegunSession(disk, copy);
+          }
+          return body;
+        });
+    for (int end = 1; end <= KeyTrouble.EXCLUDE_AT; end++) {
+      SessionId cheated = i.coordinator.give(order(signing(), 1, 2));
+      Abort abort = i.coordinator.awaitFrom("alpha", cheated).report().getAborted();
+      assertThat(abort.getCause()).isEqualTo(AbortCause.ABORT_CAUSE_TRANSFER_CHECK_FAILED);
+      i.putBack("alpha", copy);
+      assertThat(i.party("alpha").store.shares().excluded(KEY))
+          .as("after %d kills", end)
+          .isEqualTo(end < KeyTrouble.EXCLUDE_AT ? Set.of() : Set.of(2));
+    }
+    SessionId refused = i.coordinator.give(order(signing(), 1, 2));
+    assertThat(refused("alpha", refused).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
+    sign(ByteString.EMPTY, path(), 1, 3);
+  }
+
+  /** The disk as it is when the session is begun there, and nothing of its end is. */
+  private static void copyBegunSession(Path disk, Path copy) {
+    try (Connection file =
+        DriverManager.getConnection("jdbc:sqlite:" + disk.resolve(PartyStore.FILE))) {
+      Installation.until("alpha has begun", () -> hasBegun(file));
+      Files.createDirectories(copy);
+      try (Stream<Path> parts = Files.list(disk)) {
+        for (Path part : parts.filter(f -> !f.toString().contains(PartyStore.FILE)).toList()) {
+          Files.copy(part, copy.resolve(part.getFileName()), REPLACE_EXISTING);
+        }
+      }
+      Files.deleteIfExists(copy.resolve(PartyStore.FILE));
+      try (Statement run = file.createStatement()) {
+        run.execute("VACUUM INTO '" + copy.resolve(PartyStore.FILE) + "'");
+      }
+    } catch (IOException | SQLException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static boolean hasBegun(Connection file) {
+    try (Statement run = file.createStatement();
+        ResultSet row = run.executeQuery("SELECT count(*) FROM open_multiplication")) {
+      return row.getInt(1) > 0;
+    } catch (SQLException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   /** alpha's disk is put back: what it has done since, and with whom, it does not know any more. */
