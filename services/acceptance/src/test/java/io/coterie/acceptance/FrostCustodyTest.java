@@ -62,6 +62,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Ed25519 and BIP-340 keys from end to end; after each test, no nonce was ever shown twice. */
 @Timeout(300)
 class FrostCustodyTest {
+  /** The process of the coordinator that presigning orders come from. */
+  private static final ByteString INCARNATION = ByteString.copyFrom(new byte[16]);
+
   private static final String CORRUPT = "party-4";
   private static final String MALLORY = "mallory";
   private static final int POOL = 4;
@@ -538,7 +541,7 @@ class FrostCustodyTest {
         mallory.signs(byRounds, 4);
         mallory.refused(RefusalReason.REFUSAL_REASON_SESSION_REPLAYED, byRounds);
 
-        Order presign = mallory.order(suite.presign, key).setPresignatureCount(2).build();
+        Order presign = mallory.order(suite.presign, key).setPresignatureCount(2).setCoordinatorIncarnation(INCARNATION).build();
         ByteString id = mallory.presign(presign).getLast();
         // Not for another key: the session costs nobody its presignature.
         if (suite == Suite.BIP340) {
@@ -560,7 +563,7 @@ class FrostCustodyTest {
         for (int count : new int[] {0, 17, -1}) {
           mallory.refused(
               RefusalReason.REFUSAL_REASON_MALFORMED_ORDER,
-              mallory.order(suite.presign, key).setPresignatureCount(count).build());
+              mallory.order(suite.presign, key).setPresignatureCount(count).setCoordinatorIncarnation(INCARNATION).build());
         }
         mallory.refused(
             RefusalReason.REFUSAL_REASON_MALFORMED_ORDER,
@@ -572,7 +575,7 @@ class FrostCustodyTest {
           RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
           mallory
               .order(Suite.ED25519.presign, shared.get(Suite.ED25519.ordinal()))
-              .setPresignatureCount(1)
+              .setPresignatureCount(1).setCoordinatorIncarnation(INCARNATION)
               .setTaproot(TaprootOutput.getDefaultInstance())
               .build());
     }

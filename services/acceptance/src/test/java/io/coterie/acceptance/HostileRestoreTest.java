@@ -66,6 +66,9 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @Timeout(300)
 class HostileRestoreTest {
+  /** The process of the coordinator that presigning orders come from. */
+  private static final ByteString INCARNATION = ByteString.copyFrom(new byte[16]);
+
   private static final String HOSTILE = "party-1";
   private static final String RESTORED = "party-2";
   private static final String HONEST_PARTY = "party-3";
@@ -168,7 +171,7 @@ class HostileRestoreTest {
             .addAllSigningSet(parties)
             .setDeadline(Timestamps.fromMillis(System.currentTimeMillis() + 110_000));
     return (protocol == ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN
-            ? order.setPresignatureCount(1)
+            ? order.setPresignatureCount(1).setCoordinatorIncarnation(INCARNATION)
             : order.setSignedIntent(
                 cluster
                     .wallet()

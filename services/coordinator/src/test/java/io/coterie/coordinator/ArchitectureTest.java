@@ -2,6 +2,7 @@ package io.coterie.coordinator;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
@@ -148,4 +149,8 @@ class ArchitectureTest {
           .callMethod(java.time.Instant.class, "now")
           .orShould()
           .callConstructor(java.security.SecureRandom.class);
+
+  @ArchTest
+  static final ArchRule no_circles =
+      slices().matching("io.coterie.coordinator.(**)").should().beFreeOfCycles();
 }

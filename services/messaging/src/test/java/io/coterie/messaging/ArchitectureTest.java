@@ -3,6 +3,7 @@ package io.coterie.messaging;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.importer.ImportOption;
@@ -56,4 +57,8 @@ class ArchitectureTest {
           .dependOnClassesThat()
           .resideInAnyPackage(
               "io.coterie.messaging.socket..", "io.coterie.messaging.storage..", "jakarta..");
+
+  @ArchTest
+  static final ArchRule NO_CIRCLES =
+      slices().matching("io.coterie.messaging.(**)").should().beFreeOfCycles();
 }

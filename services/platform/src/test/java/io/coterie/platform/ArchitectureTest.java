@@ -2,6 +2,7 @@ package io.coterie.platform;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.importer.ImportOption;
@@ -112,4 +113,8 @@ class ArchitectureTest {
   @ArchTest
   static final ArchRule foreign_memory_is_for_the_binding_only =
       noClasses().should().dependOnClassesThat().resideInAPackage("java.lang.foreign..");
+
+  @ArchTest
+  static final ArchRule no_circles =
+      slices().matching("io.coterie.platform.(**)").should().beFreeOfCycles();
 }

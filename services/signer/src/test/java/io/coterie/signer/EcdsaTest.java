@@ -189,6 +189,7 @@ class EcdsaTest {
             order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN, set)
                 .addAllDerivationPath(path)
                 .setPresignatureCount(count)
+                .setCoordinatorIncarnation(Installation.INCARNATION)
                 .build());
     Set<List<ByteString>> ids = new HashSet<>();
     for (int party : set) {

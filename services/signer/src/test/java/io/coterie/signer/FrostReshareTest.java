@@ -212,6 +212,7 @@ class FrostReshareTest {
                 .order(suite.presign, KEY, 2, set)
                 .setEpoch(epoch)
                 .setPresignatureCount(1)
+                .setCoordinatorIncarnation(Installation.INCARNATION)
                 .build());
     ByteString id = ByteString.EMPTY;
     for (int party : set) {

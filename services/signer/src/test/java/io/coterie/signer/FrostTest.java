@@ -230,7 +230,10 @@ class FrostTest {
 
   /** Makes some in one session; says their ids, which all parties report in the same order. */
   private List<ByteString> presign(int count, SigningIntent target, int... set) {
-    Order.Builder order = order(suite.presign, set).setPresignatureCount(count);
+    Order.Builder order =
+        order(suite.presign, set)
+            .setPresignatureCount(count)
+            .setCoordinatorIncarnation(Installation.INCARNATION);
     KeyTarget.of(target).into(order);
     SessionId session = i.coordinator.give(order.build());
     Set<List<ByteString>> ids = new HashSet<>();
@@ -371,7 +374,10 @@ class FrostTest {
     Collections.reverse(made);
     made.forEach(id -> sign(id, target, 1, 3));
     assertThat(shown).hasSize(2 * 2 * 16);
-    Order.Builder more = order(suite.presign, 1, 3).setPresignatureCount(17);
+    Order.Builder more =
+        order(suite.presign, 1, 3)
+            .setPresignatureCount(17)
+            .setCoordinatorIncarnation(Installation.INCARNATION);
     KeyTarget.of(target).into(more);
     assertThat(refusalOf(more.build(), "alpha"))
         .isEqualTo(RefusalReason.REFUSAL_REASON_MALFORMED_ORDER);

@@ -79,6 +79,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Installation implements AutoCloseable {
   /** Of all parties in the roster, ids 1 to 5. */
+  /** The process of the coordinator that presigning orders come from. */
+  public static final ByteString INCARNATION = ByteString.copyFrom(new byte[16]);
+
   public static final List<String> NAMES = List.of("alpha", "bravo", "charlie", "delta", "echo");
 
   public static final Duration PATIENCE = Duration.ofSeconds(60);

@@ -19,7 +19,7 @@ import org.springframework.context.event.ContextClosedEvent;
  * gRPC server takes no more calls and lets those it has end; what does not end within the drain
  * time is left to the other replicas, and its callers are told to ask again; then the channel.
  */
-final class CoordinatorIncarnationcycle
+final class CoordinatorLifecycle
     implements SmartLifecycle, ApplicationListener<ContextClosedEvent> {
   /** Started before the gRPC server and stopped after it. */
   private static final int BEFORE_SERVERS = 0;
@@ -36,7 +36,7 @@ final class CoordinatorIncarnationcycle
   private final Duration drain;
   private volatile boolean running;
 
-  CoordinatorIncarnationcycle(
+  CoordinatorLifecycle(
       ChannelConnector connector,
       Sessions sessions,
       Stopping stopping,

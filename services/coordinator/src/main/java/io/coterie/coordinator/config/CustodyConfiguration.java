@@ -263,7 +263,7 @@ class CustodyConfiguration {
   }
 
   @Bean
-  CoordinatorIncarnationcycle coordinatorIncarnationcycle(
+  CoordinatorLifecycle coordinatorLifecycle(
       ChannelConnector connector,
       Sessions sessions,
       Stopping stopping,
@@ -275,7 +275,7 @@ class CustodyConfiguration {
       CoordinatorProperties properties,
       CoordinatorMetrics metrics) {
     metrics.watchRuns(() -> creations.running() + renewals.running() + signings.running());
-    return new CoordinatorIncarnationcycle(
+    return new CoordinatorLifecycle(
         connector, sessions, stopping, signings, maker, handover, properties.handover().drain());
   }
 }

@@ -1,6 +1,5 @@
 package io.coterie.messaging.account;
 
-import io.coterie.messaging.keys.PreKey;
 import java.time.Instant;
 import java.util.Optional;
 import java.util.Set;

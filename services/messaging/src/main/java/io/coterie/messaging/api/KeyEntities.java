@@ -1,6 +1,6 @@
 package io.coterie.messaging.api;
 
-import io.coterie.messaging.keys.PreKey;
+import io.coterie.messaging.account.PreKey;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.InvalidKeyException;

@@ -14,6 +14,7 @@ import io.coterie.messaging.api.Sending;
 import io.coterie.messaging.api.ServiceCalls;
 import io.coterie.messaging.certificate.SenderCertificates;
 import io.coterie.messaging.keys.PreKeyStore;
+import io.coterie.messaging.limit.Limits;
 import io.coterie.messaging.limit.RateConverter;
 import io.coterie.messaging.limit.RateLimits;
 import io.coterie.messaging.queue.LocalOnlineQueue;
@@ -178,7 +179,7 @@ public class MessagingConfiguration {
   }
 
   private static OnlineMessages.Limits onlineLimits(MessagingProperties properties) {
-    MessagingProperties.Limits limits = properties.limits();
+    Limits limits = properties.limits();
     return new OnlineMessages.Limits(
         limits.onlineTimeToLive(),
         limits.onlineMessages(),
@@ -202,7 +203,7 @@ public class MessagingConfiguration {
       Clock clock,
       MessagingMetrics metrics,
       MessagingProperties properties) {
-    MessagingProperties.Limits limits = properties.limits();
+    Limits limits = properties.limits();
     PostgresMessageQueue queue =
         new PostgresMessageQueue(
             jdbc,

@@ -2,6 +2,7 @@ package io.coterie.messaging.keys;
 
 import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.account.IdentityType;
+import io.coterie.messaging.account.PreKey;
 import java.util.List;
 import java.util.Optional;
 

@@ -2,7 +2,6 @@ package io.coterie.messaging.limit;
 
 import com.github.benmanes.caffeine.cache.Ticker;
 import io.coterie.messaging.account.DeviceAddress;
-import io.coterie.messaging.config.MessagingProperties;
 import java.util.Optional;
 import java.util.UUID;
 
@@ -30,7 +29,7 @@ public final class RateLimits {
 
   public record Pair(UUID sender, UUID recipient) {}
 
-  public RateLimits(MessagingProperties.Rates rates, Ticker ticker) {
+  public RateLimits(Rates rates, Ticker ticker) {
     this.registration = new RateLimit<>(rates.registration(), ticker);
     this.preKeys = new RateLimit<>(rates.preKeys(), ticker);
     this.messages = new RateLimit<>(rates.messages(), ticker);

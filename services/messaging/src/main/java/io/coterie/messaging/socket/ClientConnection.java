@@ -7,7 +7,7 @@ import io.coterie.messaging.api.ApiException;
 import io.coterie.messaging.api.ApiRequest;
 import io.coterie.messaging.api.ApiResponse;
 import io.coterie.messaging.api.Dispatcher;
-import io.coterie.messaging.config.MessagingProperties;
+import io.coterie.messaging.limit.Limits;
 import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.Presence;
@@ -64,7 +64,7 @@ final class ClientConnection implements Presence.Subscriber {
       ExecutorService blockingCalls,
       ConnectionMemory memory,
       ConnectionMemory anonymousMemory,
-      MessagingProperties.Limits limits,
+      Limits limits,
       Consumer<ClientConnection> onClosed) {}
 
   private final @Nullable Authenticated who;
@@ -84,7 +84,7 @@ final class ClientConnection implements Presence.Subscriber {
   private CloseReason leaveReason = GOING_AWAY;
 
   ClientConnection(@Nullable Authenticated who, Source source, Services services) {
-    MessagingProperties.Limits limits = services.limits();
+    Limits limits = services.limits();
     this.who = who;
     this.source = source;
     this.services = services;

@@ -3,7 +3,7 @@ package io.coterie.messaging.socket;
 import io.coterie.messaging.account.Accounts;
 import io.coterie.messaging.account.Accounts.Authenticated;
 import io.coterie.messaging.api.Dispatcher;
-import io.coterie.messaging.config.MessagingProperties;
+import io.coterie.messaging.limit.Limits;
 import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.Presence;
@@ -45,7 +45,7 @@ public final class Connections implements SmartLifecycle {
       MessageQueue queue,
       Presence presence,
       MessagingMetrics metrics,
-      MessagingProperties.Limits limits) {
+      Limits limits) {
     // Anonymous clients get at most half of everything, so that the others always have the rest.
     this.places = new Places<>(limits.connections() - limits.connections() / 2);
     this.anonymousPlaces = new Places<>(limits.connections() / 2);

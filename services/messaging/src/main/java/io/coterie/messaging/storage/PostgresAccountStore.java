@@ -6,7 +6,7 @@ import io.coterie.messaging.account.Device;
 import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.account.IdentityType;
 import io.coterie.messaging.account.PasswordHash;
-import io.coterie.messaging.keys.PreKey;
+import io.coterie.messaging.account.PreKey;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Timestamp;

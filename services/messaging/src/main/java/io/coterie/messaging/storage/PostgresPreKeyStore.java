@@ -2,7 +2,7 @@ package io.coterie.messaging.storage;
 
 import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.account.IdentityType;
-import io.coterie.messaging.keys.PreKey;
+import io.coterie.messaging.account.PreKey;
 import io.coterie.messaging.keys.PreKeyStore;
 import java.sql.ResultSet;
 import java.sql.SQLException;

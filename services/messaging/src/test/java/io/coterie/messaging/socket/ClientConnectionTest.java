@@ -8,7 +8,7 @@ import io.coterie.messaging.api.KeyCalls;
 import io.coterie.messaging.api.MessageCalls;
 import io.coterie.messaging.api.MultiRecipientCalls;
 import io.coterie.messaging.api.ServiceCalls;
-import io.coterie.messaging.config.MessagingProperties;
+import io.coterie.messaging.limit.Limits;
 import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.telemetry.MessagingMetrics;
 import io.coterie.proto.signal.WebSocketMessage;
@@ -102,9 +102,8 @@ class ClientConnectionTest {
   private static ClientConnection connection() {
     ExecutorService stopped = Executors.newSingleThreadExecutor();
     stopped.shutdown();
-    MessagingProperties.Limits limits =
-        new Binder(new MapConfigurationPropertySource(Map.of()))
-            .bindOrCreate("none", MessagingProperties.Limits.class);
+    Limits limits =
+        new Binder(new MapConfigurationPropertySource(Map.of())).bindOrCreate("none", Limits.class);
     MessagingMetrics metrics = new MessagingMetrics(new SimpleMeterRegistry());
     Dispatcher dispatcher =
         ServiceCalls.dispatcher(

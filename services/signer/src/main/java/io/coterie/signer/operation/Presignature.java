@@ -16,7 +16,7 @@ import java.util.List;
  * @param parties ids, ascending; all of them have to sign
  * @param target which key it signs with
  * @param coordinator roster name of the one that ordered it, and may order its use
- * @param coordinatorIncarnation the process of it that did so; empty if it did not say
+ * @param coordinatorIncarnation the process of it that did so
  * @param sealed opens only in the vault that made it, once
  * @param madeNanos {@link System#nanoTime}
  */

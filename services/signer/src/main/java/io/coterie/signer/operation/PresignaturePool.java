@@ -184,16 +184,13 @@ public final class PresignaturePool {
   /**
    * A process of a coordinator is at work: nobody knows any more what an earlier one had made.
    *
-   * @param incarnation of the process; empty if the coordinator does not say
+   * @param incarnation of the process
    */
   void working(String coordinator, ByteString incarnation) {
-    if (!incarnation.isEmpty()) {
-      drop(
-          Drop.ORPHANED,
-          p ->
-              p.coordinator().equals(coordinator)
-                  && !p.coordinatorIncarnation().equals(incarnation));
-    }
+    drop(
+        Drop.ORPHANED,
+        p ->
+            p.coordinator().equals(coordinator) && !p.coordinatorIncarnation().equals(incarnation));
   }
 
   /** Drops what is older than allowed. */

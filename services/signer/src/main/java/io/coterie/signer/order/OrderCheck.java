@@ -94,8 +94,7 @@ public final class OrderCheck {
         presigning || !order.hasTaproot(),
         "the order has a Taproot tweak, which belongs into the intent");
     require(
-        order.getCoordinatorIncarnation().isEmpty()
-            || presigning && order.getCoordinatorIncarnation().size() == INCARNATION_BYTES,
+        order.getCoordinatorIncarnation().size() == (presigning ? INCARNATION_BYTES : 0),
         "the coordinator's incarnation does not have 16 bytes, or is not for this protocol");
     require(
         KeyTarget.of(order).isWellFormed(), "the root of the Taproot tweak does not have 32 bytes");

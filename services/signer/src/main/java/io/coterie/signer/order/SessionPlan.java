@@ -54,7 +54,7 @@ public record SessionPlan(
      * Make presignatures.
      *
      * @param count 1 to {@link Protocol#maxBatch}
-     * @param incarnation of the coordinator that ordered it; empty if it does not say
+     * @param incarnation of the coordinator that ordered it
      */
     record Presign(int count, ByteString incarnation) implements Work {}
 

@@ -510,6 +510,7 @@ abstract class SessionFixture {
         .addSigningSet(1)
         .addSigningSet(2)
         .setPresignatureCount(1)
+        .setCoordinatorIncarnation(Installation.INCARNATION)
         .addAllDerivationPath(List.of(path));
   }
 

@@ -1,4 +1,4 @@
-package io.coterie.messaging.keys;
+package io.coterie.messaging.account;
 
 import org.jspecify.annotations.Nullable;
 

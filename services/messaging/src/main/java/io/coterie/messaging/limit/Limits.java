@@ -1,0 +1,92 @@
+package io.coterie.messaging.limit;
+
+import java.time.Duration;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.util.unit.DataSize;
+
+/**
+ * The sizes and times that bound the service.
+ *
+ * @param content most bytes of one recipient's content
+ * @param body most bytes of a request's body over HTTP
+ * @param frame most bytes of a WebSocket message
+ * @param buffers most bytes that WebSockets hold: incomplete messages, calls in progress, frames to
+ *     be written; anonymous ones get at most half
+ * @param inFlight most messages pushed to a device and not yet acknowledged
+ * @param outbound most bytes that wait to be written to a socket; a client that lets more pile up
+ *     is disconnected
+ * @param sendTimeout a client that takes longer to read a frame is disconnected
+ * @param idle a WebSocket without traffic for so long is closed
+ * @param onlineTimeToLive an online message not fetched in this time is dropped
+ * @param onlineMessages most online messages that wait for a device
+ * @param onlineBytes most bytes of online messages that wait for a device
+ * @param onlineTotal most bytes of online messages that wait for all devices; the longest queues
+ *     give way
+ * @param storedMessages most stored messages that wait for a device
+ * @param storedTimeToLive a stored message not fetched in this time is dropped
+ * @param storedWait how long messages may wait to be stored before senders that fill more than
+ *     their share of the line are told to come back
+ * @param storedPending most bytes of messages that wait to be stored
+ * @param connections most WebSockets at once; anonymous ones get at most half. Each needs some 130
+ *     kB
+ * @param cachedAccounts most accounts kept in memory
+ * @param drain how long requests in progress may take to end at shutdown
+ */
+public record Limits(
+    @DefaultValue("96KB") DataSize content,
+    @DefaultValue("762176B") DataSize body,
+    @DefaultValue("512KB") DataSize frame,
+    @DefaultValue("24MB") DataSize buffers,
+    @DefaultValue("256") int inFlight,
+    @DefaultValue("4MB") DataSize outbound,
+    @DefaultValue("20s") Duration sendTimeout,
+    @DefaultValue("90s") Duration idle,
+    @DefaultValue("10s") Duration onlineTimeToLive,
+    @DefaultValue("4096") int onlineMessages,
+    @DefaultValue("16MB") DataSize onlineBytes,
+    @DefaultValue("24MB") DataSize onlineTotal,
+    @DefaultValue("10000") int storedMessages,
+    @DefaultValue("30d") Duration storedTimeToLive,
+    @DefaultValue("250ms") Duration storedWait,
+    @DefaultValue("8MB") DataSize storedPending,
+    @DefaultValue("512") int connections,
+    @DefaultValue("100000") int cachedAccounts,
+    @DefaultValue("10s") Duration drain) {
+  public Limits {
+    requirePositive(content, "limits.content");
+    requirePositive(body, "limits.body");
+    requirePositive(frame, "limits.frame");
+    requirePositive(buffers, "limits.buffers");
+    requirePositive(inFlight, "limits.in-flight");
+    requirePositive(outbound, "limits.outbound");
+    requirePositive(sendTimeout, "limits.send-timeout");
+    requirePositive(idle, "limits.idle");
+    requirePositive(onlineTimeToLive, "limits.online-time-to-live");
+    requirePositive(onlineMessages, "limits.online-messages");
+    requirePositive(onlineBytes, "limits.online-bytes");
+    requirePositive(onlineTotal, "limits.online-total");
+    requirePositive(storedMessages, "limits.stored-messages");
+    requirePositive(storedTimeToLive, "limits.stored-time-to-live");
+    requirePositive(storedWait, "limits.stored-wait");
+    requirePositive(storedPending, "limits.stored-pending");
+    requirePositive(connections, "limits.connections");
+    requirePositive(cachedAccounts, "limits.cached-accounts");
+    requirePositive(drain, "limits.drain");
+  }
+
+  private static void requirePositive(Duration value, String key) {
+    if (value.isZero() || value.isNegative()) {
+      throw new IllegalArgumentException("coterie.messaging." + key + " must be positive");
+    }
+  }
+
+  private static void requirePositive(DataSize value, String key) {
+    requirePositive(value.toBytes(), key);
+  }
+
+  private static void requirePositive(long value, String key) {
+    if (value <= 0) {
+      throw new IllegalArgumentException("coterie.messaging." + key + " must be positive");
+    }
+  }
+}

@@ -1,0 +1,22 @@
+package io.coterie.messaging.limit;
+
+import io.coterie.messaging.limit.RateLimit.Rate;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * Rates as {@code burst/perSecond}. The defaults let parties run many protocol rounds a second.
+ *
+ * @param registration attempts to register, for each number
+ * @param preKeys fetches of a target's prekeys, for each requester
+ * @param messages messages, for each pair of sender and recipient
+ * @param sealedMessages messages of unidentified senders, for each recipient
+ * @param stories stories, for each recipient
+ * @param changes uploads of keys and attributes, for each device
+ */
+public record Rates(
+    @DefaultValue("10/0.1") Rate registration,
+    @DefaultValue("200/10") Rate preKeys,
+    @DefaultValue("5000/2000") Rate messages,
+    @DefaultValue("50000/20000") Rate sealedMessages,
+    @DefaultValue("60/1") Rate stories,
+    @DefaultValue("60/1") Rate changes) {}
