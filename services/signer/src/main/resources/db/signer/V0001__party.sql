@@ -30,8 +30,8 @@ CREATE TABLE key_share (
   key           TEXT NOT NULL,
   epoch         INTEGER NOT NULL CHECK (epoch > 0),
   scheme        INTEGER NOT NULL,
-  -- SUPERSEDED: a share of a new key, abandoned for a newer one. ABANDONED: of a later epoch, not waited for, but kept, because a
-  -- certificate may still make it the active one.
+  -- SUPERSEDED: a share of a new key, abandoned for a newer one. ABANDONED: of a later epoch, not waited for, but kept,
+  -- because a certificate may still make it the active one.
   state         TEXT NOT NULL CHECK (state IN ('PROVISIONAL', 'ACTIVE', 'SUPERSEDED', 'ABANDONED')),
   -- Ids of all parties of the key, ascending, separated by commas.
   parties       TEXT NOT NULL,
@@ -58,8 +58,8 @@ CREATE UNIQUE INDEX key_share_one_active ON key_share (key) WHERE state = 'ACTIV
 CREATE UNIQUE INDEX key_share_one_provisional ON key_share (key) WHERE state = 'PROVISIONAL';
 CREATE INDEX key_share_by_key ON key_share (key);
 
--- Refreshes of which this party has told others that it has no share and never will: none is stored after that. Forgotten
--- when the key has its next epoch.
+-- Refreshes of which this party has told others that it has no share and never will: none is stored after that.
+-- Forgotten when the key has its next epoch.
 CREATE TABLE declined_session (
   session_id     BLOB PRIMARY KEY CHECK (length(session_id) = 32),
   key            TEXT NOT NULL,
@@ -68,8 +68,8 @@ CREATE TABLE declined_session (
 
 CREATE INDEX declined_session_by_key ON declined_session (key);
 
--- Signatures of most schemes are random: a request that was signed twice would have two. So it is bound to one session here, until
--- that one cannot become a signature any more. Kept until the intent has expired.
+-- Signatures of most schemes are random: a request that was signed twice would have two. So it is bound to one session
+-- here, until that one cannot become a signature any more. Kept until the intent has expired.
 CREATE TABLE bound_request (
   requester    TEXT NOT NULL,
   request_id   TEXT NOT NULL,
@@ -93,8 +93,9 @@ CREATE TABLE open_multiplication (
   peers      TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Where this party's own ledger has been: one row for each start of the process, the current one with the highest number, and one for
--- each start that the file has forgotten, because it was put back to an earlier state, and somebody has told of.
+-- Where this party's own ledger has been: one row for each start of the process, the current one with the highest
+-- number, and one for each start that the file has forgotten, because it was put back to an earlier state, and somebody
+-- has told of.
 CREATE TABLE start (
   head   BLOB PRIMARY KEY CHECK (length(head) = 32),
   starts INTEGER NOT NULL,
@@ -129,8 +130,8 @@ CREATE TABLE shown_claims (
   before    BLOB NOT NULL
 ) STRICT;
 
--- Shares that were here when a store went back, this party's own (-1) or a peer's. They were not active then: what was done with them since
--- may be forgotten, so when one becomes active it multiplies with nobody, or not with the peer.
+-- Shares that were here when a store went back, this party's own (-1) or a peer's. They were not active then: what was
+-- done with them since may be forgotten, so when one becomes active it multiplies with nobody, or not with the peer.
 CREATE TABLE forgetful_share (
   session_id BLOB NOT NULL CHECK (length(session_id) = 32),
   party      INTEGER NOT NULL,

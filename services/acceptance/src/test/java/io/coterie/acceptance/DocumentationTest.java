@@ -29,6 +29,10 @@ class DocumentationTest {
   private static final Pattern RIDDLE =
       Pattern.compile("(?:^(?:[-*] |\\d+\\. )?|[.:] )\\*{0,2}(?:What|Who|Whoever) .*");
 
+  private static final Pattern COMMENT = Pattern.compile("\\s*(//|--|/\\*|\\*).*");
+  private static final Pattern RIDDLE_IN_COMMENT =
+      Pattern.compile("(?:^\\s*/\\*\\* |[.:] )(?:What|Who|Whoever) .*");
+
   @Test
   void everyLinkLeadsToAFile() throws IOException {
     List<String> broken = new ArrayList<>();
@@ -51,6 +55,12 @@ class DocumentationTest {
             tooLong.add(page + ": " + line);
           }
         });
+    forEachComment(
+        (file, line) -> {
+          if (line.length() > LONGEST_LINE) {
+            tooLong.add(file + ": " + line);
+          }
+        });
     assertThat(tooLong).isEmpty();
   }
 
@@ -61,6 +71,12 @@ class DocumentationTest {
         (page, line) -> {
           if (RIDDLE.matcher(line).find()) {
             riddles.add(page + ": " + line);
+          }
+        });
+    forEachComment(
+        (file, line) -> {
+          if (RIDDLE_IN_COMMENT.matcher(line).find()) {
+            riddles.add(file + ": " + line);
           }
         });
     assertThat(riddles).isEmpty();
@@ -140,6 +156,27 @@ class DocumentationTest {
   private static boolean isTestSource(Path file) {
     String path = file.toString();
     return (path.endsWith(".rs") || path.endsWith("Test.java")) && !path.contains("/target/");
+  }
+
+  /** Every line of comment in Java, in wire contracts and in databases. */
+  private static void forEachComment(BiConsumer<Path, String> check) throws IOException {
+    List<Path> sources = new ArrayList<>();
+    for (String folder : List.of("services", "proto")) {
+      try (Stream<Path> files = Files.walk(ProjectRoot.PATH.resolve(folder))) {
+        files
+            .filter(
+                file ->
+                    file.toString().matches("(?!.*/(target|node_modules)/).*[.](java|proto|sql)"))
+            .forEach(sources::add);
+      }
+    }
+    for (Path source : sources) {
+      for (String line : Files.readAllLines(source)) {
+        if (COMMENT.matcher(line).matches()) {
+          check.accept(source, line);
+        }
+      }
+    }
   }
 
   /** Every line outside of fenced blocks of every page but the generated ones. */

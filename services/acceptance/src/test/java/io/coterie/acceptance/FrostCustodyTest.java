@@ -541,7 +541,12 @@ class FrostCustodyTest {
         mallory.signs(byRounds, 4);
         mallory.refused(RefusalReason.REFUSAL_REASON_SESSION_REPLAYED, byRounds);
 
-        Order presign = mallory.order(suite.presign, key).setPresignatureCount(2).setCoordinatorIncarnation(INCARNATION).build();
+        Order presign =
+            mallory
+                .order(suite.presign, key)
+                .setPresignatureCount(2)
+                .setCoordinatorIncarnation(INCARNATION)
+                .build();
         ByteString id = mallory.presign(presign).getLast();
         // Not for another key: the session costs nobody its presignature.
         if (suite == Suite.BIP340) {
@@ -563,7 +568,11 @@ class FrostCustodyTest {
         for (int count : new int[] {0, 17, -1}) {
           mallory.refused(
               RefusalReason.REFUSAL_REASON_MALFORMED_ORDER,
-              mallory.order(suite.presign, key).setPresignatureCount(count).setCoordinatorIncarnation(INCARNATION).build());
+              mallory
+                  .order(suite.presign, key)
+                  .setPresignatureCount(count)
+                  .setCoordinatorIncarnation(INCARNATION)
+                  .build());
         }
         mallory.refused(
             RefusalReason.REFUSAL_REASON_MALFORMED_ORDER,
@@ -575,7 +584,8 @@ class FrostCustodyTest {
           RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
           mallory
               .order(Suite.ED25519.presign, shared.get(Suite.ED25519.ordinal()))
-              .setPresignatureCount(1).setCoordinatorIncarnation(INCARNATION)
+              .setPresignatureCount(1)
+              .setCoordinatorIncarnation(INCARNATION)
               .setTaproot(TaprootOutput.getDefaultInstance())
               .build());
     }

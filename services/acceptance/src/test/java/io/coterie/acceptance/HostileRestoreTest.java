@@ -301,7 +301,7 @@ class HostileRestoreTest {
     return Files.readAllLines(command(Path.of("/dev/null"), "keys", data(RESTORED).toString()));
   }
 
-  /** What keeps a key from being used, as {@code keys} says it. */
+  /** The troubles of a key, as {@code keys} prints them. */
   private static List<String> troubles(String key) throws Exception {
     return keys().stream()
         .filter(line -> line.contains("keys/" + key) && !line.equals("keys/" + key))

@@ -55,7 +55,7 @@ final class IntentOptions {
     return Timestamps.fromMillis(System.currentTimeMillis() + expiresInSeconds * 1000L);
   }
 
-  /** An intent to sign. What it says is decoded here first, so that mistakes show at once. */
+  /** An intent to sign. Its payload is decoded here first, so that mistakes show at once. */
   SigningIntent signing(String key, PayloadOptions payload, CommandLine command) {
     SigningIntent intent =
         payload

@@ -168,8 +168,8 @@ class ReshareTest extends RenewalTest {
   }
 
   /**
-   * A dealer that leaves is killed before it has stored that it does. What the others hold counts
-   * for nothing without it, also in a session that it is no party of.
+   * A dealer that leaves is killed before it has stored that it does. The shares of the others
+   * count for nothing without it, also in a session that it is no party of.
    */
   @Test
   void new_shares_that_a_leaving_dealer_has_not_confirmed_are_not_taken_for_used()

@@ -173,7 +173,7 @@ public record CoordinatorProperties(
    * How replicas hand their work to each other.
    *
    * @param goneAfter how long a replica is believed to be there that does not show it: every second
-   *     it says so in the database. What it works on is taken over then
+   *     it says so in the database. Its work is taken over then
    * @param drain how long a replica that stops lets its calls end; then it leaves their work to the
    *     others. Less than {@code spring.grpc.server.shutdown.grace-period}
    */

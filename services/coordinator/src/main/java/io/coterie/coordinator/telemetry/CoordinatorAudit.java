@@ -12,8 +12,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Writes audit records behind the calls they are about: one writer keeps the chain, and a caller
- * does not wait for it unless it is far behind. What must not happen without a record is recorded
- * by the signers before they do it; this trail tells who asked.
+ * does not wait for it unless it is far behind. The signers record what must not happen without a
+ * record before they do it; this trail tells who asked.
  */
 public final class CoordinatorAudit implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(CoordinatorAudit.class);

@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tells all replicas of changes of accounts. What Redis does not take is told when it is back; a
- * replica that misses it forgets what it has in memory soon anyway.
+ * Tells all replicas of changes of accounts. A change that Redis does not take is told when it is
+ * back; a replica that misses it forgets what it has in memory soon anyway.
  */
 public final class RedisAccountChanges implements AccountChanges, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RedisAccountChanges.class);

@@ -41,7 +41,7 @@ public record LedgerPosition(long starts, ByteString head, long base, long claim
     LATER,
     /** Nothing new, or overtaken on its way: what is remembered stays, and is told the party. */
     KNOWN,
-    /** No ledger that was never put back shows both. What is remembered stays. */
+    /** No ledger that was never put back shows both. The remembered one stays. */
     CONTRADICTS
   }
 

@@ -8,7 +8,7 @@ import org.slf4j.MDC;
 
 /**
  * The ids that every log line of a piece of work carries, for as long as the scope is open on this
- * thread. What was there before comes back when it closes.
+ * thread. The ids before it come back when it closes.
  */
 public final class LogScope implements AutoCloseable {
   /** Log field: the trace's id. */

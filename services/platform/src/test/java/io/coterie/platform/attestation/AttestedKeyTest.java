@@ -64,7 +64,7 @@ class AttestedKeyTest {
     assertThat(attested.creation()).isEqualTo(IntentVerifier.digest(creation.intent.getPayload()));
   }
 
-  /** Whoever steals the key of a wallet that only creates keys cannot have a reshare believed. */
+  /** A thief of the key of a wallet that only creates keys cannot have a reshare believed. */
   @ParameterizedTest
   @EnumSource
   void a_change_of_keys_needs_the_right_to_it(KeyRight right) throws Exception {

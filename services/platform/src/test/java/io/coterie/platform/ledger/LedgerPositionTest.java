@@ -59,7 +59,7 @@ class LedgerPositionTest {
   }
 
   /**
-   * Every fork of a small ledger. What is remembered is replaced only by a ledger that has started
+   * Every fork of a small ledger. The remembered one is replaced only by a ledger that has started
    * more often and had claimed as much before that start, however much it claims afterwards.
    */
   @Test

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
-/** The once-only right to run a session. What is claimed stays claimed for ever. */
+/** The once-only right to run a session. A claimed session stays claimed for ever. */
 public interface ClaimLedger {
 
   /**

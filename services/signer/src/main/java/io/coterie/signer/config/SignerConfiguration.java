@@ -53,8 +53,8 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 /**
- * Wires one party. What is configured automatically is listed here, and nothing else is: a signer
- * has one inbound port, whatever else is on the class path.
+ * Wires one party. All that is configured automatically is listed here: a signer has one inbound
+ * port, whatever else is on the class path.
  */
 @Configuration(proxyBeanMethods = false)
 @EnableConfigurationProperties(SignerProperties.class)

@@ -139,7 +139,7 @@ public record SignerProperties(
   }
 
   /**
-   * One requester. What is not allowed is forbidden.
+   * One requester. Everything that is not allowed is forbidden.
    *
    * @param name what it writes into {@code keyid}
    * @param publicKeyFile PEM, Ed25519 or P-256

@@ -20,8 +20,8 @@ import java.util.stream.Collectors;
 
 /**
  * The presignatures that are ready at this party, in memory only: they live and die with the
- * process, so that no restart, crash or restored store brings one back (docs/adr/0006). What was
- * taken out never returns. Thread-safe.
+ * process, so that no restart, crash or restored store brings one back (docs/adr/0006). One that
+ * was taken out never returns. Thread-safe.
  */
 public final class PresignaturePool {
   /** No share is of this epoch. */

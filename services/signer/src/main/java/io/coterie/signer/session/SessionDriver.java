@@ -131,7 +131,7 @@ final class SessionDriver {
 
   /**
    * After the end: the core answers what shows a deviation, or asks for what this party saw, and
-   * drops all else. What it finds is reported as well; the session's own end stays as it was.
+   * drops all else. Its findings are reported as well; the session's own end stays as it was.
    */
   private void deliverLate(Session session, EarlyEnvelopes.Arrived arrived) {
     SessionPlan plan = session.plan();

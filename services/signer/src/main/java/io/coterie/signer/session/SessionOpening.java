@@ -65,8 +65,9 @@ final class SessionOpening {
   }
 
   /**
-   * An order came for a session that is followed already. What was sent comes before the refusal: a
-   * coordinator that takes over needs it, and the refusal tells it that no more will come.
+   * An order came for a session that is followed already. All that was sent comes before the
+   * refusal: a coordinator that takes over needs it, and the refusal tells it that no more will
+   * come.
    */
   void orderedAgain(Session known, Session session) {
     accounts.reports().sendAgain(known.id, session);
@@ -248,7 +249,7 @@ final class SessionOpening {
     running.inbox().open(session);
   }
 
-  /** Starts the core. What it says first leaves later. */
+  /** Starts the core. Its first messages leave later. */
   private void open(Session session, Beginning.Claim begun) throws RefusedException {
     ProtocolCore.Run run = core.start(begun.config(session.plan(), self), begun.sealedShare());
     session.run = run;

@@ -79,8 +79,8 @@ public final class Backup {
   }
 
   /**
-   * Puts a backup into an empty data folder. What is not whole is refused and leaves nothing
-   * behind.
+   * Puts a backup into an empty data folder. A backup that is not whole is refused and leaves
+   * nothing behind.
    *
    * @param in the zip, to its end; is not closed
    * @param folder made if it does not exist; readable by its owner alone

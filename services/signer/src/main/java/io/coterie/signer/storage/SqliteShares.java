@@ -384,8 +384,8 @@ final class SqliteShares implements KeyShareStore {
   }
 
   /**
-   * See {@link #find}; nothing if the disk cannot be read. Whoever is to be excluded is excluded
-   * then, too.
+   * See {@link #find}; nothing if the disk cannot be read. A party that is to be excluded is
+   * excluded then, too.
    */
   private Optional<KeyShare> readable(String key) {
     try {
