@@ -75,21 +75,28 @@ class KeyDirectoryTest {
     return TestEvidence.unattested(KeyPublic.newBuilder().setEpoch(epoch).setThreshold(2).build());
   }
 
+  private static final List<KeyRecord.Holder> HOLDERS =
+      List.of(new KeyRecord.Holder(1, "p1"), new KeyRecord.Holder(2, "p2"));
+
+  private static RequestHeader header() {
+    return new RequestHeader(
+        "wallet",
+        UUID.randomUUID().toString(),
+        ByteString.EMPTY,
+        SignedIntent.getDefaultInstance(),
+        NOW,
+        NOW);
+  }
+
   @BeforeEach
   void create() {
     KeyRecord attempt =
         KeyRecord.creating(
-            new RequestHeader(
-                "wallet",
-                UUID.randomUUID().toString(),
-                ByteString.EMPTY,
-                SignedIntent.getDefaultInstance(),
-                NOW,
-                NOW),
+            header(),
             KEY,
             Scheme.SCHEME_ED25519,
             2,
-            List.of(new KeyRecord.Holder(1, "p1"), new KeyRecord.Holder(2, "p2")));
+            HOLDERS);
     KeyStore.Creation.Stored stored = (KeyStore.Creation.Stored) here.keys().create(attempt);
     here.keys().finish(stored.record().id(), epoch(1), null, 1);
   }
@@ -97,17 +104,11 @@ class KeyDirectoryTest {
   private void renewElsewhere() {
     Renewal renewal =
         Renewal.running(
-            new RequestHeader(
-                "wallet",
-                UUID.randomUUID().toString(),
-                ByteString.EMPTY,
-                SignedIntent.getDefaultInstance(),
-                NOW,
-                NOW),
+            header(),
             KEY,
             1,
             2,
-            List.of(new KeyRecord.Holder(1, "p1"), new KeyRecord.Holder(2, "p2")));
+            HOLDERS);
     RenewalStore.Start.Stored started = (RenewalStore.Start.Stored) other.renewals().start(renewal);
     other.renewals().switchEpoch(started.record().id(), epoch(2), 1);
   }
