@@ -10,6 +10,7 @@ import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.trust.Member;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -48,7 +49,8 @@ public final class ClaimWitnesses {
   private final Runnable changed;
   private final LongSupplier nanos;
 
-  private final Map<Member, ClaimMemory> answers = new ConcurrentHashMap<>();
+  /** The latest answer of each member that was not looked at. */
+  private final Map<Member, Answer> answers = new ConcurrentHashMap<>();
 
   /** Peers that a session waits for; read by other threads too. */
   private final Map<SessionId, Set<Integer>> lacking = new ConcurrentHashMap<>();
@@ -61,6 +63,9 @@ public final class ClaimWitnesses {
   /** For each member the last one that it told of and that this party's ledger was at. */
   private final Map<Member, LedgerPosition> known = new HashMap<>();
 
+  /** What this party's own ledger has forgotten and is being told at this moment. */
+  private final Set<LedgerPosition> learning = new HashSet<>();
+
   private LedgerPosition signed = LedgerPosition.NONE;
   private ClaimCount statement = ClaimCount.getDefaultInstance();
 
@@ -70,12 +75,17 @@ public final class ClaimWitnesses {
   /** Since when anybody can be reached; null if nobody could so far. */
   private @Nullable Long reachedNanos;
 
+  private record Answer(ClaimMemory remembered, long nanos) {}
+
   private static final class Waiting {
     /** The others must remember so many. */
     final long claims;
 
     /** The other parties of the session. */
     final List<Integer> peers;
+
+    /** The parties that hold a share of the key. */
+    final List<Integer> holders;
 
     /** The coordinator that ordered the session. */
     final Member coordinator;
@@ -85,9 +95,15 @@ public final class ClaimWitnesses {
     /** Since when it waits for those outside it alone. */
     @Nullable Long heldNanos;
 
-    Waiting(long claims, List<Integer> peers, Member coordinator, Runnable then) {
+    Waiting(
+        long claims,
+        List<Integer> peers,
+        List<Integer> holders,
+        Member coordinator,
+        Runnable then) {
       this.claims = claims;
       this.peers = peers;
+      this.holders = holders;
       this.coordinator = coordinator;
       this.then = then;
     }
@@ -121,14 +137,21 @@ public final class ClaimWitnesses {
   /**
    * Waits until others remember the claims that are on disk now.
    *
+   * @param peers ids of the other parties of the session
+   * @param holders ids of the parties that hold a share of its key, as far as they are known
    * @param coordinator that ordered the session
    * @param then run in this object's lane
    */
-  public void await(SessionId session, List<Integer> peers, Member coordinator, Runnable then) {
+  public void await(
+      SessionId session,
+      List<Integer> peers,
+      List<Integer> holders,
+      Member coordinator,
+      Runnable then) {
     long now = claims.position().claims();
     lane.execute(
         () -> {
-          waiting.put(session, new Waiting(now, peers, coordinator, then));
+          waiting.put(session, new Waiting(now, peers, holders, coordinator, then));
           state(nanos.getAsLong());
           release();
         });
@@ -155,6 +178,7 @@ public final class ClaimWitnesses {
     lane.execute(
         () -> {
           long nowNanos = nanos.getAsLong();
+          lookAtAnswers();
           witnesses.values().forEach(w -> w.tick(nowNanos));
           coordinators.values().forEach(w -> w.tick(nowNanos));
           state(nowNanos);
@@ -164,6 +188,9 @@ public final class ClaimWitnesses {
 
   /** To everybody who is not being asked: whoever is learns of what has grown meanwhile with it. */
   private void state(long nowNanos) {
+    if (!learning.isEmpty()) {
+      return; // it is about to have another position
+    }
     LedgerPosition now = claims.position();
     Set<Integer> others = reachable();
     waiting.values().forEach(w -> others.addAll(w.peers));
@@ -172,8 +199,9 @@ public final class ClaimWitnesses {
     for (Member member : told) {
       Witness witness = witness(member);
       if (witness.mayAsk() && !witness.covers(now.head(), now.claims())) {
+        PartyMessage stated = PartyMessage.newBuilder().setClaimCount(sign(now)).build();
         witness.ask(now, nowNanos);
-        network.send(member, PartyMessage.newBuilder().setClaimCount(sign(now)).build(), null);
+        network.send(member, stated, null);
       }
     }
   }
@@ -240,6 +268,7 @@ public final class ClaimWitnesses {
   /** Lets go on whoever waits for no witness any more. */
   private void release() {
     long now = nanos.getAsLong();
+    lookAtAnswers();
     witnesses.values().forEach(w -> w.charge(now));
     Set<Integer> expected = metAt.equals(claims.position().head()) ? Set.of() : expected(now);
     do {
@@ -265,7 +294,12 @@ public final class ClaimWitnesses {
               boolean fresh = !metAt.equals(head);
               if (!coordinatorsRemember(head, session, fresh)
                   || !Witness.enough(
-                      head, session.claims, session.peers, reachable, fresh, witnesses)) {
+                      head,
+                      session.claims,
+                      session.peers,
+                      fresh ? reachable : outside(session, reachable),
+                      fresh,
+                      witnesses)) {
                 return false;
               }
               metAt = head;
@@ -294,9 +328,8 @@ public final class ClaimWitnesses {
           since = now;
           session.heldNanos = since;
         }
-        for (int other : reachable) {
-          Witness witness = witnesses.get(other);
-          if (!session.peers.contains(other) && witness != null && witness.waitedFor(false)) {
+        for (int other : outside(session, reachable)) {
+          if (witnesses.containsKey(other)) {
             held.computeIfAbsent(other, _ -> new ArrayList<>()).add(since);
           }
         }
@@ -307,6 +340,23 @@ public final class ClaimWitnesses {
       fewer |= witness.getValue().hold(held.getOrDefault(witness.getKey(), List.of()), now);
     }
     return fewer;
+  }
+
+  /**
+   * The parties outside a session of which one is waited for: holders of the key, of which fewer
+   * than the threshold are corrupt; others only if there is none of these.
+   */
+  private Set<Integer> outside(Waiting session, Set<Integer> reachable) {
+    Set<Integer> outside = new HashSet<>(reachable);
+    outside.removeIf(
+        other -> {
+          Witness witness = witnesses.get(other);
+          return session.peers.contains(other) || witness != null && !witness.waitedFor(false);
+        });
+    if (!Collections.disjoint(outside, session.holders)) {
+      outside.retainAll(session.holders);
+    }
+    return outside;
   }
 
   /** The one that ordered the session remembers enough, and at a start all that can be reached. */
@@ -343,19 +393,33 @@ public final class ClaimWitnesses {
    */
   public void answered(Member sender, ClaimMemory remembered) {
     if (remembered.getRememberedCount() <= MAX_REMEMBERED
-        && answers.put(sender, remembered) == null) {
-      lane.execute(() -> answered(sender));
+        && answers.put(sender, new Answer(remembered, nanos.getAsLong())) == null) {
+      lane.execute(
+          () -> {
+            release();
+            state(nanos.getAsLong());
+          });
     }
   }
 
-  private void answered(Member sender) {
-    ClaimMemory answer = answers.remove(sender);
-    if (answer == null) {
-      return;
+  /**
+   * Everything that has come. The lane may have stood still, for a disk for example: that is not
+   * held against those that have answered meanwhile. So the time by which others are judged is
+   * taken before this, and each answer counts from when it came.
+   */
+  private void lookAtAnswers() {
+    for (Member sender : answers.keySet()) {
+      Answer answer = answers.remove(sender);
+      if (answer != null) {
+        lookAt(sender, answer);
+      }
     }
+  }
+
+  private void lookAt(Member sender, Answer answer) {
     LedgerPosition now = claims.position();
     LedgerPosition latest = LedgerPosition.NONE;
-    for (ClaimCount count : answer.getRememberedList()) {
+    for (ClaimCount count : answer.remembered.getRememberedList()) {
       LedgerPosition told = LedgerPosition.of(count);
       if (told == null || count.getParty() != network.self().partyId()) {
         return;
@@ -367,16 +431,26 @@ public final class ClaimWitnesses {
         if (!told.isSigned(count, network.self().evidenceKey())) {
           return;
         }
-        if (!claims.remembers(told)) {
+        if (!remembers(told)) {
           wentBack(sender, told, now);
           return;
         }
         known.put(sender, told);
       }
     }
-    witness(sender).answers(latest);
-    release();
-    state(nanos.getAsLong());
+    Witness witness = witness(sender);
+    witness.charge(answer.nanos);
+    witness.answers(latest);
+  }
+
+  /** Not if the disk cannot be read: then the store decides when it is told. */
+  private boolean remembers(LedgerPosition told) {
+    try {
+      return claims.remembers(told);
+    } catch (RuntimeException e) {
+      log.error("whether this party's ledger was at a position cannot be read", e);
+      return false;
+    }
   }
 
   private void wentBack(Member sender, LedgerPosition told, LedgerPosition now) {
@@ -389,7 +463,10 @@ public final class ClaimWitnesses {
         now.starts(),
         now.claims());
     witness(sender).contradicts();
-    excluding(memory.wentBack(told));
+    if (learning.add(told)) {
+      excluding(
+          memory.wentBack(told).whenComplete((_, _) -> lane.execute(() -> learning.remove(told))));
+    }
   }
 
   private void excluding(CompletionStage<List<String>> write) {
@@ -401,7 +478,9 @@ public final class ClaimWitnesses {
             log.error("that a store went back is not on disk yet; tried again", failure);
           }
           changed.run();
-          lane.execute(() -> state(nanos.getAsLong()));
+          if (failure == null) {
+            lane.execute(() -> state(nanos.getAsLong()));
+          }
         });
   }
 }

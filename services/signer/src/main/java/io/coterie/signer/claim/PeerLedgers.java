@@ -139,7 +139,12 @@ final class PeerLedgers {
       earlier = before.position().head().equals(now.head()) ? before.before() : before.statement();
     }
     ShownClaims.Shown next =
-        new ShownClaims.Shown(sender.partyId(), now, count.toByteString(), earlier);
+        new ShownClaims.Shown(
+            sender.partyId(),
+            now,
+            // Without fields that nobody knows: what is stored has a bound.
+            now.count(sender.partyId(), count.getSignature()).toByteString(),
+            earlier);
     writing.add(sender.partyId());
     memory
         .show(next)

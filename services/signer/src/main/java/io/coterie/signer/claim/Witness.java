@@ -130,7 +130,7 @@ final class Witness {
     asked = null;
   }
 
-  /** Anything but what it was asked for is no answer. */
+  /** Anything but what it was asked for is no answer. It holds up nothing from then on. */
   void answers(LedgerPosition remembered) {
     if (asked != null
         && asked.head().equals(remembered.head())
@@ -138,6 +138,7 @@ final class Witness {
       asked = null;
       silent = false;
       answered = true;
+      holds = false;
       remembers = remembered;
     }
   }

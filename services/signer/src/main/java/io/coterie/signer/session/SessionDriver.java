@@ -99,7 +99,11 @@ final class SessionDriver {
       claims
           .witnesses()
           .await(
-              session.id, peers, session.coordinator, () -> session.run(() -> witnessed(session)));
+              session.id,
+              peers,
+              keys.shares().find(session.plan().key()).map(KeyShare::parties).orElse(List.of()),
+              session.coordinator,
+              () -> session.run(() -> witnessed(session)));
     }
   }
 

@@ -57,6 +57,9 @@ final class SqliteExclusions {
    */
   private final Map<Integer, LedgerPosition> wentBack = new ConcurrentHashMap<>();
 
+  /** Keys of which the disk may hold more than the memory: it could not be read. */
+  private final Set<String> unread = ConcurrentHashMap.newKeySet();
+
   /** Keys of {@link #unwritten} that are being written; no further write joins them. */
   private final Set<String> writing = ConcurrentHashMap.newKeySet();
 
@@ -196,9 +199,12 @@ final class SqliteExclusions {
    *     which a store that went back costs nothing
    */
   Set<Integer> of(String key, BooleanSupplier multiplies) {
-    return wentBack.isEmpty() || !multiplies.getAsBoolean()
-        ? memory.of(key)
-        : union(memory.of(key), wentBack.keySet());
+    // In the order in which it moves from one to the next, so that it is seen in one of them.
+    Set<Integer> marking =
+        wentBack.isEmpty() || !multiplies.getAsBoolean() ? Set.of() : Set.copyOf(wentBack.keySet());
+    Set<Integer> unknown = unread.contains(key) ? Set.of(KeyShareStore.ITSELF) : Set.of();
+    Set<Integer> known = memory.of(key);
+    return marking.isEmpty() && unknown.isEmpty() ? known : union(union(marking, unknown), known);
   }
 
   static Set<Integer> union(Set<Integer> some, Set<Integer> more) {
@@ -292,8 +298,9 @@ final class SqliteExclusions {
     }
   }
 
-  /** Tries again to write what could not be written. */
+  /** Tries again to write what could not be written, and to read what could not be read. */
   void retry() {
+    unread.forEach(this::readAgain);
     // For each by itself: a peer that is shown to have gone back without end delays no freeze.
     unwritten.keySet().stream()
         .filter(writing::add)
@@ -478,10 +485,20 @@ final class SqliteExclusions {
     memory.ends.remove(key);
   }
 
-  /** Makes the memory of a key what is on disk, on its way there, or could not be written. */
+  /**
+   * Makes the memory of a key what is on disk, on its way there, or could not be written. Until the
+   * disk can be read, nothing multiplies by the key.
+   */
   private void readAgain(String key) {
     synchronized (changing) {
-      Set<Integer> all = union(file.read(db -> of(db, key)), unwritten.getOrDefault(key, Set.of()));
+      Set<Integer> all;
+      try {
+        all = union(file.read(db -> of(db, key)), unwritten.getOrDefault(key, Set.of()));
+      } catch (StoreException e) {
+        log.error("who is excluded from {} cannot be read, tried again", key, e);
+        unread.add(key);
+        return;
+      }
       for (Exclusion exclusion : queued) {
         if (exclusion.key().equals(key)) {
           all = union(all, exclusion.parties());
@@ -492,6 +509,7 @@ final class SqliteExclusions {
       } else {
         memory.excluded.put(key, all);
       }
+      unread.remove(key);
     }
   }
 

@@ -3,6 +3,7 @@ package io.coterie.signer.claim;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.UnknownFieldSet;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
@@ -38,7 +39,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /**
  * The parties that one waits for before it multiplies, and the cost of the statements of others.
  * Time is the test's; alpha's peer bravo always answers at once, as do coordinators, and charlie is
- * outside its sessions.
+ * outside its sessions. These three hold the key; delta does not.
  */
 class ClaimWitnessesTest {
   private static final long MILLI = 1_000_000;
@@ -50,6 +51,7 @@ class ClaimWitnessesTest {
   private final Member alpha = member("alpha", 1);
   private final Member bravo = member("bravo", 2);
   private final Member charlie = member("charlie", 3);
+  private final Member delta = member("delta", 4);
   private final Member ordering = member("coordinator", 0);
   private final Member replica = member("replica", 0);
   private final Net net = new Net();
@@ -80,7 +82,8 @@ class ClaimWitnessesTest {
   }
 
   private final class Net implements PartyNetwork {
-    final Roster roster = new Roster("test", 1, List.of(alpha, bravo, charlie, ordering, replica));
+    final Roster roster =
+        new Roster("test", 1, List.of(alpha, bravo, charlie, delta, ordering, replica));
     final Map<Member, Queue<ClaimCount>> statements = new HashMap<>();
     final Set<Member> reachable = new HashSet<>(Set.of(bravo, charlie));
 
@@ -137,6 +140,9 @@ class ClaimWitnessesTest {
     final Set<LedgerPosition> remembered = new HashSet<>();
     int reads;
 
+    /** Happens whenever the disk is read. */
+    Runnable reading = () -> {};
+
     @Override
     public LedgerPosition position() {
       return position;
@@ -145,6 +151,7 @@ class ClaimWitnessesTest {
     @Override
     public boolean remembers(LedgerPosition told) {
       reads++;
+      reading.run();
       return remembered.contains(told);
     }
 
@@ -181,8 +188,10 @@ class ClaimWitnessesTest {
   }
 
   private static final class Memory implements ShownClaims {
+    final List<Shown> shown = new ArrayList<>();
     final List<Integer> peersBack = new ArrayList<>();
     final List<LedgerPosition> selfBack = new ArrayList<>();
+    CompletableFuture<List<String>> learned = CompletableFuture.completedFuture(List.of("keys/a"));
 
     @Override
     public List<Shown> shown() {
@@ -191,6 +200,7 @@ class ClaimWitnessesTest {
 
     @Override
     public CompletionStage<Boolean> show(Shown shown) {
+      this.shown.add(shown);
       return CompletableFuture.completedFuture(true);
     }
 
@@ -203,7 +213,7 @@ class ClaimWitnessesTest {
     @Override
     public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
       selfBack.add(forgotten);
-      return CompletableFuture.completedFuture(List.of("keys/a"));
+      return learned;
     }
   }
 
@@ -225,7 +235,8 @@ class ClaimWitnessesTest {
     LedgerPosition p = ledger.position;
     ledger.position = new LedgerPosition(p.starts(), p.head(), p.base(), p.claims() + 1);
     long from = now;
-    witnesses.await(id, List.of(peers), ordering, () -> waited.put(id, (now - from) / MILLI));
+    witnesses.await(
+        id, List.of(peers), List.of(1, 2, 3), ordering, () -> waited.put(id, (now - from) / MILLI));
     run();
     return id;
   }
@@ -377,6 +388,35 @@ class ClaimWitnessesTest {
     assertThat(waited).containsKey(fresh);
   }
 
+  /**
+   * Fewer holders of the key than its threshold are corrupt, and any number of other parties: the
+   * key's own parties outside the set are honest if all in it are not.
+   */
+  @Test
+  void a_party_without_a_share_of_the_key_is_waited_for_only_if_nobody_else_is() {
+    meet();
+    net.reachable.add(delta);
+    SessionId session = begin(2);
+    answer(bravo);
+    assertThat(answer(delta)).isTrue();
+    assertThat(waited).as("charlie does not know of it").doesNotContainKey(session);
+    assertThat(answer(charlie)).isTrue();
+    assertThat(waited).containsKey(session);
+
+    SessionId held = begin(2);
+    answer(bravo);
+    pass(Duration.ofSeconds(3));
+    assertThat(waited.get(held)).as("charlie is dead").isBetween(1_250L, 2_000L);
+    while (answer(delta)) {
+      // it has not been waited for so far
+    }
+    SessionId without = begin(2);
+    answer(bravo);
+    assertThat(waited).as("delta has paid for nothing").doesNotContainKey(without);
+    assertThat(answer(delta)).isTrue();
+    assertThat(waited).containsKey(without);
+  }
+
   /** As far away as the other side of the earth, for as long as it lives. */
   @Test
   void an_honest_outsider_is_waited_for_however_many_sessions_there_are() {
@@ -452,6 +492,59 @@ class ClaimWitnessesTest {
     witnesses.stated(charlie, count(charlie, LedgerPosition.NONE.next(random())));
     run();
     assertThat(net.answered).containsExactly(charlie);
+  }
+
+  // ---- a disk that fails or stands still ------------------------------------------------------
+
+  /** Else a disk that fails once takes charlie's word away, and charlie's place at the start. */
+  @Test
+  void an_answer_that_cannot_be_looked_up_is_not_taken_for_silence() {
+    ledger.reading =
+        () -> {
+          throw new IllegalStateException("the disk cannot be read");
+        };
+    LedgerPosition forgotten = ledger.position.next(random());
+    SessionId session = begin(2);
+    answer(bravo);
+    tell(charlie, count(alpha, forgotten));
+    assertThat(waited).doesNotContainKey(session);
+    assertThat(memory.selfBack).as("the store decides").containsExactly(forgotten);
+  }
+
+  /** Its answer came in time and lies here: charlie was not silent. */
+  @Test
+  void whoever_has_answered_while_this_party_stood_still_is_heard_at_a_start() {
+    SessionId session = begin(2);
+    answer(bravo);
+    LedgerPosition forgotten = ledger.position.next(random());
+    witnesses.tick();
+    now += 3_000 * MILLI;
+    witnesses.answered(
+        charlie, ClaimMemory.newBuilder().addRemembered(count(alpha, forgotten)).build());
+    run();
+    assertThat(waited).doesNotContainKey(session);
+    assertThat(memory.selfBack).containsExactly(forgotten);
+  }
+
+  @Test
+  void an_answer_that_came_while_the_disk_was_read_costs_its_sender_no_credit() {
+    meet();
+    LedgerPosition before = LedgerPosition.NONE.next(random());
+    ledger.remembered.add(before);
+    SessionId session = begin(2);
+    answer(bravo);
+    ClaimCount asked = net.next(charlie);
+    ledger.reading =
+        () -> {
+          witnesses.answered(charlie, ClaimMemory.newBuilder().addRemembered(asked).build());
+          now += 1_900 * MILLI;
+        };
+    tell(bravo, count(alpha, before));
+    ledger.reading = () -> {};
+    assertThat(waited).containsKey(session);
+    SessionId next = begin(2);
+    answer(bravo);
+    assertThat(waited).as("charlie is not on probation").doesNotContainKey(next);
   }
 
   // ---- coordinators ----------------------------------------------------------------------------
@@ -545,6 +638,26 @@ class ClaimWitnessesTest {
     assertThat(net.answered).isEmpty();
   }
 
+  /** However often it is told of while the disk stands still. */
+  @Test
+  void what_was_forgotten_is_on_its_way_to_the_disk_once() {
+    LedgerPosition forgotten = ledger.position.next(random());
+    memory.learned = new CompletableFuture<>();
+    SessionId session = begin(2);
+    for (int i = 0; i < 100; i++) {
+      tell(charlie, count(alpha, forgotten));
+    }
+    assertThat(memory.selfBack).containsExactly(forgotten);
+    int before = net.sent;
+    pass(Duration.ofSeconds(5));
+    assertThat(net.sent).as("its position is about to be another one").isEqualTo(before);
+    assertThat(waited).doesNotContainKey(session);
+    memory.learned.completeExceptionally(new IllegalStateException("full"));
+    run();
+    tell(charlie, count(alpha, forgotten));
+    assertThat(memory.selfBack).containsExactly(forgotten, forgotten);
+  }
+
   // ---- statements of others --------------------------------------------------------------------
 
   private ClaimCount count(Member of, LedgerPosition position) {
@@ -578,6 +691,24 @@ class ClaimWitnessesTest {
     witnesses.stated(charlie, count(charlie, first.next(random())));
     run();
     assertThat(memory.peersBack).as("a new one, later").containsExactly(3, 2, 3);
+  }
+
+  @Test
+  void a_statement_is_remembered_without_what_nobody_knows() {
+    LedgerPosition first = LedgerPosition.NONE.next(random());
+    ClaimCount count = count(charlie, first);
+    UnknownFieldSet.Field much =
+        UnknownFieldSet.Field.newBuilder()
+            .addLengthDelimited(ByteString.copyFrom(new byte[100_000]))
+            .build();
+    witnesses.stated(
+        charlie,
+        count.toBuilder()
+            .setUnknownFields(UnknownFieldSet.newBuilder().addField(1000, much).build())
+            .build());
+    run();
+    assertThat(memory.shown).hasSize(1);
+    assertThat(memory.shown.getFirst().statement()).isEqualTo(count.toByteString());
   }
 
   @Test

@@ -32,11 +32,14 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The memory of a party of multiplications in the middle of which its process died. */
 class UncleanEndsTest {
@@ -493,6 +496,53 @@ class UncleanEndsTest {
     killAndStart();
     assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
     assertThat(store.shares().excluded("keys/other")).isEmpty();
+  }
+
+  /**
+   * The disk takes what it is told, and the reading fails by which memory follows it: that of a
+   * share in use, and that of one which is used only later.
+   */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void that_a_store_went_back_counts_if_the_disk_cannot_be_read_after_the_write(boolean later) {
+    KeyShare late = share("keys/b", 1, Scheme.SCHEME_ECDSA_SECP256K1);
+    get(store.shares().storeProvisional(late, event("stored")));
+    store.close();
+    AtomicBoolean fails = new AtomicBoolean();
+    Semaphore followed = new Semaphore(0);
+    store =
+        PartyStore.open(
+            folder,
+            "alpha",
+            Clock.systemUTC(),
+            (_, _) -> {
+              if (fails.compareAndSet(true, false)) {
+                followed.acquireUninterruptibly();
+                Thread.currentThread().interrupt(); // until the end of the write
+              }
+            });
+    LedgerPosition forgotten = new LedgerPosition(9, headOf(LedgerPosition.NONE), 0, 9);
+    fails.set(!later);
+    CompletionStage<?> written = store.shownClaims().wentBack(forgotten);
+    if (later) {
+      get(written);
+      fails.set(true);
+      written = store.shares().activate(late, PROOF, event("active"));
+    }
+    CompletionStage<Boolean> interrupted = written.handle((_, _) -> Thread.interrupted());
+    followed.release();
+    assertThat(get(interrupted)).isTrue();
+
+    String key = later ? late.key() : KEY;
+    for (int time = 0; time < 2; time++) {
+      assertThat(store.shares().excluded(key)).containsExactly(KeyShareStore.ITSELF);
+      store.shares().housekeep();
+      get(store.claims().claimSession(id(), null)); // what was submitted before has been done
+    }
+    assertThat(store.claims().position().against(forgotten))
+        .isEqualTo(LedgerPosition.Judgement.LATER);
+    activate(share(2));
+    assertThat(store.shares().excluded(KEY)).isEmpty();
   }
 
   @Test
