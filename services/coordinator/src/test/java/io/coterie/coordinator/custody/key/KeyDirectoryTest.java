@@ -90,25 +90,13 @@ class KeyDirectoryTest {
 
   @BeforeEach
   void create() {
-    KeyRecord attempt =
-        KeyRecord.creating(
-            header(),
-            KEY,
-            Scheme.SCHEME_ED25519,
-            2,
-            HOLDERS);
+    KeyRecord attempt = KeyRecord.creating(header(), KEY, Scheme.SCHEME_ED25519, 2, HOLDERS);
     KeyStore.Creation.Stored stored = (KeyStore.Creation.Stored) here.keys().create(attempt);
     here.keys().finish(stored.record().id(), epoch(1), null, 1);
   }
 
   private void renewElsewhere() {
-    Renewal renewal =
-        Renewal.running(
-            header(),
-            KEY,
-            1,
-            2,
-            HOLDERS);
+    Renewal renewal = Renewal.running(header(), KEY, 1, 2, HOLDERS);
     RenewalStore.Start.Stored started = (RenewalStore.Start.Stored) other.renewals().start(renewal);
     other.renewals().switchEpoch(started.record().id(), epoch(2), 1);
   }
