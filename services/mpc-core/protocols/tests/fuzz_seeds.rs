@@ -31,15 +31,15 @@ use proptest::prelude::*;
 use protocols::bls::Keygen;
 use rand_core::Rng;
 use sim::seeds::cases;
-use table::{ALL, Table, round_of};
+use table::{ALL, PROTOCOLS, Table, round_of};
 
 /// The fuzzers' inputs are shorter, in bytes.
 const LONGEST: usize = 2048;
 /// Bytes of a history's choices: a key generation of three parties with everything that follows it needs fewer.
 const CHOICES: usize = 400;
-/// Histories of one scheme that are looked at, and that are kept at most.
-const LOOKED_AT: u64 = 60;
-const KEPT: usize = 5;
+/// Histories of one protocol that are looked at, and that are kept at most.
+const LOOKED_AT: u64 = 40;
+const KEPT: usize = 4;
 
 /// Every kind of envelope: of each round, a notice and a disclosure.
 fn envelopes() -> Vec<Vec<u8>> {
@@ -67,15 +67,15 @@ fn expected_message() -> Vec<u8> {
     step.outgoing[0].encode()
 }
 
-/// Histories of each scheme that end differently.
+/// Histories of each protocol that end differently.
 fn histories() -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    for scheme in 0..4u8 {
+    for protocol in 0..PROTOCOLS as u8 {
         let mut outcomes = BTreeSet::new();
         for seed in 0..LOOKED_AT {
             let mut data = vec![0; CHOICES];
-            rng(seed << 8 | u64::from(scheme)).fill_bytes(&mut data);
-            data[0] = scheme;
+            rng(seed << 8 | u64::from(protocol)).fill_bytes(&mut data);
+            data[0] = protocol;
             if outcomes.len() < KEPT && outcomes.insert(format!("{:?}", outcome_of(&data))) {
                 found.push(data);
             }
@@ -107,10 +107,16 @@ fn the_corpus_holds_genuine_messages_and_whole_histories() {
     }
     assert!(kept("keygen_message").iter().any(|bytes| Envelope::decode(bytes).is_ok()));
     assert!(kept("sealed_envelope").iter().any(|input| input.get(2) == Some(&SEALED_ENVELOPE_FORMAT)));
-    let long = kept("history").into_iter().filter(|input| input.len() == CHOICES);
-    let outcomes: BTreeSet<String> =
-        long.map(|input| format!("{} {:?}", input[0] % 4, outcome_of(&input))).collect();
-    assert!(outcomes.len() >= 8, "histories that hold {} outcomes", outcomes.len());
+    let mut outcomes = vec![BTreeSet::new(); PROTOCOLS];
+    for input in kept("history") {
+        let outcome = format!("{:?}", outcome_of(&input));
+        if input.len() == CHOICES {
+            outcomes[usize::from(input[0]) % PROTOCOLS].insert(outcome);
+        }
+    }
+    for (protocol, outcomes) in outcomes.iter().enumerate() {
+        assert!(outcomes.len() >= 2, "histories of protocol {protocol} with {} outcomes", outcomes.len());
+    }
 }
 
 proptest! {

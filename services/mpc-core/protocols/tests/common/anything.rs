@@ -8,12 +8,10 @@ use core::convert::Infallible;
 use engine::forge::{Forged, disclosure, header};
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use engine::{AbortCause, Protocol};
-use protocols::frost::{self, Bip340, Ed25519};
 use rand_core::{Rng, TryRng};
 
-use crate::common::{Started, start_keygen};
-use crate::table::{ALL, CORRUPT, Mail, Table, pick, resigned, round_of};
-use crate::{ecdsa_common, harness};
+use crate::common::Started;
+use crate::table::{ALL, CORRUPT, Check, Mail, PROTOCOLS, Table, every_protocol, pick, resigned, round_of};
 
 /// Runs the session to its end: honest messages in any order, the corrupt party's dropped, doubled, altered and signed
 /// again, and notices and disclosures made of whatever it has seen.
@@ -67,7 +65,7 @@ impl TryRng for Choices<'_> {
     }
 }
 
-/// A whole key generation with what `data` chooses; the first byte chooses the scheme.
+/// A whole session of a protocol with signed envelopes, with what `data` chooses; the first byte chooses the protocol.
 pub fn history_of(data: &[u8]) {
     outcome_of(data);
 }
@@ -77,24 +75,34 @@ pub type HistoryOutcome = [(bool, Vec<AbortCause>); 2];
 
 /// As [`history_of`]. `None` without input.
 pub fn outcome_of(data: &[u8]) -> Option<HistoryOutcome> {
-    let (scheme, choices) = data.split_first()?;
-    let choices = Choices(choices);
-    Some(match scheme % 4 {
-        0 => judged(&|me, run| start_keygen(me, &ALL, 2, 1, run), choices),
-        1 => judged::<frost::Keygen<Ed25519>>(&|me, run| harness::start_keygen(me, &ALL, 2, 1, run), choices),
-        2 => judged::<frost::Keygen<Bip340>>(&|me, run| harness::start_keygen(me, &ALL, 2, 1, run), choices),
-        _ => judged(&|me, run| ecdsa_common::start_keygen(me, &ALL, 2, 1, run), choices),
-    })
+    let (protocol, choices) = data.split_first()?;
+    let mut history =
+        History { protocol: usize::from(*protocol) % PROTOCOLS, choices: Choices(choices), outcome: None };
+    every_protocol(&mut history);
+    history.outcome
 }
 
-fn judged<P: Protocol>(start: &dyn Fn(u32, u64) -> Started<P>, mut choices: Choices<'_>) -> HistoryOutcome {
-    let mut table = Table::start(start);
-    play(&mut table, &mut choices);
-    table.assert_no_honest_party_is_blamed(P::ID.name);
-    [1, 2].map(|me| {
-        let causes = table.aborts.get(&me).into_iter().flatten().map(|abort| abort.cause).collect();
-        (table.done.contains_key(&me), causes)
-    })
+/// A history of the protocol at one place of [`every_protocol`].
+struct History<'a> {
+    protocol: usize,
+    choices: Choices<'a>,
+    outcome: Option<HistoryOutcome>,
+}
+
+impl Check for History<'_> {
+    fn wants(&self, place: usize) -> bool {
+        place == self.protocol
+    }
+
+    fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
+        let mut table = Table::start(start);
+        play(&mut table, &mut self.choices);
+        table.assert_no_honest_party_is_blamed(name);
+        self.outcome = Some([1, 2].map(|me| {
+            let causes = table.aborts.get(&me).into_iter().flatten().map(|abort| abort.cause).collect();
+            (table.done.contains_key(&me), causes)
+        }));
+    }
 }
 
 /// The last round.
@@ -135,8 +143,11 @@ fn flip(at: u64) -> impl Fn(&mut Forged) {
     }
 }
 
-/// A notice or a disclosure made of what is known.
+/// A notice or a disclosure made of what is known, if anything is.
 fn accuse<P: Protocol>(table: &mut Table<P>, known: &mut Vec<Vec<u8>>, rng: &mut impl Rng) {
+    if known.is_empty() {
+        return;
+    }
     let any = |rng: &mut _| known[pick(rng, known.len())].clone();
     let of_round = |round: u8, known: &[Vec<u8>]| {
         known.iter().filter(|bytes| round_of(bytes) == round).cloned().collect::<Vec<_>>()

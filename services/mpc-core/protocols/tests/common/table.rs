@@ -30,67 +30,111 @@ pub struct Mail {
 
 /// What a test does with one protocol. `start` starts the session of one party; another seed is another run of it.
 pub trait Check {
+    /// Whether it is about the protocol at a place of [`every_protocol`]; by default about all.
+    fn wants(&self, _place: usize) -> bool {
+        true
+    }
+
     fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>);
 }
 
-/// Calls `check` for every protocol with signed envelopes.
+/// The protocols with signed envelopes.
+pub const PROTOCOLS: usize = 12;
+/// Of each scheme: key generation, refresh, reshare.
+const OF_A_SCHEME: usize = 3;
+
+/// Calls `check` for every protocol with signed envelopes that it wants.
 pub fn every_protocol(check: &mut impl Check) {
-    check.check("bls/keygen", &|me, run| start_keygen(me, &ALL, 2, 1, run));
-    let shares = keygen(&ALL, 2, 9);
-    let public = shares[&1].public();
-    check.check("bls/refresh", &|me, run| {
-        let mut payload = engine::wire::Writer::default();
-        dealing::Public::encode(public, &mut payload);
-        let mut settings = settings(Some(party(me)), &ALL, 2, 77, &payload.finish());
-        settings.epoch = public.epoch + 1;
-        started::<bls::Refresh>(me, settings, reopen(&shares[&me]), run)
-    });
-    let (dealers, receivers) = ([1, 3], [2, 3]);
-    check.check("bls/reshare", &|me, run| {
-        let share = dealers.contains(&me).then(|| reopen(&shares[&me]));
-        let terms = bls::ReshareTerms {
-            dealers: dealers.into_iter().map(party).collect(),
-            receivers: receivers.into_iter().map(party).collect(),
-            base: public.clone(),
-        };
-        let mut settings = settings(Some(party(me)), &ALL, 2, 5, &terms.encode());
-        settings.epoch = public.epoch + 1;
-        started::<bls::Reshare>(me, settings, share, run)
-    });
-    schnorr::<Ed25519>(check, "ed25519");
-    schnorr::<Bip340>(check, "bip340");
-    check.check("ecdsa/keygen", &|me, run| ecdsa_common::start_keygen(me, &ALL, 2, 1, run));
-    let shares = ecdsa_common::keygen(&ALL, 2, 9);
-    let public = shares[&1].public();
-    check.check("ecdsa/refresh", &|me, run| {
-        let settings = ecdsa_common::refresh_settings(me, public);
-        let share = ecdsa_common::reopen(&shares[&me]);
-        started::<ecdsa::Refresh>(me, settings, share, run)
-    });
-    let change = ecdsa_common::Change { dealers: &[1, 3], receivers: &[2, 3], t: 2 };
-    check.check("ecdsa/reshare", &|me, run| {
-        let share = change.dealers.contains(&me).then(|| ecdsa_common::reopen(&shares[&me]));
-        let settings = ecdsa_common::reshare_settings(Some(me), public, &change, 5);
-        started::<ecdsa::Reshare>(me, settings, share, run)
-    });
+    if check.wants(0) {
+        check.check("bls/keygen", &|me, run| start_keygen(me, &ALL, 2, 1, run));
+    }
+    if check.wants(1) || check.wants(2) {
+        bls_renewals(check);
+    }
+    schnorr::<Ed25519>(check, "ed25519", OF_A_SCHEME);
+    schnorr::<Bip340>(check, "bip340", 2 * OF_A_SCHEME);
+    ecdsa_protocols(check, 3 * OF_A_SCHEME);
 }
 
-fn schnorr<S: Suite + core::fmt::Debug>(check: &mut impl Check, name: &str) {
-    check.check(&format!("{name}/keygen"), &|me, run| {
-        started::<frost::Keygen<S>>(me, settings(Some(party(me)), &ALL, 2, 1, &[]), (), run)
-    });
+fn bls_renewals(check: &mut impl Check) {
+    let shares = keygen(&ALL, 2, 9);
+    let public = shares[&1].public();
+    if check.wants(1) {
+        check.check("bls/refresh", &|me, run| {
+            let mut payload = engine::wire::Writer::default();
+            dealing::Public::encode(public, &mut payload);
+            let mut settings = settings(Some(party(me)), &ALL, 2, 77, &payload.finish());
+            settings.epoch = public.epoch + 1;
+            started::<bls::Refresh>(me, settings, reopen(&shares[&me]), run)
+        });
+    }
+    if check.wants(2) {
+        let (dealers, receivers) = ([1, 3], [2, 3]);
+        check.check("bls/reshare", &|me, run| {
+            let share = dealers.contains(&me).then(|| reopen(&shares[&me]));
+            let terms = bls::ReshareTerms {
+                dealers: dealers.into_iter().map(party).collect(),
+                receivers: receivers.into_iter().map(party).collect(),
+                base: public.clone(),
+            };
+            let mut settings = settings(Some(party(me)), &ALL, 2, 5, &terms.encode());
+            settings.epoch = public.epoch + 1;
+            started::<bls::Reshare>(me, settings, share, run)
+        });
+    }
+}
+
+fn ecdsa_protocols(check: &mut impl Check, first: usize) {
+    if check.wants(first) {
+        check.check("ecdsa/keygen", &|me, run| ecdsa_common::start_keygen(me, &ALL, 2, 1, run));
+    }
+    if !check.wants(first + 1) && !check.wants(first + 2) {
+        return;
+    }
+    let shares = ecdsa_common::keygen(&ALL, 2, 9);
+    let public = shares[&1].public();
+    if check.wants(first + 1) {
+        check.check("ecdsa/refresh", &|me, run| {
+            let settings = ecdsa_common::refresh_settings(me, public);
+            let share = ecdsa_common::reopen(&shares[&me]);
+            started::<ecdsa::Refresh>(me, settings, share, run)
+        });
+    }
+    if check.wants(first + 2) {
+        let change = ecdsa_common::Change { dealers: &[1, 3], receivers: &[2, 3], t: 2 };
+        check.check("ecdsa/reshare", &|me, run| {
+            let share = change.dealers.contains(&me).then(|| ecdsa_common::reopen(&shares[&me]));
+            let settings = ecdsa_common::reshare_settings(Some(me), public, &change, 5);
+            started::<ecdsa::Reshare>(me, settings, share, run)
+        });
+    }
+}
+
+fn schnorr<S: Suite + core::fmt::Debug>(check: &mut impl Check, name: &str, first: usize) {
+    if check.wants(first) {
+        check.check(&format!("{name}/keygen"), &|me, run| {
+            started::<frost::Keygen<S>>(me, settings(Some(party(me)), &ALL, 2, 1, &[]), (), run)
+        });
+    }
+    if !check.wants(first + 1) && !check.wants(first + 2) {
+        return;
+    }
     let shares = harness::keygen::<S>(&ALL, 2, 9);
     let public = shares[&1].public();
-    check.check(&format!("{name}/refresh"), &|me, run| {
-        let settings = harness::refresh_settings(me, public);
-        started::<frost::Refresh<S>>(me, settings, harness::reopen(&shares[&me]), run)
-    });
-    let change = harness::Change { dealers: &[1, 3], receivers: &[2, 3], t: 2 };
-    check.check(&format!("{name}/reshare"), &|me, run| {
-        let share = change.dealers.contains(&me).then(|| harness::reopen(&shares[&me]));
-        let settings = harness::reshare_settings(Some(me), public, &change, 5);
-        started::<frost::Reshare<S>>(me, settings, share, run)
-    });
+    if check.wants(first + 1) {
+        check.check(&format!("{name}/refresh"), &|me, run| {
+            let settings = harness::refresh_settings(me, public);
+            started::<frost::Refresh<S>>(me, settings, harness::reopen(&shares[&me]), run)
+        });
+    }
+    if check.wants(first + 2) {
+        let change = harness::Change { dealers: &[1, 3], receivers: &[2, 3], t: 2 };
+        check.check(&format!("{name}/reshare"), &|me, run| {
+            let share = change.dealers.contains(&me).then(|| harness::reopen(&shares[&me]));
+            let settings = harness::reshare_settings(Some(me), public, &change, 5);
+            started::<frost::Reshare<S>>(me, settings, share, run)
+        });
+    }
 }
 
 fn started<P: Protocol>(me: u32, settings: engine::SessionSettings, input: P::Input, run: u64) -> Started<P> {
