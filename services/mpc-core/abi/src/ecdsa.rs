@@ -175,7 +175,7 @@ fn open(share: &SealedShare<'_>) -> Result<KeyShare, StartError> {
     KeyShare::unseal(&share.key, share.blob, &share.label).map_err(StartError::from)
 }
 
-/// A share to multiply with. What another session has excluded since it was sealed is excluded here too.
+/// A share to multiply with. Peers that another session has excluded since it was sealed are excluded here too.
 fn usable(inputs: &Inputs<'_>, sealed: SealedShare<'_>) -> Result<(KeyShare, KeptShare), StartError> {
     let mut share = open(&sealed)?;
     let exclusions = inputs.vault()?.exclusions.clone();

@@ -133,7 +133,7 @@ impl<T: Empty> Out<T> {
     }
 
     fn put(self, value: T) {
-        // SAFETY: writable for as long as `self` lives, by the contract of `at`. What it held is empty: nothing leaks.
+        // SAFETY: writable for as long as `self` lives, by the contract of `at`. It held an empty value: nothing leaks.
         unsafe { self.0.write(value) };
     }
 }

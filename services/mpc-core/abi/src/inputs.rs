@@ -1,4 +1,4 @@
-//! What a caller gives to start a session. Each input is taken at most once; one that nobody took is refused.
+//! The inputs that a caller gives to start a session. Each is taken at most once; one that nobody took is refused.
 
 use core::mem::take;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl<'a> Inputs<'a> {
         self.config.key_public.take().ok_or(SetupError::KeyPublicMissing)
     }
 
-    /// What is signed.
+    /// The payload that is signed.
     pub(crate) fn payload(&mut self) -> Vec<u8> {
         take(&mut self.config.payload)
     }

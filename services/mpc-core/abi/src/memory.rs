@@ -1,7 +1,7 @@
 //! Memory that held secrets and is given back: the heap, block by block, and the stack, after every call.
 //!
 //! [`engine::Secret`] wipes what is known to be secret. This wipes the rest: buffers that a library freed, moved
-//! values, locals of the arithmetic. What is left are registers.
+//! values, locals of the arithmetic. Only registers are left.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::hint::black_box;

@@ -50,7 +50,7 @@ impl<G: TryRng> Mixed<G> {
         fresh
     }
 
-    /// What no two draws have in common. The process id is part of it because a fork shares the process value.
+    /// A seed that no two draws have in common. The process id is part of it because a fork shares the process value.
     fn seed(&mut self) -> Secret<[u8; 64]> {
         let process = PROCESS.get_or_init(|| {
             let fresh = self.fresh();

@@ -92,7 +92,7 @@ pub struct SessionConfig {
     /// From 1.
     #[prost(uint32, tag = "7")]
     pub epoch: u32,
-    /// What is signed.
+    /// The payload that is signed.
     #[prost(bytes = "vec", tag = "8")]
     pub payload: Vec<u8>,
     /// For an observer, and in a reshare.
@@ -167,7 +167,7 @@ pub struct Step {
     /// 0 after the end.
     #[prost(uint32, tag = "2")]
     pub round: u32,
-    /// What became of the run.
+    /// The effect on the run.
     #[prost(oneof = "Progress", tags = "3, 4, 5, 6")]
     pub progress: Option<Progress>,
 }
@@ -249,7 +249,7 @@ pub struct Presignature {
     /// 32 bytes.
     #[prost(bytes = "vec", tag = "1")]
     pub id: Vec<u8>,
-    /// One party's part.
+    /// One party's contribution.
     #[prost(bytes = "vec", tag = "2")]
     pub sealed: Vec<u8>,
 }
@@ -257,7 +257,7 @@ pub struct Presignature {
 /// `Culprit`.
 #[derive(Clone, PartialEq, Message)]
 pub struct Culprit {
-    /// Who.
+    /// The party that deviated.
     #[prost(uint32, tag = "1")]
     pub party: u32,
     /// `AbortCause`; the numbers are [`engine::AbortCause`]'s.

@@ -14,7 +14,7 @@ use crate::vault::Vault;
 
 /// A protocol as this interface offers it.
 pub(crate) trait Offered: Protocol {
-    /// What stays beside the running session because its end needs it.
+    /// Data that stay beside the running session because its end needs them.
     type Kept;
 
     /// Takes from the inputs what the protocol needs. Whatever is left over is refused by [`Inputs::settings`].
@@ -39,7 +39,7 @@ pub(crate) trait Offered: Protocol {
     }
 }
 
-/// What a session starts from.
+/// Everything that a session starts from.
 pub(crate) struct Prepared<P: Offered> {
     pub(crate) settings: SessionSettings,
     /// Of parties in protocols with signed envelopes.
@@ -190,7 +190,7 @@ fn encode_step<P: Offered>(session: &Session<P>, step: Step<P::Output>, kept: &m
     proto::Step { outgoing, round: step.round.into(), progress: Some(progress) }.encode_and_wipe()
 }
 
-/// What was made and cannot be sealed must not be lost silently: the call unwinds to the entry point, which says so.
+/// A result that cannot be sealed must not be lost silently: the call unwinds to the entry point, which says so.
 pub(crate) fn sealed<T>(made: Option<T>) -> T {
     made.unwrap_or_else(|| std::panic::resume_unwind(Box::new(())))
 }

@@ -210,7 +210,7 @@ impl Drop for ReservedPlaces {
     }
 }
 
-/// Peers whose pair with a share was given up. Sessions that ran side by side all began with the share as it was
+/// Peers whose pair with a share was abandoned. Sessions that ran side by side all began with the share as it was
 /// before: what one of them destroyed, the share that another one returns must not bring back.
 #[derive(Clone, Default)]
 pub(crate) struct Exclusions(Arc<Mutex<ExclusionTable>>);

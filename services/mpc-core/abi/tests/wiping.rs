@@ -162,8 +162,8 @@ fn start(
         .collect()
 }
 
-/// Delivers everything. What goes to one party in a protocol that deals shares shows nothing that was ever secret. What
-/// else was sent is no secret any more.
+/// Delivers everything. Messages to one party in a protocol that deals shares show nothing that was ever secret.
+/// Everything else that was sent is no secret any more.
 fn deliver(sessions: &mut Running, mut tamper: impl FnMut(u32, &mut Vec<u8>)) -> Ends {
     let mut published = Vec::new();
     let (done, aborts) = common::deliver(sessions, |from, _, bytes| {
