@@ -1,7 +1,7 @@
 //! Measures the core alone: the time that one party computes, without channel, service or network.
 //!
-//! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of `build/bench/results.csv`.
-//! One argument: the number of runs, 30 by default.
+//! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of
+//! `build/bench/results.csv`. One argument: the number of runs, 30 by default.
 //!
 //! Times are processor time of this thread, so that other work on the machine disturbs them as little as possible.
 //! Rows: `compute` is the time of the slowest party in all its steps, `session` that of all parties one after another,
@@ -55,7 +55,7 @@ fn measure(runs: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What one session cost.
+/// The cost of one session.
 #[derive(Default)]
 struct Measured {
     by_party: BTreeMap<PartyId, Duration>,
