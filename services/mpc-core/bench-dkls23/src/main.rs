@@ -1,7 +1,8 @@
 //! Threshold ECDSA of this core beside the crate `dkls23` 0.6.2 and beside local signatures, in one run on one thread.
 //!
-//! Times are of the processor, not of the clock on the wall. `cargo run --release --manifest-path bench-dkls23/Cargo.toml`. For each operation: computation of the busiest party (median of the
-//! runs, which alternate between both), what the party that sends most sends, and the ratio.
+//! Times are of the processor, not of the clock on the wall.
+//! `cargo run --release --manifest-path bench-dkls23/Cargo.toml`. For each operation: computation of the busiest party
+//! (median of the runs, which alternate between both), what the party that sends most sends, and the ratio.
 
 #[path = "../../protocols/benches/ecdsa_harness/mod.rs"]
 #[allow(dead_code)]
