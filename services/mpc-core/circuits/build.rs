@@ -1,5 +1,5 @@
-//! Lists the files of the standard library, so that the compiler carries them, and takes a digest of the compiler itself, so
-//! that two parties notice when theirs differ.
+//! Lists the files of the standard library, so that the compiler carries them, and takes a digest of the compiler
+//! itself, so that two parties notice when theirs differ.
 
 use std::fmt::Write as _;
 use std::path::Path;

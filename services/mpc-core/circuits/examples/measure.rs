@@ -1,9 +1,10 @@
 //! Measures garbling against a floor of bare AES, in one run: `cargo run --release -p circuits --example measure`.
 //!
-//! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of `build/bench/results.csv`. Times
-//! are processor time of the party's thread, so that other work on the machine disturbs them as little as possible; `wall` is the
-//! time that passes with both parties on this machine. Arguments: the number of runs, 5 by default; `long` adds the whole Ed25519
-//! program and the longer messages; `ed25519` measures signing by two parties alone, and `hardened` derivation by two parties.
+//! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of
+//! `build/bench/results.csv`. Times are processor time of the party's thread, so that other work on the machine
+//! disturbs them as little as possible; `wall` is the time that passes with both parties on this machine. Arguments:
+//! the number of runs, 5 by default; `long` adds the whole Ed25519 program and the longer messages; `ed25519` measures
+//! signing by two parties alone, and `hardened` derivation by two parties.
 
 #![allow(
     clippy::print_stdout,

@@ -117,7 +117,8 @@ impl Program {
         Source { main, library: self.library.clone() }
     }
 
-    /// A digest of all that decides the circuit beside the sizes of inputs: the texts, and the circuits in files that they name.
+    /// A digest of all that decides the circuit beside the sizes of inputs: the texts, and the circuits in files that
+    /// they name.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();

@@ -317,8 +317,9 @@ fn getrandom_byte() -> u8 {
     byte[0]
 }
 
-/// The selective failure attack on a leaky triple: what an altered masked sum tells is whether one of the evaluator's random bits
-/// is 0, and if it is 1 the run ends. Both happen, so the attack works as the bound on buckets assumes, and is no worse.
+/// The selective failure attack on a leaky triple: what an altered masked sum tells is whether one of the evaluator's
+/// random bits is 0, and if it is 1 the run ends. Both happen, so the attack works as the bound on buckets assumes, and
+/// is no worse.
 #[test]
 fn a_guess_of_a_leaky_triple_passes_half_of_the_time() {
     let pairs = set_up(40);

@@ -1,4 +1,5 @@
-//! Random programs: what their circuits compute, and what an interpreter that shares nothing with the compiler computes.
+//! Random programs: what their circuits compute, and what an interpreter that shares nothing with the compiler
+//! computes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -17,7 +17,8 @@ use crate::garble::{Channel, SessionKey};
 /// Bits that one extension authenticates, at most: its columns stay in the processor's cache.
 const MAX_AT_ONCE: usize = 1 << 17;
 
-/// One party's share of a bit: its own bit with the MAC under the peer's Δ, and the key of the peer's bit under its own Δ.
+/// One party's share of a bit: its own bit with the MAC under the peer's Δ, and the key of the peer's bit under its own
+/// Δ.
 #[derive(Clone, Copy, Default)]
 pub struct Share {
     /// 0 or 1.

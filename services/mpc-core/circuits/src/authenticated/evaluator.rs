@@ -1,4 +1,5 @@
-//! The evaluator's side: keeps the tables, opens one row of each, and checks them all before it says anything about the result.
+//! The evaluator's side: keeps the tables, opens one row of each, and checks them all before it says anything about the
+//! result.
 
 use std::io::{Read, Write};
 

@@ -11,8 +11,8 @@ use super::dabits::take;
 use super::{Abort, Pair, PrivateInput, Role};
 use crate::garble::Channel;
 
-/// Bits of both parties that each has authenticated to the other under the Δ of their [`Pair`]. A party that enters them into an
-/// evaluation can enter no others.
+/// Bits of both parties that each has authenticated to the other under the Δ of their [`Pair`]. A party that enters
+/// them into an evaluation can enter no others.
 #[derive(Default)]
 pub struct FixedInput {
     /// The pair's; none if these are bits of several pairs, which no evaluation takes.
@@ -161,7 +161,8 @@ impl Entry<'_> {
         }
     }
 
-    /// [Garbling 9, 10] A digest of the MACs of this party's public bits, which shows that they are those of its fixed input.
+    /// [Garbling 9, 10] A digest of the MACs of this party's public bits, which shows that they are those of its fixed
+    /// input.
     pub(super) fn proof<R: Read, W: Write>(
         &self,
         link: &mut Link<'_, R, W>,
@@ -176,7 +177,7 @@ impl Entry<'_> {
         Some(hash.finalize().into())
     }
 
-    /// [Garbling 9, 10] What the peer's proof must be for its public bits; `None` if its input is free.
+    /// [Garbling 9, 10] The proof that the peer must give for its public bits; `None` if its input is free.
     pub(super) fn expected<R: Read, W: Write>(
         &self,
         link: &mut Link<'_, R, W>,

@@ -3,13 +3,13 @@
 //! | Step | From |
 //! |---|---|
 //! | authenticated bits | `primitives::ot::authenticated`: SoftSpoken extension (Roy 2022) |
-//! | leaky AND triples, their check, half-leaky buckets | Katz, Ranellucci, Rosulek, Wang 2018 (eprint 2018/578), section 4 |
+//! | leaky AND triples, check, half-leaky buckets | Katz, Ranellucci, Rosulek, Wang 2018 (eprint 2018/578), section 4 |
 //! | half gates over authenticated masks, one bit and two blocks an AND | the same, section 5 |
 //! | hash of labels and of keys: π(π(x) ⊕ i) ⊕ π(x) | Guo, Katz, Wang, Yu 2020 (eprint 2019/074), section 7.4 |
 //!
-//! The steps are numbered in `docs/protocols/garbling.md`, which says what is claimed, what leaks and what an abort tells. The
-//! garbler's Δ is odd and the evaluator's even. A value z of a wire is never seen: both know the public bit Λ = z ⊕ λ, and have shares
-//! of its mask λ with MACs under the other's Δ.
+//! The steps are numbered in `docs/protocols/garbling.md`, which says what is claimed, what leaks and what an abort
+//! tells. The garbler's Δ is odd and the evaluator's even. A value z of a wire is never seen: both know the public bit
+//! Λ = z ⊕ λ, and have shares of its mask λ with MACs under the other's Δ.
 //!
 //! Everything up to [`Prepared`] is independent of inputs; it is used once, by value, and wiped.
 
@@ -58,8 +58,8 @@ pub enum Role {
     Evaluator,
 }
 
-/// Why a run ended without a result. Where [`Abort::excludes_peer`] says so, the peer has deviated: the pair's set-up must be
-/// destroyed, and the peer may have learnt what the page of the protocol says.
+/// Why a run ended without a result. Where [`Abort::excludes_peer`] says so, the peer has deviated: the pair's set-up
+/// must be destroyed, and the peer may have learnt what the page of the protocol says.
 #[derive(Debug)]
 pub enum Abort {
     /// The connection broke.
@@ -123,8 +123,9 @@ impl Abort {
         }
     }
 
-    /// Whether nothing may be done with the peer again: it has shown that it does not follow the protocol. [`Abort::OtherNonce`] and
-    /// [`Abort::Import`] may have another cause: the owner of the key gave wrong shares, or a record is wrong.
+    /// Whether nothing may be done with the peer again: it has shown that it does not follow the protocol.
+    /// [`Abort::OtherNonce`] and [`Abort::Import`] may have another cause: the owner of the key gave wrong shares, or a
+    /// record is wrong.
     #[must_use]
     pub fn excludes_peer(&self) -> bool {
         match self {
@@ -182,9 +183,11 @@ impl From<std::io::Error> for Abort {
     }
 }
 
-/// The set-up that two parties keep for circuits: apart from every other set-up of theirs, since the garbler's Δ is odd.
+/// The set-up that two parties keep for circuits: apart from every other set-up of theirs, since the garbler's Δ is
+/// odd.
 ///
-/// The first check that fails here ends it, for all runs that are under way: failing or not told the peer whether its guess was right.
+/// The first check that fails here ends it, for all runs that are under way: failing or not told the peer whether its
+/// guess was right.
 pub struct Pair {
     role: Role,
     state: PairState,
@@ -206,13 +209,14 @@ impl Pair {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Stops a run whose peer failed a check in this run or another. Each run asks this between a check that tells of a guess and the
-    /// next message, so that guesses in several runs at a time tell no more than one.
+    /// Stops a run whose peer failed a check in this run or another. Each run asks this between a check that tells of a
+    /// guess and the next message, so that guesses in several runs at a time tell no more than one.
     pub(crate) fn go_on(&self) -> Result<(), Abort> {
         if self.ended() { Err(Abort::Caller("this set-up ended with a failed check")) } else { Ok(()) }
     }
 
-    /// Refuses the caller that brings what belongs to another set-up: the check of it would fail, and exclude an honest peer.
+    /// Refuses the caller that brings what belongs to another set-up: the check of it would fail, and exclude an honest
+    /// peer.
     pub(crate) fn owns(&self, identity: Option<[u8; 32]>) -> Result<(), Abort> {
         match identity == Some(self.identity) {
             true => Ok(()),
@@ -321,7 +325,8 @@ enum Part {
     },
 }
 
-/// A party's material for an AND gate: shares of the masks of its inputs, of its output, and of the product of the first two.
+/// A party's material for an AND gate: shares of the masks of its inputs, of its output, and of the product of the
+/// first two.
 #[derive(Clone, Copy, Default)]
 struct GateShares {
     left: Share,
@@ -415,7 +420,8 @@ fn read<T: Copy + Default + std::ops::BitXor<Output = T>>(values: &[T], lit: Lit
     if lit.inverted() { value ^ one } else { value }
 }
 
-/// [Garbling 7] Shares of the product of each AND gate's input masks, each made of one random triple by opening two bits.
+/// [Garbling 7] Shares of the product of each AND gate's input masks, each made of one random triple by opening two
+/// bits.
 fn products<R: Read, W: Write>(
     link: &mut Link<'_, R, W>,
     circuit: &Circuit,
@@ -470,8 +476,9 @@ fn gate_checks<R: Read, W: Write>(
     checks
 }
 
-/// Evaluates a prepared circuit whose last results stay shared, this many of them: both parties learn the others. The bits that stay are
-/// fixed as inputs of any further evaluation of the pair, each the exclusive or of both parties' bits.
+/// Evaluates a prepared circuit whose last results stay shared, this many of them: both parties learn the others. The
+/// bits that stay are fixed as inputs of any further evaluation of the pair, each the exclusive or of both parties'
+/// bits.
 ///
 /// # Errors
 /// As [`garble`] and [`evaluate`].
@@ -488,8 +495,8 @@ pub(crate) fn evaluate_keeping<R: Read, W: Write>(
     })
 }
 
-/// [Garbling 13] Opens the masks of the results; both parties know the results' public bits. Of the last ones, this many, no mask is
-/// opened: a result is its public bit plus its mask, and shares of that are authenticated already.
+/// [Garbling 13] Opens the masks of the results; both parties know the results' public bits. Of the last ones, this
+/// many, no mask is opened: a result is its public bit plus its mask, and shares of that are authenticated already.
 fn open_results<R: Read, W: Write>(
     link: &mut Link<'_, R, W>,
     prepared: &Prepared,

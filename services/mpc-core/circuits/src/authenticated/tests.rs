@@ -29,9 +29,9 @@ fn prepared(pairs: &[Pair; 2], edits: [Edit; 2]) -> (Result<(Prepared, DaBits), 
     (garbler, ran.sent[0])
 }
 
-/// An evaluator that guesses digits of Δ in many runs at once would learn all of Δ from one set-up, if each of them went on to say
-/// whether its guess was right. So the first failed check stops them all: here each run waits at another message until another one has
-/// failed, and then the garbler says nothing that depends on the guess.
+/// An evaluator that guesses digits of Δ in many runs at once would learn all of Δ from one set-up, if each of them
+/// went on to say whether its guess was right. So the first failed check stops them all: here each run waits at another
+/// message until another one has failed, and then the garbler says nothing that depends on the guess.
 #[test]
 fn the_first_failed_check_stops_the_runs_that_are_under_way() {
     // The evaluator's message that holds a guess, and the messages of a garbler that stops there.

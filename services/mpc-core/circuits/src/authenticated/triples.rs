@@ -29,9 +29,9 @@ impl zeroize::DefaultIsZeroes for Triple {}
 
 /// Leaky triples that one good one is made of, where this many good ones are made together.
 ///
-/// A party that deviates in a leaky triple learns its bit x or is caught, each with probability 1/2. After m undetected attempts among
-/// n·B triples that fall into n buckets of B at random, some bucket holds B of the m with probability at most
-/// n·C(m, B) / C(n·B, B); so the attack gains with at most the greatest n·C(m, B)·2^-m / C(n·B, B).
+/// A party that deviates in a leaky triple learns its bit x or is caught, each with probability 1/2. After m undetected
+/// attempts among n·B triples that fall into n buckets of B at random, some bucket holds B of the m with probability at
+/// most n·C(m, B) / C(n·B, B); so the attack gains with at most the greatest n·C(m, B)·2^-m / C(n·B, B).
 #[must_use]
 pub fn bucket_size(count: usize) -> usize {
     let choose = |n: f64, k: usize| -> f64 { (0..k).map(|i| ((n - i as f64) / (k - i) as f64).log2()).sum() };

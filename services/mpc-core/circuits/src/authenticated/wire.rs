@@ -11,8 +11,8 @@ use rand_core::SeedableRng;
 use super::{Pair, Role};
 use crate::garble::Channel;
 
-/// Changes what a party sends, given the number of the message, the place of these bytes in it, and the bytes. Without bytes left, the
-/// connection ends there.
+/// Changes what a party sends, given the number of the message, the place of these bytes in it, and the bytes. Without
+/// bytes left, the connection ends there.
 pub type Edit = Box<dyn FnMut(usize, usize, &mut Vec<u8>) + Send>;
 
 /// Changes nothing.

@@ -130,7 +130,8 @@ const BATCH: usize = 4096;
 const CACHE: usize = 1 << 16;
 /// Slots taken between two searches for dead ones, at least.
 const COLLECT_AFTER: usize = 1 << 19;
-/// The same for a builder that records one call: its circuit is small, and few slots keep a replay in the processor's cache.
+/// The same for a builder that records one call: its circuit is small, and few slots keep a replay in the processor's
+/// cache.
 const COLLECT_RECORDED_AFTER: usize = 1 << 12;
 /// Entries of its hash tables.
 const RECORDER_CACHE: usize = 1 << 15;
@@ -179,8 +180,8 @@ impl<'s> Builder<'s> {
         Builder::with_target(Target::Recorder(recorder), RECORDER_CACHE, COLLECT_RECORDED_AFTER)
     }
 
-    /// The circuit that was recorded, without gates that no result needs. `None` if there were too many gates, or this builder does
-    /// not record.
+    /// The circuit that was recorded, without gates that no result needs. `None` if there were too many gates, or this
+    /// builder does not record.
     #[must_use]
     pub fn recorded(mut self, results: &[Lit]) -> Option<Circuit> {
         self.finish(results).ok()?;
@@ -339,8 +340,8 @@ impl<'s> Builder<'s> {
         Lit(out.0 ^ invert)
     }
 
-    /// Sends the gates of a recorded, compact circuit again, with these literals as its inputs; gives its outputs. The inputs are
-    /// different wires, so there is nothing to simplify.
+    /// Sends the gates of a recorded, compact circuit again, with these literals as its inputs; gives its outputs. The
+    /// inputs are different wires, so there is nothing to simplify.
     pub fn replay(&mut self, circuit: &Circuit, inputs: &[Lit]) -> Vec<Lit> {
         // The meaning of each slot of the circuit here. Slots above the inputs' get one of ours each.
         let mut map = std::mem::take(&mut self.map);

@@ -43,8 +43,8 @@ impl Circuit {
         self.gates = kept;
     }
 
-    /// Gives every value's slot to a later value as soon as the last gate has read it; those of the inputs stay. What is read
-    /// next then lies close together in memory.
+    /// Gives every value's slot to a later value as soon as the last gate has read it; those of the inputs stay. Values
+    /// that are read next then lie close together in memory.
     #[must_use]
     pub fn compact(&self) -> Circuit {
         const NEVER: u32 = u32::MAX;

@@ -3,7 +3,8 @@
 use super::Circuit;
 use crate::build::{Gate, Lit};
 
-/// A circuit in two parts: all that depends on public inputs alone, which everybody evaluates in the clear, and the rest.
+/// A circuit in two parts: all that depends on public inputs alone, which everybody evaluates in the clear, and the
+/// rest.
 #[derive(Clone, Debug)]
 pub struct Split {
     /// Takes the public input, and gives the wires that the rest reads.

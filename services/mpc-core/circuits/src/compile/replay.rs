@@ -1,8 +1,9 @@
 //! Calls that were compiled before: their gates are recorded and sent again.
 //!
-//! The circuit of a call depends on the arguments' types and constants and on which of their bits are the same wire. Calls that
-//! agree in these have equal circuits, unless the function writes outside its own variables. The first such call streams its gates,
-//! the second is recorded, and the later ones are copies of the recording, at a fraction of the compiler's work for each gate.
+//! The circuit of a call depends on the arguments' types and constants and on which of their bits are the same wire.
+//! Calls that agree in these have equal circuits, unless the function writes outside its own variables. The first such
+//! call streams its gates, the second is recorded, and the later ones are copies of the recording, at a fraction of the
+//! compiler's work for each gate.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -37,8 +38,8 @@ enum Argument {
 struct Shape {
     package: usize,
     arguments: Vec<Argument>,
-    /// Each bit of the arguments: 0 or 1 for a constant, otherwise 2 more than twice the number of the wire, in the order in which
-    /// the wires appear, and 1 more if it is inverted where the first use of the wire is not.
+    /// Each bit of the arguments: 0 or 1 for a constant, otherwise 2 more than twice the number of the wire, in the
+    /// order in which the wires appear, and 1 more if it is inverted where the first use of the wire is not.
     bits: Vec<u32>,
 }
 
@@ -212,7 +213,7 @@ impl Compiler<'_, '_> {
             .collect()
     }
 
-    /// Whether a variable of this depth may be written; notes it if a recording has to be given up.
+    /// Whether a variable of this depth may be written; notes it if a recording has to be abandoned.
     pub(super) fn may_write(&mut self, depth: usize) -> bool {
         if self.recordings.floor.is_some_and(|floor| depth < floor) {
             self.recordings.refused = true;
@@ -223,7 +224,8 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// The shape of a call, its wires in the order of their appearance, and a hash of the shape. `None` if an argument is no plain value.
+/// The shape of a call, its wires in the order of their appearance, and a hash of the shape. `None` if an argument is
+/// no plain value.
 fn shape(package: usize, values: &[Value]) -> Option<(Shape, Vec<Lit>, u64)> {
     let mut arguments = Vec::with_capacity(values.len());
     let mut bits = Vec::new();

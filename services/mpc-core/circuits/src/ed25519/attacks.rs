@@ -1,5 +1,5 @@
-//! Parties that deviate while they sign. A hash of a few gates takes the place of SHA-512, so that there is time for many runs;
-//! everything after the hash is the code that signs.
+//! Parties that deviate while they sign. A hash of a few gates takes the place of SHA-512, so that there is time for
+//! many runs; everything after the hash is the code that signs.
 
 use std::io;
 
@@ -113,12 +113,15 @@ impl Couple {
     }
 }
 
-/// The number of the message that opens R, of the garbler and of the evaluator; the next one is the part of S, and the last.
+/// The number of the message that opens R, of the garbler and of the evaluator; the next one is the part of S, and the
+/// last.
 const POINT: [usize; 2] = [4, 3];
-/// Messages of a party that refuses the peer's part of R: the garbler has said its own before it hears that, the evaluator has not.
+/// Messages of a party that refuses the peer's part of R: the garbler has said its own before it hears that, the
+/// evaluator has not.
 const STOPPED: [usize; 2] = [POINT[0] + 1, POINT[1]];
 
-/// A change of one message by one role, with the causes that the honest peer may give. `always` if each such change is found.
+/// A change of one message by one role, with the causes that the honest peer may give. `always` if each such change is
+/// found.
 struct Row {
     name: &'static str,
     by: usize,
@@ -249,8 +252,9 @@ fn shifted(role: usize, by: EdwardsPoint, guess: Scalar) -> Edit {
     })
 }
 
-/// The trap of deterministic signatures: the first run on a message is honest, and in the second the corrupt party opens another R. The
-/// honest party must not answer: a part of S under another challenge is all that the extraction needs.
+/// The trap of deterministic signatures: the first run on a message is honest, and in the second the corrupt party
+/// opens another R. The honest party must not answer: a part of S under another challenge is all that the extraction
+/// needs.
 #[test]
 fn another_nonce_point_in_a_second_run_gets_no_answer() {
     let import = import();
@@ -281,8 +285,8 @@ fn another_nonce_point_in_a_second_run_gets_no_answer() {
     }
 }
 
-/// The corrupt party plays the same with two honest partners, whose records know nothing of each other, and with one whose record was
-/// restored from before: what stops it is the MAC of R, not the record.
+/// The corrupt party plays the same with two honest partners, whose records know nothing of each other, and with one
+/// whose record was restored from before: what stops it is the MAC of R, not the record.
 #[test]
 fn two_honest_partners_or_a_restored_record_give_no_second_answer() {
     let import = import();
@@ -305,7 +309,8 @@ fn two_honest_partners_or_a_restored_record_give_no_second_answer() {
     }
 }
 
-/// The second line: where an import gave two pairs different prefixes, the record of the party in both refuses the second R.
+/// The second line: where an import gave two pairs different prefixes, the record of the party in both refuses the
+/// second R.
 #[test]
 fn the_record_refuses_another_nonce_for_the_same_message() {
     let mut import = import();

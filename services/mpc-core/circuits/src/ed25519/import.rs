@@ -56,7 +56,8 @@ impl Import {
         Import::from_expanded(&expanded, parties, rng)
     }
 
-    /// Splits an expanded key, the secret scalar and then the prefix, for so many parties, 2 to 20; `None` for another number.
+    /// Splits an expanded key, the secret scalar and then the prefix, for so many parties, 2 to 20; `None` for another
+    /// number.
     pub fn from_expanded(
         expanded: &Secret<[u8; 64]>,
         parties: u16,
@@ -137,12 +138,12 @@ pub struct Unconfirmed {
 }
 
 impl ImportedShare {
-    /// [Ed25519 2] Takes the key over together with a peer: checks the share against its public point, and fixes both shares of the
-    /// prefix.
+    /// [Ed25519 2] Takes the key over together with a peer: checks the share against its public point, and fixes both
+    /// shares of the prefix.
     ///
     /// # Errors
-    /// A share that does not fit its point, a set-up in the other role, a broken connection, or a peer that deviates. The party with the
-    /// lower number garbles.
+    /// A share that does not fit its point, a set-up in the other role, a broken connection, or a peer that deviates.
+    /// The party with the lower number garbles.
     pub fn join<R: Read, W: Write>(
         &self,
         pair: &Pair,
@@ -191,8 +192,8 @@ impl Unconfirmed {
         self.key
     }
 
-    /// [Ed25519 3] Ends the import with the test signature, which must be the owner's. Otherwise some share of the prefix is wrong: the
-    /// owner's, or the peer's.
+    /// [Ed25519 3] Ends the import with the test signature, which must be the owner's. Otherwise some share of the
+    /// prefix is wrong: the owner's, or the peer's.
     ///
     /// # Errors
     /// As for signing, and another signature.

@@ -12,7 +12,8 @@ const PROGRAM: &str = include_str!("nonce.mpcl");
 pub(super) const PREFIX: usize = 32;
 /// Bits of a mask: the masked nonce of 512 bits tells of it at most 2^-96.
 pub(super) const MASK_BITS: usize = 608;
-/// Blocks of SHA-512 that one message takes, at most: a full transaction of Solana. More cost time and memory, not security.
+/// Blocks of SHA-512 that one message takes, at most: a full transaction of Solana. More cost time and memory, not
+/// security.
 pub const MAX_BLOCKS: usize = 11;
 /// Bytes of a block.
 const BLOCK: usize = 128;

@@ -17,10 +17,12 @@ use crate::authenticated::dabits::{Ed25519, point, scalar};
 use crate::authenticated::{Abort, DaBits, Entry, FixedInput, Pair, Prepared, Role, evaluate, garble};
 use crate::garble::Channel;
 
-/// A party's durable record of the nonce points that it has used: one for all of its peers, and kept as long as the key.
+/// A party's durable record of the nonce points that it has used: one for all of its peers, and kept as long as the
+/// key.
 pub trait NonceRecord {
-    /// Gives the nonce point that is recorded for this key and message (its SHA-512 digest), after recording this one if there is none.
-    /// When it returns, the record is on stable storage, and no other call, process or replica will give another point.
+    /// Gives the nonce point that is recorded for this key and message (its SHA-512 digest), after recording this one
+    /// if there is none. When it returns, the record is on stable storage, and no other call, process or replica will
+    /// give another point.
     ///
     /// # Errors
     /// The record could not be read or written; nothing is signed then.
@@ -38,7 +40,8 @@ pub struct PairKey {
     pub(super) prefix: FixedInput,
 }
 
-/// One signature prepared up to the message, which may have as many blocks as it was prepared for. It is used once, by value.
+/// One signature prepared up to the message, which may have as many blocks as it was prepared for. It is used once, by
+/// value.
 #[must_use]
 pub struct Ready {
     blocks: usize,
@@ -97,7 +100,8 @@ impl PairKey {
     /// [Ed25519 5 to 9] Signs a message; both parties get the signature, which is the one of RFC 8032.
     ///
     /// # Errors
-    /// A message of another number of blocks, a record that fails, a broken connection, or a peer that deviates: see [`Abort`].
+    /// A message of another number of blocks, a record that fails, a broken connection, or a peer that deviates: see
+    /// [`Abort`].
     pub fn sign<R: Read, W: Write>(
         &self,
         pair: &Pair,
@@ -110,8 +114,8 @@ impl PairKey {
         self.sign_expecting(pair, circuit, ready, message, None, record, channel)
     }
 
-    /// k of a message, computed twice and from the message that the nonce and the record are of: a second k with the same nonce, by a fault
-    /// in either, gives this party's share away.
+    /// k of a message, computed twice and from the message that the nonce and the record are of: a second k with the
+    /// same nonce, by a fault in either, gives this party's share away.
     pub(super) fn challenge(
         &self,
         circuit: &NonceCircuit,
@@ -198,13 +202,15 @@ impl PairKey {
                 let fits = EdwardsPoint::mul_base(&theirs) == their_nonce + self.their_point * challenge;
                 if fits { Ok(theirs) } else { Err(Abort::Partial) }
             })?;
-            // [Ed25519 9] The equation of RFC 8032 follows from both checks, since the points of the shares add up to the key.
+            // [Ed25519 9] The equation of RFC 8032 follows from both checks, since the points of the shares add up to
+            // the key.
             Ok(signature(&nonce_point, &(*own + theirs)))
         })
     }
 }
 
-/// Sends bytes and checks as many that it receives. The garbler speaks first; the evaluator says nothing if the garbler's are wrong.
+/// Sends bytes and checks as many that it receives. The garbler speaks first; the evaluator says nothing if the
+/// garbler's are wrong.
 fn exchange<R: Read, W: Write, const N: usize, T>(
     link: &mut Link<'_, R, W>,
     own: &[u8; N],

@@ -39,8 +39,8 @@ impl SessionKey {
         SessionKey::Portable(Portable(Aes128::new(&(*key).into())))
     }
 
-    /// π(π(x) ⊕ i) ⊕ π(x) for some x with their i: correlation robust also where the peer chose x or i (Guo, Katz, Wang and Yu,
-    /// section 7.4), which [`hash`] is not.
+    /// π(π(x) ⊕ i) ⊕ π(x) for some x with their i: correlation robust also where the peer chose x or i (Guo, Katz, Wang
+    /// and Yu, section 7.4), which [`hash`] is not.
     #[inline]
     pub fn tweaked<const N: usize>(&self, inputs: [(u128, u128); N]) -> [u128; N] {
         match self {
@@ -66,9 +66,10 @@ fn tweaked<P: Permutation, const N: usize>(permutation: &P, inputs: [(u128, u128
     out
 }
 
-/// H(x, i) = π(σ(x) ⊕ i) ⊕ σ(x) ⊕ i for some x with their i, which is the circular correlation robust hash of Guo, Katz, Wang and Yu
-/// at the point x ⊕ σ⁻¹(i). π is AES-128 under a key that is drawn for each session, so that an attacker of many sessions has to
-/// work on each: after q gates and p computations of AES the bound is about q·p / 2^128 for a session.
+/// H(x, i) = π(σ(x) ⊕ i) ⊕ σ(x) ⊕ i for some x with their i, which is the circular correlation robust hash of Guo,
+/// Katz, Wang and Yu at the point x ⊕ σ⁻¹(i). π is AES-128 under a key that is drawn for each session, so that an
+/// attacker of many sessions has to work on each: after q gates and p computations of AES the bound is about q·p /
+/// 2^128 for a session.
 #[inline(always)]
 pub fn hash<P: Permutation, const N: usize>(permutation: &P, inputs: [(u128, u128); N]) -> [u128; N] {
     let masked = inputs.map(|(x, i)| sigma(x) ^ i);

@@ -2,16 +2,16 @@
 //!
 //! | Step | From |
 //! |---|---|
-//! | half gates: two blocks of 16 bytes for an AND, none for XOR | Zahur, Rosulek, Evans 2015 (eprint 2014/756), figure 1 |
-//! | hash of labels: π(σ(x) ⊕ i) ⊕ σ(x) ⊕ i with fixed-key AES | Guo, Katz, Wang, Yu 2020 (eprint 2019/074), section 7.3 |
+//! | half gates: two blocks of 16 bytes an AND, none an XOR | Zahur, Rosulek, Evans 2015 (eprint 2014/756), figure 1 |
+//! | hash of labels: π(σ(x) ⊕ i) ⊕ σ(x) ⊕ i, fixed-key AES | Guo, Katz, Wang, Yu 2020 (eprint 2019/074), section 7.3 |
 //! | the evaluator's labels by oblivious transfer | `primitives::ot`, which withstands malicious parties |
 //!
-//! Both parties compile the program and meet gate by gate: the garbler sends the tables of a batch of gates as soon as it
-//! has them, and memory is bounded by the wires that are live.
+//! Both parties compile the program and meet gate by gate: the garbler sends the tables of a batch of gates as soon as
+//! it has them, and memory is bounded by the wires that are live.
 //!
-//! **What this does not give.** A garbler that deviates can garble another circuit, and an evaluator can lie about the
-//! result. So no key may enter: [`Inputs`] is made of the plain bits of a party's own input and of nothing else, no type
-//! of the key stores converts to it, and programs that touch keys are evaluated by another engine.
+//! **Limits.** A garbler that deviates can garble another circuit, and an evaluator can lie about the result. So no key
+//! may enter: [`Inputs`] is made of the plain bits of a party's own input and of nothing else, no type of the key
+//! stores converts to it, and programs that touch keys are evaluated by another engine.
 
 mod channel;
 mod evaluator;

@@ -87,7 +87,8 @@ fn the_circuit_computes_what_a_plain_implementation_does() {
     }
 }
 
-/// Chain code and public key of each node of a path: the circuit computes the hardened levels, and a plain implementation the others.
+/// Chain code and public key of each node of a path: the circuit computes the hardened levels, and a plain
+/// implementation the others.
 fn walk_bip32(circuit: &StepCircuit, seed: &[u8], path: &[u32]) -> Vec<([u8; 32], [u8; 33])> {
     let (mut key, mut chain) = root(seed);
     let mut nodes = Vec::new();
@@ -119,7 +120,8 @@ fn the_circuit_computes_all_vectors_of_bip32() {
     assert_eq!(nodes[4].1.as_slice(), hex(BIP84[1]));
 }
 
-/// Results of a circuit whose inputs are only secret, as bytes without those under masks, and the number under the masks.
+/// Results of a circuit whose inputs are only secret, as bytes without those under masks, and the number under the
+/// masks.
 fn evaluated_secret(
     circuit: &StepCircuit,
     secret: &[u8],

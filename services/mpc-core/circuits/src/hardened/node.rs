@@ -49,15 +49,15 @@ pub struct Node {
 }
 
 impl Node {
-    /// [Hardened 1] A key whose private key is the sum of two shares; `None` if a share is not that of its point, or the points do not add
-    /// up to the public key.
+    /// [Hardened 1] A key whose private key is the sum of two shares; `None` if a share is not that of its point, or
+    /// the points do not add up to the public key.
     #[must_use]
     pub fn from_sum(public: PublicNode, shares: &KeyShares<'_>) -> Option<Node> {
         Self::weighted(public, shares, &Scalar::ONE, &Scalar::ONE)
     }
 
-    /// [Hardened 1] A key that is shared by Shamir's scheme with threshold 2, for the parties of these numbers; `None` as for a sum, and for
-    /// numbers that are zero or equal.
+    /// [Hardened 1] A key that is shared by Shamir's scheme with threshold 2, for the parties of these numbers; `None`
+    /// as for a sum, and for numbers that are zero or equal.
     #[must_use]
     pub fn from_shamir(public: PublicNode, shares: &KeyShares<'_>, own: u16, peer: u16) -> Option<Node> {
         if own == 0 || peer == 0 {
@@ -94,13 +94,15 @@ impl Node {
         Some(Node { public, share: Secret::new(encode_scalar(share)), point, their_point })
     }
 
-    /// Public key and chain code. A second pair of the key's parties derives the same ones, or one of both has other secrets.
+    /// Public key and chain code. A second pair of the key's parties derives the same ones, or one of both has other
+    /// secrets.
     #[must_use]
     pub fn public(&self) -> &PublicNode {
         &self.public
     }
 
-    /// This party's share of the private key, for signing or to be shared anew among all parties: both parties' shares add up to it.
+    /// This party's share of the private key, for signing or to be shared anew among all parties: both parties' shares
+    /// add up to it.
     pub fn share(&self) -> &Secret<[u8; 32]> {
         &self.share
     }
@@ -111,8 +113,8 @@ impl Node {
         [encode_point(&self.point), encode_point(&self.their_point)]
     }
 
-    /// The child of this number that is not hardened, which each party computes for itself; `None` if there is none, and for numbers from
-    /// 2^31 on.
+    /// The child of this number that is not hardened, which each party computes for itself; `None` if there is none,
+    /// and for numbers from 2^31 on.
     #[must_use]
     pub fn normal(&self, role: Role, index: u32) -> Option<Node> {
         if index >= HARDENED {
@@ -135,11 +137,12 @@ impl Node {
         Node::sum(right.try_into().ok()?, &share, own, their)
     }
 
-    /// [Hardened 3 to 6] The hardened child of this number, which is written with an apostrophe and is below 2^31. `None` if BIP-32 has no
-    /// such child, which happens once in 2^127 children: the next number has one.
+    /// [Hardened 3 to 6] The hardened child of this number, which is written with an apostrophe and is below 2^31.
+    /// `None` if BIP-32 has no such child, which happens once in 2^127 children: the next number has one.
     ///
     /// # Errors
-    /// A number that is too large, something prepared for another step, a broken connection, or a peer that deviates: see [`Abort`].
+    /// A number that is too large, something prepared for another step, a broken connection, or a peer that deviates:
+    /// see [`Abort`].
     pub fn hardened<R: Read, W: Write>(
         &self,
         pair: &Pair,

@@ -21,8 +21,8 @@ pub(super) struct Opened<G: Group> {
 }
 
 impl<G: Group> Opened<G> {
-    /// [Hardened 5] The garbler's share is the masked number less its mask, and the evaluator's is less its own mask. Each sends its point
-    /// with the MAC of its mask, the garbler first.
+    /// [Hardened 5] The garbler's share is the masked number less its mask, and the evaluator's is less its own mask.
+    /// Each sends its point with the MAC of its mask, the garbler first.
     pub(super) fn new<R: Read, W: Write>(
         pair: &Pair,
         session: [u8; 32],

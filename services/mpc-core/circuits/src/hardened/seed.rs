@@ -19,8 +19,8 @@ use crate::authenticated::dabits::Secp256k1;
 use crate::authenticated::{Abort, Entry, FixedInput, Pair, Role, evaluate_keeping};
 use crate::garble::Channel;
 
-/// One party's part of a seed: for each other party a share that gives the seed by exclusive or with that party's. It is for nobody else,
-/// and lives sealed for its party until it arrives.
+/// One party's part of a seed: for each other party a share that gives the seed by exclusive or with that party's. It
+/// is for nobody else, and lives sealed for its party until it arrives.
 pub struct SeedShare {
     /// The party, from 1.
     pub number: u16,
@@ -29,8 +29,8 @@ pub struct SeedShare {
     pub(super) shares: BTreeMap<u16, Secret<Vec<u8>>>,
 }
 
-/// [Hardened 7] Splits a seed of 16 to 64 bytes for so many parties, 2 to 20. `None` for other numbers, and for a seed that has no root in
-/// BIP-32, which is one in 2^127.
+/// [Hardened 7] Splits a seed of 16 to 64 bytes for so many parties, 2 to 20. `None` for other numbers, and for a seed
+/// that has no root in BIP-32, which is one in 2^127.
 pub fn split_seed(seed: &Secret<Vec<u8>>, parties: u16, rng: &mut dyn CryptoRng) -> Option<Vec<SeedShare>> {
     let seed = seed.expose();
     if !(2..=20).contains(&parties) || !SEED_BYTES.contains(&seed.len()) {
@@ -77,7 +77,8 @@ pub struct PairSeed {
 }
 
 impl SeedShare {
-    /// [Hardened 8] Takes the seed over together with a peer: fixes both shares of it. The party with the lower number garbles.
+    /// [Hardened 8] Takes the seed over together with a peer: fixes both shares of it. The party with the lower number
+    /// garbles.
     ///
     /// # Errors
     /// A set-up in the other role, a broken connection, or a peer that deviates.
@@ -115,8 +116,8 @@ impl UnconfirmedSeed {
         self.0.bytes
     }
 
-    /// [Hardened 9] Ends the import with the root of BIP-32, which must be the owner's. Otherwise some share of the seed is wrong: the
-    /// owner's, or the peer's.
+    /// [Hardened 9] Ends the import with the root of BIP-32, which must be the owner's. Otherwise some share of the
+    /// seed is wrong: the owner's, or the peer's.
     ///
     /// # Errors
     /// As [`PairSeed::root`].
@@ -146,8 +147,8 @@ impl PairSeed {
     /// [Hardened 9] The root of BIP-32.
     ///
     /// # Errors
-    /// Something prepared for another step or a seed of another length, a broken connection, another root than the owner's, or a peer that
-    /// deviates: see [`Abort`].
+    /// Something prepared for another step or a seed of another length, a broken connection, another root than the
+    /// owner's, or a peer that deviates: see [`Abort`].
     pub fn root<R: Read, W: Write>(
         &self,
         pair: &Pair,

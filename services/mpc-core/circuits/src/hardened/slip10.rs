@@ -13,8 +13,8 @@ use crate::garble::Channel;
 /// The highest bit of a child's number, which SLIP-10 sets for every child.
 const HARDENED: u32 = 1 << 31;
 
-/// A node of SLIP-10 for Ed25519 as two parties hold it: its private key is shared by exclusive or, in bits that are fixed as inputs of
-/// this pair. It has no public key until that is asked for.
+/// A node of SLIP-10 for Ed25519 as two parties hold it: its private key is shared by exclusive or, in bits that are
+/// fixed as inputs of this pair. It has no public key until that is asked for.
 pub struct Slip10Node {
     pub(super) key: FixedInput,
     pub(super) chain_code: [u8; 32],
@@ -30,7 +30,8 @@ impl Slip10Node {
     /// [Hardened 11] The child of this number, which is below 2^31.
     ///
     /// # Errors
-    /// A number that is too large, something prepared for another step, a broken connection, or a peer that deviates: see [`Abort`].
+    /// A number that is too large, something prepared for another step, a broken connection, or a peer that deviates:
+    /// see [`Abort`].
     pub fn child<R: Read, W: Write>(
         &self,
         pair: &Pair,
@@ -50,7 +51,8 @@ impl Slip10Node {
         Ok(Slip10Node { key, chain_code: bytes(&chain)? })
     }
 
-    /// [Hardened 12] The key that signs for this node, with RFC 8032's prefix shared: its public key and nothing else is opened.
+    /// [Hardened 12] The key that signs for this node, with RFC 8032's prefix shared: its public key and nothing else
+    /// is opened.
     ///
     /// # Errors
     /// As [`Slip10Node::child`].

@@ -177,7 +177,8 @@ pub(super) fn percent() -> usize {
     std::env::var("COTERIE_RUNS_PERCENT").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
-/// The first level of vector 4, and all of the ways where all runs are made. `clear.rs` walks all of them through the circuits always.
+/// The first level of vector 4, and all of the ways where all runs are made. `clear.rs` walks all of them through the
+/// circuits always.
 #[test]
 fn two_parties_derive_the_vectors_of_bip32_from_seeds() {
     let full = percent() >= 100;

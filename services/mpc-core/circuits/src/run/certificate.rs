@@ -1,6 +1,7 @@
 //! A party's certificate for `circuit run`: an Ed25519 key and its own signature over a name, which peers pin.
 //!
-//! Encoded by RFC 5280 and RFC 8410. Nobody vouches for the name and it never ends: the peer knows the certificate itself.
+//! Encoded by RFC 5280 and RFC 8410. Nobody vouches for the name and it never ends: the peer knows the certificate
+//! itself.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -18,8 +18,8 @@ use super::failure::Failure;
 /// Gates of all kinds that are held in memory, at most.
 const MAX_RECORDED: usize = 20_000_000;
 
-/// Bits of both inputs that the authenticated engine takes: it holds shares and a label of each in memory. The peer chooses the sizes of
-/// its open inputs.
+/// Bits of both inputs that the authenticated engine takes: it holds shares and a label of each in memory. The peer
+/// chooses the sizes of its open inputs.
 pub const MAX_CHECKED_INPUT: usize = 1 << 21;
 
 const TOO_MANY: &str = "the program has more than 2^20 AND gates, which only the engine against curious parties takes: \
@@ -52,7 +52,8 @@ impl Task<'_> {
         Ok((outcome.outputs, outcome.interface))
     }
 
-    /// Authenticated garbling, against a party that deviates in any way. `expected` hears about how many bytes it takes.
+    /// Authenticated garbling, against a party that deviates in any way. `expected` hears about how many bytes it
+    /// takes.
     pub fn authenticated<R: Read, W: Write>(
         &self,
         mut bits: Zeroizing<Vec<u8>>,

@@ -97,7 +97,8 @@ impl Identity {
         Ok(Identity { server: Arc::new(server), client: Arc::new(client) })
     }
 
-    /// Meets the peer, within `wait`; later it may be silent for so long. `say` prints what the operator should know meanwhile.
+    /// Meets the peer, within `wait`; later it may be silent for so long. `say` prints what the operator should know
+    /// meanwhile.
     pub fn meet(&self, address: &Address, wait: Duration, say: &dyn Fn(&str)) -> Result<Secured, Failure> {
         let until = Instant::now() + wait;
         match address {
@@ -266,7 +267,8 @@ impl Secured {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        // The library takes a peer that names no protocol at all: another service with this certificate would be such a peer.
+        // The library takes a peer that names no protocol at all: another service with this certificate would be such a
+        // peer.
         if secured.connection.alpn_protocol() != Some(PROTOCOL) {
             return Err(tls(rustls::Error::NoApplicationProtocol));
         }

@@ -1,4 +1,5 @@
-//! How a prover commits to its bits, and how a verifier finds out whether they are bits, and the same in all columns and in both readings.
+//! How a prover commits to its bits, and how a verifier finds out whether they are bits, and the same in all columns
+//! and in both readings.
 
 use std::io::{Read, Write};
 
@@ -23,8 +24,8 @@ const HIDING: usize = 8;
 /// Tweaks of the pads' seeds start here, beyond those of triples and tables.
 const SEEDS: u128 = 1 << 101;
 
-/// Bytes of a prover's answer: the sum of its scalars, a digest of the columns' MACs, the two coefficients of the products, the parities
-/// and a digest of their MACs.
+/// Bytes of a prover's answer: the sum of its scalars, a digest of the columns' MACs, the two coefficients of the
+/// products, the parities and a digest of their MACs.
 pub(super) const ANSWER_BYTES: usize = 32 + 32 + 64 + 16 + 32;
 /// One party's part of each bit in each column, and of the two hiding scalars.
 pub(super) struct Columns {

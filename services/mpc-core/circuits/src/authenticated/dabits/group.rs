@@ -29,7 +29,8 @@ pub trait Group {
     /// A point as it is sent.
     type Encoding: AsRef<[u8]> + AsMut<[u8]> + Copy + for<'a> TryFrom<&'a [u8]>;
 
-    /// Bits that hide a share: a number of so many bits is uniform modulo the order up to 2^-127, since a power of 2 is so close to it.
+    /// Bits that hide a share: a number of so many bits is uniform modulo the order up to 2^-127, since a power of 2 is
+    /// so close to it.
     const SHARE_BITS: usize;
 
     /// A number of 256 bits, the lower half first, modulo the order.

@@ -1,11 +1,12 @@
 //! daBits: random bits of one party that are authenticated to the other twice, as bits and as scalars of a group.
 //!
-//! The steps are numbered in `docs/protocols/garbling.md`. The verifier has a key Γ of 128 bits for this session, drawn as authenticated
-//! bits, so that each bit of Γ is the choice of an oblivious transfer. With it the prover's bit x is authenticated in each column j
-//! *over the integers below 2^128*: M_j = K_j + x·Γ_j. The lowest bits of all M_j are a MAC of x as a bit under Γ as a vector, and
-//! Σ 2^j M_j is a MAC of x as a scalar under Γ as a number: one commitment, read in two ways, the second one modulo any order, since it
-//! holds over the integers. Only the prover sends anything that depends on its bits, so there is nothing with which a verifier could make
-//! the run fail for one value of a bit and not for the other.
+//! The steps are numbered in `docs/protocols/garbling.md`. The verifier has a key Γ of 128 bits for this session, drawn
+//! as authenticated bits, so that each bit of Γ is the choice of an oblivious transfer. With it the prover's bit x is
+//! authenticated in each column j *over the integers below 2^128*: M_j = K_j + x·Γ_j. The lowest bits of all M_j are a
+//! MAC of x as a bit under Γ as a vector, and Σ 2^j M_j is a MAC of x as a scalar under Γ as a number: one commitment,
+//! read in two ways, the second one modulo any order, since it holds over the integers. Only the prover sends anything
+//! that depends on its bits, so there is nothing with which a verifier could make the run fail for one value of a bit
+//! and not for the other.
 
 mod check;
 mod group;
@@ -26,7 +27,8 @@ use crate::garble::Channel;
 use check::{COLUMNS, Challenge, PARITIES, Prover, Verifier};
 pub(crate) use group::{Ed25519, Group, Secp256k1};
 
-/// Random bits of both parties. What the one holds of its own and of the peer's bits fits what the other holds.
+/// Random bits of both parties. The values that one party holds of its own and of the peer's bits fit those of the
+/// other.
 pub struct DaBits {
     input: FixedInput,
     /// The MACs of this party's bits as integers, under the peer's Γ.
@@ -59,8 +61,8 @@ impl<G: Group> ScalarShare<G> {
         G::encode(&G::mul_base(&self.tag))
     }
 
-    /// [Garbling 18] Checks that a point is the peer's scalar times the base point. A point with a part of small order is refused before
-    /// that: Γ times that part is guessed easily.
+    /// [Garbling 18] Checks that a point is the peer's scalar times the base point. A point with a part of small order
+    /// is refused before that: Γ times that part is guessed easily.
     pub(crate) fn check(&self, point: &G::Point, tag: &G::Encoding) -> Result<(), Abort> {
         let expected = G::mul_base(&self.key) + *point * *self.gamma;
         if !G::has_prime_order(point) || !G::same(&G::encode(&expected), tag) {
@@ -80,7 +82,8 @@ impl DaBits {
     /// The numbers that some of the bits make, the lowest first, modulo the order of a group.
     ///
     /// # Errors
-    /// Not all of these bits are here: fewer would make a smaller mask, and none at all would unmask what they should hide.
+    /// Not all of these bits are here: fewer would make a smaller mask, and none at all would unmask what they should
+    /// hide.
     pub(crate) fn number<G: Group>(&self, range: std::ops::Range<usize>) -> Result<ScalarShare<G>, Abort> {
         let missing = Abort::Caller("there are fewer daBits than the number has bits");
         let (Some(bits), Some(tags), Some(keys)) =
@@ -157,9 +160,9 @@ impl DaBits {
         }
     }
 
-    /// [Garbling 19] Binds a share of a key to [`Group::SHARE_BITS`] bits of each party: c = share - Σ 2^i x_i mod q is opened, and checked
-    /// in the exponent against the point that the peer's share is known to have. A circuit that takes both c as public input and adds the
-    /// bits modulo q computes on the shares, and on nothing else.
+    /// [Garbling 19] Binds a share of a key to [`Group::SHARE_BITS`] bits of each party: c = share - Σ 2^i x_i mod q is
+    /// opened, and checked in the exponent against the point that the peer's share is known to have. A circuit that
+    /// takes both c as public input and adds the bits modulo q computes on the shares, and on nothing else.
     ///
     /// # Errors
     /// A broken connection, or a peer whose share is not that of its point.

@@ -86,8 +86,9 @@ fn same_number<G: Group>(own: &DaBits, theirs: &DaBits, range: std::ops::Range<u
     }
 }
 
-/// The attack that the two readings invite: another bit in one column. It passes if and only if that bit of the verifier's Γ is 0, in
-/// every row alike: so it tells a bit of Γ, which is of this session, at the risk of being caught, and nothing of a bit of the prover.
+/// The attack that the two readings invite: another bit in one column. It passes if and only if that bit of the
+/// verifier's Γ is 0, in every row alike: so it tells a bit of Γ, which is of this session, at the risk of being
+/// caught, and nothing of a bit of the prover.
 #[test]
 fn another_bit_in_one_column_is_a_guess_of_gamma_whatever_the_bit() {
     let [left, _] = run(&set_up(2), [honest(), honest()]).map(Result::unwrap);
@@ -330,8 +331,8 @@ fn shares_enter_as_their_points_say() {
     }
 }
 
-/// Feeding share + q would compute the same key, and tell by a comparison in the circuit whether the other share is large. Here there is
-/// nothing to feed: the correction is below q, and the bits are fixed.
+/// Feeding share + q would compute the same key, and tell by a comparison in the circuit whether the other share is
+/// large. Here there is nothing to feed: the correction is below q, and the bits are fixed.
 #[test]
 fn another_share_or_share_plus_q_is_refused() {
     // The correction plus q is no encoding of a scalar.

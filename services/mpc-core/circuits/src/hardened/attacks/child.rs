@@ -182,7 +182,8 @@ fn a_child_has_children_and_takes_no_share_of_its_parent() {
     }
 }
 
-/// Feeding share + q would compute the same child, and tell by a comparison in the circuit whether the other share is large.
+/// Feeding share + q would compute the same child, and tell by a comparison in the circuit whether the other share is
+/// large.
 #[test]
 fn share_plus_q_has_no_encoding() {
     let mut couple = Couple::new(&CHAIN, 22);

@@ -1,5 +1,5 @@
-//! Parties that deviate while they derive. Some gates take the place of HMAC-SHA512, so that there is time for many runs; everything
-//! before and after them is the code that derives.
+//! Parties that deviate while they derive. Some gates take the place of HMAC-SHA512, so that there is time for many
+//! runs; everything before and after them is the code that derives.
 
 mod child;
 mod seed;
@@ -8,7 +8,8 @@ use super::tests::percent;
 use crate::authenticated::Abort;
 use crate::authenticated::wire::{Edit, flip, honest};
 
-/// A change of one message by one role, with the causes that the honest peer may give. `always` if each such change is found.
+/// A change of one message by one role, with the causes that the honest peer may give. `always` if each such change is
+/// found.
 pub(super) struct Row {
     name: &'static str,
     by: usize,
@@ -33,7 +34,8 @@ pub(super) const fn labels(name: &'static str, by: usize, message: usize, places
     Row { name, by, message, places, causes: &[9, 10], always: false }
 }
 
-/// Makes the first change of each row, or all where all runs are made, one in each run: the honest party ends with a cause that fits, and its set-up with it; or the change did nothing.
+/// Makes the first change of each row, or all where all runs are made, one in each run: the honest party ends with a
+/// cause that fits, and its set-up with it; or the change did nothing.
 fn check<T: PartialEq + std::fmt::Debug>(
     rows: &[Row],
     expected: &T,
