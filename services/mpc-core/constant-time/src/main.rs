@@ -1,9 +1,9 @@
 //! Constant time, checked: what the core does with secrets, run under valgrind with every secret marked undefined.
 //!
-//! Memcheck follows undefined bits through all arithmetic and reports a conditional jump, or an address, that depends on
-//! one. Secrets are what the data key, the sealed shares and the generator of the party under test give; they become
-//! public where the party posts a message, and where the core calls [`primitives::declassify::publish`]. What is left is
-//! a finding, or a line with its reason in `suppressions`.
+//! Memcheck follows undefined bits through all arithmetic and reports a conditional jump, or an address, that depends
+//! on one. Secrets are what the data key, the sealed shares and the generator of the party under test give; they become
+//! public where the party posts a message, and where the core calls [`primitives::declassify::publish`]. Each report
+//! that is left is a finding, or a line with its reason in `suppressions`.
 //!
 //! Built with the optimiser's decisions of a release (profile `constant-time`). The processor that valgrind shows has
 //! AES-NI, PCLMULQDQ and AVX2, but neither ADX nor SHA instructions: those paths of `blst` and `sha2` are not covered.
@@ -36,7 +36,8 @@ use std::time::Instant;
 
 use primitives::declassify::memcheck;
 
-/// What must be seen: a branch and an address that depend on a secret. A checker that reports nothing here checks nothing.
+/// Leaks that must be seen: a branch and an address that depend on a secret. A checker that reports nothing here checks
+/// nothing.
 const LEAKS: [(&str, fn()); 2] =
     [("a_branch_is_seen", operations::branch), ("an_address_is_seen", operations::address)];
 

@@ -74,7 +74,7 @@ pub fn data_key() -> engine::seal::DataKey {
     engine::seal::DataKey::new(Secret::new(key))
 }
 
-/// Runs a session to its end. What the party under test posts is public.
+/// Runs a session to its end. Messages that the party under test posts are public.
 pub fn run<P: Protocol>(started: Vec<(PartyId, Started<P>)>) -> BTreeMap<PartyId, P::Output> {
     let mut done = BTreeMap::new();
     let mut sessions = BTreeMap::new();
