@@ -14,7 +14,7 @@ use crate::private::{self, Cover};
 use crate::rounds::{DISCLOSURE_ROUND, Delivery, NOTICE_ROUND, RoundRule};
 use crate::wire::Malformed;
 
-/// What a session admits now.
+/// The terms on which a session admits messages now.
 pub(crate) struct Admission<'a> {
     pub(crate) ctx: &'a SessionContext,
     /// Whether the protocol signs its envelopes.
@@ -29,7 +29,7 @@ pub(crate) struct Admission<'a> {
 pub(crate) enum Hearing {
     /// Messages of its rounds, and what shows a deviation.
     Rounds,
-    /// What shows a deviation.
+    /// Messages that show a deviation.
     Deviations,
     Nothing,
 }
@@ -75,7 +75,7 @@ impl Admission<'_> {
         Ok(place)
     }
 
-    /// What is inside a sealed envelope; `None` for one that travels as it is. `key` is this party's, if envelopes are
+    /// The envelope inside a sealed one; `None` for one that travels as it is. `key` is this party's, if envelopes are
     /// signed.
     pub(crate) fn open(
         &self,

@@ -21,7 +21,7 @@ pub trait Body: Sized {
 /// Between whom a body travels: what it consists of may depend on their roles.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// Who sent it.
+    /// The party that sent it.
     pub sender: PartyId,
     /// Whom it is for; `None` for all.
     pub recipient: Option<PartyId>,

@@ -1,4 +1,4 @@
-//! What the parties of one session agreed before its first message.
+//! The terms on which the parties of one session agreed before its first message.
 
 use crate::error::SetupError;
 use crate::evidence::EvidencePublicKey;
@@ -53,7 +53,7 @@ pub struct SessionSettings {
     pub key_id: String,
     /// Generation of the key's shares, from 1.
     pub epoch: u32,
-    /// What is signed; empty where nothing is.
+    /// The payload that is signed; empty where nothing is.
     pub payload: Vec<u8>,
 }
 
@@ -140,7 +140,7 @@ impl SessionContext {
         self.settings.epoch
     }
 
-    /// What is signed.
+    /// The payload that is signed.
     pub fn payload(&self) -> &[u8] {
         &self.settings.payload
     }

@@ -22,7 +22,7 @@ pub(crate) struct Dispute {
     shown: BroadcastLog,
 }
 
-/// What one disclosure comes to.
+/// The result of one disclosure.
 pub(crate) struct Heard {
     /// To be answered by a disclosure of our own, if there was none, before the verdict is acted on.
     pub(crate) difference: Option<Difference>,
@@ -72,7 +72,7 @@ impl Dispute {
         Ok(Heard { difference, verdict })
     }
 
-    /// What a disclosure shows beside all that was seen before.
+    /// The verdict that a disclosure gives beside all that was seen before.
     fn compare(&mut self, runs: &mut Runs, log: &BroadcastLog, disclosure: &Disclosure) -> Option<Verdict> {
         for theirs in &disclosure.shown {
             if let Some(fault) = runs.witness(theirs) {

@@ -55,7 +55,7 @@ pub struct Envelope {
     pub(crate) session: [u8; 32],
     /// Round it belongs to, from 1; see also [`crate::rounds::NOTICE_ROUND`].
     pub(crate) round: u8,
-    /// Who made it.
+    /// The party that made it.
     pub(crate) sender: PartyId,
     /// Whom it is for; `None` for all.
     pub(crate) recipient: Option<PartyId>,
@@ -70,7 +70,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Who made it.
+    /// The party that made it.
     pub fn sender(&self) -> PartyId {
         self.sender
     }

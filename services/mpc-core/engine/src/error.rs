@@ -101,10 +101,10 @@ pub enum AbortCause {
     NotEnoughPartials = 13,
     /// The joint public key, or a verification share, came out as the identity.
     DegenerateKey = 14,
-    /// A consistency check of oblivious transfers or of a multiplication built on them failed. What the pair shares
-    /// must never be used again: each further attempt could tell the peer more of this party's secrets.
+    /// A consistency check of oblivious transfers or of a multiplication built on them failed. The pair must never use
+    /// again what it shares: each further attempt could tell the peer more of this party's secrets.
     TransferCheckFailed = 15,
-    /// What a party put into a multiplication is not the logarithm of the points it shows.
+    /// The input of a party to a multiplication is not the logarithm of the points it shows.
     WrongProduct = 16,
     /// The parties' shares are not shares of the key, and nobody can be shown to have caused it.
     InconsistentShares = 17,
@@ -207,7 +207,7 @@ impl fmt::Display for AbortCause {
     }
 }
 
-/// What to do after an abort.
+/// The action to take after an abort.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Advice {
@@ -239,7 +239,7 @@ pub struct Abort {
 }
 
 impl Abort {
-    /// What the driver should do next.
+    /// The action that the driver should take next.
     pub fn advice(&self) -> Advice {
         if self.culprits.is_empty() { Advice::Retry } else { Advice::ExcludeParty }
     }

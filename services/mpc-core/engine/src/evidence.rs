@@ -29,17 +29,17 @@ impl EvidenceKey {
         Self(Box::new(SigningKey::from_bytes(seed.expose())))
     }
 
-    /// What has to be stored, sealed, to have this key again.
+    /// The seed that has to be stored, sealed, to have this key again.
     pub fn seed(&self) -> Secret<[u8; 32]> {
         Secret::new(self.0.to_bytes())
     }
 
-    /// What the roster pins.
+    /// The public key, which the roster pins.
     pub fn public(&self) -> EvidencePublicKey {
         EvidencePublicKey(self.0.verifying_key())
     }
 
-    /// Signs `tag || SHA-256(statement)` with [`tags::STATEMENT_SIGNATURE`]. What is signed of an envelope begins with
+    /// Signs `tag || SHA-256(statement)` with [`tags::STATEMENT_SIGNATURE`]. The signed bytes of an envelope begin with
     /// another tag, neither being the beginning of the other, so no statement is ever taken for an envelope.
     pub fn sign_statement(&self, statement: &[u8]) -> [u8; SIGNATURE_BYTES] {
         self.sign(&statement_message(statement))

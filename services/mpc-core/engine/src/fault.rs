@@ -9,7 +9,7 @@ use crate::error::AbortCause;
 use crate::party::{PartyId, PartySet};
 use crate::wire::Malformed;
 
-/// What a protocol step found wrong. The session adds the round and turns it into an [`Abort`](crate::error::Abort).
+/// A fault that a protocol step found. The session adds the round and turns it into an [`Abort`](crate::error::Abort).
 pub struct Fault {
     pub(crate) cause: AbortCause,
     pub(crate) culprits: Vec<PartyId>,

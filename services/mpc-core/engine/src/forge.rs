@@ -117,8 +117,8 @@ pub fn header(envelope: &[u8]) -> Option<Vec<u8>> {
     Some(Claim::of(&Envelope::decode(envelope).ok()?)?.to_bytes())
 }
 
-/// An envelope in the bytes in which it leaves the core of the party with this key, whoever made it. What is no
-/// envelope, and a broadcast, stays as it is.
+/// An envelope in the bytes in which it leaves the core of the party with this key, whoever made it. Bytes that are no
+/// envelope, and a broadcast, stay as they are.
 pub fn sealed(ctx: &SessionContext, key: &EvidenceKey, envelope: &[u8], rng: &mut dyn CryptoRng) -> Vec<u8> {
     let decoded = Envelope::decode(envelope).ok().filter(|decoded| decoded.recipient.is_some());
     let sealed = decoded.and_then(|decoded| private::seal(ctx, key, &decoded, rng));

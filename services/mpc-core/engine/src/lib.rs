@@ -1,4 +1,4 @@
-//! What every protocol of the core stands on: rounds, envelopes, transcripts, blame and sealing.
+//! The base of every protocol of the core: rounds, envelopes, transcripts, blame and sealing.
 //!
 //! No signature scheme is known here, and nothing reads a clock, a socket or a file, starts a thread or writes a log.
 

@@ -1,4 +1,4 @@
-//! What has arrived and is not yet used: one slot for each sender in this round and the next.
+//! Messages that have arrived and are not yet used: one slot for each sender in this round and the next.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -27,7 +27,7 @@ use crate::wire::{Malformed, Reader, Writer};
 /// knowing why, and then, when another has shown it, why.
 const MAX_NOTICES: usize = 2;
 
-/// What an accusation comes to.
+/// The result of an accusation.
 pub enum Verdict {
     /// The fault is shown to everybody. Whom it convicts need not be whom the accusation named.
     Proven(Fault),
@@ -197,7 +197,7 @@ fn weigh<P: Protocol>(ctx: &SessionContext, notice: &Notice) -> Option<Verdict> 
     if !evidence.iter().all(|envelope| genuine(ctx, envelope)) {
         return Some(Verdict::Refuted);
     }
-    // Whoever signed two messages for one place has itself to blame, and nothing else is read from such evidence.
+    // A party that signed two messages for one place has itself to blame, and nothing else is read from such evidence.
     if let Some([one, other]) = double_place(evidence) {
         let both = vec![Arc::clone(one), Arc::clone(other)];
         return Some(Verdict::Proven(Fault::proven(AbortCause::Equivocation, one.sender(), both)));
@@ -211,7 +211,8 @@ fn weigh<P: Protocol>(ctx: &SessionContext, notice: &Notice) -> Option<Verdict> 
     })
 }
 
-/// What everybody checks, cause by cause. The evidence is genuine, holds no place twice and one run of each party.
+/// The checks that everybody makes, cause by cause. The evidence is genuine, holds no place twice and one run of each
+/// party.
 fn shows<P: Protocol>(
     ctx: &SessionContext,
     cause: AbortCause,

@@ -1,4 +1,4 @@
-//! Who takes part: party numbers, sets of them, and the threshold.
+//! Parties of a session: their numbers, sets of them, and the threshold.
 
 use core::fmt;
 use core::num::NonZeroU16;

@@ -21,7 +21,8 @@
 //! secret. So no bytes open under two keys. The signature is inside: evidence is the signed envelope, and what the
 //! sender signed is what the recipient read.
 //!
-//! What does not open counts as not sent. Nobody is blamed for it, since nobody else could see who is to blame.
+//! An envelope that does not open counts as not sent. Nobody is blamed for it, since nobody else could see who is to
+//! blame.
 
 use core::convert::Infallible;
 
@@ -46,7 +47,7 @@ use crate::wire::{Malformed, Reader, Writer};
 
 /// The first byte of a sealed envelope; that of any other is [`crate::envelope::ENVELOPE_VERSION`].
 pub const SEALED_ENVELOPE_FORMAT: u8 = 0x81;
-/// What sealing adds to an envelope, in bytes.
+/// Bytes that sealing adds to an envelope.
 pub const SEALED_OVERHEAD_BYTES: usize = HEADER_BYTES + KEY_BYTES + COMMITMENT_BYTES + TAG_BYTES;
 
 const HEADER_BYTES: usize = 40;
@@ -95,7 +96,7 @@ pub(crate) fn seal(
     Some(sealed)
 }
 
-/// What a sealed envelope says of itself outside, where anybody may have written it.
+/// The fields that a sealed envelope shows outside, where anybody may have written them.
 pub(crate) struct Cover {
     pub(crate) protocol: u16,
     pub(crate) session: [u8; 32],
@@ -161,7 +162,7 @@ pub(crate) fn open(
     if header(&envelope) == head { Ok(plain) } else { Err(Reject::Unsealing) }
 }
 
-/// What everybody may see of a private envelope, and nobody may change.
+/// The fields of a private envelope that everybody may see, and nobody may change.
 fn header(envelope: &Envelope) -> Vec<u8> {
     let mut writer = Writer::with_capacity(HEADER_BYTES);
     writer.u8(SEALED_ENVELOPE_FORMAT);

@@ -1,4 +1,4 @@
-//! What a protocol is: rounds and steps.
+//! The form of a protocol: rounds and steps.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::rounds::RoundRule;
 use crate::view::View;
 use crate::wire::Writer;
 
-/// What a step sends. Headers, echo digests and signatures are added by the session.
+/// The messages that a step sends. Headers, echo digests and signatures are added by the session.
 #[derive(Default)]
 pub struct Outbox(pub(crate) Vec<Draft>);
 
@@ -60,8 +60,8 @@ pub enum Next<P: Protocol> {
     Done(P::Output),
 }
 
-/// One party's part in one protocol, as the enum of its rounds. A step consumes the old round and makes the next one,
-/// so what must be used once is used once.
+/// One party's contribution to one protocol, as the enum of its rounds. A step consumes the old round and makes the
+/// next one, so what must be used once is used once.
 pub trait Protocol: Sized {
     /// Scheme, operation and version.
     const ID: ProtocolId;
@@ -69,9 +69,9 @@ pub trait Protocol: Sized {
     const SIGNED: bool;
     /// The rounds, the first one first.
     const ROUNDS: &'static [RoundRule];
-    /// What it starts from, consumed: key share, presignature, public data.
+    /// The input that it starts from, consumed: key share, presignature, public data.
     type Input;
-    /// What it makes: key share, presignature or verified signature.
+    /// The result that it makes: key share, presignature or verified signature.
     type Output;
 
     /// Hash of what all who take part hold alike and the settings do not name: the public data of a key. It is part of
@@ -105,9 +105,9 @@ pub trait Protocol: Sized {
     ) -> Result<Next<Self>, Fault>;
 
     /// Whether `evidence` shows that `accused` deviated in the way `cause` says: genuine signed envelopes of this
-    /// session's rounds, no two of them different messages for one place, all of a party's from one run. What only
-    /// means something in the light of earlier broadcasts is judged by a [`View`] made from them. A pure function of
-    /// its arguments, so that all honest parties come to the same verdict.
+    /// session's rounds, no two of them different messages for one place, all of a party's from one run. Evidence that
+    /// only means something in the light of earlier broadcasts is judged by a [`View`] made from them. A pure function
+    /// of its arguments, so that all honest parties come to the same verdict.
     fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool;
 }
 

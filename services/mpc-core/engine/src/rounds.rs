@@ -14,8 +14,8 @@ pub enum Delivery {
     Private,
 }
 
-/// What the envelopes of one round look like. In a protocol with signed envelopes every party sends in every round: in
-/// a round of broadcasts one to all, in a private round one to each peer.
+/// The form of the envelopes of one round. In a protocol with signed envelopes every party sends in every round: in a
+/// round of broadcasts one to all, in a private round one to each peer.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundRule {
     /// To all or to one.

@@ -34,7 +34,7 @@ const MAX_PUBLIC_BYTES: usize = 512;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnsealFailed;
 
-/// What a blob holds.
+/// The content of a blob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum SealKind {
@@ -100,7 +100,7 @@ impl DataKey {
     }
 }
 
-/// What was in a blob.
+/// The content of an opened blob.
 pub struct Unsealed {
     /// The readable part, now known to be genuine.
     pub public: Vec<u8>,
@@ -108,7 +108,7 @@ pub struct Unsealed {
     pub secret: Secret<Vec<u8>>,
 }
 
-/// What the readable part of a sealed key share names. It decides whether a share fits a session at all.
+/// The facts that the readable part of a sealed key share names. They decide whether a share fits a session at all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShareLabel {
     /// Which protocols can use the share, for example `bls12-381`.

@@ -29,17 +29,17 @@ pub use crate::rounds::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use crate::runs::Runs;
 use crate::wire::Malformed;
 
-/// What one call produced.
+/// The results of one call.
 pub struct Step<T> {
     /// To be sent whatever the progress says.
     pub outgoing: Vec<Envelope>,
     /// The round this party is in now; 0 after the end.
     pub round: u8,
-    /// What became of the run.
+    /// The effect on the run.
     pub progress: Progress<T>,
 }
 
-/// What became of the run in one call.
+/// The effect of one call on the run.
 pub enum Progress<T> {
     /// It needs the message of these parties.
     Waiting {
@@ -158,7 +158,7 @@ impl<P: Protocol> Session<P> {
         self.step(outgoing, progress)
     }
 
-    /// What was agreed before the first message.
+    /// The terms that were agreed before the first message.
     pub fn context(&self) -> &SessionContext {
         &self.ctx
     }
@@ -418,8 +418,8 @@ impl<P: Protocol> Session<P> {
         self.give_up(told, Some(word.sender()), outgoing)
     }
 
-    /// Ends the run and tells the others. What convicts this party itself shows that it, or a copy of it, is broken:
-    /// that is an error of ours, not one that others could make us exclude ourselves for.
+    /// Ends the run and tells the others. A fault that convicts this party itself shows that it, or a copy of it, is
+    /// broken: that is an error of ours, not one that others could make us exclude ourselves for.
     fn abort(
         &mut self,
         fault: Fault,

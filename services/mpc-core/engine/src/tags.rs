@@ -16,7 +16,7 @@ impl Tag {
     }
 }
 
-/// What the parties of a session agreed before its first message.
+/// The terms on which the parties of a session agreed before its first message.
 pub const SESSION: Tag = Tag::new("coterie/session/1");
 /// Signature of an envelope that may have to serve as evidence.
 pub const ENVELOPE_SIGNATURE: Tag = Tag::new("coterie/envelope-signature/2");
@@ -28,7 +28,7 @@ pub const ENVELOPE_DIGEST: Tag = Tag::new("coterie/envelope-digest/2");
 pub const ECHO: Tag = Tag::new("coterie/echo/1");
 /// Randomness mixed with a secret and the session.
 pub const HEDGED_RANDOMNESS: Tag = Tag::new("coterie/hedged-randomness/1");
-/// What marks the envelopes of one run of a session.
+/// The nonce that marks the envelopes of one run of a session.
 pub const RUN_NONCE: Tag = Tag::new("coterie/run-nonce/1");
 /// Encryption of a private envelope to its recipient, and its randomness.
 pub const PRIVATE_ENVELOPE: Tag = Tag::new("coterie/private-envelope/1");

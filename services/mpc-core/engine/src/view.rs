@@ -1,5 +1,5 @@
-//! What a party must have seen before it could send anything in a round: the one source of earlier broadcasts, for
-//! steps and for judges.
+//! The broadcasts that a party must have seen before it could send anything in a round: their one source, for steps and
+//! for judges.
 //!
 //! A party that follows the rules sends in a round only when it holds exactly one broadcast of every party in every
 //! earlier round of broadcasts, each party's from one run. A list that is not like that is no view of any such party,

@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed;
 
-/// Builds an encoding. What it held is wiped, also when it grows, because bodies may carry secrets.
+/// Builds an encoding. The bytes that it held are wiped, also when it grows, because bodies may carry secrets.
 #[derive(Default)]
 pub struct Writer(Vec<u8>);
 

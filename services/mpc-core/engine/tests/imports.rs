@@ -88,8 +88,8 @@ fn module(of: &str, file: &Path) -> Vec<String> {
     names.filter(|name| name != "mod" && name != "lib").collect()
 }
 
-/// The paths into its own crate that a file's code names, unit tests apart, from the root of the crate. What a file
-/// exports of its child modules is not something that it needs.
+/// The paths into its own crate that a file's code names, unit tests apart, from the root of the crate. A file does not
+/// need what it exports of its child modules.
 fn paths_named(module: &[String], code: &str, is_module: &dyn Fn(&[String]) -> bool) -> Vec<Vec<String>> {
     let needed = code.split("#[cfg(test)]\nmod ").next().unwrap();
     let lines = needed.lines().filter(|line| !line.trim_start().starts_with("//"));
