@@ -83,9 +83,9 @@ impl GroupId {
     }
 }
 
-/// sk_m, in one hand. Whoever holds it can invent members. It is made with the public data of one epoch of one group,
-/// and is the key of no other: with the key of an earlier epoch everybody who was a member then would be one now, and
-/// have a second tag.
+/// sk_m, in one hand. Its holder can invent members. It is made with the public data of one epoch of one group, and is
+/// the key of no other: with the key of an earlier epoch everybody who was a member then would be one now, and have a
+/// second tag.
 pub struct IssuingKey {
     secret: Secret<Scalar>,
     group: [u8; 32],

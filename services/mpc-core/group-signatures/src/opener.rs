@@ -1,8 +1,7 @@
 //! The openers: who they are, the key that they share, and their signatures of it.
 //!
 //! A proof that somebody knows the opener's key would not do: the manager can make one for a key of its own, and then
-//! open every approval. What counts is that parties whom everybody has configured say that the key is theirs. Steps
-//! are cited as [G1].
+//! open every approval. Parties whom everybody has configured must say that the key is theirs. Steps are cited as [G1].
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,8 +42,8 @@ impl fmt::Display for OpenerError {
 
 impl std::error::Error for OpenerError {}
 
-/// Who opens approvals, and how many of them it takes. Every party has it from its configuration, never from the maker
-/// of the group.
+/// The parties that open approvals, and how many of them it takes. Every party has them from its configuration,
+/// never from the maker of the group.
 #[derive(Clone)]
 pub struct Openers {
     threshold: usize,
@@ -52,8 +51,8 @@ pub struct Openers {
 }
 
 impl Openers {
-    /// `None` unless there are 1 to [`MAX_OPENERS`] with different numbers and different keys, and the threshold is 1 to
-    /// their number. One auditor is party 1 of 1.
+    /// `None` unless there are 1 to [`MAX_OPENERS`] with different numbers and different keys, and the threshold is 1
+    /// to their number. One auditor is party 1 of 1.
     pub fn new(threshold: usize, identities: &[(PartyId, EvidencePublicKey)]) -> Option<Self> {
         let count = identities.len();
         let keys: BTreeSet<_> = identities.iter().map(|(_, key)| *key.as_bytes()).collect();

@@ -49,7 +49,7 @@ impl fmt::Display for OpeningError {
 
 impl std::error::Error for OpeningError {}
 
-/// One opener's part, c1^{o_j}, with the proof that o_j is its share of the opener's key.
+/// One opener's contribution, c1^{o_j}, with the proof that o_j is its share of the opener's key.
 #[derive(Debug)]
 pub struct OpeningShare {
     point: G1,

@@ -86,8 +86,8 @@ pub struct Invitation {
     pub identity: EvidencePublicKey,
 }
 
-/// The issuer's secret from which its part of each member's secret follows, so that a store that has lost a record gives
-/// the same member again.
+/// The issuer's secret from which its part of each member's secret follows, so that a store that has lost a record
+/// gives the same member again.
 pub struct RegistrarKey(Secret<[u8; 32]>);
 
 impl RegistrarKey {
@@ -126,7 +126,7 @@ impl RegistrarKey {
     }
 }
 
-/// What the issuer has registered in one epoch of a group. Looking up and storing what [`Ticket::bind`] returns are one
+/// The issuer's records of one epoch of a group. Looking up and storing what [`Ticket::bind`] returns are one
 /// transaction.
 pub trait Register {
     /// How many members are registered.
@@ -164,8 +164,8 @@ pub struct Answer([u8; SCALAR_BYTES]);
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Acceptance([u8; SIGNATURE_BYTES]);
 
-/// A registered member before it has its credential: sk_i = a + b. It stays until a join has gone well, so that one that
-/// fails does not cost the ticket.
+/// A registered member before it has its credential: sk_i = a + b. It stays until a join has gone well, so that one
+/// that fails does not cost the ticket.
 pub struct Candidate {
     group: [u8; 32],
     ticket: [u8; TICKET_BYTES],
@@ -202,7 +202,7 @@ fn proof_transcript(group: &[u8; 32], ticket: &[u8; TICKET_BYTES]) -> Transcript
     transcript
 }
 
-/// What an identity signs about a point.
+/// The statement that an identity signs about a point.
 fn statement(tag: Tag, group: &[u8; 32], ticket: &[u8; TICKET_BYTES], point: &G1) -> Vec<u8> {
     let mut transcript = Transcript::new(tag);
     transcript.append("group", group);
@@ -457,8 +457,8 @@ impl Ticket {
         Ok(())
     }
 
-    /// [R5] counts one more run of the join. The record is stored again before the run begins. What the store returns is
-    /// checked: the issuer's part against its secret, the point against the identity's signature.
+    /// [R5] counts one more run of the join. The record is stored again before the run begins. The record that the
+    /// store returns is checked: the issuer's part against its secret, the point against the identity's signature.
     pub fn begin_attempt(
         &mut self,
         group: &GroupPublic,

@@ -203,8 +203,8 @@ fn openers_sign_what_their_share_belongs_to_only() {
     assert!(Openers::new(1, &keys[..1]).is_some());
 }
 
-/// An issuing key is made with its group, so a member that is not admitted again does not stay; a manager that takes the
-/// same key all the same is found by whoever knows the earlier epoch.
+/// An issuing key is made with its group, so a member that is not admitted again does not stay; a manager that takes
+/// the same key all the same is found by whoever knows the earlier epoch.
 #[test]
 fn key_of_one_epoch_admits_nobody_to_the_next() {
     let world = world();

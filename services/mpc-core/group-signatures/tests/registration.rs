@@ -87,7 +87,7 @@ fn ticket_is_bound_to_its_first_point() {
     assert_eq!(Ticket::decode(&ticket.encode()), Ok(ticket));
 }
 
-/// Who sees a ticket on its way is not who it is for.
+/// A party that sees a ticket on its way is not the one that it is for.
 #[test]
 fn stolen_ticket_is_worth_nothing() {
     let issuer = Issuer::new();
