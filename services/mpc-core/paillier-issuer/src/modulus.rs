@@ -89,7 +89,7 @@ impl Prime {
         power.minus_one()?.over(&self.value)?.times_modulo(&self.decryption, &self.value)
     }
 
-    /// Whether a number is a square modulo the prime. What is asked about is published with the answer.
+    /// Whether a number is a square modulo the prime. The number asked about is published with the answer.
     fn is_square(&self, number: &Number) -> Calc<bool> {
         let half = self.order.over(&Number::from_u32(2)?)?;
         Ok(self.power(number, &half)? == Number::from_u32(1)?)

@@ -535,8 +535,8 @@ fn proof_about_factors_belongs_to_the_pair() {
     );
 }
 
-/// A machine started twice from one image: two proofs with one mask would show the manager's prime, and two owners would
-/// have one modulus.
+/// A machine started twice from one image: two proofs with one mask would show the manager's prime, and two owners
+/// would have one modulus.
 #[test]
 fn repeated_generator_shows_no_factor() {
     let pair = pair();
