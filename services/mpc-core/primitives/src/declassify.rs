@@ -66,7 +66,7 @@ pub mod memcheck {
         request(RUNNING_ON_VALGRIND, 0, 0) != 0
     }
 
-    /// What valgrind has reported so far, repetitions included.
+    /// The number of errors that valgrind has reported so far, repetitions included.
     #[must_use]
     pub fn errors() -> usize {
         request(COUNT_ERRORS, 0, 0)

@@ -1,8 +1,8 @@
 //! Proofs of knowledge of a discrete logarithm in G1 (Schnorr), with the challenge supplied by the caller.
 //!
 //! The equation is checked up to points of cofactor order, so that a single check and a batched one agree on points
-//! outside the subgroup; those are told apart elsewhere. What is proven is knowledge of the logarithm of the component
-//! in the subgroup.
+//! outside the subgroup; those are told apart elsewhere. The proof shows knowledge of the logarithm of the component in
+//! the subgroup.
 
 use rand_core::CryptoRng;
 
