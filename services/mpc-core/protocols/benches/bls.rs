@@ -94,7 +94,7 @@ fn keygen_of_one(c: &mut Criterion) {
     group.sample_size(10);
     for (t, n) in [(2, 3), (5, 5), (7, 10), (10, 20)] {
         let parties: Vec<u32> = (1..=n).collect();
-        // What the others send is the same in every repetition, as everything follows from the seed.
+        // The others' messages are the same in every repetition, as everything follows from the seed.
         let mut incoming = Vec::new();
         let record = |packet: sim::Packet| {
             if packet.to == Some(party(1)) {

@@ -41,7 +41,7 @@ impl DerivationPath {
         }
     }
 
-    /// What [`DerivationPath::encode`] wrote.
+    /// Reads what [`DerivationPath::encode`] wrote.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let count = reader.u8()?;
         let steps = (0..count).map(|_| reader.u32()).collect::<Result<Vec<u32>, Malformed>>()?;

@@ -1,5 +1,5 @@
-//! What is hashed, as structures: each names its tag and its fields once, so that no hash goes without a tag, and no
-//! two different inputs hash the same bytes.
+//! The inputs of hashes, as structures: each names its tag and its fields once, so that no hash goes without a tag, and
+//! no two different inputs hash the same bytes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use engine::{PartyId, SessionContext, Tag, Transcript};
 
 /// A structure made by [`hash_input`].
 pub(crate) trait HashInput {
-    /// What the hash is for.
+    /// The purpose of the hash.
     const TAG: Tag;
 
     /// The session, the tag, then each field with its name and length.
@@ -24,7 +24,7 @@ pub(crate) trait HashInput {
     }
 }
 
-/// What can be a field. A map, or a list, may become several items.
+/// A value that can be a field. A map, or a list, may become several items.
 pub(crate) trait Field {
     fn absorb(&self, name: &'static str, transcript: &mut Transcript);
 }

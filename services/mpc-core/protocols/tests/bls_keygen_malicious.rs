@@ -35,7 +35,7 @@ const SCALAR_ORDER: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffff
 /// Offsets in an opening with t points: 1 + 96 t, then the proof.
 const POINT: usize = 96;
 
-/// Who is who, and what the corrupt party would have sent.
+/// The parties, the corrupt one, and the messages that it would have sent.
 struct Setup {
     parties: Vec<u32>,
     t: u32,
@@ -105,8 +105,8 @@ fn all(_: PartyId) -> bool {
     true
 }
 
-/// Opens something else than the honest opening, and commits to it in round 1. What the corrupt party's honest code
-/// would say about the difference stays unsaid.
+/// Opens something else than the honest opening, and commits to it in round 1. Anything that the corrupt party's honest
+/// code would say about the difference stays unsaid.
 fn commit_to<'a>(setup: &'a Setup, opening: Vec<u8>) -> Tamper<'a> {
     let commitment = forge::commitment(&setup.ctx, setup.me(), &opening).unwrap();
     Box::new(move |packet| {
@@ -641,7 +641,7 @@ fn second_different_message_is_evidence_and_second_equal_one_is_not() {
             }
             let outcomes = setup.run(twice(true));
             for honest in setup.honest() {
-                // Whoever has finished the round before the second one comes is not concerned by it.
+                // A party that has finished the round before the second one comes is not concerned by it.
                 if let Some(abort) = outcomes[&Some(honest)].abort() {
                     assert_eq!(abort.culprits, [setup.me()], "round {round}: {abort}");
                 }

@@ -72,7 +72,7 @@ fn reference(shares: &BTreeMap<u32, KeyShare>, signers: &[u32]) -> [u8; 96] {
     sign_with(shares, signers, MESSAGE, 0, Faults::default())[&None].done.as_ref().unwrap().signature
 }
 
-/// What is put in the place of a partial signature, and what is said about it.
+/// Bodies that are put in the place of a partial signature, and the cause that each is rejected for.
 fn changes(shares: &BTreeMap<u32, KeyShare>) -> Vec<(&'static str, Vec<u8>, AbortCause)> {
     let (_, step) = start_sign(&shares[&1], &[1, 2, 3], 9, b"another message").unwrap();
     let other_message = step.outgoing[0].body().to_vec();

@@ -31,7 +31,7 @@ const ATTACKER: u32 = 2;
 const PARTIES: [u32; 3] = [1, 2, 3];
 const DIGEST: [u8; 32] = [0xd1; 32];
 
-/// What becomes of a body.
+/// A change of a body.
 type Change = fn(&mut Vec<u8>);
 
 /// Changes what the attacker sends in `round`: to `only`, or to everybody.

@@ -87,8 +87,8 @@ fn start_presigning(
     SIGNERS.map(|number| (Some(party(number)), start(number))).into()
 }
 
-/// What two of Alice's answers under the same pads would differ by: in each row, the difference of what they mask in a
-/// column.
+/// The differences that two of Alice's answers under the same pads would have: in each row, the difference of what they
+/// mask in a column.
 fn differences(first: &[u8], second: &[u8], column: usize) -> Vec<Scalar> {
     let masked = |body: &[u8], row: usize| {
         let message = &body[body.len() - MULTIPLY_BYTES + MASKED..];
@@ -101,7 +101,7 @@ fn all_differ(differences: &[Scalar]) -> bool {
     differences.iter().enumerate().all(|(place, one)| !differences[..place].contains(one))
 }
 
-/// What the attack needs of a signature: r, s, digest, and by how much the nonce was shifted.
+/// The values that the attack needs of a signature: r, s, digest, and by how much the nonce was shifted.
 struct Signed {
     r: Scalar,
     s: Scalar,
@@ -315,7 +315,7 @@ fn with_each_setup(check: impl Fn(&str, &dyn Fn(u32, u64, &Replayed<'_>) -> Setu
     });
 }
 
-/// What a corrupt party sends again in the place of its own: sender, round, the transfer message.
+/// The message that a corrupt party sends again in the place of its own: sender, round, the transfer message.
 type Replayed<'a> = Option<(u32, u8, &'a [u8])>;
 
 /// The transfer messages of one run by sender and round, and the cause of each party's abort.

@@ -126,7 +126,7 @@ fn old_shares_do_not_mix_with_new_ones() {
     assert_ne!(at_zero(old[&1].public(), new[&1].public()), old[&1].public().public_key);
 }
 
-/// Who only leaves gets no share value, whatever arrives; who only joins deals none.
+/// A party that only leaves gets no share value, whatever arrives; one that only joins deals none.
 #[test]
 fn nothing_secret_goes_to_those_who_leave() {
     let old = keygen(&[1, 2, 3], 2, 4);

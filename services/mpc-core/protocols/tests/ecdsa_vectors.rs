@@ -133,7 +133,7 @@ fn sealed_share_opens_only_as_what_it_is() {
     let other_key = engine::seal::DataKey::new(engine::Secret::new([8; 32]));
     assert!(KeyShare::unseal(&other_key, &blob, &share.label()).is_err());
     assert_eq!(reopen(share).public(), share.public());
-    // What a share costs at rest: 8.3 KB for each peer.
+    // The size of a share at rest: 8.3 KB for each peer.
     assert!(blob.len() < 8_800, "{}", blob.len());
 }
 

@@ -13,7 +13,7 @@ use protocols::ecdsa::{
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// What this thread has computed so far: unlike the time of day, the same on a machine that does other things too.
+/// The processor time of this thread so far: unlike the time of day, the same on a machine that does other things too.
 pub fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -64,8 +64,8 @@ pub fn settings(
     }
 }
 
-/// Starts every party and delivers until all are done. What a party has before a session begins is prepared outside of
-/// what is measured: the roster with the evidence keys in it, its own, and its share or presignature, opened.
+/// Starts every party and delivers until all are done. Everything that a party has before a session begins is prepared
+/// outside of the measurement: the roster with the evidence keys in it, its own, and its share or presignature, opened.
 pub fn run<P: Protocol>(
     parties: &[PartyId],
     rng: &mut ChaCha20Rng,

@@ -1,4 +1,4 @@
-//! What is kept of a key: the public data, the same at every party, and one party's share.
+//! The stored parts of a key: the public data, the same at every party, and one party's share.
 
 use engine::seal::{DataKey, SealKind, ShareLabel};
 use engine::wire::{Malformed, Reader, Writer};
@@ -29,7 +29,7 @@ pub struct VerificationShare {
 /// The public data of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyPublic {
-    /// What verifiers use: compressed point of G1.
+    /// The key that verifiers use: compressed point of G1.
     pub public_key: [u8; G1_COMPRESSED_BYTES],
     /// Parties needed to sign.
     pub threshold: Threshold,
@@ -103,7 +103,8 @@ impl KeyPublic {
         if public.well_formed() { Ok(public) } else { Err(Malformed) }
     }
 
-    /// What the parties of a refresh or reshare agree on: name, epoch and threshold, then what a share holds.
+    /// Writes the data that the parties of a refresh or reshare agree on: name, epoch and threshold, then what a share
+    /// holds.
     pub fn encode(&self, writer: &mut Writer) {
         writer.sized(self.key_id.as_bytes());
         writer.u32(self.epoch);
@@ -111,7 +112,7 @@ impl KeyPublic {
         self.write(writer);
     }
 
-    /// What [`KeyPublic::encode`] wrote, checked as far as [`KeyPublic::well_formed`] does.
+    /// Reads what [`KeyPublic::encode`] wrote, checked as far as [`KeyPublic::well_formed`] does.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let key_id = core::str::from_utf8(reader.sized(MAX_KEY_ID_BYTES)?).map_err(|_| Malformed)?.to_owned();
         let epoch = reader.u32()?;
@@ -138,7 +139,7 @@ impl KeyShare {
         self.party
     }
 
-    /// What the sealed share says of itself.
+    /// The readable label of the sealed share.
     pub fn label(&self) -> ShareLabel {
         ShareLabel {
             family: FAMILY.to_owned(),
@@ -163,8 +164,8 @@ impl KeyShare {
         share::unseal(key, blob, expected, |reader| Self::read(reader, expected))
     }
 
-    /// As [`KeyShare::unseal`], and the share is the one whose point the public data have. Signing does without: a wrong
-    /// share makes a partial signature that others refuse. A renewal with one would convict its own party.
+    /// As [`KeyShare::unseal`], and the share is the one whose point the public data have. Signing does without: a
+    /// wrong share makes a partial signature that others refuse. A renewal with one would convict its own party.
     pub fn unseal_to_deal(key: &DataKey, blob: &[u8], expected: &ShareLabel) -> Result<Self, OpenShareError> {
         let share = Self::unseal(key, blob, expected)?;
         let point = published(G1::mul_generator(&share.signing_share).to_compressed());

@@ -18,9 +18,9 @@ pub enum Bls {}
 pub type Refresh = dealing::Refresh<Bls>;
 /// New shares for other parties, or with another threshold.
 pub type Reshare = dealing::Reshare<Bls>;
-/// What the parties of a reshare agree on.
+/// The terms that the parties of a reshare agree on.
 pub type ReshareTerms = dealing::ReshareTerms<Bls>;
-/// What a party of a reshare ends with.
+/// The result that a party of a reshare ends with.
 pub type Reshared = dealing::Reshared<Bls>;
 
 /// The subgroup of prime order in G1. Every decoded point is checked to be in it.

@@ -23,7 +23,7 @@ use crate::dealing::Public;
 /// Domain separation tag of signatures (draft-irtf-cfrg-bls-signature, section 4.2.3).
 pub const SIGNATURE_DOMAIN: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
-/// What signing starts from.
+/// The input that signing starts from.
 pub enum SignInput {
     /// A party with its share.
     Party(Box<KeyShare>),

@@ -57,7 +57,7 @@ pub(super) fn judge<S: Scheme>(
     }
 }
 
-/// What is wrong with a body on its own.
+/// The fault of a body on its own.
 fn body_fault<S: Scheme>(ctx: &SessionContext, envelope: &Envelope) -> Option<AbortCause> {
     let step = envelope.round().checked_sub(Share::<S>::ROUND);
     match envelope.round() {

@@ -1,4 +1,4 @@
-//! What pairs of parties set up while shares are dealt: nothing, or what they need to multiply.
+//! Set-ups that pairs of parties make while shares are dealt: none, or those that they need to multiply.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::roles::Roles;
 
 /// The session, the roles in it and what all openings hash to.
 pub struct Setting<'a> {
-    /// What was agreed.
+    /// The agreed terms.
     pub ctx: &'a SessionContext,
     /// This party.
     pub me: PartyId,
-    /// Who deals and who receives.
+    /// The dealers and the receivers.
     pub roles: &'a Roles,
     /// Hash of all openings.
     pub openings: &'a [u8; 32],
@@ -25,7 +25,7 @@ pub struct Setting<'a> {
 pub trait Companion: Sized {
     /// One party's message to one peer.
     type Message;
-    /// What a receiver keeps.
+    /// The data that a receiver keeps.
     type Output;
 
     /// Rounds of its own.
@@ -46,7 +46,7 @@ pub trait Companion: Sized {
         rng: &mut dyn CryptoRng,
     ) -> Result<BTreeMap<PartyId, Self::Message>, CheckFailed>;
 
-    /// What was set up.
+    /// The set-up that was made.
     fn finish(self) -> Self::Output;
 
     /// Writes the encoding.
@@ -61,7 +61,7 @@ pub trait Companion: Sized {
     ) -> Result<Self::Message, AbortCause>;
 }
 
-/// A check of the exchange with this peer failed. What the pair has set up must never be used.
+/// A check of the exchange with this peer failed. The set-up of the pair must never be used.
 pub struct CheckFailed(pub PartyId);
 
 /// Nothing is set up.

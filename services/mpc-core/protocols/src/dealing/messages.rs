@@ -25,7 +25,7 @@ const MAX_POINTS: usize = 2 * MAX_PARTIES;
 type MessageOf<S> = <<S as Scheme>::Companion as Companion>::Message;
 
 hash_input! {
-    /// What round 1 commits to.
+    /// The values that round 1 commits to.
     CommittedTo<'a> under tags::COMMITMENT {
         sender: PartyId,
         opening: &'a [u8],
@@ -146,7 +146,7 @@ impl<S: Scheme> Opening<S> {
         Self { points, encoded, proof, contribution }
     }
 
-    /// What round 1 commits to.
+    /// The commitment of round 1 to this opening.
     pub(super) fn digest(&self, ctx: &SessionContext, sender: PartyId) -> [u8; DIGEST_BYTES] {
         let mut writer = Writer::default();
         self.encode(&mut writer);

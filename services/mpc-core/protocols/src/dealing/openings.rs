@@ -1,4 +1,4 @@
-//! What follows from all openings together.
+//! The values that follow from all openings together.
 
 use std::collections::BTreeMap;
 

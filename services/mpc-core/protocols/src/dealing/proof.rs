@@ -24,7 +24,7 @@ pub(crate) const fn proof_bytes<C: Curve>() -> usize {
 }
 
 hash_input! {
-    /// What the response answers.
+    /// The challenge that the response answers.
     Challenge<'a> under tags::CHALLENGE {
         statement: &'a [u8; 32],
         point: &'a [u8],

@@ -1,10 +1,10 @@
-//! Who deals and who receives: everybody in key generation and refresh; in a reshare, parties of the old shares and
-//! parties of the new ones.
+//! Dealers and receivers: everybody in key generation and refresh; in a reshare, parties of the old shares and parties
+//! of the new ones.
 
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{MAX_PARTIES, PartyId, PartySet, SessionContext, SetupError, Threshold};
 
-/// Who deals and who receives in a session.
+/// The dealers and the receivers of a session.
 pub struct Roles {
     dealers: PartySet,
     receivers: PartySet,
@@ -51,7 +51,7 @@ impl Roles {
         (self.dealers, self.receivers)
     }
 
-    /// What the payload of a reshare says.
+    /// Reads the roles that the payload of a reshare names.
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let mut set = || {
             let count = usize::from(reader.u8()?);

@@ -24,7 +24,7 @@ use crate::curve::{Curve, Polynomial, sum};
 
 type Messages<S> = BTreeMap<PartyId, <<S as Scheme>::Companion as Companion>::Message>;
 
-/// What a party ends with.
+/// The result that a party ends with.
 pub struct Reshared<S: Scheme> {
     /// The key's public data as they are now.
     pub public: S::Public,
@@ -84,7 +84,7 @@ pub(super) struct Dealt<S: Scheme> {
     points: BTreeMap<PartyId, Vec<PointOf<S>>>,
 }
 
-/// What a party has once it has dealt.
+/// The state of a party that has dealt.
 struct Settled<S: Scheme> {
     me: PartyId,
     roles: Roles,

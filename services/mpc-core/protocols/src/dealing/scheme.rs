@@ -1,4 +1,4 @@
-//! What a signature scheme tells of itself so that its keys can be dealt.
+//! The facts that a signature scheme tells of itself so that its keys can be dealt.
 
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{PartyId, PartySet, ProtocolId, Secret, SessionContext, Threshold, Transcript};
@@ -15,11 +15,11 @@ use crate::curve::Curve;
 pub trait Scheme: Sized + Send + Sync + 'static {
     /// Where the shares live.
     type Curve: Curve;
-    /// What each pair of parties sets up beside the shares.
+    /// The set-up of each pair of parties beside the shares.
     type Companion: Companion;
     /// The public data of a key.
     type Public: Public<Self::Curve>;
-    /// What one party keeps of a key.
+    /// The data that one party keeps of a key.
     type Share;
 
     /// New shares for the same parties and threshold.
@@ -74,7 +74,7 @@ pub trait Public<C: Curve>: Clone + PartialEq {
     /// The encoding that parties agree on.
     fn encode(&self, writer: &mut Writer);
 
-    /// What [`Public::encode`] wrote, with counts, order and lengths checked.
+    /// Reads what [`Public::encode`] wrote, with counts, order and lengths checked.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed>;
 
     /// Hash of the encoding: two parties have the same one if, and only if, they hold the same data.

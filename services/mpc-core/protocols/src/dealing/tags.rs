@@ -6,7 +6,7 @@ use engine::Tag;
 pub const POLYNOMIAL: Tag = Tag::new("coterie/dealing/polynomial/2");
 /// A party's contribution to the joint randomness.
 pub const CONTRIBUTION: Tag = Tag::new("coterie/dealing/contribution/2");
-/// What a party draws for the exchanges of its pairs.
+/// The randomness that a party draws for the exchanges of its pairs.
 pub const EXCHANGE: Tag = Tag::new("coterie/dealing/exchange/2");
 /// The nonce of a proof.
 pub const PROOF_NONCE: Tag = Tag::new("coterie/dealing/proof-nonce/2");

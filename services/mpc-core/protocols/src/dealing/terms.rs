@@ -1,5 +1,5 @@
-//! What the parties of a refresh or a reshare agree on beforehand: the key as it was and, in a reshare, who deals to
-//! whom.
+//! The terms that the parties of a refresh or a reshare agree on beforehand: the key as it was and, in a reshare, who
+//! deals to whom.
 
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{AbortCause, PartyId, PartySet, SessionContext, SetupError};
@@ -28,7 +28,7 @@ impl Operation {
     }
 }
 
-/// Who deals and who receives. The payload was checked when the session started.
+/// The dealers and the receivers. The payload was checked when the session started.
 pub(super) fn roles_of<S: Scheme>(ctx: &SessionContext) -> Result<Roles, AbortCause> {
     match Operation::of::<S>(ctx) {
         Operation::Keygen | Operation::Refresh => Ok(Roles::everybody(ctx)),
@@ -51,8 +51,8 @@ pub(super) fn base_of<S: Scheme>(ctx: &SessionContext) -> Option<S::Public> {
     }
 }
 
-/// What the parties of a reshare agree on before its first message. Its encoding is the payload of the session, whose
-/// threshold and epoch are the new ones.
+/// The terms that the parties of a reshare agree on before its first message. Their encoding is the payload of the
+/// session, whose threshold and epoch are the new ones.
 pub struct ReshareTerms<S: Scheme> {
     /// Parties of the key that deal with their old shares: at least the old threshold.
     pub dealers: PartySet,
@@ -71,7 +71,7 @@ impl<S: Scheme> ReshareTerms<S> {
         writer.finish()
     }
 
-    /// What [`ReshareTerms::encode`] wrote, not checked against a session.
+    /// Reads what [`ReshareTerms::encode`] wrote, not checked against a session.
     pub(super) fn of(ctx: &SessionContext) -> Option<Self> {
         let mut reader = Reader::new(ctx.payload());
         let (dealers, receivers) = Roles::decode(&mut reader).ok()?.into_sets();

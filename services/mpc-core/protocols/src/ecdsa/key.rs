@@ -1,4 +1,4 @@
-//! What a key consists of: its public data, and one party's share.
+//! The parts of a key: its public data, and one party's share.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,8 @@ impl KeyPublic {
         }
     }
 
-    /// What [`KeyPublic::encode`] wrote, checked: parties ascending, 2 <= threshold <= parties, no point the identity.
+    /// Reads what [`KeyPublic::encode`] wrote, checked: parties ascending, 2 <= threshold <= parties, no point the
+    /// identity.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let key_id = core::str::from_utf8(published_bytes(reader.sized(MAX_KEY_ID_BYTES)?))
             .map_err(|_| Malformed)?
@@ -106,7 +107,7 @@ impl KeyPublic {
     }
 }
 
-/// What a party shares with one peer.
+/// The data that a party shares with one peer.
 pub struct Pair {
     pub(super) zero_seed: Secret<[u8; ZERO_SEED_BYTES]>,
     pub(super) transfers: PairState,
@@ -157,7 +158,7 @@ impl KeyShare {
         if &share.label() == expected { Ok(share) } else { Err(OpenShareError::Invalid) }
     }
 
-    /// What the sealed share says of itself.
+    /// The readable label of the sealed share.
     pub fn label(&self) -> ShareLabel {
         ShareLabel {
             family: FAMILY.to_owned(),

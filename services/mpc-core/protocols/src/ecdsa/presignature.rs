@@ -58,7 +58,7 @@ impl Presignature {
         &self.id
     }
 
-    /// Who has to take part in its use: all of those that made it.
+    /// The parties that have to take part in its use: all of those that made it.
     pub fn signers(&self) -> &PartySet {
         &self.signers
     }
@@ -82,7 +82,7 @@ impl Presignature {
         (nonce_point, PartialScalars { masked_nonce, masked_signature })
     }
 
-    /// Seals it. What it is bound to (id, key, epoch, party, signers, derivation) stays readable.
+    /// Seals it. The values that it is bound to (id, key, epoch, party, signers, derivation) stay readable.
     pub fn seal(self, key: &DataKey, rng: &mut dyn CryptoRng) -> Option<Vec<u8>> {
         let mut public = Writer::default();
         self.encode_public(&mut public);
@@ -155,9 +155,9 @@ impl Presignature {
 }
 
 /// [O1.1] a shift that depends on session and digest. Without it, whoever knows the nonce points of unused
-/// presignatures and may choose digests forges (Groth, Shoup 2021, eprint 2021/1330). Who chooses order and digest can
-/// compute it beforehand, and is left with finding digests and shifts that fit a linear relation: an argument about a
-/// random oracle, not their theorem.
+/// presignatures and may choose digests forges (Groth, Shoup 2021, eprint 2021/1330). An attacker that chooses order
+/// and digest can compute it beforehand, and is left with finding digests and shifts that fit a linear relation: an
+/// argument about a random oracle, not their theorem.
 pub(super) fn nonce_shift(
     ctx: &SessionContext,
     child_key: &Point,

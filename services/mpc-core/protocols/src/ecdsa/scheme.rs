@@ -20,9 +20,9 @@ pub type Keygen = dealing::Keygen<Ecdsa>;
 pub type Refresh = dealing::Refresh<Ecdsa>;
 /// New shares for other parties, or with another threshold.
 pub type Reshare = dealing::Reshare<Ecdsa>;
-/// What the parties of a reshare agree on.
+/// The terms that the parties of a reshare agree on.
 pub type ReshareTerms = dealing::ReshareTerms<Ecdsa>;
-/// What a party of a reshare ends with.
+/// The result that a party of a reshare ends with.
 pub type Reshared = dealing::Reshared<Ecdsa>;
 
 impl Scheme for Ecdsa {

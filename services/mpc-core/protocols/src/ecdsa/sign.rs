@@ -1,5 +1,5 @@
-//! Signing: three rounds from a key share, or one from a presignature. Whoever gets the last round, an observer too,
-//! has the signature.
+//! Signing: three rounds from a key share, or one from a presignature. Everybody that gets the last round, an observer
+//! too, has the signature.
 //!
 //! Specification: `docs/protocols/ecdsa.md`; steps are cited as [O1].
 
@@ -26,7 +26,7 @@ use super::signature::{DIGEST_BYTES, Signature};
 use crate::bip32::DerivationPath;
 use crate::dealing::Public;
 
-/// What is signed, and with which child key. Its encoding is the payload of a signing session.
+/// The digest that is signed, and the child key that signs it. Their encoding is the payload of a signing session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SignPayload {
     /// The digest.
@@ -61,7 +61,7 @@ impl SignPayload {
     }
 }
 
-/// What signing starts from: at a party `T`, at an observer the key's public data.
+/// The input that signing starts from: at a party `T`, at an observer the key's public data.
 pub enum SignInput<T> {
     /// A party, with what it uses up.
     Party(Box<T>),
@@ -99,7 +99,7 @@ impl<const ROUND: u8> Body for Partial<ROUND> {
 
 impl<const ROUND: u8> BroadcastBody for Partial<ROUND> {}
 
-/// What the last round is about, and what this party has contributed to it.
+/// The subject of the last round, and the contribution of this party to it.
 pub struct Combining {
     child_key: Point,
     digest: [u8; DIGEST_BYTES],

@@ -1,4 +1,4 @@
-//! What each two parties of a key set up beside their shares: the oblivious transfers with which they multiply, and a
+//! The set-up of each two parties of a key beside their shares: the oblivious transfers with which they multiply, and a
 //! seed for shares of zero.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::hash_input::{HashInput, hash_input};
 use super::key::{Pair, ZERO_SEED_BYTES};
 use super::tags;
 
-/// What a party keeps for its peers.
+/// The data that a party keeps for its peers.
 pub type Pairs = BTreeMap<PartyId, Pair>;
 type Half = Secret<[u8; ZERO_SEED_BYTES]>;
 
@@ -182,7 +182,7 @@ impl Transfers {
 }
 
 hash_input! {
-    /// What the transfers of a pair are bound to.
+    /// The values that the transfers of a pair are bound to.
     PairSetUp<'a> under tags::TRANSFER_SETUP {
         openings: &'a [u8; 32],
         lower: PartyId,

@@ -1,4 +1,4 @@
-//! What a key consists of: its public data, and one party's share.
+//! The parts of a key: its public data, and one party's share.
 
 use engine::seal::{DataKey, SealKind, ShareLabel};
 use engine::wire::{Malformed, Reader, Writer};
@@ -136,7 +136,7 @@ impl<S: Suite> KeyPublic<S> {
         }
     }
 
-    /// What [`KeyPublic::encode`] wrote, checked as far as [`KeyPublic::well_formed`] does.
+    /// Reads what [`KeyPublic::encode`] wrote, checked as far as [`KeyPublic::well_formed`] does.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let key_id = core::str::from_utf8(published_bytes(reader.sized(MAX_KEY_ID_BYTES)?))
             .map_err(|_| Malformed)?
@@ -247,7 +247,7 @@ impl<S: Suite> KeyShare<S> {
         if &share.label() == expected { Ok(share) } else { Err(OpenShareError::Invalid) }
     }
 
-    /// What the sealed share says of itself.
+    /// The readable label of the sealed share.
     pub fn label(&self) -> ShareLabel {
         ShareLabel {
             family: S::FAMILY.to_owned(),

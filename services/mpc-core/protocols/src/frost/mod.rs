@@ -1,7 +1,8 @@
 //! Threshold Schnorr signatures by FROST (RFC 9591): Ed25519, and BIP-340 over secp256k1 with Taproot's key-path tweak.
 //!
-//! The signing formulas are those of the crates `frost-ed25519` and `frost-secp256k1-tr`. What they leave open is here:
-//! key generation bound to a session, agreement on broadcasts, refresh and reshare, presignatures that are used once.
+//! The signing formulas are those of the crates `frost-ed25519` and `frost-secp256k1-tr`. This module has what they
+//! leave open: key generation bound to a session, agreement on broadcasts, refresh and reshare, presignatures that are
+//! used once.
 //!
 //! Specification with numbered steps: `docs/protocols/frost.md`.
 

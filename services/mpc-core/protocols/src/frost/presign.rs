@@ -1,5 +1,5 @@
-//! Presignatures: nonce commitments exchanged before there is a message. Whoever can use one twice has the key share of
-//! its party.
+//! Presignatures: nonce commitments exchanged before there is a message. Anybody that can use one twice has the key
+//! share of its party.
 //!
 //! Specification: `docs/protocols/frost.md`; steps are cited as [P1].
 
@@ -28,14 +28,14 @@ use crate::dealing::Public;
 /// Bytes of the number that names a presignature, the same at all its parties.
 pub const PRESIGNATURE_ID_BYTES: usize = DIGEST_BYTES;
 
-/// Most presignatures that one session makes. What a session costs beside its presignatures, orders, reports and
-/// envelopes, is then small for each, and the work at the one message that ends it, points of all peers to decode, is
+/// Most presignatures that one session makes. The costs of a session beside its presignatures, orders, reports and
+/// envelopes, are then small for each, and the work at the one message that ends it, points of all peers to decode, is
 /// still a matter of milliseconds.
 pub const MAX_BATCH: u8 = 16;
 
 const SEAL_LABEL: &[u8] = b"frost presignature 1";
 
-/// What a session makes. Its encoding is the payload of the session.
+/// The description of the presignatures that a session makes. Its encoding is the payload of the session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PresignPayload {
     /// The key that the presignatures are for.
@@ -85,7 +85,7 @@ impl<S: Suite> Presignature<S> {
         self.share.party
     }
 
-    /// Who has to take part in its use: all of those that made it.
+    /// The parties that have to take part in its use: all of those that made it.
     pub fn signers(&self) -> PartySet {
         self.commitments.keys().copied().collect()
     }
@@ -95,7 +95,7 @@ impl<S: Suite> Presignature<S> {
         &self.target
     }
 
-    /// Seals it. What it is bound to (id, family, key, epoch, party, signers, target) stays readable.
+    /// Seals it. The values that it is bound to (id, family, key, epoch, party, signers, target) stay readable.
     pub fn seal(self, key: &DataKey, rng: &mut dyn CryptoRng) -> Option<Vec<u8>> {
         let mut secret = Writer::with_capacity(4096);
         self.share.encode(&mut secret);

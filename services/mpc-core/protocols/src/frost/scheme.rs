@@ -21,9 +21,9 @@ pub type Keygen<S> = dealing::Keygen<Frost<S>>;
 pub type Refresh<S> = dealing::Refresh<Frost<S>>;
 /// New shares for other parties, or with another threshold.
 pub type Reshare<S> = dealing::Reshare<Frost<S>>;
-/// What the parties of a reshare agree on.
+/// The terms that the parties of a reshare agree on.
 pub type ReshareTerms<S> = dealing::ReshareTerms<Frost<S>>;
-/// What a party of a reshare ends with.
+/// The result that a party of a reshare ends with.
 pub type Reshared<S> = dealing::Reshared<Frost<S>>;
 
 impl<S: Suite> Scheme for Frost<S> {

@@ -1,5 +1,5 @@
-//! Signing: two rounds from a key share, or one from a presignature. Whoever gets the last round, an observer too, has
-//! the signature.
+//! Signing: two rounds from a key share, or one from a presignature. Everybody that gets the last round, an observer
+//! too, has the signature.
 //!
 //! Specification: `docs/protocols/frost.md`; steps are cited as [S1].
 
@@ -25,7 +25,7 @@ use super::suite::{SCALAR_BYTES, Suite};
 use super::target::Target;
 use crate::dealing::Public;
 
-/// What is signed, and with which key. Its encoding is the payload of a signing session.
+/// The message that is signed, and the key that signs it. Their encoding is the payload of a signing session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SignPayload {
     /// The key.
@@ -61,7 +61,7 @@ impl SignPayload {
     }
 }
 
-/// What signing starts from: at a party `T`, at an observer the key's public data.
+/// The input that signing starts from: at a party `T`, at an observer the key's public data.
 pub enum SignInput<S: Suite, T> {
     /// A party, with what it uses up.
     Party(Box<T>),
@@ -127,7 +127,7 @@ pub struct Committed<S: Suite> {
     own: Option<Secrets<S>>,
 }
 
-/// What a party signs with.
+/// The data that a party signs with.
 struct Secrets<S: Suite> {
     share: KeyShare<S>,
     nonces: Nonces<S>,
@@ -257,7 +257,7 @@ pub struct PresignedSigning<S: Suite> {
     own: Option<Own<S>>,
 }
 
-/// What a party has in the round with a presignature.
+/// The state of a party in the round with a presignature.
 struct Own<S: Suite> {
     me: PartyId,
     value: SignatureShare<S::Cipher>,

@@ -1,4 +1,4 @@
-//! What both ways of signing have in common: nonces and their commitments, partial signatures, and the combination of
+//! The common parts of both ways of signing: nonces and their commitments, partial signatures, and the combination of
 //! these.
 //!
 //! Specification: `docs/protocols/frost.md`; steps are cited as [S3].
@@ -58,7 +58,7 @@ impl<S: Suite> Commitments<S> {
         Self::read_by(reader, decode_point_of::<S>)
     }
 
-    /// What this party has once read and kept sealed.
+    /// Those that this party has once read and kept sealed.
     pub(super) fn read_own(reader: &mut Reader<'_>) -> Result<Self, AbortCause> {
         Self::read_by(reader, S::decode_own)
     }
@@ -146,7 +146,7 @@ pub(super) fn read_partial<S: Suite>(
     SignatureShare::deserialize(reader.bytes(SCALAR_BYTES)?).map_err(|_| AbortCause::InvalidScalar)
 }
 
-/// What is signed, under which key, and whose word counts.
+/// The message that is signed, the key that signs it, and the parties whose word counts.
 pub(super) struct Terms<S: Suite> {
     pub(super) public: KeyPublic<S>,
     pub(super) target: Target,
@@ -189,7 +189,7 @@ impl<S: Suite> Terms<S> {
         Ok(Self { public, target, message, key })
     }
 
-    /// What all partial signatures are made for.
+    /// The package that all partial signatures are made for.
     pub(super) fn package(&self, commitments: &AllCommitments<S>) -> Option<SigningPackage<S::Cipher>> {
         let by_identifier = commitments
             .iter()

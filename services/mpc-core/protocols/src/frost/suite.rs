@@ -60,7 +60,8 @@ pub trait Suite:
     /// Whether a message of this length can be signed.
     fn message_fits(length: usize) -> bool;
 
-    /// What has to be added to the secret key to come to the child at `path`. `None` if there is no such child.
+    /// The scalar that has to be added to the secret key to come to the child at `path`. `None` if there is no such
+    /// child.
     fn derivation_tweak(
         public_key: &Element<Self::Cipher>,
         chain_code: &[u8; CHAIN_CODE_BYTES],
@@ -88,7 +89,7 @@ pub struct Ed25519;
 #[derive(Debug)]
 pub struct Bip340;
 
-/// What both suites' groups have from their crate.
+/// The functions that both suites' groups have from their crate.
 macro_rules! group_of_the_crate {
     () => {
         fn identity() -> Self::Point {

@@ -57,7 +57,7 @@ impl Target {
         }
     }
 
-    /// What [`Target::encode`] wrote.
+    /// Reads what [`Target::encode`] wrote.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let path = DerivationPath::decode(reader)?;
         let taproot = match reader.u8()? {

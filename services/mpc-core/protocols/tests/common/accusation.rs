@@ -10,7 +10,7 @@ use sim::{Faults, Packet};
 
 use super::common::{evidence_key, party, rng};
 
-/// Who accuses.
+/// The party that accuses.
 const ATTACKER: u32 = 2;
 
 /// Everything that is sent in an honest run, by round.
@@ -35,8 +35,8 @@ fn round_of(packet: &Packet) -> u8 {
 pub fn accuse<P: Protocol>(mut session: Session<P>, packets: &[Packet], data: &[u8]) {
     let Some(([choice, cause, accused], mut rest)) = data.split_first_chunk::<3>() else { return };
     let last = usize::from(choice & 0x7f) % (P::ROUNDS.len() + 1);
-    // What the others have sent, and what this run of party 1 sends: its later rounds draw other randomness than the
-    // recorded ones.
+    // The messages that the others have sent, and those that this run of party 1 sends: its later rounds draw other
+    // randomness than the recorded ones.
     let of_others = packets.iter().filter(|packet| packet.from != party(1));
     let mut genuine: Vec<Vec<u8>> = of_others.map(|packet| packet.bytes.clone()).collect();
     for packet in packets.iter().filter(|packet| packet.to == Some(party(1))) {

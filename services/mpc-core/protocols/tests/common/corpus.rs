@@ -1,5 +1,5 @@
-//! What the fuzzer found worth keeping, replayed in every test run: `fuzz/corpus/<target>.txt` has one input a line, in
-//! hexadecimal.
+//! Inputs that the fuzzer found worth keeping, replayed in every test run: `fuzz/corpus/<target>.txt` has one input a
+//! line, in hexadecimal.
 
 #![allow(dead_code, reason = "every test binary uses its own part")]
 

@@ -1,5 +1,5 @@
-//! What is done with hostile bytes in threshold ECDSA, once for the property tests and for the fuzz targets: nothing
-//! may panic, nobody but the sender is blamed, and what is signed is a signature.
+//! The uses of hostile bytes in threshold ECDSA, once for the property tests and for the fuzz targets: nothing may
+//! panic, nobody but the sender is blamed, and what is signed is a signature.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ use super::ecdsa_common::{
 
 const SIGNERS: [u32; 2] = [1, 2];
 const DIGEST: [u8; 32] = [0x77; 32];
-/// Who sends the hostile bytes, to all others.
+/// The party that sends the hostile bytes, to all others.
 const ATTACKER: u32 = 2;
 /// Party 2 deals and receives, 1 only deals, 3 only receives.
 const CHANGE: Change<'static> = Change { dealers: &[1, 2], receivers: &[2, 3], t: 2 };

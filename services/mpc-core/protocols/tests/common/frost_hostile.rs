@@ -1,5 +1,5 @@
-//! What is done with hostile bytes in FROST, once for the property tests and for the fuzz targets: nothing may panic,
-//! nobody but the sender is blamed, what is signed is a signature, and what decodes encodes to the same.
+//! The uses of hostile bytes in FROST, once for the property tests and for the fuzz targets: nothing may panic, nobody
+//! but the sender is blamed, what is signed is a signature, and what decodes encodes to the same.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ use super::harness::{
 
 const SIGNERS: [u32; 2] = [1, 2];
 const PARTIES: [u32; 3] = [1, 2, 3];
-/// Who sends the hostile bytes, to all others.
+/// The party that sends the hostile bytes, to all others.
 const ATTACKER: u32 = 2;
 /// Party 2 deals and receives, 1 only deals, 3 only receives.
 const CHANGE: Change<'static> = Change { dealers: &[1, 2], receivers: &[2, 3], t: 2 };
@@ -214,7 +214,7 @@ fn start<P: Protocol>(settings: SessionSettings, data: &[u8], input: P::Input) {
     let _ = engine::Session::<P>::start(SessionSettings { payload, ..settings }, key, input, &mut rng(1));
 }
 
-/// What the parties of a session agreed on, and public data.
+/// The terms that the parties of a session agreed on, and public data.
 fn agreed<S: Keyed>(data: &[u8]) {
     let own = || reopen(&S::keyed()[&1]);
     let public = S::keyed()[&1].public();

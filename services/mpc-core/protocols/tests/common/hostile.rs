@@ -1,5 +1,5 @@
-//! What is done with hostile bytes, once for the property tests and for the fuzz targets: nothing may panic, and what
-//! decodes must encode to the same.
+//! The uses of hostile bytes, once for the property tests and for the fuzz targets: nothing may panic, and what decodes
+//! must encode to the same.
 
 #[allow(dead_code, reason = "it needs the renewals of BLS only")]
 #[path = "../dealing/harness.rs"]
@@ -26,7 +26,7 @@ use harness::{Bls, Change};
 const PARTIES: [u32; 3] = [1, 2, 3];
 const T: u32 = 2;
 const SEED: u64 = 11;
-/// Who sends the hostile bytes.
+/// The party that sends the hostile bytes.
 const ATTACKER: u32 = 2;
 /// Party 2 deals and receives, 1 only deals, 3 only receives.
 const CHANGE: Change<'static> = Change { dealers: &[1, 2], receivers: &[2, 3], t: 2 };
@@ -61,8 +61,8 @@ pub fn envelope(data: &[u8]) {
 }
 
 /// Any bytes as a body of key generation, refresh or reshare, as a notice or a disclosure there, properly signed by a
-/// party of the session; or as what the parties of a refresh or reshare agree on. The first byte chooses which: its bits
-/// from the lowest are round, kind and protocol, two bits each. Tells whether the run goes on.
+/// party of the session; or as what the parties of a refresh or reshare agree on. The first byte chooses which: its
+/// bits from the lowest are round, kind and protocol, two bits each. Tells whether the run goes on.
 pub fn keygen_body(data: &[u8]) -> bool {
     let Some((choice, body)) = data.split_first() else { return false };
     let round = 1 + choice % 4;

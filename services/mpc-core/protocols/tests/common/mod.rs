@@ -1,4 +1,4 @@
-//! What the tests of all schemes share: parties with evidence keys, and whole sessions in one call.
+//! The common code of the tests of all schemes: parties with evidence keys, and whole sessions in one call.
 
 #![allow(dead_code, reason = "every test binary uses its own part")]
 

@@ -16,7 +16,7 @@ use rand_core::Rng;
 use crate::common::{Started, evidence_key, keygen, party, reopen, rng, settings, start_keygen};
 use crate::{ecdsa_common, harness};
 
-/// Who does not follow the rules.
+/// The party that does not follow the rules.
 pub const CORRUPT: u32 = 3;
 pub const ALL: [u32; 3] = [1, 2, 3];
 
@@ -28,7 +28,8 @@ pub struct Mail {
     pub bytes: Vec<u8>,
 }
 
-/// What a test does with one protocol. `start` starts the session of one party; another seed is another run of it.
+/// The check that a test makes of one protocol. `start` starts the session of one party; another seed is another run of
+/// it.
 pub trait Check {
     /// Whether it is about the protocol at a place of [`every_protocol`]; by default about all.
     fn wants(&self, _place: usize) -> bool {
@@ -236,7 +237,7 @@ impl<P: Protocol> Table<P> {
         self.run(|_| Vec::new());
     }
 
-    /// What a party has sent to all, or to `to`, in a round.
+    /// The message that a party has sent to all, or to `to`, in a round.
     pub fn message(&self, from: u32, round: u8, to: u32) -> Vec<u8> {
         let found = self.sent.iter().find(|m| m.from == from && m.to == to && round_of(&m.bytes) == round);
         found.unwrap().bytes.clone()

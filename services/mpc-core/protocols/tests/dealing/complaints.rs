@@ -16,7 +16,7 @@ use crate::harness::{
 
 const ACCUSER: u32 = 2;
 const ACCUSED: u32 = 3;
-/// Who hears it.
+/// The party that hears it.
 const HONEST: u32 = 1;
 /// Party 2 deals and receives, 1 only deals, 3 deals and receives, 4 only receives.
 const CHANGE: Change<'static> = Change { dealers: &[1, 2, 3], receivers: &[2, 3, 4], t: 2 };

@@ -24,7 +24,7 @@ pub fn data_key() -> DataKey {
     DataKey::new(Secret::new([9; 32]))
 }
 
-/// What the tests need of a scheme beside what it is.
+/// Everything that the tests need of a scheme beside what it is.
 pub trait Tested: Scheme {
     /// Bytes of an encoded point.
     const POINT: usize;

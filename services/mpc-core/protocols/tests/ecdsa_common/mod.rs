@@ -221,7 +221,7 @@ pub fn refresh_with(shares: &Shares, faults: Faults<'_>) -> BTreeMap<Address, Ou
     World::new(7, faults, started).run()
 }
 
-/// Who deals, who receives, and the new threshold.
+/// The dealers, the receivers, and the new threshold.
 pub struct Change<'a> {
     pub dealers: &'a [u32],
     pub receivers: &'a [u32],

@@ -18,7 +18,7 @@ use crate::common::{Started, evidence_key, party, rng, settings};
 
 pub type Shares<S> = BTreeMap<u32, KeyShare<S>>;
 
-/// What the tests need of a suite beside what it is.
+/// Everything that the tests need of a suite beside what it is.
 pub trait Tested: Suite + core::fmt::Debug {
     /// Where flipping the lowest bit of a scalar is.
     const LOW_BYTE: usize;

@@ -96,12 +96,12 @@ fn for_one<'a>(victim: u32, round: u8, change: impl Fn(&mut Vec<u8>) + 'a) -> Ch
     })
 }
 
-/// What party 2 broadcasts in a round of an honest key generation of this session.
+/// The body that party 2 broadcasts in a round of an honest key generation of this session.
 fn honest_body<S: Suite>(session: u8, of_round: u8) -> Vec<u8> {
     honest::<S>(session, |forged| forged.round == of_round)
 }
 
-/// What party 2 sends one peer as its share in an honest key generation of this session.
+/// The body that party 2 sends one peer as its share in an honest key generation of this session.
 fn honest_share<S: Suite>(session: u8, peer: u32) -> Vec<u8> {
     honest::<S>(session, |forged| forged.round == 3 && forged.recipient == Some(party(peer)))
 }
@@ -325,7 +325,7 @@ fn deviations_in_signing<S: Tested>() {
         ("zero", in_round(2, |b| b[32..].fill(0)), C::WrongPartialSignature, &[CHEAT]),
         ("no scalar", in_round(2, |b| b[32..].copy_from_slice(&S::NO_SCALAR)), C::InvalidScalar, &[CHEAT]),
         ("short partial", in_round(2, |b| b.truncate(63)), C::MalformedBody, &[CHEAT]),
-        // Who says it saw other commitments may have been lied to.
+        // A party that says it saw other commitments may have been lied to.
         ("other commitments claimed", in_round(2, |b| b[0] ^= 1), C::BroadcastMismatch, &[]),
     ];
     for target in S::targets() {
@@ -601,8 +601,8 @@ fn a_number_that_no_session_makes_is_refused<S: Tested>() {
     }
 }
 
-/// What one session made is as apart as what several made: other names, other nonces, and nothing of one signs under
-/// another.
+/// Presignatures of one session are as apart as those of several: other names, other nonces, and nothing of one signs
+/// under another.
 fn presignatures_of_one_session_are_apart<S: Tested>() {
     let shares = keygen::<S>(&PARTIES, 2, 5);
     let public = shares[&1].public();
@@ -632,7 +632,7 @@ fn presignatures_of_one_session_are_apart<S: Tested>() {
     assert!(start_presigned(own, public, (1, &[1, 3]), 4, &request).is_ok());
 }
 
-/// What a party has of one presignature put under the name of another: all of it, and its partial signature alone.
+/// A party's data of one presignature put under the name of another: all of it, and its partial signature alone.
 fn presignatures_do_not_mix<S: Tested>() {
     let shares = keygen::<S>(&PARTIES, 2, 5);
     let public = shares[&1].public();

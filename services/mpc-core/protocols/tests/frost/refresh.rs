@@ -124,7 +124,7 @@ fn deviations_in_refresh_name_the_party<S: Tested>() {
     }
 }
 
-/// What a presignature is bound to.
+/// The values that a presignature is bound to.
 fn presignatures_fit_their_own_session_only<S: Tested>() {
     let shares = keygen::<S>(&PARTIES, 2, 4);
     let public = shares[&1].public();

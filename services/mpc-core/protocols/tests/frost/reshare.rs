@@ -100,7 +100,7 @@ fn old_shares_do_not_mix_with_new_ones<S: Tested>() {
     assert!(outcomes.values().all(|outcome| outcome.done.is_none() && !outcome.rejects.is_empty()));
 }
 
-/// Who only leaves gets no share value; who only joins deals none.
+/// A party that only leaves gets no share value; one that only joins deals none.
 fn nothing_secret_goes_to_those_who_leave<S: Tested>() {
     let old = keygen::<S>(&[1, 2, 3], 2, 4);
     let change = Change { dealers: &[1, 2], receivers: &[2, 3], t: 2 };

@@ -55,7 +55,7 @@ pub(super) fn judge(
     }
 }
 
-/// What is wrong with a body on its own.
+/// The fault of a body on its own.
 pub(super) fn body_fault(ctx: &SessionContext, envelope: &Envelope) -> Option<AbortCause> {
     match envelope.round() {
         Commitment::ROUND => parse::<Commitment>(ctx, envelope).err(),
@@ -94,8 +94,8 @@ pub(super) fn constant_term_unproven(ctx: &SessionContext, accused: PartyId, ope
             .is_ok_and(|opening| !schnorr::verify(&opening.constant_term(ctx, accused)))
 }
 
-/// What is wrong with a confirmation, in the light of the view that its own echo digest says its sender had. An honest
-/// sender has checked that, so only what it signed on top of it can be held against it.
+/// The fault of a confirmation, in the light of the view that its own echo digest says its sender had. An honest sender
+/// has checked that, so only what it signed on top of it can be held against it.
 fn confirmation_fault(
     ctx: &SessionContext,
     accused: PartyId,

@@ -1,4 +1,4 @@
-//! What follows from all openings together.
+//! The values that follow from all openings together.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::tags;
 use super::messages::{DIGEST_BYTES, Opening};
 use super::proof::Proof;
 
-/// What follows from all openings together.
+/// The values that follow from all openings together.
 pub(super) struct Joint {
     /// The joint polynomial in the exponent; the first one is the public key.
     pub(super) points: Vec<G1>,
@@ -71,7 +71,7 @@ impl Joint {
         SigningShare { prover, openings: &self.digest, verification_share }
     }
 
-    /// What a proof of possession of the key signs.
+    /// The message that a proof of possession of the key signs.
     pub(super) fn possession_message(&self) -> Option<HashedMessage> {
         let public_key = self.points.first()?;
         Some(HashedMessage::new(&public_key.to_compressed(), POSSESSION_DOMAIN))

@@ -88,7 +88,7 @@ pub(super) fn start(ctx: &SessionContext, rng: &mut dyn CryptoRng) -> Result<(Ke
     Committed::commit(ctx, me, (polynomial, points), rng)
 }
 
-/// From which the weights of a batch are drawn. Whoever could tell them beforehand could send values whose errors
+/// From which the weights of a batch are drawn. A party that could tell them beforehand could send values whose errors
 /// cancel; a secret of this party keeps them unknown also with a bad generator.
 fn weights_rng(ctx: &SessionContext, secret: Option<&Secret<Scalar>>, rng: &mut dyn CryptoRng) -> HedgedRng {
     let secret = secret.map(|secret| Subgroup::encode_scalar(secret.expose())).unwrap_or_default();

@@ -63,7 +63,7 @@ pub(super) fn digest_of(
     Commitments { place, commitments }.digest(ctx)
 }
 
-/// What one multiplication is bound to.
+/// The digest that one multiplication is bound to.
 pub(super) fn multiplication(
     ctx: &SessionContext,
     place: u8,
@@ -73,7 +73,7 @@ pub(super) fn multiplication(
     Multiplication { alice, place, bob }.digest(ctx)
 }
 
-/// What `me` adds for the pair with `peer`; the peer subtracts it.
+/// The share of zero that `me` adds for the pair with `peer`; the peer subtracts it.
 pub(super) fn zero_share(
     ctx: &SessionContext,
     agreed: &[u8; DIGEST_BYTES],

@@ -1,4 +1,4 @@
-//! What the pairwise rounds start from, checked against the session.
+//! The material that the pairwise rounds start from, checked against the session.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use primitives::secp256k1::{Point, Scalar};
 use crate::bip32::DerivationPath;
 use crate::ecdsa::key::{KeyPublic, KeyShare, Pair, lagrange};
 
-/// What a session of a party starts from, checked against its context.
+/// The material that a session of a party starts from, checked against its context.
 pub(in crate::ecdsa) struct Material {
     pub(super) me: PartyId,
     pub(super) public: KeyPublic,

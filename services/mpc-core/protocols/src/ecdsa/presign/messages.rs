@@ -36,7 +36,7 @@ impl<B: Body> Body for All<B> {
 
 impl<B: PrivateBody> PrivateBody for All<B> {}
 
-/// What goes to each peer, or came from each.
+/// The body that goes to each peer, or came from each.
 pub(in crate::ecdsa) type ByPeer<B> = BTreeMap<PartyId, B>;
 
 /// Round 1: commitment to the nonce point, the same to all, and Bob's message of the pair's multiplication.
@@ -114,7 +114,7 @@ pub(super) fn post_all<B: PrivateBody>(places: Vec<ByPeer<B>>) -> Outbox {
     outbox
 }
 
-/// What came, by place.
+/// The bodies that came, by place.
 pub(super) fn read_all<B: Body>(
     ctx: &SessionContext,
     inbox: &Inbox,
@@ -139,7 +139,7 @@ pub(in crate::ecdsa) fn post<B: PrivateBody>(bodies: ByPeer<B>) -> Outbox {
     outbox
 }
 
-/// What came from each peer, in a session that makes one.
+/// The body that came from each peer, in a session that makes one.
 pub(in crate::ecdsa) fn read_each<B: Body>(ctx: &SessionContext, inbox: &Inbox) -> Result<ByPeer<B>, Fault> {
     inbox.iter().map(|envelope| Ok((envelope.sender(), read(ctx, envelope)?))).collect()
 }

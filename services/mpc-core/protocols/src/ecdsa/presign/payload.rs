@@ -1,4 +1,4 @@
-//! What a session makes.
+//! The description of the presignatures that a session makes.
 
 use engine::wire::{Malformed, Reader, Writer};
 
@@ -8,7 +8,7 @@ use crate::bip32::DerivationPath;
 /// 256 KB.
 pub const MAX_BATCH: u8 = 4;
 
-/// What a session makes. Its encoding is the payload of the session.
+/// The description of the presignatures that a session makes. Its encoding is the payload of the session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PresignPayload {
     /// The child key that the presignatures are for.
