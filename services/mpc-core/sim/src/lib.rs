@@ -33,7 +33,7 @@ pub struct Packet {
     pub bytes: Vec<u8>,
 }
 
-/// What the network and the parties on it do wrong. Nothing by default, but order is random always.
+/// The faults of the network and of the parties on it. None by default, but order is random always.
 #[derive(Default)]
 pub struct Faults<'a> {
     /// Of every 100 messages this many arrive twice.
@@ -42,11 +42,11 @@ pub struct Faults<'a> {
     pub dropped_percent: u32,
     /// This party receives no more after that many messages.
     pub crash: Option<(PartyId, usize)>,
-    /// What becomes of each message on its way: itself, others, or nothing.
+    /// The replacement of each message on its way: itself, others, or nothing.
     pub tamper: Option<Box<dyn FnMut(Packet) -> Vec<Packet> + 'a>>,
 }
 
-/// What one party, or the observer, ended with.
+/// The result that one party, or the observer, ended with.
 pub struct Outcome<T> {
     /// The result.
     pub done: Option<T>,

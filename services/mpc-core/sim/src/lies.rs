@@ -112,8 +112,8 @@ pub fn untold(coverage: &Coverage, signed: bool) -> Vec<Lie> {
     Lie::OF_ALL.iter().chain(special).copied().filter(|lie| !coverage.contains_key(lie)).collect()
 }
 
-/// Schedules in which everything must have happened that is not rare. What happens 17 times in so many, each time in
-/// another schedule, fails to happen with a probability of 4e-8.
+/// Schedules in which everything must have happened that is not rare. An event that happens 17 times in so many, each
+/// time in another schedule, fails to happen with a probability of 4e-8.
 pub const MANY: usize = 1_000;
 /// Schedules in which everything must have happened.
 pub const ENOUGH: usize = 10 * MANY;

@@ -1,4 +1,4 @@
-//! What the schedules of several tests share: choices, sums, and who is corrupt.
+//! The common code of the schedules of several tests: choices, sums, and who is corrupt.
 
 use std::collections::{BTreeMap, BTreeSet};
 

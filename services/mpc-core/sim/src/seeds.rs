@@ -25,8 +25,8 @@ pub fn cases(full: u32) -> u32 {
 }
 
 /// The seeds to run of a test: always the same for this name, and one that is drawn now and printed. `SEED` and `RUNS`
-/// choose others. The name is mixed into each, so that no two tests run the same schedules; a seed that a failure prints
-/// is given to `SEED` as it is.
+/// choose others. The name is mixed into each, so that no two tests run the same schedules; a seed that a failure
+/// prints is given to `SEED` as it is.
 pub fn wanted(test: &str, full: u64) -> Vec<u64> {
     let mixed = |count: u64| (0..count).map(|number| mix(test, number));
     let seeds: Vec<u64> = match (number("SEED"), number("RUNS")) {

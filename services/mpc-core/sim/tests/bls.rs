@@ -116,7 +116,7 @@ fn faults<'a>(plan: &'a Plan, seed: u64, heard: &'a RefCell<Vec<Packet>>) -> Fau
 /// No honest party is ever blamed, by anybody; and where one corrupt party is all there is, all that blame agree on it.
 fn nobody_honest_is_blamed<T>(plan: &Plan, outcomes: &BTreeMap<Address, Outcome<T>>) {
     for (address, outcome) in outcomes {
-        // What a corrupt party says of others is its own business.
+        // A corrupt party may say anything of others.
         if address.is_some_and(|id| plan.corrupt.contains(&id)) {
             continue;
         }

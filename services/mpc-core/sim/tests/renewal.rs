@@ -1,4 +1,4 @@
-//! Refresh and reshare among signers that store, switch and give up by the rules of `docs/protocols/session.md`, over a
+//! Refresh and reshare among signers that store, switch and abandon by the rules of `docs/protocols/session.md`, over a
 //! network that fails, from seeds: orders, messages that are late, lost or come twice, deadlines, crashes and restarts
 //! between any two transactions, and a coordinator that gives false orders.
 //!
@@ -81,7 +81,7 @@ enum Mutant {
     CertificatesUnread,
     /// They destroy what they abandon.
     AbandonDestroys,
-    /// What they have stored and not decided is gone after a restart.
+    /// Everything that they have stored and not decided is gone after a restart.
     StoresInMemory,
     /// A newer session takes the place of an undecided one.
     NewerReplaces,

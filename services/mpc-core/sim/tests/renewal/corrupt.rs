@@ -245,7 +245,7 @@ impl<S: Scheme> Corrupt<S> {
         Message::Completed { from: self.number, to, report }
     }
 
-    /// What the others say; if it behaves it answers as it should.
+    /// Hears what the others say; if it behaves it answers as it should.
     pub fn hears(&mut self, from: u32, report: Report, out: &mut Vec<Message<S>>) {
         let Report { statement, signature, certificate, asks, .. } = report;
         let session = statement.session;

@@ -1,4 +1,4 @@
-//! What a coordinator orders, and what it should not order.
+//! Orders that a coordinator gives, and orders that it should not give.
 
 use std::rc::Rc;
 

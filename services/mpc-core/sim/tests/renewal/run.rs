@@ -8,7 +8,7 @@ use rand_chacha::ChaCha20Rng;
 use crate::common::{evidence_key, party};
 use crate::scheme::{Order, Scheme};
 
-/// What a session came to: the key's public data, and the new share unless its party leaves.
+/// The result of a session: the key's public data, and the new share unless its party leaves.
 pub type Made<S> =
     (<S as protocols::dealing::Scheme>::Public, Option<<S as protocols::dealing::Scheme>::Share>);
 

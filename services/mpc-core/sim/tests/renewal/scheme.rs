@@ -17,7 +17,7 @@ use crate::{ecdsa_common, harness};
 /// Of a session.
 pub type Name = [u8; 32];
 
-/// What everybody may know of a key.
+/// The facts that everybody may know of a key.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Facts {
     pub key: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct Facts {
     pub parties: Vec<u32>,
 }
 
-/// What the schedules need of a scheme.
+/// Everything that the schedules need of a scheme.
 pub trait Scheme: Tested + 'static {
     fn shares() -> &'static Shares<Self>;
     /// Signs with these shares and has the signature verified.
@@ -94,7 +94,7 @@ macro_rules! schnorr {
 
 schnorr!(Ed25519, Bip340);
 
-/// What a coordinator tells signers to do with the key as it believes it to be.
+/// The work that a coordinator orders from signers, with the key as it believes it to be.
 pub struct Order<S: Scheme> {
     pub session: Name,
     /// Sessions may be ordered again and again for one request of the key's owner.

@@ -336,7 +336,7 @@ impl<S: Scheme> Signer<S> {
     pub fn declined(&mut self, from: u32, session: Name, out: &mut Vec<Message<S>>) {
         let has_from = self.has_from(session, from);
         if !self.memory.candidates.contains_key(&session) {
-            // Who says so of a session whose certificate is here is shown it.
+            // A party that says so of a session whose certificate is here is shown it.
             if self.store.of(session).is_some_and(|held| held.is_active() && held.members.contains(&from)) {
                 self.tell(session, from, false, out);
             }
@@ -406,7 +406,7 @@ impl<S: Scheme> Signer<S> {
         memory.candidates.retain(|other, _| store.of(*other).is_some() && Some(*other) != running);
         self.switches.push(session);
         if asked {
-            // Who did not say it at once may have said something else to somebody.
+            // A party that did not say it at once may have said something else to somebody.
             members.iter().for_each(|to| self.tell(session, *to, false, out));
         }
     }

@@ -207,7 +207,7 @@ impl<S: Scheme> World<S> {
         }
     }
 
-    /// What a signer's session sent and made.
+    /// Takes what a signer's session sent and made.
     fn apply(&mut self, from: u32, turn: Turn<S>, out: &mut Vec<Message<S>>) {
         let signer = self.signers.get_mut(&from).unwrap();
         let run = signer.memory.running.as_mut().unwrap();
@@ -277,7 +277,7 @@ impl<S: Scheme> World<S> {
         }
     }
 
-    /// Whoever switched: could every good party of the session follow?
+    /// Checks each session that a party switched to: could every good party of it follow?
     fn look(&mut self, number: u32) {
         let signer = self.signers.get_mut(&number).unwrap();
         for session in std::mem::take(&mut signer.switches) {
@@ -365,8 +365,9 @@ impl<S: Scheme> World<S> {
         self.signers.get_mut(&number).unwrap().restart(Some(older));
     }
 
-    /// What can sign: as many good parties as the threshold hold their shares, or all good parties of it do, who then
-    /// lack only parties that may refuse any signature. Shares that are undecided count once a party has switched.
+    /// Sessions whose shares can sign: as many good parties as the threshold hold their shares, or all good parties of
+    /// it do, who then lack only parties that may refuse any signature. Shares that are undecided count once a party
+    /// has switched.
     fn usable(&self) -> BTreeMap<Name, Facts> {
         let mut held: BTreeMap<Name, (usize, &Facts)> = BTreeMap::new();
         for signer in self.signers.values().filter(|signer| self.is_good(signer.number)) {
@@ -407,7 +408,7 @@ impl<S: Scheme> World<S> {
             while !self.network.is_empty() {
                 self.deliver();
             }
-            // What has not ended by now misses a message that was lost.
+            // A run that has not ended by now misses a message that was lost.
             let running: Vec<u32> = self.signers.keys().copied().collect();
             running.into_iter().for_each(|number| self.deadline(number));
             if let Some(corrupt) = &mut self.corrupt {
@@ -503,7 +504,7 @@ impl<S: Scheme> World<S> {
         self.finish()
     }
 
-    /// Whoever was left out or behaves, the key signs and can be renewed.
+    /// The key signs and can be renewed, whoever was left out or behaves.
     fn goes_on(&mut self) {
         let Some(base) = self.check_the_end() else { return };
         if self.counts.held_up > 0 {

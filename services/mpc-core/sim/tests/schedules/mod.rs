@@ -2,9 +2,9 @@
 //! signing with presignatures, messages that are late, lost or come twice, crashes and restarts at any moment, stores
 //! put back to an older copy, a coordinator that orders one presignature for two requests.
 //!
-//! What must hold, seen from the wire and from the answers alone ([`Checker`]): nothing that may be used once is used
-//! twice, one answer a request, and nothing signed that was not asked for. And when the faults end, every request gets
-//! its answer.
+//! The rules, seen from the wire and from the answers alone ([`Checker`]): nothing that may be used once is used twice,
+//! one answer a request, and nothing signed that was not asked for. And when the faults end, every request gets its
+//! answer.
 //!
 //! `make sim SEED=<number>` repeats one seed, `make sim RUNS=<count>` runs that many; see [`sim::seeds`].
 
@@ -48,7 +48,7 @@ enum Mutant {
     StayDown,
 }
 
-/// What a request asks to have signed.
+/// The digest that a request asks to have signed.
 fn digest_of(request: u8) -> Digest {
     [0x40 | request; 32]
 }
@@ -73,12 +73,12 @@ pub const BATCH: u8 = 2;
 /// Of a session, or of a presignature.
 pub type Name = [u8; 32];
 
-/// What the schedules need of a scheme.
+/// Everything that the schedules need of a scheme.
 pub trait Scheme: Sized + 'static {
     type Share: 'static;
     type Presignature;
     type Signature: Clone + PartialEq;
-    /// What [`Scheme::seen`] remembers of earlier messages.
+    /// The data that [`Scheme::seen`] remembers of earlier messages.
     type Memory: Default;
     type Presigning: Protocol<Input = Self::Share, Output = Vec<Self::Presignature>>;
     type Signing: Protocol<Output = Self::Signature>;
@@ -113,13 +113,13 @@ pub trait Scheme: Sized + 'static {
         Self::verifies_with(&Self::shares()[&1], signature, digest)
     }
 
-    /// What must be another for every signature.
+    /// The nonce point, which must be another for every signature.
     fn nonce_point(signature: &Self::Signature) -> Vec<u8>;
     /// Tells the checker what of a message may be seen once only, and what it is the last word on.
     fn seen(message: &Forged, memory: &mut Self::Memory, checker: &mut Checker<Self>);
 }
 
-/// What a coordinator tells the signers to do.
+/// The work that a coordinator orders from the signers.
 #[derive(Clone, Debug)]
 struct Order {
     session: Name,
@@ -150,7 +150,7 @@ enum Running<S: Scheme> {
     Presigned(Session<S::PresignedSigning>),
 }
 
-/// What comes out of a session at a signer or an observer.
+/// The result of a session at a signer or an observer.
 enum Made<S: Scheme> {
     Presignatures(Vec<S::Presignature>),
     Signature(S::Signature),
@@ -400,7 +400,7 @@ impl<S: Scheme> World<S> {
         }
     }
 
-    /// What a signer's session sent and made.
+    /// Takes what a signer's session sent and made.
     fn apply(&mut self, from: u32, order: &Order, turn: Turn<S>) {
         self.look_for_aborts(&turn);
         let session = order.session;
