@@ -60,7 +60,7 @@ pub enum Next<P: Protocol> {
     Done(P::Output),
 }
 
-/// One party's contribution to one protocol, as the enum of its rounds. A step consumes the old round and makes the
+/// One party's side of one protocol, as the enum of its rounds. A step consumes the old round and makes the
 /// next one, so what must be used once is used once.
 pub trait Protocol: Sized {
     /// Scheme, operation and version.
