@@ -31,7 +31,7 @@ class DocumentationTest {
 
   private static final Pattern COMMENT = Pattern.compile("\\s*(//|--|/\\*|\\*).*");
   private static final Pattern RIDDLE_IN_COMMENT =
-      Pattern.compile("(?:^\\s*/\\*\\* |[.:] )(?:What|Who|Whoever) .*");
+      Pattern.compile("(?:^\\s*(?:/\\*\\*|//[/!]?) |[.:] )(?:What|Who|Whoever) .*");
 
   @Test
   void everyLinkLeadsToAFile() throws IOException {
@@ -158,7 +158,7 @@ class DocumentationTest {
     return (path.endsWith(".rs") || path.endsWith("Test.java")) && !path.contains("/target/");
   }
 
-  /** Every line of comment in Java, in wire contracts and in databases. */
+  /** Every line of comment in Java, Rust, wire contracts and databases. */
   private static void forEachComment(BiConsumer<Path, String> check) throws IOException {
     List<Path> sources = new ArrayList<>();
     for (String folder : List.of("services", "proto")) {
@@ -166,7 +166,7 @@ class DocumentationTest {
         files
             .filter(
                 file ->
-                    file.toString().matches("(?!.*/(target|node_modules)/).*[.](java|proto|sql)"))
+                    file.toString().matches("(?!.*/(target|node_modules)/).*[.](java|proto|sql|rs)"))
             .forEach(sources::add);
       }
     }
