@@ -166,7 +166,8 @@ class DocumentationTest {
         files
             .filter(
                 file ->
-                    file.toString().matches("(?!.*/(target|node_modules)/).*[.](java|proto|sql|rs)"))
+                    file.toString()
+                        .matches("(?!.*/(target|node_modules)/).*[.](java|proto|sql|rs)"))
             .forEach(sources::add);
       }
     }
