@@ -63,7 +63,7 @@ public final class ClaimWitnesses {
   /** For each member the last one that it told of and that this party's ledger was at. */
   private final Map<Member, LedgerPosition> known = new HashMap<>();
 
-  /** What this party's own ledger has forgotten and is being told at this moment. */
+  /** Positions that this party's own ledger has forgotten and is being told at this moment. */
   private final Set<LedgerPosition> learning = new HashSet<>();
 
   private LedgerPosition signed = LedgerPosition.NONE;
