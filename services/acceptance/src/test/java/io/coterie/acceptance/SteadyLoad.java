@@ -34,7 +34,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class SteadyLoad {
   /** Time that a wallet backend waits for a signature in all. */
-  private static final Duration DEADLINE = Duration.ofSeconds(60);
+  private static final Duration DEADLINE = Duration.ofSeconds(180);
 
   /** For one attempt: what was lost on the way is asked again by then. */
   private static final Duration ATTEMPT = Duration.ofSeconds(15);

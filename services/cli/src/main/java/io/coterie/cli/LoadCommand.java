@@ -46,11 +46,16 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     description = {
       "Ask for signatures at a steady rate, verify each, and report failures and latency.",
-      "Exit code 0: every request got a valid signature within its deadline."
+      "A request that finds nobody, or no answer in a quarter of --timeout, is sent again.",
+      "Exit code 0: every request got a valid signature within --timeout."
     })
 final class LoadCommand implements Callable<Integer> {
   private static final int DIGEST_BYTES = 32;
   private static final long RETRY_PAUSE_MS = 100;
+
+  /** Attempts that fit into the time of a request: what was lost on the way is asked for again. */
+  private static final int ATTEMPTS = 4;
+
   private static final int MAX_RATE = 1_000;
   private static final int MAX_REQUESTS = 60_000;
 
@@ -121,7 +126,11 @@ final class LoadCommand implements Callable<Integer> {
   }
 
   /** One request, until its deadline. */
-  private record Request(SigningIntent intent, SignRequest message, long start, long deadline) {}
+  private record Request(SigningIntent intent, SignRequest message, long start, long nanos) {
+    long left() {
+      return start + nanos - System.nanoTime();
+    }
+  }
 
   @Override
   public Integer call() throws InterruptedException {
@@ -150,7 +159,7 @@ final class LoadCommand implements Callable<Integer> {
             () ->
                 send(
                     stub,
-                    new Request(intent, message, due, due + profile.timeout().toNanos()),
+                    new Request(intent, message, due, profile.timeout().toNanos()),
                     publicKey,
                     tally,
                     running,
@@ -193,9 +202,9 @@ final class LoadCommand implements Callable<Integer> {
       Tally tally,
       Phaser running,
       ScheduledExecutorService timer) {
-    long left = request.deadline() - System.nanoTime();
+    long attempt = Math.min(request.left(), request.nanos() / ATTEMPTS);
     Futures.addCallback(
-        stub.withDeadlineAfter(Math.max(1, left), NANOSECONDS).sign(request.message()),
+        stub.withDeadlineAfter(Math.max(1, attempt), NANOSECONDS).sign(request.message()),
         new FutureCallback<Signing>() {
           @Override
           public void onSuccess(Signing signing) {
@@ -218,8 +227,11 @@ final class LoadCommand implements Callable<Integer> {
           @Override
           public void onFailure(Throwable failure) {
             Status.Code code = StatusErrors.code(failure);
-            boolean again = code == Status.Code.UNAVAILABLE || code == Status.Code.ABORTED;
-            if (again && request.deadline() - System.nanoTime() > RETRY_PAUSE_MS * 1_000_000) {
+            boolean again =
+                code == Status.Code.UNAVAILABLE
+                    || code == Status.Code.ABORTED
+                    || code == Status.Code.DEADLINE_EXCEEDED;
+            if (again && request.left() > TimeUnit.MILLISECONDS.toNanos(RETRY_PAUSE_MS)) {
               // The same request id: whatever became of the first attempt, one signature.
               tally.retried();
               timer.schedule(

@@ -25,6 +25,14 @@ final class Profile {
   /** Fifty keys whose shares have moved some dozen times each. */
   private static final int MAX_MESSAGE_BYTES = 16 << 20;
 
+  /**
+   * A connection on which nothing came for so long is asked whether it still is one: the machine at
+   * its other end may be gone without a word, and TCP would notice after a quarter of an hour.
+   */
+  private static final Duration SILENCE = Duration.ofSeconds(20);
+
+  private static final Duration KEEP_ALIVE_ANSWER = Duration.ofSeconds(5);
+
   @Option(
       names = "--profile",
       paramLabel = "FILE",
@@ -154,6 +162,8 @@ final class Profile {
     return new Connection(
         Grpc.newChannelBuilder(target, credentials)
             .maxInboundMessageSize(MAX_MESSAGE_BYTES)
+            .keepAliveTime(SILENCE.toNanos(), TimeUnit.NANOSECONDS)
+            .keepAliveTimeout(KEEP_ALIVE_ANSWER.toNanos(), TimeUnit.NANOSECONDS)
             .build());
   }
 

@@ -266,6 +266,14 @@ class CorruptCoordinatorTest {
           List.of("verify", "ecdsa", "--digest", DIGEST, "--signature", "00".repeat(64)),
           List.of("load", "ecdsa", "--rate", "1", "--seconds", "1"));
 
+  @Test
+  void a_request_without_an_answer_is_sent_again_by_a_load() {
+    coordinator.unanswered.set(2);
+    Run run = coterie("load", "ecdsa", "--rate", "2", "--seconds", "1", "--timeout", "20");
+    assertThat(run.exitCode()).as(run.toString()).isZero();
+    assertThat(run.out()).contains("requests 2, signed and verified 2, failed 0, retries 2");
+  }
+
   @ParameterizedTest
   @FieldSource("KEY_LIES")
   void no_command_shows_or_uses_a_key_that_it_lies_about(KeyLie lie) {

@@ -41,6 +41,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.bouncycastle.asn1.ASN1EncodableVector;
@@ -60,6 +61,9 @@ final class FakeCoordinator implements AutoCloseable {
 
   /** Applied to every page of a list. */
   volatile UnaryOperator<ListKeysResponse> aboutLists = UnaryOperator.identity();
+
+  /** So many of the next calls for a signature get no answer. */
+  final AtomicInteger unanswered = new AtomicInteger();
 
   /** Whether it renews keys when it is asked to, or only says so. */
   volatile boolean renews = true;
@@ -233,6 +237,10 @@ final class FakeCoordinator implements AutoCloseable {
   private final class Signings extends SigningServiceGrpc.SigningServiceImplBase {
     @Override
     public void sign(SignRequest request, StreamObserver<Signing> to) {
+      if (unanswered.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+        calls.add("sign");
+        return;
+      }
       SignedIntent signed = request.getSignedIntent();
       answer("sign", to, () -> aboutSignings.apply(signing(signed)));
     }

@@ -45,6 +45,11 @@ public final class WalletBackend implements AutoCloseable {
   private static final Duration INTENT_VALIDITY = Duration.ofMinutes(10);
   private static final Duration DEADLINE = Duration.ofSeconds(60);
 
+  /** A coordinator or edge that vanished without a word is noticed after both. */
+  private static final Duration SILENCE = Duration.ofSeconds(20);
+
+  private static final Duration KEEP_ALIVE_ANSWER = Duration.ofSeconds(5);
+
   private final String name;
   private final Path trustFile;
   private final InstallationCa ca;
@@ -74,6 +79,8 @@ public final class WalletBackend implements AutoCloseable {
                       .trustManager(ca.certificateFile().toFile())
                       .keyManager(certificate.certificate().toFile(), certificate.key().toFile())
                       .build())
+              .keepAliveTime(SILENCE.toNanos(), TimeUnit.NANOSECONDS)
+              .keepAliveTimeout(KEEP_ALIVE_ANSWER.toNanos(), TimeUnit.NANOSECONDS)
               .build();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
