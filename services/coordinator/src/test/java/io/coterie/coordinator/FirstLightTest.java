@@ -1,12 +1,19 @@
 package io.coterie.coordinator;
 
+import static io.coterie.coordinator.Calls.fails;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.ListSigningsRequest;
+import io.coterie.proto.custody.v1.ListSigningsResponse;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.grpc.ManagedChannel;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -34,5 +41,56 @@ class FirstLightTest {
       assertThat(TestInstallation.signing(client).sign(TestInstallation.sign(intent)))
           .isEqualTo(signing);
     }
+  }
+
+  @Test
+  void the_signings_of_a_key_are_listed_for_those_who_may_read_it() {
+    try (TestInstallation installation = new TestInstallation(folder, 3).start()) {
+      ManagedChannel client = installation.backend();
+      installation.createKey(client, "hot", 2, 3);
+      installation.createKey(client, "public-a", 2, 3);
+      SigningServiceGrpc.SigningServiceBlockingStub signing = TestInstallation.signing(client);
+      List<Signing> made = new ArrayList<>();
+      for (int i = 0; i < 5; i++) {
+        SignedIntent intent =
+            installation.wallet.sign(TestInstallation.signingIntent("hot", "pay " + i).build());
+        made.addFirst(signing.sign(TestInstallation.sign(intent)));
+      }
+      List<Signing> listed = new ArrayList<>();
+      String token = "";
+      int pages = 0;
+      do {
+        ListSigningsResponse page = signing.listSignings(page("keys/hot", 2, token));
+        listed.addAll(page.getSigningsList());
+        token = page.getNextPageToken();
+        pages++;
+      } while (!token.isEmpty());
+      assertThat(listed).isEqualTo(made);
+      assertThat(pages).isEqualTo(3);
+
+      String second = signing.listSignings(page("keys/hot", 1, "")).getNextPageToken();
+      fails(
+          ErrorReason.PAGE_TOKEN_INVALID,
+          () -> signing.listSignings(page("keys/public-a", 1, second)));
+      fails(ErrorReason.PAGE_SIZE_INVALID, () -> signing.listSignings(page("keys/hot", -1, "")));
+      fails(ErrorReason.RESOURCE_NAME_INVALID, () -> signing.listSignings(page("hot", 1, "")));
+      ManagedChannel auditor = installation.client("auditor");
+      assertThat(
+              TestInstallation.signing(auditor)
+                  .listSignings(page("keys/public-a", 0, ""))
+                  .getSigningsCount())
+          .isZero();
+      fails(
+          ErrorReason.CLIENT_NOT_ALLOWED,
+          () -> TestInstallation.signing(auditor).listSignings(page("keys/hot", 0, "")));
+    }
+  }
+
+  private static ListSigningsRequest page(String key, int size, String token) {
+    return ListSigningsRequest.newBuilder()
+        .setParent(key)
+        .setPageSize(size)
+        .setPageToken(token)
+        .build();
   }
 }

@@ -34,6 +34,7 @@ import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One database in memory, as several replicas see it. {@link StoreContractTest} holds it to that.
@@ -487,6 +488,27 @@ public final class MemoryStores {
     public Optional<SigningRecord> find(UUID id) {
       synchronized (MemoryStores.this) {
         return Optional.ofNullable(signings.get(id)).map(row -> row.record);
+      }
+    }
+
+    @Override
+    public List<SigningRecord> list(String key, @Nullable UUID after, int limit) {
+      Comparator<SigningRecord> newest =
+          Comparator.comparing((SigningRecord signing) -> signing.header().createdAt())
+              .thenComparing(signing -> signing.id().toString())
+              .reversed();
+      synchronized (MemoryStores.this) {
+        Row<SigningRecord> last = after == null ? null : signings.get(after);
+        if (after != null && last == null) {
+          return List.of();
+        }
+        return signings.values().stream()
+            .map(row -> row.record)
+            .filter(signing -> signing.key().equals(key))
+            .filter(signing -> last == null || newest.compare(signing, last.record) > 0)
+            .sorted(newest)
+            .limit(limit)
+            .toList();
       }
     }
 

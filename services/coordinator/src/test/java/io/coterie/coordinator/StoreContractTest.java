@@ -34,6 +34,7 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -149,10 +150,13 @@ class StoreContractTest {
   }
 
   private static SigningRecord signing() {
-    String requestId = uuid();
+    return signing("keys/hot", NOW);
+  }
+
+  private static SigningRecord signing(String key, Instant created) {
     return SigningRecord.pending(
-        new RequestHeader("wallet", requestId, digest(3), INTENT, NOW.plusSeconds(60), NOW),
-        "keys/hot",
+        new RequestHeader("wallet", uuid(), digest(3), INTENT, NOW.plusSeconds(60), created),
+        key,
         Scheme.SCHEME_ECDSA_SECP256K1,
         digest(4),
         DecodedPayload.getDefaultInstance());
@@ -539,6 +543,36 @@ class StoreContractTest {
     assertThat(here.signings().find(signed.id())).isEmpty();
     assertThat(here.signings().finish(signed)).isEqualTo(signed);
     assertThat(here.signings().find(signed.id())).contains(signed);
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void signings_of_a_key_are_listed_from_the_newest_page_by_page(Database database) {
+    Replica here = database.apply("here");
+    String key = "keys/listed-" + uuid().substring(0, 8);
+    List<SigningRecord> stored = new ArrayList<>();
+    for (int i = 0; i < 7; i++) {
+      // Two begin at every moment: then the id decides.
+      stored.add(signing(key, NOW.plusSeconds(i / 2)));
+      here.signings().claimOnce(stored.getLast());
+    }
+    here.signings().claimOnce(signing("keys/listed", NOW));
+    SigningRecord ended = signed(stored.get(3), 1);
+    here.signings().finish(ended);
+    stored.set(3, ended);
+    List<SigningRecord> all = new ArrayList<>();
+    List<SigningRecord> page = here.signings().list(key, null, 3);
+    while (!page.isEmpty()) {
+      all.addAll(page);
+      assertThat(page).hasSizeLessThanOrEqualTo(3);
+      page = here.signings().list(key, page.getLast().id(), 3);
+    }
+    assertThat(all)
+        .containsExactlyInAnyOrderElementsOf(stored)
+        .isSortedAccordingTo(
+            Comparator.comparing((SigningRecord signing) -> signing.header().createdAt())
+                .reversed());
+    assertThat(here.signings().list(key, UUID.randomUUID(), 3)).isEmpty();
   }
 
   // Work

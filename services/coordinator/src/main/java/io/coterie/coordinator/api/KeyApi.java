@@ -8,6 +8,7 @@ import io.coterie.coordinator.custody.request.IntentCheck;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
@@ -28,12 +29,6 @@ import java.util.Map;
 
 /** The {@code KeyService} of the API. */
 public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableService {
-  private static final int DEFAULT_PAGE = 50;
-  private static final int MAX_PAGE = 1000;
-
-  /** A page ends before the key that would make it longer: clients bound what they read. */
-  private static final int MAX_PAGE_BYTES = 1 << 19;
-
   private final KeyCreations creations;
   private final KeyRenewals renewals;
   private final KeyDirectory keys;
@@ -115,25 +110,15 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
 
   @Override
   public void listKeys(ListKeysRequest request, StreamObserver<ListKeysResponse> answer) {
-    String after = PageToken.parse(request.getPageToken());
-    if (request.getPageSize() < 0) {
-      throw new CustodyException(ErrorReason.PAGE_SIZE_INVALID);
-    }
-    int size =
-        request.getPageSize() == 0 ? DEFAULT_PAGE : Math.min(request.getPageSize(), MAX_PAGE);
+    String after = PageToken.parse(request.getPageToken(), IntentVerifier::isKeyName);
+    int size = Page.size(request.getPageSize());
     List<KeyRecord> found = keys.list(after, Call.current().client().readKeys(), size + 1);
-    ListKeysResponse.Builder page = ListKeysResponse.newBuilder();
-    int bytes = 0;
-    for (KeyRecord record : found) {
-      Key key = Resources.key(record);
-      bytes += key.getSerializedSize();
-      if (page.getKeysCount() == size || (page.getKeysCount() > 0 && bytes > MAX_PAGE_BYTES)) {
-        page.setNextPageToken(PageToken.after(page.getKeys(page.getKeysCount() - 1).getName()));
-        break;
-      }
-      page.addKeys(key);
-    }
-    answer.onNext(page.build());
+    Page<Key> page = Page.of(found, size, Resources::key);
+    answer.onNext(
+        ListKeysResponse.newBuilder()
+            .addAllKeys(page.items())
+            .setNextPageToken(page.next(Key::getName))
+            .build());
     answer.onCompleted();
   }
 }

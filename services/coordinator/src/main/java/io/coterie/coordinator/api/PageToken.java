@@ -4,9 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
-import io.coterie.platform.intent.IntentVerifier;
 import java.nio.ByteBuffer;
 import java.util.Base64;
+import java.util.function.Predicate;
 import java.util.zip.CRC32C;
 
 /**
@@ -31,8 +31,12 @@ final class PageToken {
     return Base64.getUrlEncoder().withoutPadding().encodeToString(token.array());
   }
 
-  /** The name after which the page starts; empty for the first page. */
-  static String parse(String token) {
+  /**
+   * The name after which the page starts; empty for the first page.
+   *
+   * @param isName whether a name is one of those that are listed
+   */
+  static String parse(String token, Predicate<String> isName) {
     if (token.isEmpty()) {
       return "";
     }
@@ -44,7 +48,7 @@ final class PageToken {
           bytes.get(HEADER, text);
           String name = new String(text, UTF_8);
           // Made again: version, sum and the one way to write it all at once.
-          if (IntentVerifier.isKeyName(name) && after(name).equals(token)) {
+          if (isName.test(name) && after(name).equals(token)) {
             return name;
           }
         }

@@ -50,6 +50,10 @@ final class Resources {
     }
   }
 
+  static boolean isSigningName(String name) {
+    return SIGNING.matcher(name).matches();
+  }
+
   static String keyName(String name) {
     if (!IntentVerifier.isKeyName(name)) {
       throw badName(name);

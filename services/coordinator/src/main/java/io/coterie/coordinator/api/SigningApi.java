@@ -10,6 +10,8 @@ import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.GetSigningRequest;
+import io.coterie.proto.custody.v1.ListSigningsRequest;
+import io.coterie.proto.custody.v1.ListSigningsResponse;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
@@ -19,7 +21,9 @@ import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** The {@code SigningService} of the API. */
 public final class SigningApi implements SigningServiceGrpc.AsyncService, BindableService {
@@ -53,6 +57,29 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
     SigningName name = SigningName.parse(request.getName());
     Call.current().client().requireMayRead(name.key());
     answer.onNext(Resources.signing(find(name)));
+    answer.onCompleted();
+  }
+
+  @Override
+  public void listSignings(
+      ListSigningsRequest request, StreamObserver<ListSigningsResponse> answer) {
+    String key = Resources.keyName(request.getParent());
+    Call.current().client().requireMayRead(key);
+    String token = PageToken.parse(request.getPageToken(), Resources::isSigningName);
+    Optional<SigningName> after =
+        token.isEmpty() ? Optional.empty() : Optional.of(SigningName.parse(token));
+    if (after.stream().anyMatch(last -> !last.key().equals(key))) {
+      throw new CustodyException(ErrorReason.PAGE_TOKEN_INVALID);
+    }
+    int size = Page.size(request.getPageSize());
+    List<SigningRecord> found =
+        signings.list(key, after.map(SigningName::id).orElse(null), size + 1);
+    Page<Signing> page = Page.of(found, size, Resources::signing);
+    answer.onNext(
+        ListSigningsResponse.newBuilder()
+            .addAllSignings(page.items())
+            .setNextPageToken(page.next(Signing::getName))
+            .build());
     answer.onCompleted();
   }
 

@@ -41,6 +41,18 @@ public final class JdbcSigningStore implements SigningStore {
 
   private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
 
+  private static final String LIST =
+      "select "
+          + COLUMNS
+          + " from signings where key_name = ? order by created_at desc, id desc limit ?";
+
+  private static final String LIST_AFTER =
+      "select "
+          + COLUMNS
+          + " from signings where key_name = ? and (created_at, id) <"
+          + " (select created_at, id from signings where id = ?)"
+          + " order by created_at desc, id desc limit ?";
+
   private static final String TAKE = Worker.take("signings", COLUMNS);
 
   private static final String TAKE_ALL = Worker.takeAll("signings", "id");
@@ -126,6 +138,21 @@ public final class JdbcSigningStore implements SigningStore {
   @Override
   public Optional<SigningRecord> find(UUID id) {
     return durable.first(FIND, s -> s.setObject(1, id), JdbcSigningStore::read);
+  }
+
+  @Override
+  public List<SigningRecord> list(String key, @Nullable UUID after, int limit) {
+    return durable.query(
+        after == null ? LIST : LIST_AFTER,
+        s -> {
+          int next = 1;
+          s.setString(next++, key);
+          if (after != null) {
+            s.setObject(next++, after);
+          }
+          s.setInt(next, limit);
+        },
+        JdbcSigningStore::read);
   }
 
   @Override

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.coterie.platform.error.CustodyException;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -57,13 +58,16 @@ class ClientDirectoryTest {
 
   @Test
   void page_tokens_come_back_as_they_went() {
-    assertThat(PageToken.parse(PageToken.after("keys/hot"))).isEqualTo("keys/hot");
-    assertThat(PageToken.parse("")).isEmpty();
+    Predicate<String> isName = "keys/hot"::equals;
+    assertThat(PageToken.parse(PageToken.after("keys/hot"), isName)).isEqualTo("keys/hot");
+    assertThat(PageToken.parse("", isName)).isEmpty();
+    assertThatThrownBy(() -> PageToken.parse(PageToken.after("keys/cold"), isName))
+        .isInstanceOf(CustodyException.class);
     String token = PageToken.after("keys/hot");
     for (int i = 0; i < token.length(); i++) {
       char[] altered = token.toCharArray();
       altered[i] = altered[i] == 'A' ? 'B' : 'A';
-      assertThatThrownBy(() -> PageToken.parse(new String(altered)))
+      assertThatThrownBy(() -> PageToken.parse(new String(altered), isName))
           .isInstanceOf(CustodyException.class);
     }
   }

@@ -3,6 +3,7 @@ package io.coterie.coordinator.custody.signing;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 
 /** Where signings are kept. */
 public interface SigningStore {
@@ -27,6 +28,14 @@ public interface SigningStore {
 
   /** The signing of that id. */
   Optional<SigningRecord> find(UUID id);
+
+  /**
+   * Signings of a key, the newest first.
+   *
+   * @param after the last one of the page before; null: from the newest
+   * @return at most {@code limit}; none if there is no signing {@code after}
+   */
+  List<SigningRecord> list(String key, @Nullable UUID after, int limit);
 
   /**
    * Makes a PENDING signing this replica's work, unless another replica that is there works on it.

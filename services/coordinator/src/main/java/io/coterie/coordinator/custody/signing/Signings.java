@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -77,6 +78,15 @@ public final class Signings implements Handover.Work {
   /** The signing of that id. */
   public Optional<SigningRecord> find(UUID id) {
     return store.find(id);
+  }
+
+  /**
+   * Signings of a key, the newest first.
+   *
+   * @param after the last one of the page before; null: from the newest
+   */
+  public List<SigningRecord> list(String key, @Nullable UUID after, int limit) {
+    return store.list(key, after, limit);
   }
 
   /**
