@@ -19,6 +19,16 @@ import org.junit.jupiter.api.Test;
 /** The pages that people read: their links, their list of places, and the rules of CONTRIBUTING. */
 class DocumentationTest {
   private static final int LONGEST_LINE = 120;
+
+  /**
+   * A decision in {@code docs/adr} has one page: so many lines, where a long row counts as several.
+   */
+  private static final int LINES_OF_A_PAGE = 45;
+
+  /** Decisions that are still longer than a page. */
+  private static final Set<String> LONGER_THAN_A_PAGE =
+      Set.of("0029-keys-are-attested-to-clients.md");
+
   private static final Pattern LINK = Pattern.compile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)");
   private static final Pattern PLACE = Pattern.compile("`((?:services|proto|deploy|docs)/[^`]+)`");
   private static final Pattern TEST =
@@ -62,6 +72,26 @@ class DocumentationTest {
           }
         });
     assertThat(tooLong).isEmpty();
+  }
+
+  @Test
+  void aDecisionHasOnePage() throws IOException {
+    List<String> tooLong = new ArrayList<>();
+    for (Path page : pages()) {
+      String name = page.getFileName().toString();
+      if (page.getParent().endsWith("docs/adr") && !LONGER_THAN_A_PAGE.contains(name)) {
+        int lines = Files.readAllLines(page).stream().mapToInt(DocumentationTest::filled).sum();
+        if (lines > LINES_OF_A_PAGE) {
+          tooLong.add(name + ": " + lines);
+        }
+      }
+    }
+    assertThat(tooLong).isEmpty();
+  }
+
+  /** How many lines of the longest length a line of text fills. */
+  private static int filled(String line) {
+    return Math.max(1, Math.ceilDiv(line.length(), LONGEST_LINE));
   }
 
   @Test
