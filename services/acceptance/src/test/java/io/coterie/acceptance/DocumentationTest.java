@@ -39,6 +39,14 @@ class DocumentationTest {
   private static final Pattern RIDDLE =
       Pattern.compile("(?:^(?:[-*] |\\d+\\. )?|[.:] )\\*{0,2}(?:What|Who|Whoever) .*");
 
+  /**
+   * A cell of a table is read across, so a longer text stands below the table or in rows of its
+   * own.
+   */
+  private static final int LONGEST_CELL = 500;
+
+  private static final Pattern CELL_END = Pattern.compile("(?<!\\\\)\\|");
+
   private static final Pattern COMMENT = Pattern.compile("\\s*(//|--|/\\*|\\*).*");
   private static final Pattern RIDDLE_IN_COMMENT =
       Pattern.compile("(?:^\\s*(?:/\\*\\*|//[/!]?) |[.:] )(?:What|Who|Whoever) .*");
@@ -69,6 +77,22 @@ class DocumentationTest {
         (file, line) -> {
           if (line.length() > LONGEST_LINE) {
             tooLong.add(file + ": " + line);
+          }
+        });
+    assertThat(tooLong).isEmpty();
+  }
+
+  @Test
+  void cellsOfTablesAreShort() throws IOException {
+    List<String> tooLong = new ArrayList<>();
+    forEachLine(
+        (page, line) -> {
+          if (line.startsWith("|")) {
+            CELL_END
+                .splitAsStream(line)
+                .map(String::strip)
+                .filter(cell -> cell.length() > LONGEST_CELL)
+                .forEach(cell -> tooLong.add(page + ": " + cell));
           }
         });
     assertThat(tooLong).isEmpty();
