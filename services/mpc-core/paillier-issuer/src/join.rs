@@ -1,8 +1,7 @@
 //! The join: manager and member compute g1^{1/(sk_m + sk_i)} for the member, and neither learns the other's secret.
 //!
 //! Three messages: encrypted issuing key; its combination with the member's secret, masked; the masked signature.
-//! Specification: `docs/protocols/wbb.md`; steps are cited as [J1]. The session's payload is the hash of everything
-//! both sides start from, so every challenge is bound to it.
+//! Steps are cited as [J1] (`docs/protocols/wbb.md`). The payload hashes all inputs of both, so every challenge does.
 //!
 //! | paper | here |
 //! |---|---|
