@@ -1,6 +1,7 @@
-// Verifies what Coterie makes with implementations that share no code with it. Reads one JSON object a line from standard
-// input, answers each with a line {"valid":true|false,"by":"...","value":"..."}. "task" says what is to be done; bytes are hex.
-// `value` is what was computed, if anything: the address of a signer, a final transaction, a transaction to be signed.
+// Verifies what Coterie makes with implementations that share no code with it. Reads one JSON object a line from
+// standard input, answers each with a line {"valid":true|false,"by":"...","value":"..."}. "task" says what is to be
+// done; bytes are hex. `value` is what was computed, if anything: the address of a signer, a final transaction, a
+// transaction to be signed.
 import { createInterface } from 'node:readline';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -79,7 +80,8 @@ const isBitcoinSignature = (publicKey, digest, signature) =>
     ? tinySecp256k1.verifySchnorr(digest, publicKey, signature)
     : isSignature(publicKey, digest, signature);
 
-// The output of a descendant of an extended public key, its x coordinate being Taproot's internal key; with at most one script.
+// The output of a descendant of an extended public key, its x coordinate being Taproot's internal key; with at most one
+// script.
 function taprootOutput({ xpub, path, script = '' }) {
   const root = HDNodeWallet.fromExtendedKey(xpub);
   const { publicKey } = path === '' ? root : root.derivePath(path);
@@ -135,7 +137,7 @@ const tasks = {
     const root = HDNodeWallet.fromExtendedKey(xpub);
     return [ETHERS, true, (path === '' ? root : root.derivePath(path)).address];
   },
-  // Who signed; a raw transaction, ready to be sent.
+  // The signer and a raw transaction, ready to be sent.
   'ethereum-transaction': ({ transaction }) => {
     const decoded = Transaction.from(`0x${transaction}`);
     return [ETHERS, decoded.isSigned(), decoded.from];
@@ -151,7 +153,7 @@ const tasks = {
     const { EIP712Domain, ...others } = types;
     return [ETHERS, true, verifyTypedData(domain, others, message, parts(signature, recoveryId))];
   },
-  // What a wallet has before it asks for a signature: a transfer on an Ethereum chain, in wei.
+  // A wallet has this before it asks for a signature: a transfer on an Ethereum chain, in wei.
   'ethereum-draft': ({ chainId, nonce, to, value }) => [
     ETHERS,
     true,
@@ -185,7 +187,7 @@ const tasks = {
   },
   // The main net address of a descendant of an extended public key, for a spend by key path or by `script`.
   'taproot-address': (question) => [BITCOINJS, true, taprootOutput(question).address],
-  // What a wallet has before it asks for signatures: as 'bitcoin-draft', of outputs of that address.
+  // A wallet has this before it asks for signatures: as 'bitcoin-draft', of outputs of that address.
   'taproot-draft': ({ inputs, amount, to, fee, ...question }) => {
     const draft = new Psbt();
     const { output, internalPubkey, hash } = taprootOutput(question);
@@ -201,7 +203,7 @@ const tasks = {
     const value = BigInt(inputs) * BigInt(amount) - BigInt(fee);
     return [BITCOINJS, true, draft.addOutput({ address: to, value }).toHex()];
   },
-  // What a wallet has before it asks for a signature: the message of a transfer on Solana, legacy or version 0.
+  // A wallet has this before it asks for a signature: the message of a transfer on Solana, legacy or version 0.
   'solana-draft': ({ version, from, to, lamports, blockhash }) => {
     const draft = compileTransactionMessage(
       appendTransactionMessageInstruction(
