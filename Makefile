@@ -1,5 +1,5 @@
-# Everything a person or the build server runs; `make` lists it. Needs bash, git, a JDK 25, Maven, cargo, cc, node and npm:
-# `make bootstrap` says what is missing.
+# Everything a person or the build server runs; `make` lists it. Needs bash, git, a JDK 25, Maven, cargo, cc, node and
+# npm: `make bootstrap` says what is missing.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:

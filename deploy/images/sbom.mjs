@@ -1,9 +1,10 @@
-// node deploy/images/sbom.mjs SERVICE MAVEN-BOM: the bill of materials (CycloneDX 1.6, JSON) of a service's image whose layers
-// deploy/images/build has laid out in build/images; written to standard output.
+// node deploy/images/sbom.mjs SERVICE MAVEN-BOM: the bill of materials (CycloneDX 1.6, JSON) of a service's image whose
+// layers deploy/images/build has laid out in build/images; written to standard output.
 //
-// The list has what lies in the image, with the hash it has there: Maven's list (cyclonedx-maven-plugin) says what a jar is and
-// needs, cargo what the core is linked of, dpkg's records what the base has. A jar or library that none of them knows is an error,
-// and so is a jar that Maven lists and the image lacks. No time and no serial number: the same image gives the same file.
+// The list has what lies in the image, with the hash it has there: Maven's list (cyclonedx-maven-plugin) says what a
+// jar is and needs, cargo what the core is linked of, dpkg's records what the base has. A jar or library that none of
+// them knows is an error, and so is a jar that Maven lists and the image lacks. No time and no serial number: the same
+// image gives the same file.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -20,7 +21,8 @@ const CORE = "libcoterie_mpc.so";
  *   files: [{path: in the image, sha256}], everything below /opt/coterie that is code;
  *   origins: {native library: name of the jar it was taken from};
  *   maven: the service's list as a CycloneDX object;
- *   crates: of readCrates; packages: of parsePackage; os: {ID, VERSION_ID, PRETTY_NAME}; java: {IMPLEMENTOR, JAVA_RUNTIME_VERSION, JAVA_VERSION}
+ *   crates: of readCrates; packages: of parsePackage; os: {ID, VERSION_ID, PRETTY_NAME}; java: {IMPLEMENTOR,
+ *   JAVA_RUNTIME_VERSION, JAVA_VERSION}
  * @returns {object} the bill of materials
  */
 export function billOfMaterials({ service, files, origins, maven, crates, packages, os, java }) {
@@ -135,7 +137,7 @@ export function jarName({ name, version, purl }) {
 }
 
 /**
- * What a crate is linked of, the crate first.
+ * The crates that a crate is linked of, itself first.
  *
  * @param {string} tree of `cargo tree --prefix depth --format '|{p}|{l}'`
  * @param {string} lock content of Cargo.lock

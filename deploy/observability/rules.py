@@ -1,8 +1,12 @@
-"""Recording rules and alerts, as one file for Prometheus. An expression that depends on a time window is written once and made for each."""
+"""Recording rules and alerts, as one file for Prometheus.
+
+An expression that depends on a time window is written once and made for each.
+"""
 
 RUNBOOKS = "https://github.com/coterie/coterie/blob/main/docs/runbooks/alerts"
 
-# Outcomes that are this system's fault. A refusal is an answer; a deadline that could not be met from the start is the caller's.
+# Outcomes that are this system's fault. A refusal is an answer; a deadline that could not be met from the start is the
+# caller's.
 BAD = 'status=~"INTERNAL|UNAVAILABLE|DEADLINE_EXCEEDED|ABORTED|RESOURCE_EXHAUSTED|UNKNOWN|DATA_LOSS",reason!="DEADLINE_TOO_SHORT"'
 REQUESTS = "coterie_coordinator_requests_seconds"
 WINDOWS = ["5m", "30m", "1h", "2h", "6h", "1d", "3d"]
@@ -72,7 +76,8 @@ def recorded():
         record("coterie:round_seconds:p99_rate5m", quantile(0.99, "coterie_protocol_round_seconds", "protocol, round, party, region")),
         record("coterie:signing_seconds:p50_rate5m", quantile(0.5, "coterie_signing_seconds", "scheme", '{outcome="ok"}')),
         record("coterie:signing_seconds:p99_rate5m", quantile(0.99, "coterie_signing_seconds", "scheme", '{outcome="ok"}')),
-        # A party knows the name of the one that it waited for; the regions of both come from what they measure of their own rounds.
+        # A party knows the name of the one that it waited for; the regions of both come from what they measure of their
+        # own rounds.
         record("coterie:wait_seconds:by_region_pair_rate5m",
                "avg by (protocol, region, straggler_region) (\n"
                f"label_replace((({waits}) > 0)\n* on (instance) group_left (region) {regions},\n"

@@ -1,5 +1,6 @@
-// Does the work of a wallet backend apart from calling: writes and signs intents, verifies signatures. Shares no code with the services:
-// messages are encoded from the descriptors of proto/ (@bufbuild/protobuf), signatures made and verified by @noble/curves.
+// Does the work of a wallet backend apart from calling: writes and signs intents, verifies signatures. Shares no code
+// with the services: messages are encoded from the descriptors of proto/ (@bufbuild/protobuf), signatures made and
+// verified by @noble/curves.
 import './text-encoding.js';
 import { create, createFileRegistry, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
@@ -8,8 +9,8 @@ import { bls12_381 } from '@noble/curves/bls12-381';
 import { ed25519 } from '@noble/curves/ed25519';
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1';
 
-// Every virtual user has tables of its own. Small ones, made at once: in k6, which interprets, those that the library would make at the
-// first signature take longer than a hundred signatures.
+// Every virtual user has tables of its own. Small ones, made at once: in k6, which interprets, those that the library
+// would make at the first signature take longer than a hundred signatures.
 for (const { Point } of [ed25519, secp256k1]) Point.BASE.precompute(4, false);
 
 const INTENT = 'coterie.custody.v1.SigningIntent';
@@ -89,7 +90,7 @@ export function requesterKey(pem) {
   return der.slice(ED25519_PREFIX.length);
 }
 
-/** What DSSE 1.0 signs: "DSSEv1" SP LEN(type) SP type SP LEN(body) SP body. */
+/** The bytes that DSSE 1.0 signs: "DSSEv1" SP LEN(type) SP type SP LEN(body) SP body. */
 export const preAuthenticated = (type, body) =>
   concatenated(ascii(`DSSEv1 ${type.length} ${type} ${body.length} `), body);
 

@@ -1,4 +1,5 @@
-// Checks what the scenario sends and accepts, by implementations other than its own where there are some: node's Ed25519, published vectors.
+// Checks what the scenario sends and accepts, by implementations other than its own where there are some: node's
+// Ed25519, published vectors.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, generateKeyPairSync, verify as nodeVerifies } from 'node:crypto';

@@ -1,10 +1,12 @@
-// k6: has signatures made with one key at a steady rate, then at a growing one, and verifies each here. Requests come at their time
-// whether or not earlier ones are answered, so that a slow system shows as latency and not as fewer requests.
+// k6: has signatures made with one key at a steady rate, then at a growing one, and verifies each here. Requests come
+// at their time whether or not earlier ones are answered, so that a slow system shows as latency and not as fewer
+// requests.
 //
-// `make load K6=1` says how it is run. In the environment: PROFILE, a profile of `coterie`, and PROTOSET, the descriptors of proto/,
-// both absolute; KEY, name of a key whose messages or digests the requester may have signed; RATE, requests a second; DURATION, seconds of
-// each part; RAMP, requests a second at the end of the second part, which is left out without it; TIMEOUT, seconds for one request; VUS, requests that
-// can wait at once without delay for others.
+// `make load K6=1` says how it is run. In the environment: PROFILE, a profile of `coterie`, and PROTOSET, the
+// descriptors of proto/, both absolute; KEY, name of a key whose messages or digests the requester may have signed;
+// RATE, requests a second; DURATION, seconds of each part; RAMP, requests a second at the end of the second part, which
+// is left out without it; TIMEOUT, seconds for one request; VUS, requests that can wait at once without delay for
+// others.
 import grpc from 'k6/net/grpc';
 import { check, fail, sleep } from 'k6';
 import { Counter, Rate, Trend } from 'k6/metrics';

@@ -1,5 +1,6 @@
-// The values that Terraform's stacks put out, through the charts: an installation on AWS starts with these. `.ci/terraform` leaves the outputs
-// of its tests, which apply the stacks to a provider that makes nothing, in build/terraform.
+// The values that Terraform's stacks put out, through the charts: an installation on AWS starts with these.
+// `.ci/terraform` leaves the outputs of its tests, which apply the stacks to a provider that makes nothing, in
+// build/terraform.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -12,7 +13,9 @@ const leftOut = path.join(folder, "left-out");
 const skip = existsSync(leftOut) ? readFileSync(leftOut, "utf8").trim() : false;
 const outputs = (run) => JSON.parse(readFileSync(path.join(folder, `${run}.json`), "utf8"));
 
-/** The objects of a chart from what a stack puts out; the operator adds the rest, but nothing that the stack has said. */
+/**
+ * The objects of a chart from what a stack puts out; the operator adds the rest, but nothing that the stack has said.
+ */
 function render(name, said) {
   const added = structuredClone(minimal[name]);
   for (const key of ["database", "networkPolicy", "redis", "service"]) delete added[key];

@@ -1,5 +1,6 @@
 // The scripts that pack and describe the images, and the Dockerfile; nothing here builds an image. The build of an
-// image fails by itself if the image is too large, its class cache does not fit its files, or its bill of materials lacks a jar.
+// image fails by itself if the image is too large, its class cache does not fit its files, or its bill of materials
+// lacks a jar.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

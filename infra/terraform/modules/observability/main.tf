@@ -39,7 +39,8 @@ resource "aws_cloudwatch_log_group" "services" {
 
 data "aws_partition" "current" {}
 
-# Prometheus publishes to an encrypted topic only if it may use the topic's key, which AWS's own key for topics does not allow.
+# Prometheus publishes to an encrypted topic only if it may use the topic's key, which AWS's own key for topics does not
+# allow.
 data "aws_iam_policy_document" "key" {
   statement {
     sid       = "Administer"

@@ -1,7 +1,8 @@
 # Messaging, coordinator and their databases: trusted for liveness, with nothing that could sign.
 locals {
   full_name = "coterie-${var.name}"
-  # Secret with AWS's certificate authorities of databases under ca.crt, which verify-full needs: README.md has the command.
+  # Secret with AWS's certificate authorities of databases under ca.crt, which verify-full needs: README.md has the
+  # command.
   database_ca_secret = "database-ca"
 }
 

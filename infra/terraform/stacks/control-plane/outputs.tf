@@ -36,7 +36,8 @@ output "edge_values" {
         }
       }
     },
-    # Without a list the chart's default holds: everybody may connect, and needs a certificate. The load balancer checks from within.
+    # Without a list the chart's default holds: everybody may connect, and needs a certificate. The load balancer checks
+    # from within.
     { for name, callers in { networkPolicy = concat(var.party_cidrs, var.client_cidrs) } :
       name => { clients = [for cidr in concat(callers, [var.cidr]) : { cidr = cidr }] } if length(callers) > 0
     },

@@ -3,6 +3,7 @@ package io.coterie.acceptance;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -48,8 +49,17 @@ class DocumentationTest {
   private static final Pattern CELL_END = Pattern.compile("(?<!\\\\)\\|");
 
   private static final Pattern COMMENT = Pattern.compile("\\s*(//|--|/\\*|\\*).*");
+  private static final Pattern COMMENT_OF_SCRIPT = Pattern.compile("\\s*(#|//).*");
   private static final Pattern RIDDLE_IN_COMMENT =
-      Pattern.compile("(?:^\\s*(?:/\\*\\*|//[/!]?) |[.:] )(?:What|Who|Whoever) .*");
+      Pattern.compile("(?:^\\s*(?:/\\*\\*|//[/!]?|#) |[.:] )(?:What|Who|Whoever) .*");
+
+  /** Scripts whose comments are not checked yet. */
+  private static final Set<String> UNCHECKED_SCRIPTS =
+      Set.of(
+          ".ci/run",
+          "deploy/trust",
+          // Records in docs/verified.json name the bytes of its profiles.
+          "services/mpc-core/Cargo.toml");
 
   @Test
   void everyLinkLeadsToAFile() throws IOException {
@@ -212,8 +222,16 @@ class DocumentationTest {
     return (path.endsWith(".rs") || path.endsWith("Test.java")) && !path.contains("/target/");
   }
 
-  /** Every line of comment in Java, Rust, wire contracts and databases. */
+  /** Every line of comment in code, wire contracts, databases, scripts and configuration. */
   private static void forEachComment(BiConsumer<Path, String> check) throws IOException {
+    for (Path script : scripts()) {
+      Pattern comment = script.toString().endsWith("js") ? COMMENT : COMMENT_OF_SCRIPT;
+      for (String line : Files.readAllLines(script)) {
+        if (comment.matcher(line).matches()) {
+          check.accept(script, line);
+        }
+      }
+    }
     List<Path> sources = new ArrayList<>();
     for (String folder : List.of("services", "proto")) {
       try (Stream<Path> files = Files.walk(ProjectRoot.PATH.resolve(folder))) {
@@ -231,6 +249,36 @@ class DocumentationTest {
           check.accept(source, line);
         }
       }
+    }
+  }
+
+  /** Scripts, charts, infrastructure and manifests, which people read and write. */
+  private static List<Path> scripts() throws IOException {
+    List<Path> scripts = new ArrayList<>(List.of(ProjectRoot.PATH.resolve("Makefile")));
+    for (String folder : List.of(".ci", "deploy", "infra", "loadtest", "proto", "services")) {
+      try (Stream<Path> files = Files.walk(ProjectRoot.PATH.resolve(folder))) {
+        for (Path file : files.filter(Files::isRegularFile).toList()) {
+          String name = ProjectRoot.PATH.relativize(file).toString();
+          if (!name.matches("(.*/)?(node_modules|target|[.]terraform)/.*")
+              && !UNCHECKED_SCRIPTS.contains(name)
+              && (name.matches(".*[.](ya?ml|sh|m?js|toml|tf|py|tpl)|.*/Dockerfile")
+                  || isScript(file))) {
+            scripts.add(file);
+          }
+        }
+      }
+    }
+    assertThat(scripts).hasSizeGreaterThan(80);
+    return scripts;
+  }
+
+  /** A file without an ending that names its interpreter in its first line. */
+  private static boolean isScript(Path file) throws IOException {
+    if (file.getFileName().toString().contains(".")) {
+      return false;
+    }
+    try (InputStream bytes = Files.newInputStream(file)) {
+      return bytes.read() == '#' && bytes.read() == '!';
     }
   }
 
