@@ -148,15 +148,40 @@ class DocumentationTest {
 
   @Test
   void placesOfEverydayChangesExist() throws IOException {
+    assertThat(places(Files.readString(ProjectRoot.PATH.resolve("CONTRIBUTING.md"))))
+        .hasSizeGreaterThan(20)
+        .allSatisfy(place -> assertThat(place).exists());
+  }
+
+  @Test
+  void eachEverydayChangeNamesItsOneOrTwoPlaces() throws IOException {
     String contributing = Files.readString(ProjectRoot.PATH.resolve("CONTRIBUTING.md"));
-    List<Path> places =
-        PLACE
-            .matcher(contributing)
-            .results()
-            .map(place -> place.group(1).replace("JAVA", "src/main/java/io/coterie"))
-            .map(ProjectRoot.PATH::resolve)
+    String section =
+        contributing.split("\n## Where everyday changes go\n", 2)[1].split("\n## ", 2)[0];
+    List<String> changes =
+        section
+            .lines()
+            .filter(line -> line.startsWith("| "))
+            .filter(line -> !line.startsWith("| change "))
             .toList();
-    assertThat(places).hasSizeGreaterThan(20).allSatisfy(place -> assertThat(place).exists());
+    assertThat(changes)
+        .hasSizeGreaterThanOrEqualTo(20)
+        .allSatisfy(
+            change -> {
+              assertThat(places(change)).hasSizeBetween(1, 2);
+              // A file of which only the name is given cannot be found from the tree alone.
+              assertThat(change).doesNotContainPattern("`\\w+[.](java|rs|proto|py)`");
+            });
+  }
+
+  /** The files and folders that a text of CONTRIBUTING names by their paths. */
+  private static List<Path> places(String text) {
+    return PLACE
+        .matcher(text)
+        .results()
+        .map(place -> place.group(1).replace("JAVA", "src/main/java/io/coterie"))
+        .map(ProjectRoot.PATH::resolve)
+        .toList();
   }
 
   @Test
