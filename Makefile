@@ -128,6 +128,7 @@ endif
 export IMAGE_REGISTRY
 
 images: build $(IMAGES) ## container images of the services in build/images, without a container engine, and their SBOMs
+	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) images-tests .ci/images
 	@cat $(IMAGES)
 
 starts: images ## measure how fast a signer is ready, from its image's files; RUNS=5, BUSY=2 beside so many busy threads
