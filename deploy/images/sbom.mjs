@@ -61,7 +61,11 @@ export function billOfMaterials({ service, files, origins, maven, crates, packag
   if (occurrences.size) throw new Error(`not in Maven's list: ${[...occurrences.keys()].join(", ")}`);
   const known = new Set(components.map((component) => component["bom-ref"]));
   for (const { ref, dependsOn } of maven.dependencies ?? []) {
-    if (known.has(ref)) depend(ref, (dependsOn ?? []).filter((other) => known.has(other)));
+    if (known.has(ref))
+      depend(
+        ref,
+        (dependsOn ?? []).filter((other) => known.has(other)),
+      );
   }
 
   if (files.some((file) => file.path.endsWith(CORE))) {
@@ -95,9 +99,16 @@ export function billOfMaterials({ service, files, origins, maven, crates, packag
   });
 
   const distribution = `${os.ID}-${os.VERSION_ID}`;
-  components.push({ type: "operating-system", "bom-ref": distribution, name: os.ID, version: os.VERSION_ID, description: os.PRETTY_NAME });
+  components.push({
+    type: "operating-system",
+    "bom-ref": distribution,
+    name: os.ID,
+    version: os.VERSION_ID,
+    description: os.PRETTY_NAME,
+  });
   for (const unit of packages) {
-    const ref = `pkg:deb/${os.ID}/${encode(unit.Package)}@${encode(unit.Version)}?arch=${unit.Architecture}&distro=${distribution}`;
+    const of = `arch=${unit.Architecture}&distro=${distribution}`;
+    const ref = `pkg:deb/${os.ID}/${encode(unit.Package)}@${encode(unit.Version)}?${of}`;
     const source = unit.Source?.replace(/ .*/, "");
     components.push({
       type: "library",
@@ -119,16 +130,26 @@ export function billOfMaterials({ service, files, origins, maven, crates, packag
     specVersion: "1.6",
     version: 1,
     metadata: {
-      component: { type: "container", "bom-ref": root, name: root, version: maven.metadata.component.version, licenses: PROJECT_LICENSE },
+      component: {
+        type: "container",
+        "bom-ref": root,
+        name: root,
+        version: maven.metadata.component.version,
+        licenses: PROJECT_LICENSE,
+      },
     },
     components,
-    dependencies: [...dependencies].sort(([a], [b]) => (a < b ? -1 : 1)).map(([ref, dependsOn]) => ({ ref, dependsOn })),
+    dependencies: [...dependencies]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([ref, dependsOn]) => ({ ref, dependsOn })),
   };
 }
 
 const encode = (text) => encodeURIComponent(text);
 const sha256 = (file) => ({ alg: "SHA-256", content: file.sha256 });
-const at = (files) => ({ occurrences: files.map((file) => ({ location: file.path })).sort((a, b) => (a.location < b.location ? -1 : 1)) });
+const at = (files) => ({
+  occurrences: files.map((file) => ({ location: file.path })).sort((a, b) => (a.location < b.location ? -1 : 1)),
+});
 
 /** The file that Maven calls a component, from its package URL. */
 export function jarName({ name, version, purl }) {
@@ -144,7 +165,9 @@ export function jarName({ name, version, purl }) {
  */
 export function readCrates(tree, lock) {
   const checksums = new Map(
-    [...lock.matchAll(/name = "([^"]+)"\nversion = "([^"]+)"\nsource = "[^"]*"\nchecksum = "([0-9a-f]{64})"/g)].map(([, name, version, sum]) => [`${name}@${version}`, sum]),
+    [...lock.matchAll(/name = "([^"]+)"\nversion = "([^"]+)"\nsource = "[^"]*"\nchecksum = "([0-9a-f]{64})"/g)].map(
+      ([, name, version, sum]) => [`${name}@${version}`, sum],
+    ),
   );
   const crates = new Map();
   const line = [];
@@ -154,7 +177,14 @@ export function readCrates(tree, lock) {
     const [, depth, name, version, license] = parts;
     const key = `${name}@${version}`;
     if (!crates.has(key)) {
-      crates.set(key, { ref: `cargo:${key}`, name, version, license: license.replaceAll("/", " OR "), checksum: checksums.get(key), dependsOn: [] });
+      crates.set(key, {
+        ref: `cargo:${key}`,
+        name,
+        version,
+        license: license.replaceAll("/", " OR "),
+        checksum: checksums.get(key),
+        dependsOn: [],
+      });
     }
     line[Number(depth)] = crates.get(key);
     const user = line[Number(depth) - 1];
@@ -194,9 +224,20 @@ function main(service, mavenFile) {
     }
   }
   const core = path.join(root, "services/mpc-core");
-  const tree = ["tree", "--manifest-path", path.join(core, "Cargo.toml"), "--locked", "--package", "abi", "--edges", "normal,no-proc-macro"];
+  const tree = [
+    "tree",
+    "--manifest-path",
+    path.join(core, "Cargo.toml"),
+    "--locked",
+    "--package",
+    "abi",
+    "--edges",
+    "normal,no-proc-macro",
+  ];
   const status = path.join(images, "base/var/lib/dpkg/status.d");
-  const release = ["etc/os-release", "usr/lib/os-release"].map((file) => path.join(images, "base", file)).find(existsSync);
+  const release = ["etc/os-release", "usr/lib/os-release"]
+    .map((file) => path.join(images, "base", file))
+    .find(existsSync);
   const bill = billOfMaterials({
     service,
     files,
@@ -207,7 +248,10 @@ function main(service, mavenFile) {
         .map((line) => line.split(" ")),
     ),
     maven: JSON.parse(read(mavenFile)),
-    crates: readCrates(execFileSync("cargo", [...tree, "--prefix", "depth", "--format", "|{p}|{l}"], { encoding: "utf8" }), read(core, "Cargo.lock")),
+    crates: readCrates(
+      execFileSync("cargo", [...tree, "--prefix", "depth", "--format", "|{p}|{l}"], { encoding: "utf8" }),
+      read(core, "Cargo.lock"),
+    ),
     packages: readdirSync(status).map((file) => parsePackage(read(status, file))),
     os: parseAssignments(read(release)),
     java: parseAssignments(read(process.env.JAVA_HOME, "release")),

@@ -103,8 +103,10 @@ function invoke(method, message, seconds) {
 }
 
 /** A status in words. k6 shows no message of those that come with details, as the coordinator's do. */
-const words = (status, error) =>
-  `${Object.keys(grpc).find((key) => key.startsWith('Status') && grpc[key] === status)} ${(error && error.message) || ''}`;
+const words = (status, error) => {
+  const name = Object.keys(grpc).find((key) => key.startsWith('Status') && grpc[key] === status);
+  return `${name} ${(error && error.message) || ''}`;
+};
 
 /** One request, asked again under its id while the answer is "not now", until its deadline. */
 function answer(request, deadline) {

@@ -21,13 +21,18 @@ function refused(name, values, why) {
 }
 
 const alertRules = () =>
-  parse(readFileSync(path.join(root, "deploy/helm/coterie-observability/files/rules.yaml"), "utf8")).groups.flatMap((group) => group.rules);
+  parse(readFileSync(path.join(root, "deploy/helm/coterie-observability/files/rules.yaml"), "utf8")).groups.flatMap(
+    (group) => group.rules,
+  );
 const megabytes = (text) => Number(text.replace(/Mi$|m$/, ""));
 
 for (const name of Object.keys(minimal)) {
   test(`${name}: pods are restricted, bounded, probed and spread`, () => {
     const objects = render(name);
-    for (const pod of [workload(objects).spec.template.spec, ...objects.filter((o) => o.kind === "Pod").map((o) => o.spec)]) {
+    for (const pod of [
+      workload(objects).spec.template.spec,
+      ...objects.filter((o) => o.kind === "Pod").map((o) => o.spec),
+    ]) {
       assert.equal(pod.automountServiceAccountToken, false);
       assert.equal(pod.securityContext.runAsNonRoot, true);
       assert.equal(pod.securityContext.seccompProfile.type, "RuntimeDefault");
@@ -63,7 +68,9 @@ for (const name of Object.keys(minimal)) {
   test(`${name}: secrets are existing ones, none is rendered`, () => {
     const objects = render(name);
     assert.equal(objects.filter((object) => object.kind === "Secret").length, 0);
-    const names = workload(objects).spec.template.spec.volumes.filter((volume) => volume.secret).map((volume) => volume.secret.secretName);
+    const names = workload(objects)
+      .spec.template.spec.volumes.filter((volume) => volume.secret)
+      .map((volume) => volume.secret.secretName);
     assert.ok(names.includes(`${name}-tls`), names.join());
   });
 
@@ -77,7 +84,10 @@ for (const name of Object.keys(minimal)) {
 
   test(`${name}: a ServiceMonitor only when asked for`, () => {
     assert.equal(render(name).filter((object) => object.kind === "ServiceMonitor").length, 0);
-    const monitor = one(render(name, { metrics: { serviceMonitor: { enabled: true, labels: { release: "prometheus" } } } }), "ServiceMonitor");
+    const monitor = one(
+      render(name, { metrics: { serviceMonitor: { enabled: true, labels: { release: "prometheus" } } } }),
+      "ServiceMonitor",
+    );
     assert.equal(monitor.metadata.labels.release, "prometheus");
     assert.equal(monitor.spec.endpoints[0].scheme, "https");
     const service = one(render(name), "Service");
@@ -92,15 +102,22 @@ for (const name of Object.keys(minimal)) {
 for (const name of ["messaging", "coordinator", "edge"]) {
   test(`${name}: the management port is on no load balancer and no node`, () => {
     for (const type of ["NodePort", "LoadBalancer"]) {
-      const services = render(name, { service: { type, annotations: { "example.org/a": "b" } } }).filter((object) => object.kind === "Service");
-      const inside = services.filter((service) => service.spec.type === "ClusterIP" || service.spec.clusterIP === "None");
+      const services = render(name, { service: { type, annotations: { "example.org/a": "b" } } }).filter(
+        (object) => object.kind === "Service",
+      );
+      const inside = services.filter(
+        (service) => service.spec.type === "ClusterIP" || service.spec.clusterIP === "None",
+      );
       const [outside, ...others] = services.filter((service) => !inside.includes(service));
       assert.equal(others.length, 0);
       assert.equal(outside.metadata.name, `${name}-external`);
       assert.equal(outside.spec.type, type);
       assert.deepEqual(outside.metadata.annotations, { "example.org/a": "b" });
       const ports = (service) => service.spec.ports.map((port) => port.name);
-      assert.deepEqual([...ports(outside), "management"], ports(inside.find((service) => service.metadata.name === name)));
+      assert.deepEqual(
+        [...ports(outside), "management"],
+        ports(inside.find((service) => service.metadata.name === name)),
+      );
       assert.deepEqual(outside.spec.selector, inside[0].spec.selector);
     }
     assert.deepEqual(one(render(name), "Service").spec.type, "ClusterIP");
@@ -109,9 +126,14 @@ for (const name of ["messaging", "coordinator", "edge"]) {
 
 test("the runbooks' and notes' upgrades take the new chart's defaults", () => {
   const texts = ["docs/runbooks", "deploy/helm"].flatMap((folder) =>
-    readdirSync(path.join(root, folder), { recursive: true }).filter((file) => /\.md$|NOTES\.txt$/.test(file) && !/node_modules/.test(file))
-      .map((file) => readFileSync(path.join(root, folder, file), "utf8")));
-  const upgrades = texts.join("\n").split("\n").filter((line) => /helm .*upgrade/.test(line));
+    readdirSync(path.join(root, folder), { recursive: true })
+      .filter((file) => /\.md$|NOTES\.txt$/.test(file) && !/node_modules/.test(file))
+      .map((file) => readFileSync(path.join(root, folder, file), "utf8")),
+  );
+  const upgrades = texts
+    .join("\n")
+    .split("\n")
+    .filter((line) => /helm .*upgrade/.test(line));
   assert.ok(upgrades.length > 5);
   // --reuse-values would keep what an old chart had, the version of the jars for one.
   for (const upgrade of upgrades) assert.match(upgrade, /--reset-then-reuse-values/);
@@ -126,7 +148,10 @@ for (const name of ["messaging", "coordinator"]) {
     assert.equal(spring(objects), `${url}?sslmode=verify-full&sslrootcert=/etc/coterie/database-ca/ca.crt`);
     const pod = workload(objects).spec.template.spec;
     assert.equal(pod.volumes.find((volume) => volume.name === "database-ca").secret.secretName, "database-ca");
-    assert.equal(pod.containers[0].volumeMounts.find((mount) => mount.name === "database-ca").mountPath, "/etc/coterie/database-ca");
+    assert.equal(
+      pod.containers[0].volumeMounts.find((mount) => mount.name === "database-ca").mountPath,
+      "/etc/coterie/database-ca",
+    );
     assert.equal(spring(render(name, { database: { url } })), url);
     refused(name, { ...minimal[name], database: { url: database.url } }, /database.caSecret/);
   });
@@ -134,7 +159,10 @@ for (const name of ["messaging", "coordinator"]) {
 
 for (const name of ["messaging", "coordinator", "signer"]) {
   test(`${name}: the heap leaves room for the native core, and further settings do not replace the chart's`, () => {
-    const objects = render(name, { heap: "200m", config: { "name": "mallory", "replica": "mallory", "tls": { certificate: "x" }, limits: { a: 1 } } });
+    const objects = render(name, {
+      heap: "200m",
+      config: { name: "mallory", replica: "mallory", tls: { certificate: "x" }, limits: { a: 1 } },
+    });
     const container = workload(objects).spec.template.spec.containers[0];
     const heap = container.env.find((variable) => variable.name === "JDK_JAVA_OPTIONS").value;
     assert.match(heap, /-Xmx200m/);
@@ -185,30 +213,57 @@ test("coordinator: each of several replicas has its own name, number and token, 
   assert.equal(data["coordinator-2.yaml"], undefined);
   assert.ok(parse(data["config.yaml"]).spring.config.import.includes("file:/etc/coterie/config/${POD_NAME}.yaml"));
   const container = workload(objects).spec.template.spec.containers[0];
-  assert.deepEqual(container.env.find((variable) => variable.name === "POD_NAME").valueFrom, { fieldRef: { fieldPath: "metadata.name" } });
+  assert.deepEqual(container.env.find((variable) => variable.name === "POD_NAME").valueFrom, {
+    fieldRef: { fieldPath: "metadata.name" },
+  });
   assert.equal(container.lifecycle.preStop.sleep.seconds, 15);
-  const service = objects.find((object) => object.kind === "Service" && object.metadata.name === "coordinator-replicas");
+  const service = objects.find(
+    (object) => object.kind === "Service" && object.metadata.name === "coordinator-replicas",
+  );
   assert.equal(service.spec.clusterIP, "None");
   assert.deepEqual(service.spec.selector, workload(objects).spec.selector.matchLabels);
-  assert.deepEqual(service.spec.ports.map((port) => port.port), [9090]);
+  assert.deepEqual(
+    service.spec.ports.map((port) => port.port),
+    [9090],
+  );
 
   const single = render("coordinator");
-  assert.deepEqual(Object.keys(one(single, "ConfigMap").data).filter((name) => /-\d+\.yaml$/.test(name)), []);
+  assert.deepEqual(
+    Object.keys(one(single, "ConfigMap").data).filter((name) => /-\d+\.yaml$/.test(name)),
+    [],
+  );
   assert.equal(workload(single).spec.template.spec.containers[0].lifecycle.preStop.sleep.seconds, 5);
-  assert.equal(workload(render("coordinator", { preStopSeconds: 0 })).spec.template.spec.containers[0].lifecycle.preStop.sleep.seconds, 0);
+  assert.equal(
+    workload(render("coordinator", { preStopSeconds: 0 })).spec.template.spec.containers[0].lifecycle.preStop.sleep
+      .seconds,
+    0,
+  );
   refused("coordinator", { ...coordinator, replicas: 2 }, /channel.numbers has 1 for 2 replicas/);
   refused("coordinator", { ...coordinator, replicas: 0 }, /replicas/);
-  refused("coordinator", { ...coordinator, replicas: 2, channel: { ...channel, numbers: [numbers[1], numbers[1]] } }, /numbers.*equal/);
-  refused("coordinator", { ...coordinator, channel: { ...channel, numbers: [numbers[1]] } }, /another one than the first/);
+  refused(
+    "coordinator",
+    { ...coordinator, replicas: 2, channel: { ...channel, numbers: [numbers[1], numbers[1]] } },
+    /numbers.*equal/,
+  );
+  refused(
+    "coordinator",
+    { ...coordinator, channel: { ...channel, numbers: [numbers[1]] } },
+    /another one than the first/,
+  );
   refused("coordinator", { ...coordinator, channel: { trustRoot: "AAAA" } }, /channel.number is missing/);
 });
 
-test("messaging: several replicas need Redis, whose password and authority are files and to which a way out is open", () => {
+test("messaging: several replicas need Redis; its password and authority are files, and a way out to it is open", () => {
   const { messaging } = minimal;
   refused("messaging", { ...messaging, replicas: 2 }, /redis/);
   refused("messaging", { ...messaging, redis: { uri: "rediss://user:secret@redis:6379" } }, /redis/);
   const networkPolicy = { redis: { namespace: "data", pods: { app: "redis" }, port: 6380 } };
-  const redis = { uri: "rediss://redis.data.svc:6380", username: "coterie", secret: "redis-password", caSecret: "redis-ca" };
+  const redis = {
+    uri: "rediss://redis.data.svc:6380",
+    username: "coterie",
+    secret: "redis-password",
+    caSecret: "redis-ca",
+  };
   const objects = render("messaging", { replicas: 2, redis, networkPolicy });
   assert.deepEqual(parse(one(objects, "ConfigMap").data["config.yaml"]).coterie.messaging.redis, {
     uri: redis.uri,
@@ -217,12 +272,20 @@ test("messaging: several replicas need Redis, whose password and authority are f
     ca: "/etc/coterie/redis-ca/ca.crt",
   });
   const pod = workload(objects).spec.template.spec;
-  for (const [volume, secret, folder] of [["redis", "redis-password", "/etc/coterie/redis"], ["redis-ca", "redis-ca", "/etc/coterie/redis-ca"]]) {
+  for (const [volume, secret, folder] of [
+    ["redis", "redis-password", "/etc/coterie/redis"],
+    ["redis-ca", "redis-ca", "/etc/coterie/redis-ca"],
+  ]) {
     assert.equal(pod.volumes.find((each) => each.name === volume).secret.secretName, secret);
     assert.equal(pod.containers[0].volumeMounts.find((each) => each.name === volume).mountPath, folder);
   }
   assert.deepEqual(one(objects, "NetworkPolicy").spec.egress.at(-1), {
-    to: [{ podSelector: { matchLabels: { app: "redis" } }, namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "data" } } }],
+    to: [
+      {
+        podSelector: { matchLabels: { app: "redis" } },
+        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "data" } },
+      },
+    ],
     ports: [{ port: 6380, protocol: "TCP" }],
   });
   const alone = render("messaging");
@@ -249,9 +312,15 @@ test("observability: rules, one ConfigMap for each dashboard, and only what is a
 });
 
 test("signer: it gets out to messaging and DNS only, and only metrics get in", () => {
-  const policy = one(render("signer", { networkPolicy: { messaging: { cidrs: ["203.0.113.0/28"], port: 443 } } }), "NetworkPolicy").spec;
+  const policy = one(
+    render("signer", { networkPolicy: { messaging: { cidrs: ["203.0.113.0/28"], port: 443 } } }),
+    "NetworkPolicy",
+  ).spec;
   assert.equal(policy.egress.length, 2);
-  assert.deepEqual(policy.egress[1], { to: [{ ipBlock: { cidr: "203.0.113.0/28" } }], ports: [{ port: 443, protocol: "TCP" }] });
+  assert.deepEqual(policy.egress[1], {
+    to: [{ ipBlock: { cidr: "203.0.113.0/28" } }],
+    ports: [{ port: 443, protocol: "TCP" }],
+  });
   assert.equal(policy.ingress.length, 1);
   assert.deepEqual(policy.ingress[0].ports, [{ port: "management", protocol: "TCP" }]);
 });
@@ -263,16 +332,35 @@ test("signer: sealed without its Secret, instead of not started", () => {
 
 test("signer: the rights over keys are off unless a rule gives them", () => {
   const rule = (more) =>
-    parse(one(render("signer", { requesters: [{ name: "treasury", publicKey: pem, keys: ["keys/*"], ...more }] }), "ConfigMap").data["config.yaml"]).coterie
-      .signer.requesters[0];
+    parse(
+      one(
+        render("signer", { requesters: [{ name: "treasury", publicKey: pem, keys: ["keys/*"], ...more }] }),
+        "ConfigMap",
+      ).data["config.yaml"],
+    ).coterie.signer.requesters[0];
   const rights = ["may-create-keys", "may-refresh-keys", "may-reshare-keys"];
-  assert.deepEqual(rights.map((right) => rule({})[right]), [false, false, false]);
-  assert.deepEqual(rights.map((right) => rule({ mayCreateKeys: true })[right]), [true, false, false]);
-  assert.deepEqual(rights.map((right) => rule({ mayRefreshKeys: true })[right]), [false, true, false]);
-  assert.deepEqual(rights.map((right) => rule({ mayReshareKeys: true })[right]), [false, false, true]);
+  assert.deepEqual(
+    rights.map((right) => rule({})[right]),
+    [false, false, false],
+  );
+  assert.deepEqual(
+    rights.map((right) => rule({ mayCreateKeys: true })[right]),
+    [true, false, false],
+  );
+  assert.deepEqual(
+    rights.map((right) => rule({ mayRefreshKeys: true })[right]),
+    [false, true, false],
+  );
+  assert.deepEqual(
+    rights.map((right) => rule({ mayReshareKeys: true })[right]),
+    [false, false, true],
+  );
   assert.deepEqual(rule({ payloads: [] }).payloads, []);
   const floor = rule({ minThreshold: 2, minParties: 3, allowedParties: ["party-1", "party-2", "party-3"] });
-  assert.deepEqual([floor["min-threshold"], floor["min-parties"], floor["allowed-parties"]], [2, 3, ["party-1", "party-2", "party-3"]]);
+  assert.deepEqual(
+    [floor["min-threshold"], floor["min-parties"], floor["allowed-parties"]],
+    [2, 3, ["party-1", "party-2", "party-3"]],
+  );
 });
 
 test("signer: what makes no sense is refused", () => {
@@ -283,16 +371,27 @@ test("signer: what makes no sense is refused", () => {
   refused("signer", { ...signer, channel: { ...signer.channel, number: "1" } }, /number/);
   refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: pem }] }, /keys/);
   refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: "x", keys: ["*"] }] }, /publicKey/);
-  refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: pem, keys: ["*"], minThreshold: 0 }] }, /minThreshold/);
+  refused(
+    "signer",
+    { ...signer, requesters: [{ name: "treasury", publicKey: pem, keys: ["*"], minThreshold: 0 }] },
+    /minThreshold/,
+  );
 });
 
 test("edge: names and limits are those of the values, and Envoy takes the file", (context) => {
-  const objects = render("edge", { coordinator: { host: "coordinator.example" }, messaging: { host: "messaging.example" }, limits: { requestsPerSecond: 7, burst: 9 } });
+  const objects = render("edge", {
+    coordinator: { host: "coordinator.example" },
+    messaging: { host: "messaging.example" },
+    limits: { requestsPerSecond: 7, burst: 9 },
+  });
   const text = one(objects, "ConfigMap").data["envoy.yaml"];
   assert.ok(!/coterie\.internal/.test(text.replace(/^ *#.*$/gm, "")));
   assert.match(text, /address: coordinator\.example, port_value: 9090/);
   assert.match(text, /max_tokens: 9, tokens_per_fill: 7/);
-  const replicas = one(render("edge", { coordinator: { host: "coordinator.example", address: "coordinator-replicas" } }), "ConfigMap").data["envoy.yaml"];
+  const replicas = one(
+    render("edge", { coordinator: { host: "coordinator.example", address: "coordinator-replicas" } }),
+    "ConfigMap",
+  ).data["envoy.yaml"];
   assert.match(replicas, /address: coordinator-replicas, port_value: 9090/);
   assert.match(replicas, /sni: coordinator\.example/);
   assert.match(replicas, /exact: coordinator\.example/);
@@ -304,11 +403,30 @@ test("edge: names and limits are those of the values, and Envoy takes the file",
   const folder = mkdtempSync(path.join(tmpdir(), "edge-"));
   try {
     const run = (command, args) => execFileSync(command, args, { stdio: "pipe" });
-    run("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=edge",
-      "-keyout", `${folder}/tls.key`, "-out", `${folder}/tls.crt`]);
+    run("openssl", [
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-subj",
+      "/CN=edge",
+      "-keyout",
+      `${folder}/tls.key`,
+      "-out",
+      `${folder}/tls.crt`,
+    ]);
     writeFileSync(`${folder}/ca.crt`, readFileSync(`${folder}/tls.crt`));
-    writeFileSync(`${folder}/custody.protoset`, Buffer.from(one(objects, "ConfigMap").binaryData["custody.protoset"], "base64"));
-    writeFileSync(`${folder}/envoy.yaml`, text.replaceAll("/etc/envoy-tls/", `${folder}/`).replaceAll("/etc/envoy/", `${folder}/`));
+    writeFileSync(
+      `${folder}/custody.protoset`,
+      Buffer.from(one(objects, "ConfigMap").binaryData["custody.protoset"], "base64"),
+    );
+    writeFileSync(
+      `${folder}/envoy.yaml`,
+      text.replaceAll("/etc/envoy-tls/", `${folder}/`).replaceAll("/etc/envoy/", `${folder}/`),
+    );
     run(envoy, ["--mode", "validate", "-c", `${folder}/envoy.yaml`, "--log-level", "error"]);
   } finally {
     rmSync(folder, { recursive: true });

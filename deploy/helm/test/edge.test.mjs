@@ -26,10 +26,16 @@ const freePort = () =>
 
 function ask(method, target, body, headers = {}) {
   return new Promise((resolve, reject) => {
-    const tls = { cert: readFileSync(`${folder}/tls.crt`), key: readFileSync(`${folder}/tls.key`), rejectUnauthorized: false };
+    const tls = {
+      cert: readFileSync(`${folder}/tls.crt`),
+      key: readFileSync(`${folder}/tls.key`),
+      rejectUnauthorized: false,
+    };
     const request = https.request({ host: "127.0.0.1", port, method, path: target, headers, ...tls }, (response) => {
       let text = "";
-      response.on("data", (chunk) => (text += chunk)).on("end", () => resolve({ status: response.statusCode, headers: response.headers, text }));
+      response
+        .on("data", (chunk) => (text += chunk))
+        .on("end", () => resolve({ status: response.statusCode, headers: response.headers, text }));
     });
     request.on("error", reject).end(body);
   });
@@ -42,26 +48,62 @@ function assertError(answer, status, code, reason) {
   const error = JSON.parse(answer.text);
   assert.equal(error.code, code);
   assert.ok(error.message.length > 0);
-  assert.deepEqual(error.details, [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "coterie.io" }]);
+  assert.deepEqual(error.details, [
+    { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "coterie.io" },
+  ]);
   assert.ok(reasons.includes(`| \`${reason}\` |`), `${reason} is not in docs/reference/errors.md`);
 }
 
 before(async () => {
   if (skip) return;
   folder = mkdtempSync(path.join(tmpdir(), "edge-"));
-  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=edge",
-    "-keyout", `${folder}/tls.key`, "-out", `${folder}/tls.crt`], { stdio: "pipe" });
+  execFileSync(
+    "openssl",
+    [
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-subj",
+      "/CN=edge",
+      "-keyout",
+      `${folder}/tls.key`,
+      "-out",
+      `${folder}/tls.crt`,
+    ],
+    { stdio: "pipe" },
+  );
   writeFileSync(`${folder}/ca.crt`, readFileSync(`${folder}/tls.crt`));
-  const rendered = helmTemplate("edge", { coordinator: { host: "localhost" }, messaging: { host: "localhost" }, limits: { requestsPerSecond: 1, burst: 8 } });
+  const rendered = helmTemplate("edge", {
+    coordinator: { host: "localhost" },
+    messaging: { host: "localhost" },
+    limits: { requestsPerSecond: 1, burst: 8 },
+  });
   const map = one(parseObjects(rendered.stdout), "ConfigMap");
   writeFileSync(`${folder}/custody.protoset`, Buffer.from(map.binaryData["custody.protoset"], "base64"));
-  let text = map.data["envoy.yaml"].replaceAll("/etc/envoy-tls/", `${folder}/`).replaceAll("/etc/envoy/", `${folder}/`).replaceAll("0.0.0.0", "127.0.0.1");
+  let text = map.data["envoy.yaml"]
+    .replaceAll("/etc/envoy-tls/", `${folder}/`)
+    .replaceAll("/etc/envoy/", `${folder}/`)
+    .replaceAll("0.0.0.0", "127.0.0.1");
   port = await freePort();
-  for (const [fixed, free] of [[8443, port], [8444, await freePort()], [9443, await freePort()], [9901, await freePort()], [9090, await freePort()]]) {
+  for (const [fixed, free] of [
+    [8443, port],
+    [8444, await freePort()],
+    [9443, await freePort()],
+    [9901, await freePort()],
+    [9090, await freePort()],
+  ]) {
     text = text.replaceAll(`port_value: ${fixed}`, `port_value: ${free}`);
   }
   writeFileSync(`${folder}/envoy.yaml`, text);
-  process = spawn(envoy, ["-c", `${folder}/envoy.yaml`, "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "error"], { stdio: ["ignore", "pipe", "inherit"] });
+  process = spawn(
+    envoy,
+    ["-c", `${folder}/envoy.yaml`, "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "error"],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
   // The access log, which nobody reads here.
   process.stdout.resume();
   for (let waited = 0; ; waited += 100) {
@@ -83,7 +125,12 @@ after(() => {
 test("edge: its own errors are JSON with a reason, and say when to come back", { skip }, async () => {
   assertError(await ask("GET", "/v2/nothing"), 404, 5, "PATH_UNKNOWN");
   const json = { "content-type": "application/json" };
-  assertError(await ask("POST", "/v1/keys", JSON.stringify({ signedIntent: { payload: "*not base64*" } }), json), 400, 3, "REQUEST_MALFORMED");
+  assertError(
+    await ask("POST", "/v1/keys", JSON.stringify({ signedIntent: { payload: "*not base64*" } }), json),
+    400,
+    3,
+    "REQUEST_MALFORMED",
+  );
   assertError(await ask("GET", "/v1/keys?nonsense=1"), 400, 3, "REQUEST_MALFORMED");
   const gone = await ask("GET", "/v1/keys");
   assertError(gone, 503, 14, "COORDINATOR_UNREACHABLE");

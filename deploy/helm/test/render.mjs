@@ -35,13 +35,20 @@ export function helmTemplate(name, values) {
   try {
     const file = path.join(folder, "values.json");
     writeFileSync(file, JSON.stringify(values));
-    return spawnSync(helm, ["template", name, `${charts}/coterie-${name}-0.1.0.tgz`, "--namespace", "ns", "--values", file], { encoding: "utf8" });
+    return spawnSync(
+      helm,
+      ["template", name, `${charts}/coterie-${name}-0.1.0.tgz`, "--namespace", "ns", "--values", file],
+      { encoding: "utf8" },
+    );
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-export const parseObjects = (text) => parseAllDocuments(text).map((document) => document.toJS()).filter(Boolean);
+export const parseObjects = (text) =>
+  parseAllDocuments(text)
+    .map((document) => document.toJS())
+    .filter(Boolean);
 
 export const one = (objects, kind) => {
   const found = objects.filter((object) => object.kind === kind);

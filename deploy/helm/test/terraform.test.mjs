@@ -21,7 +21,8 @@ function render(name, said) {
   for (const key of ["database", "networkPolicy", "redis", "service"]) delete added[key];
   const merged = { ...added };
   for (const [key, value] of Object.entries(said)) {
-    merged[key] = key in added && typeof value === "object" && !Array.isArray(value) ? { ...added[key], ...value } : value;
+    merged[key] =
+      key in added && typeof value === "object" && !Array.isArray(value) ? { ...added[key], ...value } : value;
   }
   const run = helmTemplate(name, merged);
   assert.equal(run.status, 0, run.stderr);
@@ -30,14 +31,19 @@ function render(name, said) {
 
 const egress = (objects) => one(objects, "NetworkPolicy").spec.egress;
 const reaches = (objects, cidr, port) =>
-  egress(objects).some((rule) => rule.to.some((to) => to.ipBlock?.cidr === cidr) && rule.ports.some((each) => each.port === port));
+  egress(objects).some(
+    (rule) => rule.to.some((to) => to.ipBlock?.cidr === cidr) && rule.ports.some((each) => each.port === port),
+  );
 
 test("terraform: messaging's values are the chart's", { skip }, () => {
   const said = parse(outputs("control-plane/feeds_the_charts").messaging_values);
   const objects = render("messaging", said);
   const config = parse(one(objects, "ConfigMap").data["config.yaml"]);
   assert.equal(config.coterie.messaging.redis.uri, "rediss://redis.example:6379");
-  assert.match(config.spring.datasource.url, /^jdbc:postgresql:\/\/db\.example:5432\/messaging\?sslmode=verify-full&sslrootcert=/);
+  assert.match(
+    config.spring.datasource.url,
+    /^jdbc:postgresql:\/\/db\.example:5432\/messaging\?sslmode=verify-full&sslrootcert=/,
+  );
   assert.equal(workload(objects).spec.replicas, 2);
   assert.ok(reaches(objects, "10.0.0.0/16", 5432) && reaches(objects, "10.0.0.0/16", 6379));
 });
@@ -51,15 +57,25 @@ test("terraform: the coordinator's values are the chart's", { skip }, () => {
   assert.ok(reaches(objects, "10.0.0.0/16", 5432));
 });
 
-test("terraform: the edge's load balancer takes parties and backends, and nobody else if they are named", { skip }, () => {
-  const objects = render("edge", parse(outputs("control-plane/feeds_the_charts").edge_values));
-  const service = objects.find((object) => object.kind === "Service" && object.spec.type === "LoadBalancer");
-  assert.deepEqual(service.spec.ports.map((port) => port.name), ["clients", "parties"]);
-  const from = (rendered) => one(rendered, "NetworkPolicy").spec.ingress.at(-1).from.map((each) => each.ipBlock.cidr);
-  assert.deepEqual(from(objects), ["198.51.100.1/32", "10.0.0.0/16"]);
-  const open = render("edge", parse(outputs("control-plane/everybody_may_connect_if_nobody_is_named").edge_values));
-  assert.deepEqual(from(open), ["0.0.0.0/0"]);
-});
+test(
+  "terraform: the edge's load balancer takes parties and backends, and nobody else if they are named",
+  { skip },
+  () => {
+    const objects = render("edge", parse(outputs("control-plane/feeds_the_charts").edge_values));
+    const service = objects.find((object) => object.kind === "Service" && object.spec.type === "LoadBalancer");
+    assert.deepEqual(
+      service.spec.ports.map((port) => port.name),
+      ["clients", "parties"],
+    );
+    const from = (rendered) =>
+      one(rendered, "NetworkPolicy")
+        .spec.ingress.at(-1)
+        .from.map((each) => each.ipBlock.cidr);
+    assert.deepEqual(from(objects), ["198.51.100.1/32", "10.0.0.0/16"]);
+    const open = render("edge", parse(outputs("control-plane/everybody_may_connect_if_nobody_is_named").edge_values));
+    assert.deepEqual(from(open), ["0.0.0.0/0"]);
+  },
+);
 
 test("terraform: a party is let out to the address that it calls, where the edge serves parties", { skip }, () => {
   const control = outputs("control-plane/feeds_the_charts");

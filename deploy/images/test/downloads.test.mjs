@@ -15,19 +15,28 @@ test("Debian's packages are taken by version and hash", () => {
   try {
     // An archive with one package, and a copy of the script beside a lock of its own.
     mkdirSync(join(folder, "package/DEBIAN"), { recursive: true });
-    writeFileSync(join(folder, "package/DEBIAN/control"), "Package: a\nVersion: 1.0-1\nArchitecture: all\nMaintainer: m <m@example.org>\nDescription: d\n");
+    writeFileSync(
+      join(folder, "package/DEBIAN/control"),
+      "Package: a\nVersion: 1.0-1\nArchitecture: all\nMaintainer: m <m@example.org>\nDescription: d\n",
+    );
     execFileSync("dpkg-deb", ["-b", join(folder, "package"), join(folder, "a_1.0-1_all.deb")], { stdio: "pipe" });
     mkdirSync(join(folder, "bin"));
     writeFileSync(join(folder, "bin/apt-get"), `#!/bin/sh\ncp ${folder}/a_1.0-1_all.deb .\n`, { mode: 0o755 });
     copyFileSync(join(root, ".ci/debian-download"), join(folder, "debian-download"));
-    const hash = createHash("sha256").update(readFileSync(join(folder, "a_1.0-1_all.deb"))).digest("hex");
+    const hash = createHash("sha256")
+      .update(readFileSync(join(folder, "a_1.0-1_all.deb")))
+      .digest("hex");
     const download = (lock, more = {}) => {
       writeFileSync(join(folder, "debian.lock"), lock);
       const env = { ...process.env, ...more, PATH: `${folder}/bin:${process.env.PATH}` };
       const run = spawnSync(join(folder, "debian-download"), [join(folder, "out"), "a"], { env, encoding: "utf8" });
       return { ...run, kept: existsSync(join(folder, "out/a_1.0-1_all.deb")) };
     };
-    assert.deepEqual((({ status, kept, stderr }) => ({ status, kept, stderr }))(download(`a 1.0-1 all ${hash}\n`)), { status: 0, kept: true, stderr: "" });
+    assert.deepEqual((({ status, kept, stderr }) => ({ status, kept, stderr }))(download(`a 1.0-1 all ${hash}\n`)), {
+      status: 0,
+      kept: true,
+      stderr: "",
+    });
     const forged = download(`a 1.0-1 all ${"0".repeat(64)}\n`);
     assert.notEqual(forged.status, 0);
     assert.equal(forged.kept, false);
@@ -36,10 +45,24 @@ test("Debian's packages are taken by version and hash", () => {
     assert.match(download(`a 1.0-0 all ${hash}\n`).stderr, /a 1\.0-1 is not in/);
     assert.notEqual(download(`a 1.0-0 all ${hash}\n`, { DEBIAN_LOCKED: "1" }).status, 0);
     // Each download of the images and the tests has a line.
-    const locked = readFileSync(join(root, ".ci/debian.lock"), "utf8").split("\n").filter((line) => /^[a-z]/.test(line));
+    const locked = readFileSync(join(root, ".ci/debian.lock"), "utf8")
+      .split("\n")
+      .filter((line) => /^[a-z]/.test(line));
     for (const line of locked) assert.match(line, /^[a-z0-9+.-]+ [^ ]+ (amd64|arm64|all) [0-9a-f]{64}$/);
-    for (const name of ["base-files", "libc6", "libgcc-s1", "libstdc++6", "coreutils", "busybox-static", "redis-server", "prometheus"]) {
-      assert.ok(locked.some((line) => line.startsWith(`${name} `)), name);
+    for (const name of [
+      "base-files",
+      "libc6",
+      "libgcc-s1",
+      "libstdc++6",
+      "coreutils",
+      "busybox-static",
+      "redis-server",
+      "prometheus",
+    ]) {
+      assert.ok(
+        locked.some((line) => line.startsWith(`${name} `)),
+        name,
+      );
     }
   } finally {
     rmSync(folder, { recursive: true });
@@ -47,11 +70,18 @@ test("Debian's packages are taken by version and hash", () => {
 });
 
 test("wheels are taken by hash", () => {
-  for (const file of ["deploy/envoy/requirements.txt", "deploy/observability/requirements.txt", "loadtest/lab/requirements.txt"]) {
-    const lines = readFileSync(join(root, file), "utf8").split("\n").filter((line) => line && !line.startsWith("#"));
+  for (const file of [
+    "deploy/envoy/requirements.txt",
+    "deploy/observability/requirements.txt",
+    "loadtest/lab/requirements.txt",
+  ]) {
+    const lines = readFileSync(join(root, file), "utf8")
+      .split("\n")
+      .filter((line) => line && !line.startsWith("#"));
     for (const line of lines) assert.match(line, /^[a-z0-9-]+==[^ ]+( --hash=sha256:[0-9a-f]{64})+$/);
   }
   for (const script of [".ci/envoy", ".ci/test-tools", "Makefile"]) {
-    for (const line of readFileSync(join(root, script), "utf8").match(/pip (download|install)[^\n]*/g)) assert.match(line, /--require-hashes/);
+    for (const line of readFileSync(join(root, script), "utf8").match(/pip (download|install)[^\n]*/g))
+      assert.match(line, /--require-hashes/);
   }
 });
