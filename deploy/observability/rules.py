@@ -7,7 +7,8 @@ RUNBOOKS = "https://github.com/coterie/coterie/blob/main/docs/runbooks/alerts"
 
 # Outcomes that are this system's fault. A refusal is an answer; a deadline that could not be met from the start is the
 # caller's.
-BAD = 'status=~"INTERNAL|UNAVAILABLE|DEADLINE_EXCEEDED|ABORTED|RESOURCE_EXHAUSTED|UNKNOWN|DATA_LOSS",reason!="DEADLINE_TOO_SHORT"'
+BAD = ('status=~"INTERNAL|UNAVAILABLE|DEADLINE_EXCEEDED|ABORTED|RESOURCE_EXHAUSTED|UNKNOWN|DATA_LOSS",'
+       'reason!="DEADLINE_TOO_SHORT"')
 REQUESTS = "coterie_coordinator_requests_seconds"
 WINDOWS = ["5m", "30m", "1h", "2h", "6h", "1d", "3d"]
 
@@ -58,7 +59,8 @@ def objectives():
                             f'(sum(rate({REQUESTS}_count{{method="Sign",{BAD}}}[{w}])) or 0 * {total})\n/ {total}'))
         signed = f'method="Sign",status="OK"'
         rules.append(record(f"coterie:sign_slow:ratio_rate{w}",
-                            f'1 - sum(rate({REQUESTS}_bucket{{{signed},le="0.5"}}[{w}]))\n/ sum(rate({REQUESTS}_count{{{signed}}}[{w}]))'))
+                            f'1 - sum(rate({REQUESTS}_bucket{{{signed},le="0.5"}}[{w}]))\n'
+                            f'/ sum(rate({REQUESTS}_count{{{signed}}}[{w}]))'))
     return group("coterie-objectives", *rules)
 
 
@@ -72,17 +74,22 @@ def recorded():
              "/ sum by (instance, protocol, straggler) (rate(coterie_protocol_wait_seconds_count[5m]))")
     return group(
         "coterie-latency",
-        record("coterie:round_seconds:p50_rate5m", quantile(0.5, "coterie_protocol_round_seconds", "protocol, round, party, region")),
-        record("coterie:round_seconds:p99_rate5m", quantile(0.99, "coterie_protocol_round_seconds", "protocol, round, party, region")),
-        record("coterie:signing_seconds:p50_rate5m", quantile(0.5, "coterie_signing_seconds", "scheme", '{outcome="ok"}')),
-        record("coterie:signing_seconds:p99_rate5m", quantile(0.99, "coterie_signing_seconds", "scheme", '{outcome="ok"}')),
+        record("coterie:round_seconds:p50_rate5m", quantile(0.5, "coterie_protocol_round_seconds",
+                                                            "protocol, round, party, region")),
+        record("coterie:round_seconds:p99_rate5m", quantile(0.99, "coterie_protocol_round_seconds",
+                                                            "protocol, round, party, region")),
+        record("coterie:signing_seconds:p50_rate5m", quantile(0.5, "coterie_signing_seconds", "scheme",
+                                                              '{outcome="ok"}')),
+        record("coterie:signing_seconds:p99_rate5m", quantile(0.99, "coterie_signing_seconds", "scheme",
+                                                              '{outcome="ok"}')),
         # A party knows the name of the one that it waited for; the regions of both come from what they measure of their
         # own rounds.
         record("coterie:wait_seconds:by_region_pair_rate5m",
                "avg by (protocol, region, straggler_region) (\n"
                f"label_replace((({waits}) > 0)\n* on (instance) group_left (region) {regions},\n"
                '"party", "$1", "straggler", "(.*)")\n'
-               f'* on (party) group_left (straggler_region) label_replace({parties}, "straggler_region", "$1", "region", "(.*)"))'),
+               f'* on (party) group_left (straggler_region) label_replace({parties}, "straggler_region", "$1", '
+               '"region", "(.*)"))'),
         record("coterie:straggler:share_of_waiting_rate5m",
                "sum by (straggler) (rate(coterie_protocol_wait_seconds_sum[5m]))\n"
                "/ scalar(sum(rate(coterie_protocol_wait_seconds_sum[5m])))"),
@@ -100,8 +107,8 @@ def burn_alerts():
                 f"Coterie{name}BudgetBurn",
                 f"{ratio}_rate{long} > {burn} * {budget}\nand\n{ratio}_rate{short} > {burn} * {budget}",
                 lasts, severity, f"{what}: {share} of the error budget is being spent",
-                "Over the last " + long + ": {{ $value | humanizePercentage }}. At this rate the budget of 30 days is gone in "
-                + f"{720 / burn:.0f} hours.",
+                "Over the last " + long + ": {{ $value | humanizePercentage }}. "
+                + f"At this rate the budget of 30 days is gone in {720 / burn:.0f} hours.",
                 page="signing-errors" if name == "SigningErrors" else "signing-latency", window=long))
     return group("coterie-budget", *rules)
 
@@ -116,7 +123,8 @@ def state_alerts():
               "One more party lost, and a key cannot sign",
               "As many parties as the threshold are reachable for at least one key, and no more.", page="quorum-lost"),
         alert("CoteriePresignaturesLow",
-              "coterie:presignatures:filled_ratio < 0.25\nand on () sum(rate(coterie_coordinator_presignatures_missed_total[10m])) > 0",
+              "coterie:presignatures:filled_ratio < 0.25\n"
+              "and on () sum(rate(coterie_coordinator_presignatures_missed_total[10m])) > 0",
               "10m", "ticket", "Presignatures run out faster than they are made",
               "{{ $value | humanizePercentage }} of what is wanted is ready: signatures take all rounds."),
         alert("CoteriePartySealed", "coterie_vault_open == 0", "5m", "page",
@@ -127,25 +135,30 @@ def state_alerts():
               "{{ $value }} keys: it could not write down whom to leave out of them.", page="key-frozen"),
         alert("CoterieSignerEndsUncleanly", 'coterie_keys_troubles{kind="ended_uncleanly"} > 0', "1m", "ticket",
               "The signer at {{ $labels.instance }} has died in the middle of multiplications",
-              "{{ $value }} peers at least twice: a refresh is advised at 4 times, and 8 exclude the peer.", page="key-frozen"),
+              "{{ $value }} peers at least twice: a refresh is advised at 4 times, and 8 exclude the peer.",
+              page="key-frozen"),
         alert("CoterieKeyNeedsRefresh", 'coterie_keys_troubles{kind!~"frozen|ended_uncleanly"} > 0', "1m", "ticket",
               "The party at {{ $labels.instance }} has keys that need new shares",
               "{{ $value }} peers are excluded, or soon will be, until keys are refreshed.", page="key-frozen"),
-        alert("CoterieCertificateExpires", "min by (instance, bundle) (ssl_chain_expiry_seconds) < 14 * 86400", "1h", "ticket",
+        alert("CoterieCertificateExpires", "min by (instance, bundle) (ssl_chain_expiry_seconds) < 14 * 86400", "1h",
+              "ticket",
               "A certificate of {{ $labels.instance }} expires soon",
               "Bundle {{ $labels.bundle }}: {{ $value | humanizeDuration }} left."),
-        alert("CoterieCertificateStale", "min by (instance, bundle) (ssl_chain_expiry_seconds) < 2 * 86400", "5m", "page",
+        alert("CoterieCertificateStale", "min by (instance, bundle) (ssl_chain_expiry_seconds) < 2 * 86400", "5m",
+              "page",
               "A certificate of {{ $labels.instance }} is about to expire",
               "Bundle {{ $labels.bundle }}: {{ $value | humanizeDuration }} left.", page="certificate-expires"),
         alert("CoterieStraggler",
               "coterie:straggler:share_of_waiting_rate5m > 0.7\n"
-              "and on (straggler) histogram_quantile(0.9, sum by (le, straggler) (rate(coterie_protocol_wait_seconds_bucket[5m]))) > 0.25",
+              "and on (straggler) histogram_quantile(0.9, sum by (le, straggler) "
+              "(rate(coterie_protocol_wait_seconds_bucket[5m]))) > 0.25",
               "15m", "ticket", "{{ $labels.straggler }} holds up the others",
               "{{ $value | humanizePercentage }} of all waiting in protocol rounds is for this party."),
         alert("CoterieMessagesPileUp", "max(coterie_messaging_queue_depth{kind=\"stored\"}) > 5000", "15m", "ticket",
               "Stored messages pile up", "{{ $value }} messages wait for devices that do not fetch them."),
         alert("CoterieReplicasApart",
-              "sum by (instance) (rate(coterie_messaging_relay_seconds_count{outcome=\"failed\"}[5m])) > 0", "5m", "page",
+              "sum by (instance) (rate(coterie_messaging_relay_seconds_count{outcome=\"failed\"}[5m])) > 0", "5m",
+              "page",
               "Messaging at {{ $labels.instance }} does not reach the other replicas",
               "Redis does not answer: messages to devices of other replicas fail."),
         alert("CoterieTargetDown", "up{job=~\"coterie-.*\"} == 0", "3m", "page",
