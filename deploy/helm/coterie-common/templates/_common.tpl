@@ -168,8 +168,8 @@ spec:
 {{- end -}}
 {{- end -}}
 
-{{/* The Service, within the cluster, with the management port beside the public ones; and if they are to be reached from outside, another
-     with the public ones alone. Takes {root, ports: [{name, port, nodePort, appProtocol}]}. */}}
+{{/* The Service, within the cluster, with the management port beside the public ones; and if they are to be reached
+     from outside, another with the public ones alone. Takes {root, ports: [{name, port, nodePort, appProtocol}]}. */}}
 {{- define "coterie.services" -}}
 {{- $values := .root.Values.service -}}
 {{- $external := ne $values.type "ClusterIP" -}}
@@ -225,7 +225,7 @@ spec:
 {{- $url }}{{ contains "?" $url | ternary "&" "?" }}sslrootcert=/etc/coterie/database-ca/ca.crt
 {{- else -}}
 {{- if regexMatch "[?&]sslmode=verify-" $url }}
-{{- fail "database.url verifies the database's certificate: database.caSecret must name the Secret with the authority that it is from" }}
+{{- fail "database.url verifies the database's certificate: database.caSecret must name the Secret with its authority" }}
 {{- end -}}
 {{- $url -}}
 {{- end -}}
@@ -254,7 +254,8 @@ spec:
     - {port: 53, protocol: TCP}
 {{- end -}}
 
-{{/* One way out. Takes {peer: {namespace, pods, cidrs}, port}; without namespace and cidrs: pods of this namespace. */}}
+{{/* One way out. Takes {peer: {namespace, pods, cidrs}, port}; without namespace and cidrs: pods of this
+     namespace. */}}
 {{- define "coterie.egressTo" -}}
 - to:
     {{- range .peer.cidrs }}
@@ -297,7 +298,8 @@ spec:
 {{- end -}}
 {{- end -}}
 
-{{/* The pod of `helm test`: asks the service whether it is ready, by its name, with the certificate that is pinned. */}}
+{{/* The pod of `helm test`: asks the service whether it is ready, by its name, with the certificate that is
+     pinned. */}}
 {{- define "coterie.test" -}}
 apiVersion: v1
 kind: Pod

@@ -1,5 +1,5 @@
 output "jdbc" {
-  description = "JDBC address of each service's database, by the database's name. Both are made by hand once: docs/runbooks/install.md."
+  description = "JDBC address of each service's database, by its name. Both are made by hand: docs/runbooks/install.md."
   value = {
     for name in ["messaging", "coordinator"] :
     name => "jdbc:postgresql://${aws_db_instance.this.endpoint}/${name}?sslmode=verify-full"

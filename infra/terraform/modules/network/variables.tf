@@ -4,7 +4,7 @@ variable "name" {
 }
 
 variable "cidr" {
-  description = "Address range of the VPC; /16 to /20. No two installations that are ever peered may overlap, and none has to be."
+  description = "Address range of the VPC; /16 to /20. Ranges of installations that are ever peered must not overlap."
   type        = string
   validation {
     condition     = can(cidrnetmask(var.cidr)) && tonumber(split("/", var.cidr)[1]) >= 16 && tonumber(split("/", var.cidr)[1]) <= 20
@@ -22,7 +22,7 @@ variable "zones" {
 }
 
 variable "public" {
-  description = "Whether load balancers may face the internet: the control plane's edge does, a party has nothing to offer."
+  description = "Whether load balancers may face the internet: the edge does, a party has nothing to offer."
   type        = bool
 }
 

@@ -73,7 +73,7 @@ variable "host" {
 }
 
 variable "party_cidrs" {
-  description = "Where the parties come from: the way_out of their stacks. If this and client_cidrs are empty, everybody may connect."
+  description = "The way_out of each party's stack. If this and client_cidrs are empty, everybody may connect."
   type        = list(string)
   default     = []
 }

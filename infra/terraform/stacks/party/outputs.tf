@@ -1,5 +1,5 @@
 output "values" {
-  description = "For coterie-signer: `terraform output -raw values > values.yaml`. Secrets are made beside it: docs/runbooks/install.md."
+  description = "For coterie-signer: `terraform output -raw values > values.yaml`. Secrets: docs/runbooks/install.md."
   value = yamlencode({
     party = { name = var.name, id = var.party_id, region = var.region }
     channel = {

@@ -49,7 +49,7 @@ class DocumentationTest {
   private static final Pattern CELL_END = Pattern.compile("(?<!\\\\)\\|");
 
   private static final Pattern COMMENT = Pattern.compile("\\s*(//|--|/\\*|\\*).*");
-  private static final Pattern COMMENT_OF_SCRIPT = Pattern.compile("\\s*(#|//).*");
+  private static final Pattern COMMENT_OF_SCRIPT = Pattern.compile("\\s*(#|//|\\{\\{-?/\\*).*");
   private static final Pattern RIDDLE_IN_COMMENT =
       Pattern.compile("(?:^\\s*(?:/\\*\\*|//[/!]?|#) |[.:] )(?:What|Who|Whoever) .*");
 
@@ -284,7 +284,7 @@ class DocumentationTest {
       try (Stream<Path> files = Files.walk(ProjectRoot.PATH.resolve(folder))) {
         for (Path file : files.filter(Files::isRegularFile).toList()) {
           String name = ProjectRoot.PATH.relativize(file).toString();
-          if (!name.matches("(.*/)?(node_modules|target|[.]terraform)/.*")
+          if (!name.matches("(.*/)?(node_modules|target|charts|[.]terraform)/.*")
               && !UNCHECKED_SCRIPTS.contains(name)
               && (name.matches(".*[.](ya?ml|sh|m?js|toml|tf|py|tpl)|.*/Dockerfile")
                   || isScript(file))) {
