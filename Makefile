@@ -4,7 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits bench-wbb lab load sim soak soak-status corpus fuzz images starts charts cluster-images cluster-test fmt clean
+.PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits bench-wbb lab load sim soak \
+  soak-status corpus fuzz images starts charts cluster-images cluster-test fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -16,9 +17,11 @@ LAB_EXTENT = $(if $(QUICK),quick,$(if $(PAPER),paper,$(if $(CONTACTS),contacts,$
 LAB_PARTIES = $(if $(QUICK)$(PAPER)$(CONTACTS),5,20)
 # One heap for the whole platform in one JVM; the flags are those of the services.
 JAVA = $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow -XX:+UseSerialGC \
-  -XX:TieredStopAtLevel=4 -Xmx1g -Djava.library.path=$(CURDIR)/build/native -cp "$$(ls services/acceptance/target/acceptance-*.jar):$$(cat build/classpath)"
+  -XX:TieredStopAtLevel=4 -Xmx1g -Djava.library.path=$(CURDIR)/build/native \
+  -cp "$$(ls services/acceptance/target/acceptance-*.jar):$$(cat build/classpath)"
 NOT_SOURCE := -name target -o -name node_modules
-SOURCES := $(shell find pom.xml proto services -type d \( $(NOT_SOURCE) -o -path '*/src/test' \) -prune -o -type f -print)
+SOURCES := $(shell find pom.xml proto services \
+  -type d \( $(NOT_SOURCE) -o -path '*/src/test' \) -prune -o -type f -print)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,7 +32,7 @@ bootstrap: build/env.mk ## find or fetch the tools, say what is missing
 build/env.mk: .ci/bootstrap
 	@.ci/bootstrap
 
-build: build/classpath build/native/libsignal_jni.so build/verifier bin/coterie bin/circuit ## compile everything: Rust core, services, verifier
+build: build/classpath build/native/libsignal_jni.so build/verifier bin/coterie bin/circuit ## compile everything
 
 build/classpath: $(SOURCES)
 	@$(STEP) build $(MAVEN) package -Dmaven.test.skip=true
@@ -39,7 +42,8 @@ build/native/libsignal_jni.so: | build/classpath
 	@$(STEP) native .ci/native
 
 build/verifier: services/acceptance/verifier/package-lock.json
-	@cd services/acceptance/verifier && ../../../$(STEP) verifier npm ci --prefix services/acceptance/verifier --no-audit --no-fund
+	@cd services/acceptance/verifier && \
+	  ../../../$(STEP) verifier npm ci --prefix services/acceptance/verifier --no-audit --no-fund
 	@touch $@
 
 bin/coterie: build/classpath .ci/wrapper
@@ -80,35 +84,48 @@ demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1
 
 bench: build ## measure key generation and signing against their floors; QUICK=1 for fewer runs
 	@$(STEP) bench-core cargo build --release --manifest-path services/mpc-core/Cargo.toml -p bench-core
-	@STEP_SHOW='^[a-z_0-9/ -]+ +time: ' $(STEP) criterion cargo bench --manifest-path services/mpc-core/Cargo.toml -p protocols --bench bls -- $(if $(QUICK),--quick)
-	@STEP_SHOW='^[a-z0-9 ]+ [0-9]+/[0-9]+ .* ms' $(STEP) bench-frost cargo bench --manifest-path services/mpc-core/Cargo.toml -p protocols --bench frost -- $(if $(QUICK),2/3)
-	@STEP_SHOW='^[a-z0-9 ]+ ([0-9]+/[0-9]+ )?.* ms' $(STEP) bench-ecdsa cargo run --release --locked --manifest-path services/mpc-core/bench-dkls23/Cargo.toml
-	@$(STEP) jmh-build $(MAVEN) -pl services/channel -am test-compile dependency:build-classpath -Dmdep.includeScope=test -Dmdep.outputFile=target/test-classpath
-	@STEP_SHOW='^(Benchmark|ChannelBenchmark[^:]*(:p0[.]50)?) ' $(STEP) jmh $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) io.coterie.channel.signal.ChannelBenchmark
+	@STEP_SHOW='^[a-z_0-9/ -]+ +time: ' $(STEP) criterion \
+	  cargo bench --manifest-path services/mpc-core/Cargo.toml -p protocols --bench bls -- $(if $(QUICK),--quick)
+	@STEP_SHOW='^[a-z0-9 ]+ [0-9]+/[0-9]+ .* ms' $(STEP) bench-frost \
+	  cargo bench --manifest-path services/mpc-core/Cargo.toml -p protocols --bench frost -- $(if $(QUICK),2/3)
+	@STEP_SHOW='^[a-z0-9 ]+ ([0-9]+/[0-9]+ )?.* ms' $(STEP) bench-ecdsa \
+	  cargo run --release --locked --manifest-path services/mpc-core/bench-dkls23/Cargo.toml
+	@$(STEP) jmh-build $(MAVEN) -pl services/channel -am test-compile dependency:build-classpath \
+	  -Dmdep.includeScope=test -Dmdep.outputFile=target/test-classpath
+	@STEP_SHOW='^(Benchmark|ChannelBenchmark[^:]*(:p0[.]50)?) ' $(STEP) jmh \
+	  $(JAVA_HOME)/bin/java --enable-native-access=ALL-UNNAMED \
+	  -cp services/channel/target/test-classes:services/channel/target/classes:$$(cat services/channel/target/test-classpath) \
+	  io.coterie.channel.signal.ChannelBenchmark
 	@$(JAVA) io.coterie.acceptance.bench.Bench
 
-bench-circuits: ## measure garbling and authenticated garbling against bare AES; LONG=1 for the whole Ed25519 program, RUNS=5
-	@STEP_SHOW='circuit,2,2|^scenario' $(STEP) bench-circuits cargo run --release --locked --manifest-path services/mpc-core/Cargo.toml -p circuits --example measure -- $(or $(RUNS),5) $(if $(LONG),long)
+bench-circuits: ## measure garbling and authenticated garbling against bare AES; LONG=1 for all of Ed25519, RUNS=5
+	@STEP_SHOW='circuit,2,2|^scenario' $(STEP) bench-circuits \
+	  cargo run --release --locked --manifest-path services/mpc-core/Cargo.toml -p circuits --example measure -- \
+	  $(or $(RUNS),5) $(if $(LONG),long)
 
 bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20
 	@cargo bench --manifest-path services/mpc-core/Cargo.toml -p paillier-issuer --bench join -- $(RUNS)
 
-lab: build build/lab/python ## measure with real delays between the services (needs root); PAPER=1, LARGE=1, CONTACTS=1 or QUICK=1 for fewer cells
+lab: build build/lab/python ## measure with real delays (needs root); PAPER=1, LARGE=1, CONTACTS=1 or QUICK=1 for a part
 	@$(STEP) delayer cargo build --release --locked --manifest-path loadtest/lab/delayer/Cargo.toml
-	@loadtest/lab/run $(LAB_PARTIES) $(JAVA) io.coterie.acceptance.lab.Lab loadtest/lab/delayer/target/release/delayer $(LAB_PARTIES) $(LAB_EXTENT) \
-	  && PYTHONPATH=build/lab/python loadtest/lab/plot build/lab || { status=$$?; [ $$status = 77 ] && exit 0 || exit $$status; }
+	@loadtest/lab/run $(LAB_PARTIES) $(JAVA) io.coterie.acceptance.lab.Lab \
+	  loadtest/lab/delayer/target/release/delayer $(LAB_PARTIES) $(LAB_EXTENT) \
+	  && PYTHONPATH=build/lab/python loadtest/lab/plot build/lab \
+	  || { status=$$?; [ $$status = 77 ] && exit 0 || exit $$status; }
 
 build/lab/python: loadtest/lab/requirements.txt
 	@$(STEP) plot-library python3 -m pip install --no-deps --require-hashes --upgrade --target $@ -r $<
 	@touch $@
 
-load: bin/coterie $(if $(K6),build/k6/sign.js) ## sign at a steady rate and verify every signature: KEY=name PROFILE=file RATE=10 DURATION=60; K6=1 RAMP=20 by k6
-	@$(if $(K6),$(STEP) k6 .ci/k6 && loadtest/k6/run,bin/coterie load $(or $(KEY),demo) --rate $(or $(RATE),10) --seconds $(or $(DURATION),60) --profile $(or $(PROFILE),build/demo/profile.properties))
+load: bin/coterie $(if $(K6),build/k6/sign.js) ## sign steadily and verify; KEY=, PROFILE=, RATE=10, DURATION=60, K6=1, RAMP=20
+	@$(if $(K6),$(STEP) k6 .ci/k6 && loadtest/k6/run,bin/coterie load $(or $(KEY),demo) --rate $(or $(RATE),10) \
+	  --seconds $(or $(DURATION),60) --profile $(or $(PROFILE),build/demo/profile.properties))
 
 sim: build/env.mk ## simulate the core under faults; PERCENT=1 of 10,000 schedules or RUNS=500, SEED=n replays one
-	@COTERIE_RUNS_PERCENT=$(or $(PERCENT),100) cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture
+	@COTERIE_RUNS_PERCENT=$(or $(PERCENT),100) \
+	  cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture
 
-soak: build ## what takes hours, in parts that are recorded in docs/verified.json; goes on where the last run stopped; PART=name JOBS=2
+soak: build ## what takes hours, in parts recorded in docs/verified.json; goes on where it stopped; PART=name JOBS=2
 	@MAVEN='$(MAVEN)' .ci/soak $(PART)
 
 soak-status: ## list the parts of `make soak` that have a fresh record, and those that have not
@@ -132,15 +149,18 @@ images: build $(IMAGES) ## container images of the services in build/images, wit
 	@cat $(IMAGES)
 
 starts: images ## measure how fast a signer is ready, from its image's files; RUNS=5, BUSY=2 beside so many busy threads
-	@set -o pipefail; $(JAVA) io.coterie.acceptance.bench.Rehearsal measure build/images $(or $(RUNS),5) $(or $(BUSY),0) | grep '^  '
+	@set -o pipefail; $(JAVA) io.coterie.acceptance.bench.Rehearsal measure \
+	  build/images $(or $(RUNS),5) $(or $(BUSY),0) | grep '^  '
 
 cluster-images: build $(CLUSTER_IMAGES)
 
 # Together: one rehearsal records the class caches of all.
-$(IMAGES) &: build/classpath build/native/libsignal_jni.so deploy/images/build deploy/images/pack deploy/images/config.json deploy/images/sbom.mjs
-	@STEP_SHOW='^  ([a-z/.:0-9-]*coterie-|no class cache)' MAVEN='$(MAVEN)' $(STEP) images deploy/images/build messaging coordinator signer
+$(IMAGES) &: build/classpath build/native/libsignal_jni.so $(addprefix deploy/images/,build pack config.json sbom.mjs)
+	@STEP_SHOW='^  ([a-z/.:0-9-]*coterie-|no class cache)' MAVEN='$(MAVEN)' \
+	  $(STEP) images deploy/images/build messaging coordinator signer
 
-build/images/envoy.ref build/images/postgres.ref: build/images/%.ref: build/classpath deploy/images/build deploy/images/pack
+build/images/envoy.ref build/images/postgres.ref: build/images/%.ref: \
+  build/classpath deploy/images/build deploy/images/pack
 	@STEP_SHOW='^  [a-z/.:0-9-]*coterie-' $(STEP) image-$* deploy/images/build $*
 
 charts: build ## package the helm charts into build/charts
@@ -155,5 +175,6 @@ fmt: build/classpath ## format every language
 	@$(STEP) fmt-proto .ci/proto format
 
 clean: ## remove what the build made
-	rm -rf build bin services/mpc-core/target proto/node_modules services/acceptance/verifier/node_modules loadtest/k6/node_modules
+	rm -rf build bin services/mpc-core/target proto/node_modules services/acceptance/verifier/node_modules \
+	  loadtest/k6/node_modules
 	find . -type d -name target -not -path './services/mpc-core/*' -prune -exec rm -rf {} +
