@@ -106,7 +106,7 @@ bench-circuits: ## measure garbling and authenticated garbling against bare AES;
 bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20
 	@cargo bench --manifest-path services/mpc-core/Cargo.toml -p paillier-issuer --bench join -- $(RUNS)
 
-lab: build build/lab/python ## measure with real delays (needs root); PAPER=1, LARGE=1, CONTACTS=1 or QUICK=1 for a part
+lab: build build/lab/python ## measure with real delays (needs root); PAPER=1, LARGE=1, CONTACTS=1, QUICK=1: parts
 	@$(STEP) delayer cargo build --release --locked --manifest-path loadtest/lab/delayer/Cargo.toml
 	@loadtest/lab/run $(LAB_PARTIES) $(JAVA) io.coterie.acceptance.lab.Lab \
 	  loadtest/lab/delayer/target/release/delayer $(LAB_PARTIES) $(LAB_EXTENT) \
