@@ -14,6 +14,8 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Completed;
+import io.coterie.proto.party.v1.EpochAnswer;
+import io.coterie.proto.party.v1.EpochQuestion;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -31,6 +33,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiFunction;
 import java.util.stream.IntStream;
 
 /** Signers that do as they are told. */
@@ -127,6 +130,12 @@ final class ScriptedParties implements AutoCloseable {
   /** Every order any party received. */
   final ConcurrentLinkedQueue<Order> orders = new ConcurrentLinkedQueue<>();
 
+  /** Every question which epoch a party uses, in the order in which they came. */
+  final ConcurrentLinkedQueue<EpochQuestion> questions = new ConcurrentLinkedQueue<>();
+
+  /** The messages with which a party answers one. */
+  volatile BiFunction<Member, EpochQuestion, List<EpochAnswer>> answering = (_, _) -> List.of();
+
   final Set<ByteString> cancelled = ConcurrentHashMap.newKeySet();
 
   ScriptedParties(MemoryNetwork network) {
@@ -165,6 +174,10 @@ final class ScriptedParties implements AutoCloseable {
         if (stop != null) {
           stop.run();
         }
+      } else if (message.hasEpochQuestion()) {
+        List<EpochAnswer> answers = answering.apply(channel.self(), message.getEpochQuestion());
+        questions.add(message.getEpochQuestion());
+        answers.forEach(answer -> say(channel.self().name(), inbound.sender(), answer));
       } else if (message.hasOrder()) {
         MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
         sha256.update("coterie/session/1".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
@@ -619,6 +632,12 @@ final class ScriptedParties implements AutoCloseable {
   private static void report(
       SecureChannel channel, Member coordinator, SessionReport.Builder report) {
     send(channel, coordinator, PartyMessage.newBuilder().setReport(report).build());
+  }
+
+  /** A party says which epoch it uses, whether it was asked or not. */
+  void say(String party, Member coordinator, EpochAnswer answer) {
+    send(
+        channels.get(party), coordinator, PartyMessage.newBuilder().setEpochAnswer(answer).build());
   }
 
   static void send(SecureChannel channel, Member to, PartyMessage message) {

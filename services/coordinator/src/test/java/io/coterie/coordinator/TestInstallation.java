@@ -51,7 +51,7 @@ import org.springframework.context.support.GenericApplicationContext;
 
 /** A coordinator with a real database and real TLS sockets, and scripted parties behind it. */
 final class TestInstallation implements AutoCloseable {
-  private static final String ANOTHER = "coordinator-1";
+  static final String ANOTHER = "coordinator-1";
   private static final AtomicInteger DATABASES = new AtomicInteger();
   private static EmbeddedPostgres postgres;
 

@@ -22,6 +22,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
+import io.coterie.proto.party.v1.EpochAnswer;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
@@ -367,6 +368,7 @@ public final class Installation implements AutoCloseable {
     private final SecureChannel channel;
     private final LinkedBlockingQueue<Incoming> reports = new LinkedBlockingQueue<>();
     public final LinkedBlockingQueue<Envelope> envelopes = new LinkedBlockingQueue<>();
+    public final LinkedBlockingQueue<EpochAnswer> epochs = new LinkedBlockingQueue<>();
 
     private final Map<Member, List<ClaimCount>> ledgers = new HashMap<>();
 
@@ -404,6 +406,8 @@ public final class Installation implements AutoCloseable {
                         answer.toByteArray(),
                         SecureChannel.SendOptions.online(null));
                   });
+        } else if (body.hasEpochAnswer()) {
+          epochs.add(body.getEpochAnswer());
         } else if (body.hasEnvelope()) {
           envelopes.add(
               new Envelope(

@@ -4,12 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.attestation.CurrentStatement;
 import io.coterie.platform.audit.AuditTrail;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.EpochStatement;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.party.v1.EpochQuestion;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
@@ -216,6 +221,47 @@ class RefreshTest {
     signs(1, 2, 3);
     heal();
     awaitEverywhere(2);
+  }
+
+  @Test
+  void parties_say_which_epoch_they_use_and_whether_they_keep_another_share() {
+    assertThat(keeping(1)).containsOnly(false);
+    loseReports(_ -> true);
+    order(intent(1), 1);
+    awaitPending("alpha", "bravo", "charlie");
+    assertThat(keeping(1)).containsOnly(true);
+    heal();
+    awaitEverywhere(2);
+    assertThat(keeping(2)).containsOnly(false);
+  }
+
+  /** All parties say that they use this epoch; whether each keeps another share. */
+  private List<Boolean> keeping(int epoch) {
+    ByteString challenge = IntentVerifier.digest(ByteString.copyFromUtf8("challenge " + epoch));
+    EpochQuestion question = EpochQuestion.newBuilder().setKey(KEY).setChallenge(challenge).build();
+    i.coordinator.epochs.clear();
+    i.coordinator.tell(
+        PartyMessage.newBuilder().setEpochQuestion(question).build(),
+        PARTIES.stream().map(p -> i.network.roster().byName(p).orElseThrow()).toList());
+    Installation.until("all have answered", () -> i.coordinator.epochs.size() == 3);
+    return i.coordinator.epochs.stream()
+        .map(
+            answer -> {
+              EpochStatement said = answer.getStatement();
+              KeyShare share =
+                  i.party(PARTIES.get(said.getParty() - 1)).store.shares().find(KEY).orElseThrow();
+              ByteString fingerprint = KeyFingerprint.of(share.keyPublic());
+              assertThat(
+                      CurrentStatement.isSigned(
+                          i.network.roster(), KEY, fingerprint, said, challenge))
+                  .isTrue();
+              assertThat(said.getEpoch()).isEqualTo(epoch);
+              assertThat(said.getSessionId()).isEqualTo(share.session().bytes());
+              assertThat(said.getKeyPublicDigest())
+                  .isEqualTo(IntentVerifier.digest(share.keyPublic().toByteString()));
+              return said.getUndecided();
+            })
+        .toList();
   }
 
   /** alpha has all reports and has destroyed its old share; the others wait for a report. */

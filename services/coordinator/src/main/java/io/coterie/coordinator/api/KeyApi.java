@@ -1,5 +1,6 @@
 package io.coterie.coordinator.api;
 
+import io.coterie.coordinator.custody.key.EpochQuestions;
 import io.coterie.coordinator.custody.key.KeyCreations;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRecord;
@@ -12,6 +13,7 @@ import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
+import io.coterie.proto.custody.v1.EpochStatement;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
@@ -32,13 +34,19 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
   private final KeyCreations creations;
   private final KeyRenewals renewals;
   private final KeyDirectory keys;
+  private final EpochQuestions epochs;
   private final IntentCheck intents;
 
   public KeyApi(
-      KeyCreations creations, KeyRenewals renewals, KeyDirectory keys, IntentCheck intents) {
+      KeyCreations creations,
+      KeyRenewals renewals,
+      KeyDirectory keys,
+      EpochQuestions epochs,
+      IntentCheck intents) {
     this.creations = creations;
     this.renewals = renewals;
     this.keys = keys;
+    this.epochs = epochs;
     this.intents = intents;
   }
 
@@ -97,15 +105,29 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
   @Override
   public void getKey(GetKeyRequest request, StreamObserver<Key> answer) {
     String name = Resources.keyName(request.getName());
-    Call.current().client().requireMayRead(name);
+    Call call = Call.current();
+    call.client().requireMayRead(name);
+    KeyRecord record = read(name);
+    if (request.getChallenge().isEmpty()) {
+      answer(answer, record);
+      return;
+    }
+    List<EpochStatement> current =
+        call.await(
+            caller -> epochs.ask(call.client().name(), record, request.getChallenge(), caller));
+    // The parties may have gone on to another epoch while they were asked.
+    boolean older = current.stream().allMatch(said -> said.getEpoch() <= record.epoch());
     answer.onNext(
-        keys.read(name)
-            .map(Resources::key)
-            .orElseThrow(
-                () ->
-                    new CustodyException(
-                        ErrorReason.KEY_NOT_FOUND, Map.of(StatusErrors.RESOURCE, name))));
+        Resources.key(older ? record : read(name)).toBuilder().addAllCurrent(current).build());
     answer.onCompleted();
+  }
+
+  private KeyRecord read(String name) {
+    return keys.read(name)
+        .orElseThrow(
+            () ->
+                new CustodyException(
+                    ErrorReason.KEY_NOT_FOUND, Map.of(StatusErrors.RESOURCE, name)));
   }
 
   @Override

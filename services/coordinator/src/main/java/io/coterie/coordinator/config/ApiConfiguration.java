@@ -8,6 +8,7 @@ import io.coterie.coordinator.api.ErrorMapping;
 import io.coterie.coordinator.api.KeyApi;
 import io.coterie.coordinator.api.SigningApi;
 import io.coterie.coordinator.channel.ChannelConnector;
+import io.coterie.coordinator.custody.key.EpochQuestions;
 import io.coterie.coordinator.custody.key.KeyCreations;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRenewals;
@@ -61,8 +62,12 @@ class ApiConfiguration {
 
   @Bean
   KeyApi keyApi(
-      KeyCreations creations, KeyRenewals renewals, KeyDirectory keys, IntentCheck intents) {
-    return new KeyApi(creations, renewals, keys, intents);
+      KeyCreations creations,
+      KeyRenewals renewals,
+      KeyDirectory keys,
+      EpochQuestions epochs,
+      IntentCheck intents) {
+    return new KeyApi(creations, renewals, keys, epochs, intents);
   }
 
   @Bean

@@ -3,6 +3,7 @@ package io.coterie.coordinator.config;
 import com.zaxxer.hikari.HikariDataSource;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.custody.evidence.EvidenceArchive;
+import io.coterie.coordinator.custody.key.EpochQuestions;
 import io.coterie.coordinator.custody.key.KeyCreations;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRenewals;
@@ -82,10 +83,16 @@ class CustodyConfiguration {
   }
 
   @Bean
+  EpochQuestions epochQuestions(ChannelConnector link, CoordinatorMetrics metrics) {
+    return new EpochQuestions(link, metrics, EpochQuestions.WAIT);
+  }
+
+  @Bean
   Sessions sessions(
       MpcCore core,
       EvidenceArchive evidence,
       PartyLedgers ledgers,
+      EpochQuestions epochs,
       PartyHealth health,
       ExecutorService cryptoPool,
       ProtocolMetrics protocolMetrics,
@@ -102,7 +109,16 @@ class CustodyConfiguration {
             Scheme.SCHEME_BIP340_SECP256K1,
             new Bip340Verifier());
     return new Sessions(
-        core, evidence, ledgers, verifiers, health, cryptoPool, protocolMetrics, metrics, random);
+        core,
+        evidence,
+        ledgers,
+        epochs,
+        verifiers,
+        health,
+        cryptoPool,
+        protocolMetrics,
+        metrics,
+        random);
   }
 
   @Bean

@@ -65,6 +65,7 @@ public final class Sessions {
   private final Map<Scheme, ResultVerifier> verifiers;
   private final EvidenceKeeper evidence;
   private final LedgerKeeper ledgers;
+  private final EpochListener epochs;
   private final PartyHealth health;
   private final Executor pool;
   private final ProtocolMetrics metrics;
@@ -84,6 +85,7 @@ public final class Sessions {
       MpcCore core,
       EvidenceKeeper evidence,
       LedgerKeeper ledgers,
+      EpochListener epochs,
       Map<Scheme, ResultVerifier> verifiers,
       PartyHealth health,
       Executor pool,
@@ -93,6 +95,7 @@ public final class Sessions {
     this.core = core;
     this.evidence = evidence;
     this.ledgers = ledgers;
+    this.epochs = epochs;
     this.verifiers = Map.copyOf(verifiers);
     this.health = health;
     this.pool = pool;
@@ -254,7 +257,9 @@ public final class Sessions {
         }
       }
       case CLAIM_COUNT -> ledgers.stated(inbound.sender(), message.getClaimCount());
-      case ORDER, CANCEL, CLAIM_MEMORY, BODY_NOT_SET -> telemetry.dropped("unexpected");
+      case EPOCH_ANSWER -> epochs.answered(inbound.sender(), message.getEpochAnswer());
+      case ORDER, CANCEL, CLAIM_MEMORY, EPOCH_QUESTION, BODY_NOT_SET ->
+          telemetry.dropped("unexpected");
     }
   }
 

@@ -133,6 +133,7 @@ class SessionsTest {
           (session, accusation, reporter, verdict) ->
               kept.add(reporter + " " + accusation.getAccused() + " " + verdict),
           (party, count) -> stated.add(party.name() + " " + count.getCount()),
+          (party, answer) -> stated.add(party.name() + " " + answer.getKey()),
           Map.of(
               Scheme.SCHEME_BLS12381,
               new BlstVerifier(),

@@ -41,7 +41,12 @@ public enum AttestationProblem {
   PARTIES_OTHER("the shares of %s are not those of the parties asked for", Advice.COMPARE),
   PARTIES_AMBIGUOUS("the trust file gives parties of %s their ids in several ways", Advice.COMPARE),
 
-  FIELD_OTHER("field %s of the answer is not as the parties have signed it", Advice.REPORT);
+  FIELD_OTHER("field %s of the answer is not as the parties have signed it", Advice.REPORT),
+
+  CURRENT_ORDER("the parties' answers to the challenge are not in ascending order", Advice.REPORT),
+  CURRENT_STRANGER("party %d has answered the challenge and holds no share", Advice.REPORT),
+  CURRENT_SIGNATURE("the answer of %s to the challenge does not verify", Advice.COMPARE),
+  CURRENT_LATER("%s uses epoch %s, the coordinator shows epoch %d", Advice.EPOCH);
 
   /** The remedies. */
   private static final class Advice {
@@ -53,6 +58,9 @@ public enum AttestationProblem {
     static final String LATER =
         "Do not use the key yet: ask again, and show the answer to the operators of the coordinator"
             + " and the parties if it stays so.";
+    static final String EPOCH =
+        "Ask again: a refresh or reshare may be ending. If it stays so, compare with the audit"
+            + " records of the parties.";
     static final String WAIT = "Ask again when it is.";
     static final String UPDATE = "Do not use the key; repeat this with the installation's version.";
   }

@@ -41,6 +41,10 @@ public enum ErrorReason {
       Status.Code.INVALID_ARGUMENT,
       "the resource name is not well-formed",
       "Keys are keys/{key}, signings are keys/{key}/signings/{signing}."),
+  CHALLENGE_INVALID(
+      Status.Code.INVALID_ARGUMENT,
+      "the challenge does not have 32 bytes",
+      "Draw 32 random bytes for each call, or leave the challenge out."),
   KEY_NOT_FOUND(Status.Code.NOT_FOUND, "there is no such key", "List the keys; check the name."),
   KEY_EXISTS(
       Status.Code.ALREADY_EXISTS,

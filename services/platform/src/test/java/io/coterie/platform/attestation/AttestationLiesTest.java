@@ -51,6 +51,7 @@ class AttestationLiesTest {
             .collect(Collectors.toCollection(() -> EnumSet.noneOf(AttestationProblem.class)));
     // The name is the caller's, and ambiguity is a fault of the trust file: see AttestedKeyTest.
     shown.addAll(Set.of(NAME_MALFORMED, PARTIES_AMBIGUOUS));
+    shown.addAll(CurrentProofTest.problems());
     assertThat(shown).containsExactlyInAnyOrder(AttestationProblem.values());
   }
 

@@ -191,7 +191,8 @@ public final class ChannelNetwork implements PartyNetwork {
       }
       case CLAIM_COUNT -> service.onClaimCount(message.sender(), parsed.getClaimCount());
       case CLAIM_MEMORY -> service.onClaimMemory(message.sender(), parsed.getClaimMemory());
-      case BODY_NOT_SET -> telemetry.dropped("undecodable");
+      case EPOCH_QUESTION -> service.onEpochQuestion(message.sender(), parsed.getEpochQuestion());
+      case EPOCH_ANSWER, BODY_NOT_SET -> telemetry.dropped("undecodable");
     }
   }
 

@@ -1,5 +1,7 @@
 package io.coterie.signer.session;
 
+import io.coterie.signer.party.Rate;
+
 /**
  * How many refusals are logged and audited one by one. A member that floods this party with orders
  * must not fill its disk: beyond the rate they are counted, and the next record says how many there
@@ -9,14 +11,11 @@ final class RefusalRate {
   static final int BURST = 1000;
   static final int PER_SECOND = 100;
 
-  private static final double NANOS = 1e9;
-
-  private double tokens = BURST;
-  private long beforeNanos;
+  private final Rate rate;
   private long unrecorded;
 
   RefusalRate(long nowNanos) {
-    this.beforeNanos = nowNanos;
+    this.rate = new Rate(BURST, PER_SECOND, nowNanos);
   }
 
   /**
@@ -26,13 +25,10 @@ final class RefusalRate {
    *     recorded
    */
   synchronized long next(long nowNanos) {
-    tokens = Math.min(BURST, tokens + (nowNanos - beforeNanos) / NANOS * PER_SECOND);
-    beforeNanos = nowNanos;
-    if (tokens < 1) {
+    if (!rate.take(nowNanos)) {
       unrecorded++;
       return -1;
     }
-    tokens--;
     long missing = unrecorded;
     unrecorded = 0;
     return missing;

@@ -6,6 +6,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Completed;
+import io.coterie.proto.party.v1.EpochQuestion;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
@@ -23,6 +24,7 @@ import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.signer.share.EpochAnswers;
 import io.coterie.signer.share.KeyActivation;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.trust.Member;
@@ -50,6 +52,7 @@ public final class SessionService implements AutoCloseable {
   private final Inbox inbox;
   private final PresignaturePool presignatures;
   private final KeyActivation activation;
+  private final EpochAnswers epochs;
   private final ClaimWitnesses witnesses;
   private final SessionRecords records;
   private final Refusals refusals;
@@ -91,6 +94,8 @@ public final class SessionService implements AutoCloseable {
             (share, sameEpoch) ->
                 presignatures.refreshed(
                     share.key(), sameEpoch ? PresignaturePool.NO_EPOCH : share.epoch()));
+    this.epochs =
+        new EpochAnswers(network, shares, core, pool.lane(), telemetry::dropped, System::nanoTime);
     this.witnesses =
         new ClaimWitnesses(
             network,
@@ -186,6 +191,11 @@ public final class SessionService implements AutoCloseable {
   /** A party says what it remembers of this one's ledger. */
   public void onClaimMemory(Member sender, ClaimMemory remembered) {
     witnesses.answered(sender, remembered);
+  }
+
+  /** A client asks, through a coordinator, which epoch of a key this party uses. */
+  public void onEpochQuestion(Member sender, EpochQuestion question) {
+    epochs.asked(sender, question);
   }
 
   /** A peer's report. Only that a share is stored, or never will be, concerns other parties. */

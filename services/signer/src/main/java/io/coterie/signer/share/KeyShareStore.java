@@ -44,6 +44,9 @@ public interface KeyShareStore {
   /** All shares that can still become active: the provisional ones and those abandoned. */
   List<KeyShare> undecided();
 
+  /** Whether there is another share of the same key that is active or can still become so. */
+  boolean keepsAnother(KeyShare share);
+
   /** The share that a session made, if it is active or can still become so. */
   Optional<KeyShare> ofSession(SessionId session);
 

@@ -51,6 +51,10 @@ final class SqliteShares implements KeyShareStore {
   private static final String COUNT_ACTIVE =
       "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE'";
 
+  private static final String COUNT_OTHERS =
+      "SELECT count(*) FROM key_share"
+          + " WHERE key = ? AND session_id <> ? AND state <> 'SUPERSEDED'";
+
   /** Sessions of one key and epoch that this party says it stores no share of. */
   private static final int MAX_DECLINED = 1000;
 
@@ -158,6 +162,12 @@ final class SqliteShares implements KeyShareStore {
     return file.read(
         db ->
             shares(db, SELECT_SHARE + " WHERE state IN ('PROVISIONAL', 'ABANDONED') ORDER BY key"));
+  }
+
+  @Override
+  public boolean keepsAnother(KeyShare share) {
+    byte[] session = share.session().bytes().toByteArray();
+    return file.read(db -> db.count(COUNT_OTHERS, share.key(), session) > 0);
   }
 
   @Override

@@ -74,6 +74,12 @@ public final class MemoryShares implements KeyShareStore {
   }
 
   @Override
+  public boolean keepsAnother(KeyShare share) {
+    return first(s -> s.key().equals(share.key()) && !s.session().equals(share.session()))
+        .isPresent();
+  }
+
+  @Override
   public Optional<KeyShare> ofSession(SessionId session) {
     return first(share -> share.session().equals(session));
   }

@@ -1,0 +1,29 @@
+package io.coterie.signer.party;
+
+/** Allows something so many times at once, and so many times a second after that. Thread-safe. */
+public final class Rate {
+  private static final double NANOS = 1e9;
+
+  private final int burst;
+  private final int perSecond;
+  private double tokens;
+  private long beforeNanos;
+
+  public Rate(int burst, int perSecond, long nowNanos) {
+    this.burst = burst;
+    this.perSecond = perSecond;
+    this.tokens = burst;
+    this.beforeNanos = nowNanos;
+  }
+
+  /** Whether it is allowed once more now. */
+  public synchronized boolean take(long nowNanos) {
+    tokens = Math.min(burst, tokens + (nowNanos - beforeNanos) / NANOS * perSecond);
+    beforeNanos = nowNanos;
+    if (tokens < 1) {
+      return false;
+    }
+    tokens--;
+    return true;
+  }
+}
