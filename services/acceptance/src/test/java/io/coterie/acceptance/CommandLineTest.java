@@ -108,6 +108,7 @@ class CommandLineTest {
     String xpub = created.value("xpub");
     Run shown = coterie(shared, "key", "show", "by-hand-ecdsa");
     assertThat(shown.value("xpub")).isEqualTo(xpub);
+    assertThat(shown.value("current")).matches("[23] of 3 parties say so");
     String address = address(shared, "ethereum", "m/0/1");
     assertThat(shared.outside().ethereumAddress(xpub, List.of(0, 1)).value()).isEqualTo(address);
 
@@ -163,6 +164,8 @@ class CommandLineTest {
     Run refreshed = succeeds(shared, "key", "refresh", "by-hand-ecdsa");
     assertThat(refreshed.value("epoch")).isEqualTo("2");
     assertThat(refreshed.value("xpub")).isEqualTo(xpub);
+    assertThat(coterie(shared, "key", "show", "by-hand-ecdsa", "-o", "json").out())
+        .contains("\"epoch\": 2", "\"holds\": true");
     Run digest =
         succeeds(shared, "sign", "by-hand-ecdsa", "--digest", "ab".repeat(32), "--output", "json");
     assertThat(digest.out()).contains("\"derSignature\"", "\"kind\": \"digest\"");

@@ -6,6 +6,8 @@ import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.attestation.AttestationException;
 import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.attestation.CurrentProof;
+import io.coterie.platform.attestation.CurrentStatement;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.BitcoinAddress;
@@ -17,6 +19,7 @@ import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.trust.Trust;
+import java.security.SecureRandom;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
@@ -27,6 +30,8 @@ import java.util.concurrent.ExecutionException;
  * coordinator is believed in nothing that its parties have not signed.
  */
 final class AttestedKeys {
+  private static final SecureRandom RANDOM = new SecureRandom();
+
   private final Profile profile;
   private final Profile.Connection connection;
   private final Trust trust;
@@ -77,14 +82,70 @@ final class AttestedKeys {
 
   /** Asks for a key; the answer is not verified. */
   ListenableFuture<Key> ask(String name) {
+    return ask(name, ByteString.EMPTY);
+  }
+
+  /**
+   * Asks for a key, and its parties which epoch of it they use; the answer is not verified.
+   *
+   * @param challenge that {@link #challenge} has drawn for this
+   */
+  ListenableFuture<Key> ask(String name, ByteString challenge) {
     return KeyServiceGrpc.newFutureStub(connection.channel())
         .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
-        .getKey(GetKeyRequest.newBuilder().setName(IntentOptions.keyName(name)).build());
+        .getKey(
+            GetKeyRequest.newBuilder()
+                .setName(IntentOptions.keyName(name))
+                .setChallenge(challenge)
+                .build());
+  }
+
+  /** A challenge to the parties of a key, for one answer alone. */
+  static ByteString challenge() {
+    byte[] challenge = new byte[CurrentStatement.CHALLENGE_BYTES];
+    RANDOM.nextBytes(challenge);
+    return ByteString.copyFrom(challenge);
   }
 
   /** Asks for a key, and waits for it. */
   AttestedKey get(String name) {
     return require(name, answer(ask(name)));
+  }
+
+  /**
+   * Asks for a key that is about to be replaced, and waits for it.
+   *
+   * @throws CliException if its parties do not prove that they use the epoch that is shown
+   */
+  AttestedKey getCurrent(String name) {
+    ByteString challenge = challenge();
+    Key answer = answer(ask(name, challenge));
+    AttestedKey key = require(name, answer);
+    CurrentProof proof = proof(key, answer, challenge);
+    if (!proof.holds()) {
+      throw refused(
+          key.name(),
+          "is not proven to be in epoch "
+              + key.epoch()
+              + " now: "
+              + Output.count(proof)
+              + ". Ask again when more parties can be reached, or give the epoch with --epoch.");
+    }
+    return key;
+  }
+
+  /**
+   * Verifies the parties' answers to a challenge.
+   *
+   * @param key that the answer attests
+   * @throws CliException if one of them is not what it must be, or shows a later epoch
+   */
+  CurrentProof proof(AttestedKey key, Key answer, ByteString challenge) {
+    try {
+      return CurrentProof.of(key, answer, challenge, trust);
+    } catch (AttestationException e) {
+      throw refused(key.name(), "is not shown as it is now: " + e.getMessage());
+    }
   }
 
   /** Waits for an answer; it is not verified. */

@@ -2,6 +2,7 @@ package io.coterie.cli;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 
+import com.google.protobuf.ByteString;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
@@ -41,7 +42,8 @@ final class KeysCommand {
   private static final int PAGE = 50;
 
   private static final String EPOCH =
-      "The epoch to replace, when a request id is repeated; else the present.";
+      "The epoch to replace, when a request id is repeated; else the present, if enough parties say"
+          + " that they use it.";
 
   @Spec @Nullable CommandSpec spec;
 
@@ -129,16 +131,19 @@ final class KeysCommand {
               description = "Bitcoin: ${COMPLETION-CANDIDATES}; default ${DEFAULT-VALUE}.")
           BitcoinAddress.Network network) {
     List<Integer> numbers = path == null ? List.of() : path.numbers();
+    boolean whole = chain == null && numbers.isEmpty();
+    // An address is the same in every epoch.
+    ByteString challenge = whole ? AttestedKeys.challenge() : ByteString.EMPTY;
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
-      Key answer = AttestedKeys.answer(keys.ask(key));
-      if (chain == null && numbers.isEmpty() && answer.getState() != Key.State.ACTIVE) {
+      Key answer = AttestedKeys.answer(keys.ask(key, challenge));
+      if (whole && answer.getState() != Key.State.ACTIVE) {
         output.keyState(out(), IntentOptions.keyName(key), answer);
         return 0;
       }
       AttestedKey found = keys.require(key, answer);
-      if (chain == null && numbers.isEmpty()) {
-        output.key(out(), answer, found);
+      if (whole) {
+        output.key(out(), answer, found, keys.proof(found, answer, challenge));
       } else {
         out()
             .println(
@@ -165,7 +170,7 @@ final class KeysCommand {
       @Option(names = "--epoch", description = EPOCH) @Nullable Integer epoch) {
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
-      AttestedKey present = keys.get(key);
+      AttestedKey present = epoch == null ? keys.getCurrent(key) : keys.get(key);
       RefreshIntent intent =
           RefreshIntent.newBuilder()
               .setRequestId(common.requestId())
@@ -222,7 +227,7 @@ final class KeysCommand {
       @Option(names = "--epoch", description = EPOCH) @Nullable Integer epoch) {
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
-      AttestedKey present = keys.get(key);
+      AttestedKey present = epoch == null ? keys.getCurrent(key) : keys.get(key);
       ReshareIntent intent =
           ReshareIntent.newBuilder()
               .setRequestId(common.requestId())

@@ -9,14 +9,17 @@ import com.google.protobuf.util.JsonFormat;
 import com.google.protobuf.util.Timestamps;
 import com.google.rpc.Status;
 import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.attestation.CurrentProof;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.DecodedField;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
 import java.io.PrintWriter;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Option;
 
 /** How results are printed: for people, or as the JSON form of the API's messages. */
@@ -35,9 +38,57 @@ final class Output {
 
   /** Prints a key: in words its attested facts, in JSON the answer that agrees with them. */
   void key(PrintWriter out, Key answer, AttestedKey attested) {
-    if (json(out, answer)) {
+    if (!json(out, answer)) {
+      facts(out, answer, attested, "");
+    }
+  }
+
+  /** Prints a key, and how far its parties have proven that its epoch is the current one. */
+  void key(PrintWriter out, Key answer, AttestedKey attested, CurrentProof proof) {
+    if (format == Format.JSON) {
+      out.println(withProof(jsonForm(answer), proof));
       return;
     }
+    String others =
+        proof.undecided().isEmpty()
+            ? ""
+            : "; "
+                + String.join(", ", proof.undecided())
+                + " may go on to another share of the key that they keep";
+    facts(out, answer, attested, (proof.holds() ? "" : "not proven: ") + count(proof) + others);
+  }
+
+  /** How many parties say that they use the epoch, and how many must if they are too few. */
+  static String count(CurrentProof proof) {
+    return proof.confirming().size()
+        + " of "
+        + proof.holders()
+        + " parties say so"
+        + (proof.holds() ? "" : ", " + proof.needed() + " are needed");
+  }
+
+  /** The JSON form of a key with a field that only this command knows; it keeps the others. */
+  private static String withProof(String key, CurrentProof proof) {
+    return key.substring(0, key.lastIndexOf('}')).stripTrailing()
+        + ",\n  \"currentProof\": {\n    \"holds\": "
+        + proof.holds()
+        + ",\n    \"needed\": "
+        + proof.needed()
+        + ",\n    \"holders\": "
+        + proof.holders()
+        + ",\n    \"confirming\": "
+        + names(proof.confirming())
+        + ",\n    \"undecided\": "
+        + names(proof.undecided())
+        + "\n  }\n}";
+  }
+
+  /** Names of the trust file, which have no character that JSON writes in another way. */
+  private static String names(List<String> names) {
+    return names.stream().map(name -> '"' + name + '"').collect(Collectors.joining(", ", "[", "]"));
+  }
+
+  private static void facts(PrintWriter out, Key answer, AttestedKey attested, String current) {
     row(out, "name", attested.name());
     row(out, "state", answer.getState().name());
     row(out, "scheme", scheme(attested.scheme().name()));
@@ -53,6 +104,7 @@ final class Output {
     row(out, "xpub", attested.xpub().orElse(""));
     row(out, "fingerprint", KeyFingerprint.text(attested.fingerprint()));
     row(out, "epoch", Integer.toString(attested.epoch()));
+    row(out, "current", current);
     row(out, "created", time(answer.getCreateTime()));
     row(out, "request id", answer.getRequestId());
   }

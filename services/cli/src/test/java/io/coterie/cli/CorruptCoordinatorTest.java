@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -106,6 +107,7 @@ class CorruptCoordinatorTest {
     assertThat(value(shown, "threshold")).isEqualTo("2 of 3: p1, p2, p3");
     assertThat(value(shown, "xpub")).isEqualTo(coordinator.key("keys/ecdsa").getXpub());
     assertThat(value(shown, "fingerprint")).matches("([0-9a-f]{4} ){7}[0-9a-f]{4}");
+    assertThat(value(shown, "current")).isEqualTo("3 of 3 parties say so");
     assertThat(coterie("keys", "get", "ecdsa", "-o", "json").out())
         .contains("\"xpub\": \"" + coordinator.key("keys/ecdsa").getXpub());
     Run doctor = coterie("doctor");
@@ -349,12 +351,92 @@ class CorruptCoordinatorTest {
     }
     coordinator.renews = false;
     coordinator.aboutKeys = newest -> coordinator.calls.getLast().equals("getKey") ? old : newest;
-    Run refresh = coterie("keys", "refresh", "stale");
+    Run refresh = coterie("keys", "refresh", "stale", "--epoch", "1");
     assertThat(refresh.err()).contains("epoch 1");
     assertThat(refresh.exitCode()).as(refresh.out()).isEqualTo(Coterie.REFUSED);
     assertThat(refresh.out()).isEmpty();
     assertThat(refresh.err())
         .contains("keys/stale is not known to have new shares by this intent: it shows epoch 3");
+  }
+
+  private static final List<List<String>> REPLACING =
+      List.of(
+          List.of("keys", "refresh", "asked"),
+          List.of("keys", "reshare", "asked", "--threshold", "2", "--parties", "p1,p2,p4"));
+
+  @Test
+  void an_epoch_is_proven_by_as_many_parties_as_leave_too_few_for_another() {
+    create("asked", "ecdsa");
+    coordinator.reachable = Set.of(1, 3);
+    assertThat(value(coterie("keys", "get", "asked"), "current"))
+        .isEqualTo("2 of 3 parties say so");
+    assertThat(coterie("keys", "get", "asked", "-o", "json").out())
+        .contains("\"holds\": true", "\"confirming\": [\"p1\", \"p3\"]", "\"undecided\": []");
+
+    coordinator.reachable = Set.of(2);
+    Run shown = coterie("keys", "get", "asked");
+    assertThat(shown.exitCode()).as(shown.err()).isZero();
+    assertThat(value(shown, "current"))
+        .isEqualTo("not proven: 1 of 3 parties say so, 2 are needed");
+    Run json = coterie("keys", "get", "asked", "-o", "json");
+    assertThat(json.exitCode()).as(json.err()).isZero();
+    assertThat(json.out()).contains("\"holds\": false", "\"needed\": 2", "\"holders\": 3");
+    for (List<String> command : REPLACING) {
+      coordinator.calls.clear();
+      Run run = coterie(command.toArray(String[]::new));
+      assertThat(run.exitCode()).as("%s", command).isEqualTo(Coterie.REFUSED);
+      assertThat(run.err())
+          .hasLineCount(1)
+          .contains(
+              "keys/asked is not proven to be in epoch 1 now: 1 of 3 parties say so, 2 are needed");
+      assertThat(coordinator.calls).containsExactly("getKey");
+    }
+    // A caller that gives the epoch needs no proof of it; an address is the same in every epoch.
+    assertThat(coterie("keys", "refresh", "asked", "--epoch", "1").exitCode()).isZero();
+    assertThat(coterie("keys", "get", "asked", "--address", "ethereum").exitCode()).isZero();
+    assertThat(coterie("sign", "asked", "--digest", DIGEST).exitCode()).isZero();
+  }
+
+  @Test
+  void parties_that_have_gone_on_show_that_the_epoch_is_old() {
+    create("old", "ecdsa");
+    List<Key> before = new ArrayList<>();
+    coordinator.aboutKeys =
+        honest -> {
+          before.add(honest);
+          return honest;
+        };
+    assertThat(coterie("keys", "get", "old").exitCode()).isZero();
+    coordinator.honest();
+    assertThat(coterie("keys", "refresh", "old").exitCode()).isZero();
+    Key old = before.getFirst();
+    assertThat(old.getCurrentCount()).isEqualTo(3);
+
+    // As it was, with the answers to the challenge of then; without any; with those of now.
+    Map<UnaryOperator<Key>, String> lies = new LinkedHashMap<>();
+    lies.put(now -> old, "the answer of p1 to the challenge does not verify");
+    lies.put(
+        now -> old.toBuilder().clearCurrent().addAllCurrent(now.getCurrentList()).build(),
+        "p1 uses epoch 2, the coordinator shows epoch 1");
+    lies.forEach(
+        (lie, said) -> {
+          coordinator.aboutKeys = lie;
+          for (List<String> command :
+              List.of(List.of("keys", "get", "old"), List.of("keys", "refresh", "old"))) {
+            coordinator.calls.clear();
+            Run run = coterie(command.toArray(String[]::new));
+            assertThat(run.exitCode()).as("%s", run).isEqualTo(Coterie.REFUSED);
+            assertThat(run.out()).isEmpty();
+            assertThat(run.err())
+                .hasLineCount(1)
+                .contains("keys/old is not shown as it is now: " + said);
+            assertThat(coordinator.calls).containsExactly("getKey");
+          }
+        });
+    coordinator.aboutKeys = now -> old.toBuilder().clearCurrent().build();
+    assertThat(value(coterie("keys", "get", "old"), "current"))
+        .isEqualTo("not proven: 0 of 3 parties say so, 2 are needed");
+    assertThat(coterie("keys", "refresh", "old").exitCode()).isEqualTo(Coterie.REFUSED);
   }
 
   @Test

@@ -39,6 +39,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -53,6 +54,8 @@ import org.bouncycastle.asn1.DERSequence;
  * checks nothing: the command is what is tested.
  */
 final class FakeCoordinator implements AutoCloseable {
+  private static final Set<Integer> EVERYBODY = Set.of(1, 2, 3, 4, 5, 6, 7, 8, 9);
+
   /** Applied to every answer about a key. */
   volatile UnaryOperator<Key> aboutKeys = UnaryOperator.identity();
 
@@ -64,6 +67,9 @@ final class FakeCoordinator implements AutoCloseable {
 
   /** So many of the next calls for a signature get no answer. */
   final AtomicInteger unanswered = new AtomicInteger();
+
+  /** Parties that answer challenges. */
+  volatile Set<Integer> reachable = EVERYBODY;
 
   /** Whether it renews keys when it is asked to, or only says so. */
   volatile boolean renews = true;
@@ -98,6 +104,7 @@ final class FakeCoordinator implements AutoCloseable {
     aboutSignings = UnaryOperator.identity();
     aboutLists = UnaryOperator.identity();
     renews = true;
+    reachable = EVERYBODY;
     calls.clear();
   }
 
@@ -170,7 +177,12 @@ final class FakeCoordinator implements AutoCloseable {
 
     @Override
     public void getKey(GetKeyRequest request, StreamObserver<Key> to) {
-      answer("getKey", to, () -> aboutKeys.apply(holding(request.getName()).answer()));
+      answer(
+          "getKey",
+          to,
+          () ->
+              aboutKeys.apply(
+                  holding(request.getName()).answer(request.getChallenge(), reachable)));
     }
 
     @Override

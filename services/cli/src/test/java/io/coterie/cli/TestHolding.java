@@ -2,6 +2,7 @@ package io.coterie.cli;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.attestation.CompletedStatement;
+import io.coterie.platform.attestation.CurrentStatement;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.scheme.KeyFingerprint;
@@ -10,6 +11,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Completion;
+import io.coterie.proto.custody.v1.EpochStatement;
 import io.coterie.proto.custody.v1.EvidenceSignature;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
@@ -19,6 +21,7 @@ import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
@@ -130,6 +133,29 @@ final class TestHolding {
             .setAttestation(Attestation.newBuilder().addAllCompletions(completions));
     holders().forEach(party -> key.addParties("p" + party));
     keys.xpub(keyPublic).ifPresent(key::setXpub);
+    return key.build();
+  }
+
+  /** The answer of an honest party to a client's challenge. */
+  EpochStatement current(int party, ByteString challenge) {
+    CurrentStatement statement =
+        CurrentStatement.using(
+            TestFiles.INSTALLATION,
+            completions.getLast().getSessionId(),
+            keyPublic,
+            false,
+            challenge);
+    return statement.signed(party, TestFiles.sign(party, statement.of(party)));
+  }
+
+  /** The honest answer to a client's challenge, if these parties can be reached. */
+  Key answer(ByteString challenge, Set<Integer> reachable) {
+    Key.Builder key = answer().toBuilder();
+    if (!challenge.isEmpty()) {
+      holders().stream()
+          .filter(reachable::contains)
+          .forEach(party -> key.addCurrent(current(party, challenge)));
+    }
     return key.build();
   }
 
