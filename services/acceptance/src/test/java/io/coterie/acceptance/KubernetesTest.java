@@ -598,7 +598,7 @@ class KubernetesTest {
     Key left = key(ECDSA);
     assertThat(left.getPartiesList()).isEqualTo(others);
     assertThat(left.getPublicKey()).isEqualTo(publicKey);
-    Roster roster = TrustFile.read(FOLDER.resolve("trust.json")).roster();
+    Roster roster = TrustFile.read(FOLDER.resolve("trust.json")).verified().trust().roster();
     assertThat(roster.version()).isEqualTo(3);
     assertThat(roster.former()).extracting(FormerParty::name).containsExactly(LAST, FIRST);
     signs(Set.copyOf(others));

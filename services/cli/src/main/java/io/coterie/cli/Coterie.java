@@ -17,6 +17,7 @@ import picocli.CommandLine.ParameterException;
       SignCommand.class,
       VerifyCommand.class,
       IntentCommand.class,
+      TrustCommand.class,
       DoctorCommand.class,
       PlanCommand.class,
       LoadCommand.class,

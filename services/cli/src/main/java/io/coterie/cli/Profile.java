@@ -2,6 +2,7 @@ package io.coterie.cli;
 
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.RequesterKeys;
+import io.coterie.trust.SignedTrust;
 import io.coterie.trust.Trust;
 import io.coterie.trust.TrustFile;
 import io.grpc.ChannelCredentials;
@@ -67,6 +68,13 @@ final class Profile {
   @Nullable String trust;
 
   @Option(
+      names = "--trust-roots",
+      paramLabel = "FINGERPRINT",
+      description =
+          "Fingerprint of the root keys of the trust file, as 'coterie trust show' prints it.")
+  @Nullable String trustRoots;
+
+  @Option(
       names = "--requester",
       paramLabel = "NAME",
       description = "Our name in the signers' configuration.")
@@ -117,7 +125,9 @@ final class Profile {
   Trust trust() {
     Path path = requiredFile("trust", trust);
     try {
-      Trust read = TrustFile.read(path);
+      SignedTrust signed = TrustFile.read(path).verified();
+      optional("trust-roots", trustRoots).ifPresent(signed::requireRoots);
+      Trust read = signed.trust();
       read.requesters().forEach(Profile::requireKeys);
       return read;
     } catch (IOException | IllegalArgumentException e) {

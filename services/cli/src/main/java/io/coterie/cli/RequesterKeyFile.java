@@ -12,11 +12,12 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
+import java.security.PrivateKey;
 import java.security.spec.ECGenParameterSpec;
 import java.util.Arrays;
 import java.util.Base64;
 
-/** The key with which a requester signs intents, as PEM files. */
+/** A key with which a requester signs intents, or an owner the trust file, as PEM files. */
 public final class RequesterKeyFile {
 
   /** Signature algorithms a requester may use. */
@@ -73,14 +74,28 @@ public final class RequesterKeyFile {
    * @throws CliException saying what is wrong with the file or the name
    */
   public static IntentSigner read(String requester, Path file) {
+    try {
+      return new IntentSigner(requester, privateKey("requester key", file));
+    } catch (IllegalArgumentException e) {
+      throw CliException.local("requester key " + file + ": " + e.getMessage());
+    }
+  }
+
+  /**
+   * Reads a private key.
+   *
+   * @param what the key is for
+   * @throws CliException saying what is wrong with the file
+   */
+  static PrivateKey privateKey(String what, Path file) {
     byte[] pem = new byte[0];
     try {
       pem = Files.readAllBytes(PrivateFile.require(file));
-      return new IntentSigner(requester, RequesterKeys.privateKey(pem));
+      return RequesterKeys.privateKey(pem);
     } catch (IOException e) {
-      throw CliException.local("requester key " + file + " cannot be read");
+      throw CliException.local(what + " " + file + " cannot be read");
     } catch (IllegalArgumentException e) {
-      throw CliException.local("requester key " + file + ": " + e.getMessage());
+      throw CliException.local(what + " " + file + ": " + e.getMessage());
     } finally {
       Arrays.fill(pem, (byte) 0);
     }

@@ -6,6 +6,8 @@ import com.google.protobuf.ByteString;
 import io.coterie.trust.Glob;
 import io.coterie.trust.KeyRight;
 import io.coterie.trust.Member;
+import io.coterie.trust.RootKey;
+import io.coterie.trust.Roots;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
 import io.coterie.trust.TrustFile;
@@ -46,6 +48,9 @@ final class TestFiles {
       PARTIES.put(id, ed25519());
     }
   }
+
+  /** The only root key of {@link #trust}. */
+  static final KeyPair ROOT = ed25519();
 
   private TestFiles() {}
 
@@ -107,6 +112,11 @@ final class TestFiles {
   static void trust(Path folder) throws IOException {
     KeyPair wallet = ed25519();
     pem(folder.resolve("wallet-intents.pem"), "PRIVATE KEY", wallet.getPrivate().getEncoded());
+    trust(folder.resolve("trust.json"), wallet.getPublic().getEncoded());
+  }
+
+  /** Writes a trust file whose only requester has a key. */
+  static void trust(Path file, byte[] walletKey) throws IOException {
     List<Member> members = new ArrayList<>();
     PARTIES.forEach(
         (id, evidence) ->
@@ -120,18 +130,24 @@ final class TestFiles {
                     1,
                     new byte[33],
                     raw(evidence))));
-    TrustFile.write(
-        folder.resolve("trust.json"),
-        new Trust(
-            new Roster(INSTALLATION, 7, members, List.of()),
-            List.of(
-                new Trust.Requester(
-                    "wallet",
-                    List.of(wallet.getPublic().getEncoded()),
-                    List.of(new Glob("keys/*")),
-                    Set.of(KeyRight.values()),
-                    2,
-                    3))));
+    signed(
+            new Trust(
+                new Roster(INSTALLATION, 1, members, List.of()),
+                List.of(
+                    new Trust.Requester(
+                        "wallet",
+                        List.of(walletKey),
+                        List.of(new Glob("keys/*")),
+                        Set.of(KeyRight.values()),
+                        2,
+                        3))))
+        .write(file);
+  }
+
+  /** A first trust file that the root key {@link #ROOT} has signed. */
+  private static TrustFile signed(Trust trust) {
+    Roots roots = new Roots(1, List.of(new RootKey(ROOT.getPublic().getEncoded())));
+    return TrustFile.first(trust, roots).signed(ROOT.getPrivate());
   }
 
   private static byte[] raw(KeyPair key) {

@@ -5,62 +5,88 @@ import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.security.PrivateKey;
 import java.util.ArrayList;
-import java.util.Base64;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
-import java.util.UUID;
-import java.util.function.Function;
-import tools.jackson.core.JacksonException;
-import tools.jackson.core.StreamReadFeature;
-import tools.jackson.databind.DeserializationFeature;
-import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.SerializationFeature;
-import tools.jackson.databind.json.JsonMapper;
-import tools.jackson.databind.node.ArrayNode;
-import tools.jackson.databind.node.ObjectNode;
 
 /**
- * The trust of an installation as a file: {@code
- * {"installation","version","members":[{"name","role",
- * "partyId","region","aci","deviceId","identityKey","evidenceKey"}],"former":[{"name","partyId",
- * "evidenceKey","lastEpoch"}],"requesters":[{"name","publicKeys":[],"keys":[],"rights":[],
- * "minThreshold","minParties"}]}}, keys in base64, rights as {@link KeyRight} names them, in lower
- * case. Strict: unknown, missing, repeated and ill-typed fields are refused.
+ * A trust file whose signatures nobody has checked: {@code
+ * {"payload","signatures":[{"key","signature"}],"earlier":[{"payload","signatures"}]}}, all in
+ * base64. The payload is the JSON of a {@link TrustContent}, and signatures cover its exact bytes.
+ *
+ * @param current the version that the file is of
+ * @param earlier version 1, and each later version that changed the root keys, oldest first: the
+ *     way from any version to this one. Empty if this is version 1
  */
-public final class TrustFile {
+public record TrustFile(TrustVersion current, List<TrustVersion> earlier) {
   /** A full roster takes about 40 KB, and so may its former members. */
-  private static final long MAX_BYTES = 1 << 20;
+  public static final int MAX_BYTES = 1 << 20;
 
-  private static final Set<String> TRUST_FIELDS =
-      Set.of("installation", "version", "members", "former", "requesters");
-  private static final Set<String> FORMER_FIELDS =
-      Set.of("name", "partyId", "evidenceKey", "lastEpoch");
-  private static final Set<String> REQUESTER_FIELDS =
-      Set.of("name", "publicKeys", "keys", "rights", "minThreshold", "minParties");
-  private static final Set<String> MEMBER_FIELDS =
-      Set.of("name", "role", "partyId", "region", "aci", "deviceId", "identityKey", "evidenceKey");
+  public TrustFile {
+    earlier = List.copyOf(earlier);
+    TrustVersion before = null;
+    for (TrustVersion link : links(current, earlier)) {
+      TrustContent content = link.content();
+      if (before == null) {
+        if (content.version() != 1) {
+          throw new IllegalArgumentException("the trust file does not have its version 1");
+        }
+      } else {
+        requireNext(before, content, link == current);
+      }
+      before = link;
+    }
+  }
 
-  private static final int MAX_REGION = 63;
-  private static final int MAX_PARTIES = 65_535;
+  private static void requireNext(TrustVersion before, TrustContent content, boolean last) {
+    TrustContent old = before.content();
+    if (!content.installation().equals(old.installation())) {
+      throw new IllegalArgumentException(
+          "the trust file has versions of two installations, %s and %s"
+              .formatted(old.installation(), content.installation()));
+    }
+    if (content.version() <= old.version()) {
+      throw new IllegalArgumentException(
+          "the trust file has version %d after version %d"
+              .formatted(content.version(), old.version()));
+    }
+    if (!last && content.roots().equals(old.roots())) {
+      throw new IllegalArgumentException(
+          "earlier version %d does not change the root keys".formatted(content.version()));
+    }
+    requireNamed(before, content);
+  }
 
-  private static final JsonMapper JSON =
-      JsonMapper.builder()
-          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
-          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-          .enable(SerializationFeature.INDENT_OUTPUT)
-          .build();
+  /** Checks that a version names the content of the one before, if that is the one just before. */
+  static void requireNamed(TrustVersion before, TrustContent content) {
+    if (content.version() == before.content().version() + 1
+        && !Arrays.equals(content.previous(), before.digest())) {
+      throw new IllegalArgumentException(
+          "version %d follows another version %d than this one"
+              .formatted(content.version(), before.content().version()));
+    }
+  }
 
-  private TrustFile() {}
+  private static List<TrustVersion> links(TrustVersion current, List<TrustVersion> earlier) {
+    List<TrustVersion> links = new ArrayList<>(earlier);
+    links.add(current);
+    return links;
+  }
+
+  /** The versions of the file, oldest first. */
+  List<TrustVersion> links() {
+    return links(current, earlier);
+  }
 
   /**
    * Reads a trust file.
    *
    * @throws IllegalArgumentException when the content is not one; says what is wrong with it
    */
-  public static Trust read(Path file) throws IOException {
+  public static TrustFile read(Path file) throws IOException {
     if (Files.size(file) > MAX_BYTES) {
       throw new IllegalArgumentException(file + " is above " + MAX_BYTES + " bytes");
     }
@@ -68,221 +94,93 @@ public final class TrustFile {
   }
 
   /** Reads the bytes of a trust file. */
-  public static Trust parse(byte[] json) {
-    JsonNode root = tree(json);
-    requireFields(root, TRUST_FIELDS, "trust");
-    return new Trust(
-        new Roster(
-            text(root, "installation"),
-            integer(root, "version", Long.MAX_VALUE),
-            list(root, "members", TrustFile::member),
-            list(root, "former", TrustFile::former)),
-        list(root, "requesters", TrustFile::requester));
+  public static TrustFile parse(byte[] json) {
+    return TrustJson.file(json);
   }
 
-  private static <T> List<T> list(JsonNode node, String field, Function<JsonNode, T> element) {
-    JsonNode array = node.path(field);
-    if (!array.isArray()) {
-      throw new IllegalArgumentException(field + " is not an array");
+  /** The bytes of the file. */
+  public byte[] encode() {
+    byte[] json = TrustJson.bytes(this);
+    if (json.length > MAX_BYTES) {
+      throw new IllegalArgumentException("the trust file would be above " + MAX_BYTES + " bytes");
     }
-    List<T> parsed = new ArrayList<>();
-    array.forEach(each -> parsed.add(element.apply(each)));
-    return parsed;
+    return json;
   }
 
-  private static FormerParty former(JsonNode node) {
-    requireFields(node, FORMER_FIELDS, "former");
-    return new FormerParty(
-        text(node, "name"),
-        (int) integer(node, "partyId", 65_535),
-        bytes(node, "evidenceKey"),
-        (int) integer(node, "lastEpoch", Integer.MAX_VALUE));
+  /** Writes the file; a reader sees the old file or the new one, never a part. */
+  public void write(Path file) throws IOException {
+    replace(file, encode());
   }
 
-  private static Trust.Requester requester(JsonNode node) {
-    requireFields(node, REQUESTER_FIELDS, "requester");
-    return new Trust.Requester(
-        text(node, "name"),
-        list(node, "publicKeys", each -> base64(each, "an element of publicKeys")),
-        list(node, "keys", each -> new Glob(string(each, "an element of keys"))),
-        rights(list(node, "rights", TrustFile::right)),
-        (int) integer(node, "minThreshold", MAX_PARTIES),
-        (int) integer(node, "minParties", MAX_PARTIES));
+  /** Version 1 of an installation, without signatures. */
+  public static TrustFile first(Trust trust, Roots roots) {
+    TrustContent content = new TrustContent(trust, roots, new byte[0]);
+    return new TrustFile(new TrustVersion(TrustJson.bytes(content), List.of()), List.of());
   }
 
-  private static KeyRight right(JsonNode node) {
-    return switch (string(node, "an element of rights")) {
-      case "create" -> KeyRight.CREATE;
-      case "refresh" -> KeyRight.REFRESH;
-      case "reshare" -> KeyRight.RESHARE;
-      default -> throw new IllegalArgumentException("unknown right '" + node.asString() + "'");
-    };
-  }
-
-  private static Set<KeyRight> rights(List<KeyRight> listed) {
-    Set<KeyRight> rights = Set.copyOf(listed);
-    if (rights.size() < listed.size()) {
-      throw new IllegalArgumentException("rights names one twice");
+  /** The version after a verified one, without signatures. */
+  public static TrustFile after(SignedTrust previous, Trust trust, Roots roots) {
+    TrustFile file = previous.file();
+    List<TrustVersion> earlier = new ArrayList<>(file.earlier());
+    if (earlier.isEmpty() || !earlier.getLast().content().roots().equals(previous.roots())) {
+      earlier.add(file.current());
     }
-    return rights;
+    TrustContent content = new TrustContent(trust, roots, previous.digest());
+    return new TrustFile(new TrustVersion(TrustJson.bytes(content), List.of()), earlier);
   }
 
-  /** Reads the entry of one member, as {@link #entry} writes it. */
-  public static Member parseEntry(byte[] json) {
-    return member(tree(json));
-  }
-
-  private static JsonNode tree(byte[] json) {
-    try {
-      return JSON.readTree(json);
-    } catch (JacksonException e) {
-      throw new IllegalArgumentException("not JSON: " + e.getOriginalMessage(), e);
+  /**
+   * The root keys that sign this version: those of the version before, and its own. Version 1 has
+   * only its own.
+   */
+  public List<Roots> signers() {
+    Roots own = current.content().roots();
+    if (earlier.isEmpty()) {
+      return List.of(own);
     }
+    Roots old = earlier.getLast().content().roots();
+    return old.equals(own) ? List.of(own) : List.of(old, own);
   }
 
-  private static Member member(JsonNode node) {
-    requireFields(node, MEMBER_FIELDS, "member");
-    String name = text(node, "name");
-    String role = text(node, "role");
-    String region = text(node, "region");
-    if (region.length() > MAX_REGION) {
-      throw new IllegalArgumentException(name + ": region is longer than " + MAX_REGION);
+  /**
+   * This file with one more signature.
+   *
+   * @param key private half of a root key
+   * @throws IllegalArgumentException if it is none of this version or the one before
+   */
+  public TrustFile signed(PrivateKey key) {
+    return new TrustFile(current.signed(key, keys(signers())), earlier);
+  }
+
+  private static Set<RootKey> keys(List<Roots> signers) {
+    Set<RootKey> keys = new HashSet<>();
+    signers.forEach(roots -> keys.addAll(roots.keys()));
+    return keys;
+  }
+
+  /**
+   * Checks that enough root keys have signed each version of the file: those of the version before,
+   * and its own.
+   *
+   * @throws IllegalArgumentException saying what is missing or forged
+   */
+  public SignedTrust verified() {
+    Roots before = null;
+    for (TrustVersion link : links()) {
+      Roots own = link.content().roots();
+      List<Roots> signers = before == null ? List.of(own) : List.of(before, own);
+      link.requireValid(keys(signers));
+      if (before != null) {
+        link.requireSignedBy(before, "of the version before it");
+      }
+      link.requireSignedBy(own, "of its own");
+      before = own;
     }
-    return new Member(
-        name,
-        switch (role) {
-          case "party" -> Member.Role.PARTY;
-          case "coordinator" -> Member.Role.COORDINATOR;
-          default -> throw new IllegalArgumentException(name + ": unknown role '" + role + "'");
-        },
-        (int) integer(node, "partyId", 65_535),
-        region,
-        aci(node),
-        (int) integer(node, "deviceId", 127),
-        bytes(node, "identityKey"),
-        bytes(node, "evidenceKey"));
+    return new SignedTrust(this);
   }
 
-  private static void requireFields(JsonNode node, Set<String> fields, String what) {
-    if (!node.isObject()) {
-      throw new IllegalArgumentException(what + " is not an object");
-    }
-    Set<String> present = new HashSet<>(node.propertyNames());
-    if (!present.equals(fields)) {
-      Set<String> odd = new HashSet<>(present);
-      odd.addAll(fields);
-      odd.removeIf(field -> present.contains(field) && fields.contains(field));
-      throw new IllegalArgumentException(what + " has unknown or missing fields: " + odd);
-    }
-  }
-
-  private static String text(JsonNode node, String field) {
-    return string(node.path(field), field);
-  }
-
-  private static String string(JsonNode value, String field) {
-    if (!value.isString()) {
-      throw new IllegalArgumentException(field + " is not a string");
-    }
-    return value.asString();
-  }
-
-  private static long integer(JsonNode node, String field, long max) {
-    JsonNode value = node.path(field);
-    if (!value.isIntegralNumber() || !value.canConvertToLong()) {
-      throw new IllegalArgumentException(field + " is not a whole number");
-    }
-    long number = value.asLong();
-    if (number < 0 || number > max) {
-      throw new IllegalArgumentException(field + " " + number + " is not 0 to " + max);
-    }
-    return number;
-  }
-
-  private static UUID aci(JsonNode node) {
-    String text = text(node, "aci");
-    UUID aci;
-    try {
-      aci = UUID.fromString(text);
-    } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException("aci is not a UUID", e);
-    }
-    if (!aci.toString().equals(text)) {
-      throw new IllegalArgumentException("aci is not in the usual form of a UUID");
-    }
-    return aci;
-  }
-
-  private static byte[] bytes(JsonNode node, String field) {
-    return base64(node.path(field), field);
-  }
-
-  private static byte[] base64(JsonNode value, String field) {
-    try {
-      return Base64.getDecoder().decode(string(value, field));
-    } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException(field + " is not base64", e);
-    }
-  }
-
-  /** Writes a trust file; a reader sees the old file or the new one, never a part. */
-  public static void write(Path file, Trust trust) throws IOException {
-    Base64.Encoder base64 = Base64.getEncoder();
-    ObjectNode root =
-        JSON.createObjectNode()
-            .put("installation", trust.roster().installation())
-            .put("version", trust.roster().version());
-    ArrayNode members = root.putArray("members");
-    trust.roster().members().forEach(member -> members.add(node(member)));
-    ArrayNode former = root.putArray("former");
-    for (FormerParty party : trust.roster().former()) {
-      former
-          .addObject()
-          .put("name", party.name())
-          .put("partyId", party.partyId())
-          .put("evidenceKey", base64.encodeToString(party.evidenceKey()))
-          .put("lastEpoch", party.lastEpoch());
-    }
-    ArrayNode requesters = root.putArray("requesters");
-    for (Trust.Requester requester : trust.requesters()) {
-      ObjectNode entry = requesters.addObject().put("name", requester.name());
-      ArrayNode keys = entry.putArray("publicKeys");
-      requester.publicKeys().forEach(key -> keys.add(base64.encodeToString(key)));
-      ArrayNode globs = entry.putArray("keys");
-      requester.keys().forEach(glob -> globs.add(glob.pattern()));
-      ArrayNode rights = entry.putArray("rights");
-      requester.rights().stream()
-          .sorted()
-          .forEach(right -> rights.add(right.name().toLowerCase(Locale.ROOT)));
-      entry.put("minThreshold", requester.minThreshold()).put("minParties", requester.minParties());
-    }
-    replace(file, JSON.writeValueAsBytes(root));
-  }
-
-  /** Writes the entry of one member, for the operator to collect. */
-  public static void writeEntry(Path file, Member member) throws IOException {
-    replace(file, entry(member));
-  }
-
-  /** The entry of one member. */
-  public static byte[] entry(Member member) {
-    return JSON.writeValueAsBytes(node(member));
-  }
-
-  private static ObjectNode node(Member member) {
-    Base64.Encoder base64 = Base64.getEncoder();
-    return JSON.createObjectNode()
-        .put("name", member.name())
-        .put("role", member.role().name().toLowerCase(Locale.ROOT))
-        .put("partyId", member.partyId())
-        .put("region", member.region())
-        .put("aci", member.aci().toString())
-        .put("deviceId", member.deviceId())
-        .put("identityKey", base64.encodeToString(member.identityKey()))
-        .put("evidenceKey", base64.encodeToString(member.evidenceKey()));
-  }
-
-  private static void replace(Path file, byte[] content) throws IOException {
+  /** Writes a file; a reader sees the old one or the new one, never a part. */
+  static void replace(Path file, byte[] content) throws IOException {
     Path folder = file.toAbsolutePath().getParent();
     Path temporary = Files.createTempFile(folder, ".trust-", ".tmp");
     try {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.KeyPair;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -47,14 +48,20 @@ class TrustFileTest {
         new Roster("production-eu", version, List.of(members), List.of(FORMER)), List.of(WALLET));
   }
 
+  private static final KeyPair ROOT = RootKeys.pair();
+
+  private static TrustFile signed(Trust trust) {
+    return TrustFile.first(trust, RootKeys.roots(1, ROOT)).signed(ROOT.getPrivate());
+  }
+
   @Test
   void trustComesBack() throws Exception {
-    Trust written = trust(7, PARTY, COORDINATOR);
+    Trust written = trust(1, PARTY, COORDINATOR);
     Path file = folder.resolve("trust.json");
-    TrustFile.write(file, written);
-    assertThat(TrustFile.read(file)).isEqualTo(written);
-    TrustFile.write(file, trust(8, PARTY));
-    assertThat(TrustFile.read(file).roster().version()).isEqualTo(8);
+    signed(written).write(file);
+    assertThat(TrustFile.read(file).verified().trust()).isEqualTo(written);
+    signed(trust(1, PARTY)).write(file);
+    assertThat(TrustFile.read(file).verified().trust().roster().members()).containsExactly(PARTY);
     try (var files = Files.list(folder)) {
       assertThat(files).containsExactly(file);
     }
@@ -63,8 +70,8 @@ class TrustFileTest {
   @Test
   void entryComesBack() throws Exception {
     Path file = folder.resolve("roster-entry.json");
-    TrustFile.writeEntry(file, COORDINATOR);
-    assertThat(TrustFile.parseEntry(Files.readAllBytes(file))).isEqualTo(COORDINATOR);
+    MemberEntry.write(file, COORDINATOR);
+    assertThat(MemberEntry.parse(Files.readAllBytes(file))).isEqualTo(COORDINATOR);
   }
 
   @ParameterizedTest
@@ -72,6 +79,18 @@ class TrustFileTest {
       delimiter = '|',
       value = {
         "\"version\" : 1 | \"version\" : -1",
+        "\"version\" : 1 | \"version\" : 0",
+        "\"version\" : 1 | \"version\" : 2",
+        "\"previous\" : \"\" | \"previous\" : \"AAAA\"",
+        "\"previous\" : \"\" | \"previous\" : null",
+        "\"threshold\" : 1 | \"threshold\" : 0",
+        "\"threshold\" : 1 | \"threshold\" : 2",
+        "\"threshold\" : 1 | \"threshold\" : 1, \"unused\" : 1",
+        "MCowBQYDK2VwAyEA | MCowBQYDK2VuAyEA",
+        "MCowBQYDK2VwAyEA | MCowBQYDK2VwAyEAAA",
+        "MCowBQYDK2VwAyEA | ' MCowBQYDK2VwAyEA'",
+        "AAA=\" | AAB=\"",
+        "AAA=\" | AAA\"",
         "\"version\" : 1 | \"version\" : 1.5",
         "\"version\" : 1 | \"version\" : 99999999999999999999",
         "\"version\" : 1 | \"version\" : \"1\"",
@@ -109,13 +128,11 @@ class TrustFileTest {
         "\"identityKey\" : \"AAAA | \"identityKey\" : \"*AAA",
         "\"region\" : \"eu-west-1\", | ''",
       })
-  void wrongFileIsRefused(String good, String bad) throws Exception {
-    Path file = folder.resolve("trust.json");
-    TrustFile.write(file, trust(1, PARTY));
-    String json = Files.readString(file);
+  void wrongFileIsRefused(String good, String bad) {
+    String json = new String(signed(trust(1, PARTY)).current().payload(), StandardCharsets.UTF_8);
     assertThat(json).contains(good);
     assertThatThrownBy(
-            () -> TrustFile.parse(json.replace(good, bad).getBytes(StandardCharsets.UTF_8)))
+            () -> TrustJson.content(json.replace(good, bad).getBytes(StandardCharsets.UTF_8)))
         .isInstanceOf(IllegalArgumentException.class);
   }
 
@@ -127,8 +144,8 @@ class TrustFileTest {
             "[]",
             "null",
             "{}",
-            "{\"version\":1,\"members\":[]}",
-            "{\"installation\":\"x\",\"version\":1,\"members\":[],\"former\":[],\"requesters\":[]}",
+            "{\"payload\":\"\",\"signatures\":[],\"earlier\":[]}",
+            "{\"payload\":\"e30=\",\"signatures\":[],\"earlier\":[]}",
             "{} {}")) {
       assertThatThrownBy(() -> TrustFile.parse(text.getBytes(StandardCharsets.UTF_8)))
           .as(text)

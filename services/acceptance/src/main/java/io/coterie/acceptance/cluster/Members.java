@@ -9,6 +9,9 @@ import io.coterie.platform.intent.RequesterKeys;
 import io.coterie.trust.Glob;
 import io.coterie.trust.KeyRight;
 import io.coterie.trust.Member;
+import io.coterie.trust.MemberEntry;
+import io.coterie.trust.RootKey;
+import io.coterie.trust.Roots;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
 import io.coterie.trust.TrustFile;
@@ -18,6 +21,9 @@ import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyPair;
+import java.security.KeyPairGenerator;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -64,7 +70,7 @@ public final class Members {
       for (Map.Entry<Service, Path> holder : holders.entrySet()) {
         Path entry = holder.getValue().resolve("roster-entry.json");
         holder.getKey().awaitFile(entry, timeout);
-        members.add(TrustFile.parseEntry(Files.readAllBytes(entry)));
+        members.add(MemberEntry.parse(Files.readAllBytes(entry)));
       }
       if (!second.isEmpty()) {
         secondCoordinator = enrol(second);
@@ -75,13 +81,24 @@ public final class Members {
       for (Settings.Requester requester : requesters) {
         believed.add(believed(requester));
       }
-      Trust trust = new Trust(roster, believed);
+      TrustFile trust = signed(new Trust(roster, believed));
       for (Path folder : holders.values()) {
-        TrustFile.write(folder.resolve("trust.json"), trust);
+        trust.write(folder.resolve("trust.json"));
       }
-      TrustFile.write(clients, trust);
+      trust.write(clients);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The trust file with the signature of its only root key, which nobody keeps. */
+  private static TrustFile signed(Trust trust) {
+    try {
+      KeyPair root = KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
+      Roots roots = new Roots(1, List.of(new RootKey(root.getPublic().getEncoded())));
+      return TrustFile.first(trust, roots).signed(root.getPrivate());
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("every JDK has Ed25519", e);
     }
   }
 

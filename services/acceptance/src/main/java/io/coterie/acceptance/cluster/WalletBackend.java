@@ -133,7 +133,7 @@ public final class WalletBackend implements AutoCloseable {
   public Key attested(Key key) {
     try {
       // Read each time: a test may replace it.
-      AttestedKey.of(key.getName(), key, TrustFile.read(trustFile));
+      AttestedKey.of(key.getName(), key, TrustFile.read(trustFile).verified().trust());
       return key;
     } catch (AttestationException e) {
       throw new IllegalStateException(key.getName() + ": " + e.getMessage(), e);

@@ -8,6 +8,7 @@ import io.coterie.channel.link.Enrolment;
 import io.coterie.channel.signal.SignalChannel;
 import io.coterie.platform.unseal.PassphraseDataKeySource;
 import io.coterie.trust.Member;
+import io.coterie.trust.MemberEntry;
 import io.coterie.trust.Roster;
 import io.coterie.trust.TrustFile;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -87,7 +88,7 @@ public final class SignalChannelOpener implements ChannelOpener {
         Enrolment.member(
             account, replica.name(), Member.Role.COORDINATOR, 0, replica.region(), new byte[0]);
     try {
-      TrustFile.writeEntry(replica.folder().resolve(ENTRY), self);
+      MemberEntry.write(replica.folder().resolve(ENTRY), self);
     } catch (IOException e) {
       throw new UncheckedIOException("cannot write " + ENTRY, e);
     }
@@ -129,7 +130,7 @@ public final class SignalChannelOpener implements ChannelOpener {
       String problem = "there is no " + file;
       if (Files.exists(file)) {
         try {
-          Roster roster = TrustFile.read(file).roster();
+          Roster roster = TrustFile.read(file).verified().trust().roster();
           if (roster.byName(replica.name()).filter(self::equals).isPresent()) {
             return roster;
           }

@@ -5,6 +5,7 @@ import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.link.Enrolment;
 import io.coterie.channel.signal.SignalChannel;
 import io.coterie.trust.Member;
+import io.coterie.trust.MemberEntry;
 import io.coterie.trust.Roster;
 import io.coterie.trust.TrustFile;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -51,13 +52,15 @@ final class SignalAccess implements ChannelAccess {
 
   @Override
   public void writeEntry(Member self) throws IOException {
-    TrustFile.writeEntry(properties.rosterEntryFile(), self);
+    MemberEntry.write(properties.rosterEntryFile(), self);
   }
 
   @Override
   public Optional<Roster> roster() throws IOException {
     Path file = properties.trustFile();
-    return Files.exists(file) ? Optional.of(TrustFile.read(file).roster()) : Optional.empty();
+    return Files.exists(file)
+        ? Optional.of(TrustFile.read(file).verified().trust().roster())
+        : Optional.empty();
   }
 
   @Override

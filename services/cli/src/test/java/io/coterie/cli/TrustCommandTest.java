@@ -1,0 +1,434 @@
+package io.coterie.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.trust.Fingerprint;
+import io.coterie.trust.FormerParty;
+import io.coterie.trust.Glob;
+import io.coterie.trust.KeyRight;
+import io.coterie.trust.Member;
+import io.coterie.trust.MemberEntry;
+import io.coterie.trust.Roster;
+import io.coterie.trust.SignedTrust;
+import io.coterie.trust.Trust;
+import io.coterie.trust.TrustFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.List;
+import java.util.Set;
+import java.util.UUID;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** {@code coterie trust}: from root keys and members' entries to signed versions. */
+class TrustCommandTest {
+  private static final String KEEPER =
+      "keeper=@keeper.pem.pub,may=reshare,may=refresh,may=reshare,min-threshold=3,min-parties=4";
+  private static final String WALLET =
+      "wallet=@wallet.pem.pub,may=create,min-threshold=2,min-parties=2";
+
+  private static final Member COORDINATOR =
+      new Member(
+          "coordinator",
+          Member.Role.COORDINATOR,
+          0,
+          "eu",
+          new UUID(9, 9),
+          1,
+          filled(33, 9),
+          new byte[0]);
+
+  /** Keys, entries and version 1, made once: tests work on copies. */
+  @TempDir static Path made;
+
+  @TempDir Path folder;
+
+  @BeforeAll
+  static void make() throws Exception {
+    entry(made.resolve("coordinator.json"), COORDINATOR);
+    for (int id = 1; id <= 3; id++) {
+      entry(made.resolve("p" + id + ".json"), party("p" + id, id, id));
+    }
+    for (String root : List.of("a.pem", "b.pem", "c.pem", "d.pem")) {
+      assertThat(run(made, "trust new-root @" + root).exitCode()).isZero();
+    }
+    run(made, "intent new-requester @wallet.pem");
+    run(made, "intent new-requester @keeper.pem --algorithm p256");
+    Run init =
+        run(
+            made,
+            "trust init --installation prod-eu-1 --roots @a.pem.pub @b.pem.pub @c.pem.pub"
+                + " --root-threshold 2 --member @coordinator.json @p1.json --member @p2.json @p3.json"
+                + " --requester wallet=@wallet.pem.pub,@keeper.pem.pub,may=create,min-threshold=2,"
+                + "min-parties=3,keys=keys/hot-*,keys=keys/cold --requester "
+                + KEEPER
+                + " --out @1.json");
+    assertThat(init.exitCode()).as(init.err()).isZero();
+    for (String root : List.of("a.pem", "b.pem")) {
+      assertThat(run(made, "trust sign @1.json --root-key @" + root).exitCode()).isZero();
+    }
+  }
+
+  @BeforeEach
+  void copy() throws Exception {
+    try (var files = Files.list(made)) {
+      for (Path file : files.toList()) {
+        Files.copy(file, folder.resolve(file.getFileName()), StandardCopyOption.COPY_ATTRIBUTES);
+      }
+    }
+  }
+
+  private static Member party(String name, int id, int secret) {
+    return new Member(
+        name,
+        Member.Role.PARTY,
+        id,
+        "eu",
+        new UUID(1, secret),
+        1,
+        filled(33, secret),
+        filled(32, secret));
+  }
+
+  private static byte[] filled(int size, int value) {
+    byte[] bytes = new byte[size];
+    Arrays.fill(bytes, (byte) value);
+    return bytes;
+  }
+
+  private static void entry(Path file, Member member) throws Exception {
+    MemberEntry.write(file, member);
+  }
+
+  /** Runs words; {@code @} stands for a folder. */
+  private static Run run(Path folder, String words) {
+    return Run.of(
+        Arrays.stream(words.split(" "))
+            .map(word -> word.replace("@", folder + "/"))
+            .toArray(String[]::new));
+  }
+
+  private Run run(String words) {
+    return run(folder, words);
+  }
+
+  private Run good(String words) {
+    Run run = run(words);
+    assertThat(run.err()).as(words).isEmpty();
+    assertThat(run.exitCode()).isZero();
+    return run;
+  }
+
+  private void sign(String file, String... keys) {
+    for (String key : keys) {
+      good("trust sign @" + file + " --root-key @" + key);
+    }
+  }
+
+  private TrustFile file(String name) throws Exception {
+    return TrustFile.read(folder.resolve(name));
+  }
+
+  private SignedTrust signed(String name) throws Exception {
+    return file(name).verified();
+  }
+
+  private byte[] publicKey(String file) throws Exception {
+    String pem = Files.readString(folder.resolve(file));
+    return Base64.getMimeDecoder().decode(pem.replaceAll("-----[A-Z ]+-----", ""));
+  }
+
+  @Test
+  void first_version_has_the_members_requesters_and_root_keys_that_were_given() throws Exception {
+    Trust.Requester keeper =
+        new Trust.Requester(
+            "keeper",
+            List.of(publicKey("keeper.pem.pub")),
+            List.of(new Glob("keys/*")),
+            Set.of(KeyRight.REFRESH, KeyRight.RESHARE),
+            3,
+            4);
+    Trust.Requester wallet =
+        new Trust.Requester(
+            "wallet",
+            List.of(publicKey("wallet.pem.pub"), publicKey("keeper.pem.pub")),
+            List.of(new Glob("keys/hot-*"), new Glob("keys/cold")),
+            Set.of(KeyRight.CREATE),
+            2,
+            3);
+    SignedTrust first = signed("1.json");
+    assertThat(first.trust())
+        .isEqualTo(
+            new Trust(
+                new Roster(
+                    "prod-eu-1",
+                    1,
+                    List.of(COORDINATOR, party("p1", 1, 1), party("p2", 2, 2), party("p3", 3, 3))),
+                List.of(wallet, keeper)));
+    assertThat(first.roots().threshold()).isEqualTo(2);
+    assertThat(first.roots().keys()).hasSize(3);
+  }
+
+  @Test
+  void later_versions_remember_the_parties_that_left_and_those_that_enrolled_anew()
+      throws Exception {
+    entry(folder.resolve("p2.json"), party("p2", 2, 7));
+    good("trust add @1.json --member @p2.json --retire p2=4 --out @2.json");
+    sign("2.json", "b.pem", "c.pem");
+    assertThat(signed("2.json").requireNotBefore(signed("1.json"))).isTrue();
+    good("trust retire @2.json --party p3=6 --requester wallet --out @3.json");
+    sign("3.json", "a.pem", "c.pem");
+    SignedTrust third = signed("3.json");
+    assertThat(third.trust().roster())
+        .isEqualTo(
+            new Roster(
+                "prod-eu-1",
+                3,
+                List.of(COORDINATOR, party("p1", 1, 1), party("p2", 2, 7)),
+                List.of(
+                    new FormerParty("p2", 2, filled(32, 2), 4),
+                    new FormerParty("p3", 3, filled(32, 3), 6))));
+    assertThat(third.trust().requesters())
+        .extracting(Trust.Requester::name)
+        .containsExactly("keeper");
+
+    good("trust retire @3.json --correct p2=5 --coordinator coordinator --out @4.json");
+    sign("4.json", "a.pem", "c.pem");
+    Roster fourth = signed("4.json").trust().roster();
+    assertThat(fourth.former().getFirst()).isEqualTo(new FormerParty("p2", 2, filled(32, 2), 5));
+    assertThat(fourth.coordinators()).isEmpty();
+    // It comes back as the same party.
+    good(
+        "trust add @4.json --member @p3.json @coordinator.json --requester "
+            + WALLET
+            + " --out @5.json");
+    sign("5.json", "a.pem", "b.pem");
+    assertThat(signed("5.json").trust().roster().members()).hasSize(4);
+    assertThat(signed("5.json").requireNotBefore(signed("1.json"))).isTrue();
+  }
+
+  @Test
+  void root_keys_are_replaced_by_themselves_and_the_new_ones() throws Exception {
+    good("trust add @1.json --roots @c.pem.pub @d.pem.pub --root-threshold 2 --out @2.json");
+    Run sign = good("trust sign @2.json --root-key @d.pem");
+    assertThat(sign.out()).startsWith("NOT SIGNED: ").contains("of the version before it");
+    Run shown = run("trust show @2.json");
+    assertThat(shown.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(shown.out()).contains("roots before 2 of 3: ").contains("NOT SIGNED");
+    sign("2.json", "c.pem");
+    assertThat(file("2.json").current().signatures()).hasSize(2);
+    Run enough = good("trust sign @2.json --root-key @a.pem");
+    assertThat(enough.out()).isEqualTo("version 2 is signed\n");
+    assertThat(signed("2.json").requireNotBefore(signed("1.json"))).isTrue();
+    good("trust retire @2.json --requester wallet --out @3.json");
+    Run old = run("trust sign @3.json --root-key @a.pem");
+    assertThat(old.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(old.err()).hasLineCount(1).contains("is no root key of trust file version 3");
+  }
+
+  @Test
+  void shows_everything_with_fingerprints_and_the_state_of_each_signature() throws Exception {
+    good("trust retire @1.json --party p3=6 --out @2.json");
+    sign("2.json", "b.pem");
+    Run shown = run("trust show @2.json");
+    assertThat(shown.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(shown.out())
+        .contains("installation prod-eu-1\n")
+        .contains("version     2\n")
+        .contains("roots       2 of 3: " + signed("1.json").roots().fingerprint())
+        .contains("member p1 (party 1, eu)\n  entry    " + Fingerprint.of(party("p1", 1, 1)))
+        .contains("member coordinator (coordinator, eu)\n")
+        .contains("former p3 (party 3), believed up to epoch 6\n")
+        .contains("requester wallet may create: keys/hot-*, keys/cold; at least 2 of 3 parties\n")
+        .contains("  key      " + Fingerprint.ofRequesterKey(publicKey("keeper.pem.pub")))
+        .endsWith(
+            "NOT SIGNED: trust file version 2 has 1 of the 2 signatures that it needs of the root"
+                + " keys of the version before it: collect them with 'coterie trust sign'\n");
+    assertThat(shown.out().lines().filter(line -> line.contains("root key ")).toList())
+        .hasSize(3)
+        .filteredOn(line -> line.endsWith("  signed"))
+        .hasSize(1);
+    Run first = good("trust show @1.json");
+    assertThat(first.out()).endsWith("version 1 is signed\n");
+    assertThat(good("trust show @p1.json").out())
+        .isEqualTo(
+            "member p1 (party 1, eu)\n  entry    " + Fingerprint.of(party("p1", 1, 1)) + "\n");
+  }
+
+  @Test
+  void a_forged_signature_is_shown_as_one() throws Exception {
+    String json = Files.readString(folder.resolve("1.json"));
+    good(
+        "trust init --installation prod-eu-1 --roots @a.pem.pub @b.pem.pub @c.pem.pub --root-threshold 2"
+            + " --member @p1.json --requester "
+            + WALLET
+            + " --out @other.json");
+    String other = Files.readString(folder.resolve("other.json"));
+    String payload = other.replaceAll("(?s).*\"payload\" : \"([^\"]*)\".*", "$1");
+    Files.writeString(
+        folder.resolve("forged.json"),
+        json.replaceFirst("\"payload\" : \"[^\"]*\"", "\"payload\" : \"" + payload + "\""));
+    Run shown = run("trust show @forged.json");
+    assertThat(shown.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(shown.out().lines().filter(line -> line.endsWith("  NOT VALID"))).hasSize(2);
+    assertThat(shown.out()).contains("NOT SIGNED").contains("is not valid");
+  }
+
+  @Test
+  void a_root_key_is_readable_by_its_owner_alone() throws Exception {
+    Path key = folder.resolve("root.pem");
+    Run made = good("trust new-root @root.pem");
+    assertThat(made.out()).containsPattern("fingerprint ([0-9a-f]{4} ){7}[0-9a-f]{4}\n");
+    assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(key)))
+        .isEqualTo("rw-------");
+    Files.setPosixFilePermissions(
+        folder.resolve("c.pem"), PosixFilePermissions.fromString("rw-r--r--"));
+    Run sign = run("trust sign @1.json --root-key @c.pem");
+    assertThat(sign.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(sign.err()).hasLineCount(1).contains("chmod 600");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "init --installation Prod A M R | installation 'Prod' is not 1 to 63 of [a-z0-9-]",
+        "init --installation x A M | no requester is given",
+        "init --installation x A R | a roster has 1 to 100 members, not 0",
+        "init --installation x M R | --roots and --root-threshold are missing",
+        "init --installation x --roots @a.pem.pub M R | belong together",
+        "init --installation x --root-threshold 1 M R | belong together",
+        "init --installation x --roots @a.pem.pub --root-threshold 2 M R | is not 1 to 1 but 2",
+        "init --installation x --roots @a.pem.pub @a.pem.pub --root-threshold 2 M R | a root key occurs twice",
+        "init --installation x --roots @a.pem --root-threshold 1 M R | a.pem: not exactly one PEM block",
+        "init --installation x --roots @keeper.pem.pub --root-threshold 1 M R | not an Ed25519 public key",
+        "init --installation x A M M R | member p3 is given twice",
+        "init --installation x A M --member @other.json R | partyId occurs twice",
+        "init --installation x A M R R | requester wallet is given twice",
+        "init --installation x A --member @nobody.json R | nobody.json cannot be read",
+        "init --installation x A --member @a.pem.pub R | a.pem.pub is not the entry of one member",
+        "init --installation x A --member @two.json R | two.json is not the entry of one member",
+        "init --installation x A --member @1.json R | 1.json is not the entry of one member",
+        "init --installation x A M --requester wallet | --requester wallet is not NAME=FILE",
+        "init --installation x A M --requester wallet= | --requester wallet= is not NAME=FILE",
+        "init --installation x A M --requester Wallet=@wallet.pem.pub | is not NAME=FILE",
+        "init --installation x A M --requester wallet=@none | none with a public key",
+        "init --installation x A M --requester wallet=@p3.json | p3.json: not exactly one PEM block",
+        "init --installation x A M --requester wallet=@wallet.pem | wallet.pem: not exactly one PEM block",
+        "init --installation x A M --requester wallet=@two.pem | two.pem: the PEM block",
+        "init --installation x A M --requester wallet=keys=keys/* | wallet has no file",
+        "init --installation x A M --requester wallet=@wallet.pem.pub,keys=hot-* | keys=hot-* of",
+        "init --installation x A M --requester wallet=@wallet.pem.pub,min-threshold=0 | min-threshold=0",
+        "init --installation x A M --requester wallet=@wallet.pem.pub,may=create,min-threshold=3,min-parties=2 | above",
+        "init --installation x A M --requester wallet=@wallet.pem.pub,may=create,min-parties=2 | give min-threshold=N",
+        "init --installation x A M --requester wallet=@wallet.pem.pub,may=create,min-threshold=2 | and min-parties=N",
+        "init --installation x A M --requester wallet=@wallet.pem.pub,min-threshold=2,min-parties=2 | say with may=create",
+        "init --installation x A M --requester wallet=@wallet.pem.pub,may=sign | may=sign of requester wallet is not",
+        "add @p3.json M | p3.json is no trust file",
+        "add @unsigned.json M | unsigned.json: trust file version 1 has 0 of the 2 signatures",
+        "add @1.json M | this changes nothing",
+        "add @1.json --member @changed.json | party p2 has another key: say with --retire p2=EPOCH",
+        "add @1.json --member @changed.json --retire p2=0 | --retire p2=0 is not PARTY=EPOCH",
+        "add @1.json --member @changed.json --retire p2=1 --retire p2=2 | --retire names p2 twice",
+        "add @1.json M --retire p3=2 | --retire p3: the previous version has no such party",
+        "add @1.json --member @changed.json --retire p2=1 --retire p9=1 | --retire p9: the previous",
+        "add @1.json --member @new.json --retire p3=1 | new: partyId 3 was another party's",
+        "retire @1.json --party p9=1 | --retire p9: the previous version has no such party",
+        "retire @1.json --coordinator p1 | --coordinator p1: the previous version has no such coordinator",
+        "retire @1.json --requester nobody | --requester nobody: the previous version has no such requester",
+        "retire @1.json --requester wallet --requester keeper | no requester is given",
+        "retire @1.json --correct p1=4 | --correct p1: no party of that name was retired",
+        "retire @1.json | this changes nothing",
+      })
+  void wrong_arguments_are_refused_in_one_line(String arguments, String problem) throws Exception {
+    String signed = Files.readString(folder.resolve("1.json"));
+    Files.writeString(
+        folder.resolve("unsigned.json"),
+        signed.replaceFirst("(?s)\"signatures\" : .*?\\]", "\"signatures\" : []"));
+    Files.writeString(folder.resolve("two.json"), "{} {}");
+    entry(folder.resolve("other.json"), party("other", 3, 8));
+    entry(folder.resolve("changed.json"), party("p2", 2, 7));
+    entry(folder.resolve("new.json"), party("new", 3, 8));
+    String pem = Files.readString(folder.resolve("wallet.pem.pub"));
+    Files.writeString(folder.resolve("two.pem"), pem + pem);
+    List<String> words = new ArrayList<>();
+    for (String word : arguments.split(" ")) {
+      words.add(
+          switch (word) {
+            case "A" -> "--roots @a.pem.pub --root-threshold 1";
+            case "M" -> "--member @p3.json";
+            case "R" -> "--requester " + WALLET;
+            default -> word;
+          });
+    }
+    Run run = run("trust " + String.join(" ", words) + " --out @out.json");
+    assertThat(run.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err()).contains(problem).hasLineCount(1);
+    assertThat(folder.resolve("out.json")).doesNotExist();
+  }
+
+  /** The text behind the line end would be left out: here a bound. */
+  @Test
+  void a_requester_of_two_lines_is_refused() {
+    Run run =
+        Run.of(
+            "trust",
+            "init",
+            "--installation",
+            "x",
+            "--roots",
+            folder + "/a.pem.pub",
+            "--root-threshold",
+            "1",
+            "--member",
+            folder + "/p3.json",
+            "--requester",
+            "wallet=wallet.pem.pub\n,min-parties=3",
+            "--out",
+            folder + "/out.json");
+    assertThat(run.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(run.err())
+        .hasLineCount(1)
+        .contains("--requester wallet=wallet.pem.pub ,min-parties=3 is not NAME=FILE");
+  }
+
+  @Test
+  void a_file_is_never_overwritten() throws Exception {
+    byte[] before = Files.readAllBytes(folder.resolve("1.json"));
+    Run again = run("trust retire @1.json --party p3=1 --out @1.json");
+    assertThat(again.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(again.err()).hasLineCount(1).contains("exists already");
+    assertThat(Files.readAllBytes(folder.resolve("1.json"))).isEqualTo(before);
+  }
+
+  @Test
+  void clients_can_pin_the_root_keys() throws Exception {
+    String fingerprint = signed("1.json").roots().fingerprint();
+    Files.writeString(
+        folder.resolve("profile.properties"),
+        "trust=1.json\nrequester=wallet\nrequester-key=wallet.pem\ntrust-roots="
+            + fingerprint
+            + "\n");
+    String command =
+        "intent sign treasury -m hello --profile @profile.properties --yes --fingerprint "
+            + TestFiles.FINGERPRINT.replace(" ", "")
+            + " --out @intent";
+    assertThat(run(command).exitCode()).isZero();
+    Run other = run(command + " --trust-roots " + "0".repeat(32));
+    assertThat(other.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(other.err())
+        .hasLineCount(1)
+        .contains("none of its versions has the expected ones")
+        .contains(fingerprint);
+  }
+}

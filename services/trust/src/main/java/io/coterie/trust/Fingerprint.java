@@ -1,0 +1,41 @@
+package io.coterie.trust;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.HexFormat;
+
+/** The short forms of what the trust file has, which people read aloud to compare. */
+public final class Fingerprint {
+  private static final int BYTES = 16;
+
+  private Fingerprint() {}
+
+  /** The fingerprint of a member's entry: it covers everything that is pinned about the member. */
+  public static String of(Member member) {
+    return of("coterie/member-fingerprint/1", MemberEntry.encode(member));
+  }
+
+  /** The fingerprint of a requester's public key. */
+  public static String ofRequesterKey(byte[] spki) {
+    return of("coterie/requester-key-fingerprint/1", spki);
+  }
+
+  /** Eight groups of four hexadecimal digits: the first 16 bytes of SHA-256 of tag and content. */
+  static String of(String tag, byte[] content) {
+    MessageDigest sha256 = sha256();
+    sha256.update(tag.getBytes(US_ASCII));
+    byte[] digest = Arrays.copyOf(sha256.digest(content), BYTES);
+    return HexFormat.of().formatHex(digest).replaceAll("(.{4})(?!$)", "$1 ");
+  }
+
+  static MessageDigest sha256() {
+    try {
+      return MessageDigest.getInstance("SHA-256");
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every JDK has SHA-256", e);
+    }
+  }
+}
