@@ -8,6 +8,13 @@ CREATE TABLE party_secret (
   public BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- The highest version of the trust file that this party has accepted; never replaced by an older one.
+CREATE TABLE accepted_trust (
+  id   INTEGER PRIMARY KEY CHECK (id = 1),
+  -- With its signatures.
+  file BLOB NOT NULL
+) STRICT;
+
 -- A request id of a requester belongs to one intent, for ever.
 CREATE TABLE claimed_request (
   requester     TEXT NOT NULL,

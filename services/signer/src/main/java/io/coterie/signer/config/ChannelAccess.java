@@ -4,6 +4,7 @@ import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.SecureChannel;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import io.coterie.trust.SignedTrust;
 import java.io.IOException;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
@@ -19,8 +20,8 @@ interface ChannelAccess {
   /** Publishes the party's own entry, for the operator to collect. */
   void writeEntry(Member self) throws IOException;
 
-  /** The pinned members, if they are known yet. */
-  Optional<Roster> roster() throws IOException;
+  /** The trust file that the operator gave, if there is one yet; its signatures are checked. */
+  Optional<SignedTrust> trust() throws IOException;
 
   /** A channel that is not started. */
   Opened open(ChannelAccount account, Roster roster) throws IOException;

@@ -16,6 +16,8 @@ import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import io.coterie.trust.SignedTrust;
+import io.coterie.trust.Trust;
 import java.io.IOException;
 import java.time.Clock;
 import java.time.Duration;
@@ -224,14 +226,20 @@ final class Party implements SmartLifecycle, HealthIndicator {
     access.writeEntry(self);
   }
 
-  /** The roster, once it is there and names exactly this party. */
+  /**
+   * The roster, once it is there and names exactly this party. Its version is remembered also if it
+   * does not: the party may have left.
+   */
   private Optional<Roster> pinned() throws IOException {
-    Optional<Roster> found = access.roster();
+    Optional<SignedTrust> offered = access.trust();
     Member me = present(self);
-    if (found.isEmpty()) {
+    if (offered.isEmpty()) {
       problem = "there is no roster yet";
       return Optional.empty();
     }
+    SignedTrust signed = offered.get();
+    present(store).trust().accept(signed, held -> TrustAudit.accepted(held, signed));
+    Optional<Roster> found = offered.map(SignedTrust::trust).map(Trust::roster);
     if (!found.get().byName(me.name()).filter(me::equals).isPresent()) {
       tell("the roster does not have this party as its roster entry says", null);
       return Optional.empty();

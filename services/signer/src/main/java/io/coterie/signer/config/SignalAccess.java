@@ -7,6 +7,7 @@ import io.coterie.channel.signal.SignalChannel;
 import io.coterie.trust.Member;
 import io.coterie.trust.MemberEntry;
 import io.coterie.trust.Roster;
+import io.coterie.trust.SignedTrust;
 import io.coterie.trust.TrustFile;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;
@@ -14,7 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** The Signal channel of the installation, and the roster as a file. */
+/** The Signal channel of the installation, and the trust file. */
 final class SignalAccess implements ChannelAccess {
   private final SignerProperties properties;
   private final MeterRegistry registry;
@@ -56,11 +57,14 @@ final class SignalAccess implements ChannelAccess {
   }
 
   @Override
-  public Optional<Roster> roster() throws IOException {
+  public Optional<SignedTrust> trust() throws IOException {
     Path file = properties.trustFile();
-    return Files.exists(file)
-        ? Optional.of(TrustFile.read(file).verified().trust().roster())
-        : Optional.empty();
+    if (!Files.exists(file)) {
+      return Optional.empty();
+    }
+    SignedTrust signed = TrustFile.read(file).verified();
+    String roots = properties.channel().trustFileRoots();
+    return Optional.of(roots == null ? signed : signed.requireRoots(roots));
   }
 
   @Override

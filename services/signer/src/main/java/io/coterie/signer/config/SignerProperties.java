@@ -77,6 +77,8 @@ public record SignerProperties(
    * @param number account number to enrol with
    * @param tokenFile one-time token to enrol with; needed at the first start only
    * @param trustFile the pinned members; {@code trust.json} in the data folder if not given
+   * @param trustFileRoots fingerprint of the root keys that some version of the trust file must
+   *     have; if not given, those of the first file count
    * @param senderKeyAge how long a sender key is used before it is replaced
    */
   public record Channel(
@@ -87,6 +89,7 @@ public record SignerProperties(
       @Nullable Path tokenFile,
       @DefaultValue("GROUP") SendMode sendMode,
       @Nullable Path trustFile,
+      @Nullable String trustFileRoots,
       @DefaultValue("6h") Duration senderKeyAge) {}
 
   /**

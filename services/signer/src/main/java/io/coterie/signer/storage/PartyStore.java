@@ -29,6 +29,7 @@ public final class PartyStore implements AutoCloseable {
   private final ShownClaims shownClaims;
   private final SqliteAudit audit;
   private final PartySecrets secrets;
+  private final AcceptedTrust trust;
 
   private PartyStore(PartyFile file, SqliteAudit.Chain chain, Path folder, Clock clock) {
     SqliteLedger ledger = new SqliteLedger();
@@ -40,6 +41,7 @@ public final class PartyStore implements AutoCloseable {
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
+    this.trust = new AcceptedTrust(file, chain);
     exclusions.start();
   }
 
@@ -105,6 +107,11 @@ public final class PartyStore implements AutoCloseable {
   /** The party's own sealed secrets. */
   public PartySecrets secrets() {
     return secrets;
+  }
+
+  /** The highest version of the trust file that the party has accepted. */
+  public AcceptedTrust trust() {
+    return trust;
   }
 
   /**

@@ -5,15 +5,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.SendMode;
 import io.coterie.mpc.NativeMpcCore;
+import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.platform.unseal.UnsealException;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.MemoryNetwork;
+import io.coterie.signer.RootOwner;
 import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import io.coterie.trust.SignedTrust;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.net.URI;
@@ -34,6 +38,8 @@ import org.springframework.boot.health.contributor.Status;
 
 /** The start of a party, step by step, and what it keeps for the next one. */
 class PartyTest {
+  private static final RootOwner OWNER = new RootOwner();
+
   @TempDir Path folder;
   private final Access access = new Access();
   private final SimpleMeterRegistry meters = new SimpleMeterRegistry();
@@ -50,7 +56,7 @@ class PartyTest {
   private final class Access implements ChannelAccess {
     final AtomicInteger enrolments = new AtomicInteger();
     final AtomicReference<Member> entry = new AtomicReference<>();
-    final AtomicReference<Roster> roster = new AtomicReference<>();
+    final AtomicReference<SignedTrust> trust = new AtomicReference<>();
     volatile boolean messagingDown;
     volatile boolean offline;
 
@@ -76,8 +82,8 @@ class PartyTest {
     }
 
     @Override
-    public Optional<Roster> roster() {
-      return Optional.ofNullable(roster.get());
+    public Optional<SignedTrust> trust() {
+      return Optional.ofNullable(trust.get());
     }
 
     @Override
@@ -103,6 +109,7 @@ class PartyTest {
                     "+1",
                     null,
                     SendMode.GROUP,
+                    null,
                     null,
                     Duration.ofHours(6)),
                 new SignerProperties.Sessions(
@@ -134,21 +141,24 @@ class PartyTest {
   }
 
   private void writeRoster(Member self) {
-    access.roster.set(
-        new Roster(
-            "test",
-            1,
-            List.of(
-                self,
-                new Member(
-                    "coordinator",
-                    Member.Role.COORDINATOR,
-                    0,
-                    "here",
-                    UUID.randomUUID(),
-                    1,
-                    new byte[33],
-                    new byte[0]))));
+    access.trust.set(OWNER.first(roster(1, self, 1)));
+  }
+
+  private static Roster roster(long version, Member self, int coordinator) {
+    return new Roster(
+        "test",
+        version,
+        List.of(
+            self,
+            new Member(
+                "coordinator",
+                Member.Role.COORDINATOR,
+                0,
+                "here",
+                new UUID(3, coordinator),
+                1,
+                new byte[33],
+                new byte[0])));
   }
 
   @Test
@@ -191,7 +201,7 @@ class PartyTest {
     start();
     awaitPhase("WAITING_FOR_ROSTER");
     Member self = access.entry.get();
-    writeRoster(
+    Member other =
         new Member(
             self.name(),
             self.role(),
@@ -200,15 +210,55 @@ class PartyTest {
             self.aci(),
             self.deviceId(),
             self.identityKey(),
-            key(9)));
+            key(9));
+    writeRoster(other);
     Installation.until(
         "it says why",
         () ->
             String.valueOf(party.health().getDetails().get("problem"))
                 .contains("does not have this party"));
     assertThat(party.health().getDetails()).containsEntry("phase", "WAITING_FOR_ROSTER");
-    writeRoster(self);
+    access.trust.set(OWNER.after(access.trust.get(), roster(2, self, 1)));
     awaitPhase("READY");
+  }
+
+  @Test
+  void an_older_trust_file_than_one_accepted_before_is_refused_after_a_restart() {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    Member self = access.entry.get();
+    SignedTrust first = OWNER.first(roster(1, self, 1));
+    SignedTrust second = OWNER.after(first, roster(2, self, 1));
+    access.trust.set(second);
+    awaitPhase("READY");
+    party.stop();
+
+    access.trust.set(first);
+    start();
+    awaitProblem("has version 1, and version 2 was used before: get the newest file");
+    assertThat(party.health().getDetails()).containsEntry("phase", "WAITING_FOR_ROSTER");
+    access.trust.set(OWNER.after(first, roster(2, self, 77)));
+    awaitProblem("another content than the version 2");
+    RootOwner stranger = new RootOwner();
+    SignedTrust strange = stranger.after(stranger.first(roster(1, self, 1)), roster(2, self, 1));
+    access.trust.set(stranger.after(strange, roster(3, self, 1)));
+    awaitProblem("not signed by the root keys of version 2");
+    access.trust.set(OWNER.after(second, roster(3, self, 1)));
+    awaitPhase("READY");
+    party.stop();
+    try (PartyStore store = PartyStore.open(folder, "alpha", Clock.systemUTC(), (_, _) -> {})) {
+      assertThat(store.audit().read(1, 100))
+          .extracting(AuditRecord::event)
+          .filteredOn(event -> event.action().equals("trust.accept"))
+          .extracting(event -> event.fields().get("version"))
+          .containsExactly("2", "3");
+    }
+  }
+
+  private void awaitProblem(String problem) {
+    Installation.until(
+        "it says why",
+        () -> String.valueOf(party.health().getDetails().get("problem")).contains(problem));
   }
 
   @Test
@@ -264,9 +314,7 @@ class PartyTest {
   @Test
   void file_of_another_process_is_waited_for() throws Exception {
     Files.createDirectories(folder);
-    try (var other =
-        io.coterie.signer.storage.PartyStore.open(
-            folder, "alpha", Clock.systemUTC(), (_, _) -> {})) {
+    try (var other = PartyStore.open(folder, "alpha", Clock.systemUTC(), (_, _) -> {})) {
       assertThat(other.secrets().find("x")).isEmpty();
       start();
       Installation.until(
