@@ -75,6 +75,14 @@ final class Profile {
   @Nullable String trustRoots;
 
   @Option(
+      names = "--trust-state",
+      paramLabel = "FOLDER",
+      description =
+          "Keeps the highest version of the trust file that was accepted; default: beside the"
+              + " trust file.")
+  @Nullable String trustState;
+
+  @Option(
       names = "--requester",
       paramLabel = "NAME",
       description = "Our name in the signers' configuration.")
@@ -127,9 +135,9 @@ final class Profile {
     try {
       SignedTrust signed = TrustFile.read(path).verified();
       optional("trust-roots", trustRoots).ifPresent(signed::requireRoots);
-      Trust read = signed.trust();
-      read.requesters().forEach(Profile::requireKeys);
-      return read;
+      signed.trust().requesters().forEach(Profile::requireKeys);
+      AcceptedTrust.accept(signed, trustState(path));
+      return signed.trust();
     } catch (IOException | IllegalArgumentException e) {
       throw CliException.local(
           "trust file "
@@ -138,6 +146,13 @@ final class Profile {
               + Coterie.firstLine(e.getMessage())
               + ". Take it from the operators of the parties.");
     }
+  }
+
+  /** The folder with the versions that were accepted; that of the trust file unless given. */
+  private Path trustState(Path trustFile) {
+    return optional("trust-state", trustState)
+        .map(folder -> resolved("trust-state", trustState, Path.of(folder)))
+        .orElse(trustFile.toAbsolutePath().resolveSibling(""));
   }
 
   private static void requireKeys(Trust.Requester requester) {
@@ -207,15 +222,18 @@ final class Profile {
   }
 
   private Path requiredFile(String name, @Nullable String option) {
-    Path path = Path.of(required(name, option));
-    if (!path.isAbsolute() && option == null && System.getenv(environment(name)) == null) {
-      path =
-          profilePath().toAbsolutePath().resolveSibling(path); // as the profile's author meant it
-    }
+    Path path = resolved(name, option, Path.of(required(name, option)));
     if (!Files.isReadable(path)) {
       throw CliException.local(name + " file " + path + " cannot be read");
     }
     return path;
+  }
+
+  /** A path of the profile as its author meant it: relative to the profile. */
+  private Path resolved(String name, @Nullable String option, Path path) {
+    return option == null && System.getenv(environment(name)) == null
+        ? profilePath().toAbsolutePath().resolveSibling(path)
+        : path;
   }
 
   private Optional<String> optional(String name, @Nullable String option) {

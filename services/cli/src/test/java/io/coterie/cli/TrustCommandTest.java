@@ -431,4 +431,58 @@ class TrustCommandTest {
         .contains("none of its versions has the expected ones")
         .contains(fingerprint);
   }
+
+  /** A command that needs the trust file and no installation. */
+  private Run use(String trustFile, String... more) {
+    return run(
+        "intent sign treasury -m hello --requester wallet --requester-key @wallet.pem --yes --fingerprint "
+            + TestFiles.FINGERPRINT.replace(" ", "")
+            + " --out @intent --trust @"
+            + trustFile
+            + String.join("", more));
+  }
+
+  private void refused(Run run, String because) {
+    assertThat(run.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(run.err()).hasLineCount(1).contains(because);
+  }
+
+  @Test
+  void clients_keep_the_highest_version_and_do_not_go_back() throws Exception {
+    good("trust retire @1.json --party p3=6 --out @2.json");
+    sign("2.json", "a.pem", "c.pem");
+    good("trust retire @1.json --party p2=6 --out @fork.json");
+    sign("fork.json", "a.pem", "c.pem");
+    good("trust retire @2.json --party p2=6 --out @3.json");
+    sign("3.json", "a.pem", "c.pem");
+    good(
+        "trust init --installation prod-eu-1 --roots @d.pem.pub --root-threshold 1 --member @p1.json"
+            + " --requester "
+            + WALLET
+            + " --out @theirs1.json");
+    sign("theirs1.json", "d.pem");
+    for (int version = 2; version <= 3; version++) {
+      good(
+          "trust add @theirs%d.json --member @p%d.json --out @theirs%d.json"
+              .formatted(version - 1, version, version));
+      sign("theirs" + version + ".json", "d.pem");
+    }
+
+    assertThat(use("1.json").exitCode()).isZero();
+    assertThat(use("2.json").exitCode()).isZero();
+    assertThat(use("2.json").exitCode()).isZero();
+    refused(use("1.json"), "version 1, and version 2 was used before: get the newest file");
+    refused(use("fork.json"), "another content than the version 2");
+    refused(use("theirs3.json"), "not signed by the root keys of version 2");
+    assertThat(use("3.json").exitCode()).isZero();
+    refused(use("2.json"), "version 2, and version 3 was used before");
+
+    Path elsewhere = Files.createDirectory(folder.resolve("state"));
+    assertThat(use("1.json", " --trust-state @state").exitCode()).isZero();
+    assertThat(signed("state/trust-prod-eu-1.accepted").version()).isEqualTo(1);
+    Files.writeString(AcceptedTrust.file(elsewhere, "prod-eu-1"), "{");
+    refused(
+        use("1.json", " --trust-state @state"), "trust-prod-eu-1.accepted, the trust file that");
+    refused(use("1.json", " --trust-state @nowhere"), "let trust-state name a folder");
+  }
 }
