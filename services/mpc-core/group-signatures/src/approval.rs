@@ -383,7 +383,7 @@ pub mod forge {
     use rand_core::CryptoRng;
 
     use super::{Approval, Elements, Request, Responses, challenge, tag_base};
-    use crate::GroupPublic;
+    use crate::group::GroupPublic;
 
     /// An approval made without any member's secret, with what the hash function must answer to the commitments
     /// that it leads to.

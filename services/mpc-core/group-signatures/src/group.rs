@@ -1,87 +1,15 @@
 //! A group's keys: the issuing key, and what everybody knows.
 
-use core::fmt;
-
-use engine::wire::{Malformed, Reader, Writer};
+use engine::wire::{Reader, Writer};
 use engine::{PartyId, Secret, Transcript};
 use primitives::bls12_381::{G1, G2, Scalar, pairings_are_equal};
 use rand_core::CryptoRng;
 
-use crate::opener::{AttestedKey, MAX_OPENERS, OpenerError, OpenerKey, Openers};
+use crate::error::GroupError;
+use crate::group_id::{GroupId, MAX_GROUP_BYTES};
+use crate::opener::{AttestedKey, MAX_OPENERS, OpenerKey, Openers};
 use crate::sigma::{KnowledgeProof, hedged, read_point};
 use crate::tags;
-
-/// Longest name of a group, in bytes.
-pub const MAX_GROUP_BYTES: usize = 128;
-
-/// Why a group's public data are refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum GroupError {
-    /// The encoding is wrong, or an element is the identity or outside its subgroup.
-    Malformed,
-    /// The name is empty or too long, or the epoch is 0.
-    Name,
-    /// The opener's key is not that of the configured openers.
-    Opener(OpenerError),
-    /// The issuing key's two points have different logarithms.
-    DifferentKeys,
-    /// The maker of the group does not prove that it knows the issuing key.
-    Proof,
-    /// It is not a later epoch of the same group.
-    NotLater,
-    /// The issuing key is that of an earlier epoch, so that its members would be members of both.
-    KeyOfEarlierEpoch,
-}
-
-impl From<Malformed> for GroupError {
-    fn from(_: Malformed) -> Self {
-        GroupError::Malformed
-    }
-}
-
-impl fmt::Display for GroupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self {
-            GroupError::Malformed => "the group's public data are malformed",
-            GroupError::Name => "the group's name is empty or too long, or its epoch is 0",
-            GroupError::Opener(error) => return error.fmt(f),
-            GroupError::DifferentKeys => "the points of the issuing key do not belong together",
-            GroupError::Proof => "the proof of the issuing key does not verify",
-            GroupError::NotLater => "the data are not those of a later epoch of the group",
-            GroupError::KeyOfEarlierEpoch => "the issuing key was that of an earlier epoch",
-        };
-        f.write_str(text)
-    }
-}
-
-impl std::error::Error for GroupError {}
-
-/// A group's name with its epoch, from 1: a new one has a new issuing key, and the members join again.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GroupId {
-    name: String,
-    epoch: u32,
-}
-
-impl GroupId {
-    /// Refused unless the name has 1 to [`MAX_GROUP_BYTES`] bytes and the epoch is above 0.
-    pub fn new(name: &str, epoch: u32) -> Result<Self, GroupError> {
-        if name.is_empty() || name.len() > MAX_GROUP_BYTES || epoch == 0 {
-            return Err(GroupError::Name);
-        }
-        Ok(Self { name: name.to_owned(), epoch })
-    }
-
-    /// The name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The epoch.
-    pub fn epoch(&self) -> u32 {
-        self.epoch
-    }
-}
 
 /// sk_m, in one hand. Its holder can invent members. It is made with the public data of one epoch of one group, and is
 /// the key of no other: with the key of an earlier epoch everybody who was a member then would be one now, and have a

@@ -3,44 +3,18 @@
 //! A proof that somebody knows the opener's key would not do: the manager can make one for a key of its own, and then
 //! open every approval. Parties whom everybody has configured must say that the key is theirs. Steps are cited as [G1].
 
-use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{EvidenceKey, EvidencePublicKey, PartyId, SIGNATURE_BYTES, Secret, Transcript};
 use primitives::bls12_381::{G1, Scalar};
 use primitives::shamir::Weights;
 
-use crate::group::{GroupError, GroupId};
+use crate::error::OpenerError;
+use crate::group_id::GroupId;
 use crate::tags;
 
 /// Most openers of a group.
 pub const MAX_OPENERS: usize = 32;
-
-/// Why an opener's key is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OpenerError {
-    /// There is not one point for each opener.
-    Members,
-    /// The points are not shares of one key for the threshold, or a point or the key is the identity.
-    Sharing,
-    /// This opener's share has another point.
-    WrongShare(PartyId),
-    /// This opener has not signed the key for this group and epoch.
-    NotAttested(PartyId),
-}
-
-impl fmt::Display for OpenerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenerError::Members => f.write_str("there is not one point for each opener"),
-            OpenerError::Sharing => f.write_str("the openers' points are not shares of one key"),
-            OpenerError::WrongShare(party) => write!(f, "the share of opener {party} has another point"),
-            OpenerError::NotAttested(party) => write!(f, "opener {party} has not signed the opener's key"),
-        }
-    }
-}
-
-impl std::error::Error for OpenerError {}
 
 /// The parties that open approvals, and how many of them it takes. Every party has them from its configuration,
 /// never from the maker of the group.
@@ -196,10 +170,4 @@ fn interpolate(shares: &BTreeMap<PartyId, G1>, parties: &[PartyId]) -> Result<G1
     let points: Vec<G1> = parties.iter().filter_map(|party| shares.get(party)).copied().collect();
     let weights = Weights::at_zero(&numbers).ok_or(OpenerError::Members)?;
     Ok(G1::combination(&points, &weights.to_scalars()))
-}
-
-impl From<OpenerError> for GroupError {
-    fn from(error: OpenerError) -> Self {
-        GroupError::Opener(error)
-    }
 }

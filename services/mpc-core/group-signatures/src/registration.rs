@@ -19,7 +19,7 @@ use crate::opener::signed_statement;
 use crate::sigma::{KnowledgeProof, hedged, read_point, read_scalar};
 use crate::tags;
 
-pub use ticket::Ticket;
+pub use ticket::{Register, Ticket};
 
 /// Bytes of a ticket's name.
 pub const TICKET_BYTES: usize = 32;
@@ -128,19 +128,6 @@ impl RegistrarKey {
         transcript.append("application", application);
         Scalar::from_wide(&Zeroizing::new(transcript.wide()))
     }
-}
-
-/// The issuer's records of one epoch of a group. Looking up and storing what [`Ticket::bind`] returns are one
-/// transaction.
-pub trait Register {
-    /// How many members are registered.
-    fn members(&self) -> usize;
-    /// The record of a ticket.
-    fn ticket(&self, ticket: &[u8; TICKET_BYTES]) -> Option<Ticket>;
-    /// Whether a point is some member's.
-    fn has_point(&self, point: &G1) -> bool;
-    /// Whether an identity is some member's.
-    fn has_identity(&self, identity: &EvidencePublicKey) -> bool;
 }
 
 /// The applicant's half, a, until it has become a [`Candidate`]. To be stored before the application is sent.

@@ -9,6 +9,9 @@
 //! | r1, r2, r-bar | `factor`, `multiple`, `randomness` |
 //! | sigma*, sigma | `masked`, credential |
 
+#[cfg(feature = "forge")]
+pub mod unproven;
+
 use std::sync::Arc;
 
 use engine::wire::{Reader, Writer};
@@ -478,73 +481,4 @@ fn combination_transcript(ctx: &SessionContext) -> Transcript {
     let mut transcript = ctx.transcript();
     transcript.append("tag", tags::COMBINATION_PROOF.as_bytes());
     transcript
-}
-
-/// For measurements: the three steps of the paper, without proofs. They are not safe against a side that deviates.
-#[cfg(feature = "forge")]
-pub mod unproven {
-    use group_signatures::IssuingKey;
-    use primitives::Secret;
-    use primitives::bls12_381::{G1, Scalar};
-    use rand_core::CryptoRng;
-
-    use super::MULTIPLE_BITS;
-    use crate::number::{Failure, Number};
-    use crate::proofs::combine_with;
-    use crate::setup::{Parameters, SecretParameters};
-
-    /// A ciphertext.
-    pub struct Ciphertext(Number);
-
-    /// r-bar^n, which depends on nothing that the manager sends but its modulus.
-    pub struct Prepared(Number);
-
-    /// The manager encrypts its key.
-    pub fn encrypt(
-        key: &IssuingKey,
-        own: &SecretParameters,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Ciphertext, Failure> {
-        let modulus = &own.public().modulus;
-        let mask = own.factors.nth_power(&modulus.random_unit(rng)?)?;
-        let key = Number::from_scalar(key.scalar().expose())?;
-        Ok(Ciphertext(modulus.embed(&key)?.times_modulo(&mask, &modulus.square)?))
-    }
-
-    /// The member raises its randomness before the join.
-    pub fn prepare(manager: &Parameters, rng: &mut dyn CryptoRng) -> Result<Prepared, Failure> {
-        let one = Number::from_u32(1)?;
-        let (zero, randomness) = (Number::from_u32(0)?, manager.modulus.random_unit(rng)?);
-        Ok(Prepared(combine_with(manager, &one, &zero, &zero, &randomness)?))
-    }
-
-    /// The member combines; r1 comes with the ciphertext.
-    pub fn combine(
-        secret: &Secret<Scalar>,
-        manager: &Parameters,
-        received: &Ciphertext,
-        prepared: Prepared,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<(Secret<Scalar>, Ciphertext), Failure> {
-        let factor = Secret::new(Scalar::random(rng));
-        let x = Number::from_scalar(factor.expose())?;
-        let multiple = Number::random_bits(MULTIPLE_BITS, rng)?.times(&Number::group_order()?)?;
-        let summand = x.times(&Number::from_scalar(secret.expose())?)?.plus(&multiple)?;
-        let square = &manager.modulus.square;
-        let combined =
-            received.0.power(&x, square)?.times_modulo(&manager.modulus.embed(&summand)?, square)?;
-        Ok((factor, Ciphertext(combined.times_modulo(&prepared.0, square)?)))
-    }
-
-    /// The manager decrypts and answers.
-    pub fn answer(own: &SecretParameters, combined: &Ciphertext) -> Result<G1, Failure> {
-        let x = own.factors.decrypt(&combined.0)?.to_scalar()?;
-        Ok(G1::mul_generator(&Secret::new(x.inverse())))
-    }
-
-    /// One power with an exponent as long as n, modulo n^2, in constant time: the unit in which the others are read.
-    pub fn power(manager: &Parameters, rng: &mut dyn CryptoRng) -> Result<(), Failure> {
-        let modulus = &manager.modulus;
-        modulus.random_unit(rng)?.power(&modulus.n, &modulus.square).map(|_| ())
-    }
 }

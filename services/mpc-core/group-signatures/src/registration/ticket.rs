@@ -5,12 +5,25 @@ use engine::{EVIDENCE_KEY_BYTES, EvidencePublicKey, SIGNATURE_BYTES};
 use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, SCALAR_BYTES};
 
 use super::{
-    Acceptance, Answer, Application, Attempt, Invitation, MAX_ATTEMPTS, MAX_MEMBERS, Register, RegistrarKey,
+    Acceptance, Answer, Application, Attempt, Invitation, MAX_ATTEMPTS, MAX_MEMBERS, RegistrarKey,
     RegistrationError, TICKET_BYTES, proof_transcript, statement,
 };
 use crate::group::GroupPublic;
 use crate::sigma::{read_point, read_scalar};
 use crate::tags;
+
+/// The issuer's records of one epoch of a group. Looking up and storing what [`Ticket::bind`] returns are one
+/// transaction.
+pub trait Register {
+    /// How many members are registered.
+    fn members(&self) -> usize;
+    /// The record of a ticket.
+    fn ticket(&self, ticket: &[u8; TICKET_BYTES]) -> Option<Ticket>;
+    /// Whether a point is some member's.
+    fn has_point(&self, point: &G1) -> bool;
+    /// Whether an identity is some member's.
+    fn has_identity(&self, identity: &EvidencePublicKey) -> bool;
+}
 
 /// The issuer's record of a ticket, to be stored durably before anything is answered.
 #[derive(Clone, PartialEq, Eq, Debug)]
