@@ -1,17 +1,18 @@
 //! The command `circuit`: compile programs, measure them, run their tests, and run them with a peer.
 
+mod output;
 mod run;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use circuits::authenticated::{MAX_ANDS, bucket_size};
+use circuits::authenticated::{MAX_ANDS, bucket_size, expected_bytes};
 use circuits::circuit::{Depth, Recorder, bristol};
-use circuits::compile::{Interface, Limits, Port, compile};
+use circuits::compile::{Interface, Limits, compile};
 use circuits::notation::{self, Notation};
 use circuits::program::Program;
 use circuits::testing::{self, Authenticated, Clear, Engine, Garbled};
+use output::{describe, print, say};
 
 const USAGE: &str = "\
 circuit compile FILE [--input GARBLER] [--input EVALUATOR] [-o FILE]   write the circuit in Bristol Fashion
@@ -39,11 +40,6 @@ const MAX_RECORDED: usize = 80_000_000;
 
 /// AND gates a second of one party that compiles and streams, on a usual core: see `docs/protocols/garbling.md`.
 const STREAMED_A_SECOND: f64 = 15e6;
-/// Bytes both ways of a leaky triple: a block, a bit and three authenticated bits of each party.
-const LEAKY_BYTES: f64 = 2.0 * (16.0 + 0.125 + 3.0 * 31.0 / 8.0 + 0.125);
-/// Bytes both ways of an AND gate beside its triples: a table, its mask, two opened differences, its public bit.
-const GATE_BYTES: f64 = 32.125 + 2.0 * 31.0 / 8.0 + 0.5 + 0.125;
-
 struct Options {
     paths: Vec<PathBuf>,
     inputs: Vec<String>,
@@ -58,7 +54,7 @@ fn main() -> ExitCode {
     match circuits::stack::with_stack(|| run(&arguments)) {
         Some(Ok(code)) => code,
         Some(Err(message)) => {
-            let _ = writeln!(std::io::stderr(), "{message}");
+            say(&message);
             ExitCode::from(1)
         }
         None => ExitCode::from(2),
@@ -112,11 +108,6 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
-fn print(text: &str) {
-    // A closed pipe is no failure of the command.
-    let _ = writeln!(std::io::stdout(), "{text}");
-}
-
 fn certificate(arguments: &[String]) -> Result<ExitCode, String> {
     let (folder, name) = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [folder, "--name", name] | ["--name", name, folder] => (folder.to_string(), name.to_string()),
@@ -127,16 +118,6 @@ fn certificate(arguments: &[String]) -> Result<ExitCode, String> {
     print(&format!("certificate  {} (give it to the peer)", written.certificate.display()));
     print(&format!("SHA-256      {} (compare it with the peer by another way)", written.fingerprint));
     Ok(ExitCode::SUCCESS)
-}
-
-/// Bytes both ways of an authenticated evaluation, about.
-fn authenticated_bytes(ands: usize) -> f64 {
-    ands as f64 * (LEAKY_BYTES * bucket_size(ands.max(1)) as f64 + GATE_BYTES)
-}
-
-/// Names and types of inputs or outputs.
-fn describe(ports: &[Port]) -> String {
-    ports.iter().map(|p| format!("{} {}", p.name, p.ty).trim().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn one_program(options: &Options) -> Result<(Program, Vec<Vec<usize>>), String> {
@@ -194,7 +175,7 @@ fn stats(options: &Options) -> Result<ExitCode, String> {
     ));
     if let Some(ands) = usize::try_from(count.and).ok().filter(|ands| (1..=MAX_ANDS).contains(ands)) {
         let bucket = bucket_size(ands);
-        let bytes = authenticated_bytes(ands);
+        let bytes = expected_bytes(ands);
         print(&format!("authenticated {bytes:.0} bytes, about, with {bucket} leaky triples an AND"));
     }
     print(&format!("compiled in  {seconds:.3} s"));

@@ -2,7 +2,7 @@
 
 use num_bigint::{BigInt, Sign};
 
-use crate::build::Lit;
+use crate::circuit::Lit;
 use crate::compile::value::literals;
 use crate::compile::{Port, Sizes};
 use crate::types::{Type, UNSIZED};

@@ -6,9 +6,14 @@ use std::io::{Read, Write};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::bits::{Link, mask, same};
+use super::abort::Abort;
+use super::bits::{Link, mask};
+use super::digest::same;
 use super::garbler::{ONLINE, TABLES, masked_input};
-use super::{Abort, Entry, FixedInput, Pair, Part, Prepared, Role, gate_checks, open_results, read};
+use super::gates::{gate_checks, open_results, read};
+use super::inputs::{Entry, FixedInput};
+use super::pair::{Pair, Role};
+use super::prepared::{Part, Prepared};
 use crate::garble::Channel;
 
 /// [Garbling 8] Receives the tables.

@@ -7,10 +7,13 @@ use rand_core::{CryptoRng, Rng};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::bits::{Link, Share, mask, same};
-use super::{
-    Abort, Entry, FixedInput, GateShares, Pair, Part, Prepared, Role, gate_checks, open_results, read,
-};
+use super::abort::Abort;
+use super::bits::{Link, Share, mask};
+use super::digest::same;
+use super::gates::{gate_checks, open_results, read};
+use super::inputs::{Entry, FixedInput};
+use super::pair::{Pair, Role};
+use super::prepared::{GateShares, Part, Prepared};
 use crate::circuit::Circuit;
 use crate::garble::Channel;
 

@@ -2,14 +2,19 @@
 
 use std::io::{Read, Write};
 
+use primitives::Secret;
 use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::bits::{Link, Share, mask, tagged};
-use super::dabits::take;
-use super::{Abort, Pair, PrivateInput, Role};
+use super::abort::Abort;
+use super::bits::{Link, Share, mask};
+use super::digest::tagged;
+use super::pair::{Pair, Role};
 use crate::garble::Channel;
+
+/// A party's own input: its bits, 0 or 1.
+pub type PrivateInput = Secret<Vec<u8>>;
 
 /// Bits of both parties that each has authenticated to the other under the Δ of their [`Pair`]. A party that enters
 /// them into an evaluation can enter no others.
@@ -197,4 +202,17 @@ impl Entry<'_> {
         }
         Some(hash.finalize().into())
     }
+}
+
+/// The first elements, which are no longer there.
+pub(super) fn take<T: Clone + zeroize::Zeroize>(
+    list: &mut Zeroizing<Vec<T>>,
+    count: usize,
+) -> Zeroizing<Vec<T>> {
+    let rest = Zeroizing::new(list.get(count..).unwrap_or(&[]).to_vec());
+    let mut first = std::mem::replace(list, rest);
+    // The tail is wiped in place before it is cut off.
+    first.iter_mut().skip(count).for_each(zeroize::Zeroize::zeroize);
+    first.truncate(count);
+    first
 }

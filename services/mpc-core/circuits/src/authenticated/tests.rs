@@ -2,9 +2,11 @@
 
 use primitives::ot::authenticated::authentication_bytes;
 
+use super::bits::Link;
+use super::prepared::Part;
 use super::wire::{Edit, both, flip, hold, honest, seeded, set_up};
 use super::*;
-use crate::build::Gate;
+use crate::circuit::{Circuit, Gate, Lit};
 
 const DABITS: usize = 4;
 

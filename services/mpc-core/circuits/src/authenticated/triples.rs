@@ -9,8 +9,10 @@ use rand_core::{CryptoRng, Rng};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::bits::{Link, Share, mask, same, tagged};
-use super::{Abort, Role};
+use super::abort::Abort;
+use super::bits::{Link, Share, mask};
+use super::digest::{same, tagged};
+use super::pair::Role;
 
 /// The probability that a deviating party is left with a triple of which it knows a bit is at most 2^-80.
 const STATISTICAL_BITS: f64 = 80.0;

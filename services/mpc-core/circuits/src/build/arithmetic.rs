@@ -1,7 +1,8 @@
 //! Addition, comparison, selection and shifts. Numbers are slices of literals, the lowest bit first; all costs are in
 //! AND gates.
 
-use super::{Builder, Lit, bit};
+use super::{Builder, bit};
+use crate::circuit::Lit;
 
 impl Builder<'_> {
     /// `a + b + carry`, `n` bits: n - 1 gates (Boyar and Peralta's full adder).

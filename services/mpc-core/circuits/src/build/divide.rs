@@ -1,6 +1,7 @@
 //! Division by shift and subtract.
 
-use super::{Builder, Lit, bit};
+use super::{Builder, bit};
+use crate::circuit::Lit;
 
 impl Builder<'_> {
     /// Quotient and remainder of unsigned numbers of `a.len()` bits: about n² gates. Division by zero gives a quotient

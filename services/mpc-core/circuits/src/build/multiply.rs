@@ -1,6 +1,7 @@
 //! Multiplication: rows of partial products for small numbers, Karatsuba's method above, signed digits for constants.
 
-use super::{Builder, Lit, bit};
+use super::{Builder, bit};
+use crate::circuit::Lit;
 
 /// Numbers shorter than this are multiplied row by row: below it Karatsuba's additions cost more than they save.
 const KARATSUBA: usize = 20;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Circuit, Recorder};
-use crate::build::{Builder, Lit};
+use super::{Circuit, Lit, Recorder};
+use crate::build::Builder;
 
 /// Writes a circuit. Outputs are the last wires, each made by an EQW, EQ or INV gate of its own.
 #[must_use]

@@ -1,9 +1,10 @@
 //! Whole circuits, and receivers of gates that record, count or evaluate them.
 
 pub mod bristol;
+mod gate;
 pub mod public;
 
-use crate::build::{Builder, Gate, Lit, Sink};
+pub use gate::{Gate, Lit, Sink};
 
 /// A circuit in memory. Slots may be used again, so gates are read in order only.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -99,26 +100,6 @@ impl Circuit {
         }
         let results = self.results.iter().map(|lit| moved(&places, *lit)).collect();
         Circuit { inputs: self.inputs.clone(), outputs: self.outputs.clone(), gates, results, slots: next }
-    }
-
-    /// Builds this circuit's gates on other literals; gives its outputs.
-    pub fn embed(&self, builder: &mut Builder<'_>, inputs: &[Lit]) -> Vec<Lit> {
-        let mut slots = vec![Lit::FALSE; self.slots as usize];
-        for (slot, lit) in slots.iter_mut().skip(1).zip(inputs) {
-            *slot = *lit;
-        }
-        let read = |slots: &[Lit], lit: Lit| {
-            let value = slots.get(lit.slot() as usize).copied().unwrap_or(Lit::FALSE);
-            if lit.inverted() { !value } else { value }
-        };
-        for gate in &self.gates {
-            let (a, b) = (read(&slots, gate.a), read(&slots, gate.b));
-            let out = if gate.is_and() { builder.and(a, b) } else { builder.xor(a, b) };
-            if let Some(slot) = slots.get_mut(gate.out() as usize) {
-                *slot = out;
-            }
-        }
-        self.results.iter().map(|lit| read(&slots, *lit)).collect()
     }
 
     /// Evaluates the circuit on plain bits.

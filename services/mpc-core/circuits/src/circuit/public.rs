@@ -1,7 +1,6 @@
 //! Circuits some of whose inputs are known to all who evaluate them.
 
-use super::Circuit;
-use crate::build::{Gate, Lit};
+use super::{Circuit, Gate, Lit};
 
 /// A circuit in two parts: all that depends on public inputs alone, which everybody evaluates in the clear, and the
 /// rest.

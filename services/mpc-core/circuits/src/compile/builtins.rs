@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
 use super::Compiler;
-use super::places::length_of;
+use super::parts::length_of;
 use super::value::Value;
 use crate::report::{Res, Span, fail, fail_with};
 use crate::syntax::ast::Expr;
@@ -160,7 +160,7 @@ impl Compiler<'_, '_> {
                 differences.push(self.builder.xor(x, y));
             }
             let mut count = self.builder.population(&differences);
-            count.resize(width.max(count.len()), crate::build::Lit::FALSE);
+            count.resize(width.max(count.len()), crate::circuit::Lit::FALSE);
             return Ok(self.data(Type::Uint(count.len()), count));
         }
         let source =
@@ -188,7 +188,7 @@ impl Compiler<'_, '_> {
                 format!("{name} takes inputs of {:?} bits, and {sizes:?} are given", circuit.inputs),
             );
         }
-        let outputs = circuit.embed(&mut self.builder, &inputs.concat());
+        let outputs = self.builder.embed(&circuit, &inputs.concat());
         let mut at = 0;
         let mut results = Vec::new();
         for size in &circuit.outputs {

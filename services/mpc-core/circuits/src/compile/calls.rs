@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::value::Value;
 use super::{Compiler, Place, called};
-use crate::build::Lit;
+use crate::circuit::Lit;
 use crate::report::{Res, Span, fail, fail_with};
 use crate::syntax::ast::{Expr, ExprKind, Function};
 use crate::types::Type;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Compiler;
 use super::value::Value;
-use crate::build::Lit;
+use crate::circuit::Lit;
 use crate::report::{Res, Span, fail, fail_with};
 use crate::syntax::ast::{Element, Expr, ExprKind};
 use crate::types::{Field, MAX_BITS, NamedType, StructType, Type, UNSIZED};

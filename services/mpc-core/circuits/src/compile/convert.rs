@@ -7,7 +7,7 @@ use num_traits::ToPrimitive;
 
 use super::value::{Bits, Value, literals};
 use super::{Compiler, Global};
-use crate::build::Lit;
+use crate::circuit::Lit;
 use crate::report::{Res, Span, fail, fail_with};
 use crate::syntax::ast::{Expr, ExprKind, Name};
 use crate::types::{Field, MAX_BITS, NamedType, StructType, Type, UNSIZED};

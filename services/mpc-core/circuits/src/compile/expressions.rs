@@ -3,7 +3,7 @@
 use super::Compiler;
 use super::places::Found;
 use super::value::{Value, literals};
-use crate::build::Lit;
+use crate::circuit::Lit;
 use crate::report::{Res, Span, fail, fail_with};
 use crate::syntax::ast::{Expr, ExprKind};
 use crate::types::Type;

@@ -10,7 +10,9 @@ mod composite;
 mod convert;
 mod expressions;
 mod operators;
+mod parts;
 mod places;
+mod recordings;
 mod replay;
 mod statements;
 pub mod value;
@@ -21,11 +23,13 @@ use std::rc::{Rc, Weak};
 
 use num_bigint::BigInt;
 
-use crate::build::{Builder, Count, Lit, Sink};
+use crate::build::{Builder, Count};
+use crate::circuit::{Lit, Nowhere, Sink};
 use crate::program::Program;
 use crate::report::{Error, Res, Span, fail, fail_with};
 use crate::syntax::ast::Name;
 use crate::types::{Type, UNSIZED};
+use recordings::Recordings;
 use value::{Bits, Value, literals};
 
 /// Bounds on the work of the compiler.
@@ -150,7 +154,7 @@ struct Compiler<'p, 's> {
     journals: Vec<Journal>,
     registry: Vec<Weak<RefCell<Vec<Lit>>>>,
     purge_at: usize,
-    recordings: replay::Recordings,
+    recordings: Recordings,
     born: u64,
     statements: u64,
 }
@@ -186,7 +190,7 @@ pub fn compile(program: &Program, sizes: &[Sizes], limits: Limits, sink: &mut dy
 /// As [`compile`], for the types of the parameters.
 pub fn inputs(program: &Program, sizes: &[Sizes]) -> Res<Vec<Port>> {
     let main = program.main()?;
-    let mut nowhere = crate::circuit::Nowhere;
+    let mut nowhere = Nowhere;
     let mut compiler = Compiler::new(program, Builder::new(&mut nowhere), Limits::default());
     compiler.frame.file = compiler.file_of(main.span);
     compiler.inputs(&main, sizes)
@@ -206,7 +210,7 @@ impl<'p, 's> Compiler<'p, 's> {
             journals: Vec::new(),
             registry: Vec::new(),
             purge_at: 1 << 16,
-            recordings: replay::Recordings::default(),
+            recordings: Recordings::default(),
             born: 0,
             statements: 0,
         }

@@ -5,7 +5,9 @@ use num_traits::{Signed, ToPrimitive, Zero};
 
 use super::Compiler;
 use super::value::{Bits, Value, literals};
-use crate::build::{Lit, arithmetic::shift_by, constant};
+use crate::build::arithmetic::shift_by;
+use crate::build::constant;
+use crate::circuit::Lit;
 use crate::report::{Res, Span, fail, fail_with};
 use crate::types::Type;
 

@@ -5,71 +5,21 @@
 //! call streams its gates, the second is recorded, and the later ones are copies of the recording, at a fraction of the
 //! compiler's work for each gate.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use num_bigint::BigInt;
-
+use super::calls::one_or_tuple;
+use super::recordings::{Argument, FunctionId, Recording, Shape, Stage, shape};
 use super::value::Value;
 use super::{Compiler, Frame};
-use crate::build::{Builder, Lit};
-use crate::circuit::Circuit;
-use crate::report::{Res, Span};
+use crate::build::Builder;
+use crate::circuit::Lit;
+use crate::report::{Res, Span, fail};
 use crate::syntax::ast::Function;
-use crate::types::Type;
 
 /// Gates of one recording, at most: 24 MB.
 const MAX_GATES: usize = 2_000_000;
 /// Gates of all recordings, at most: 240 MB.
 const MAX_GATES_IN_ALL: usize = 20_000_000;
-
-/// The function, by the address of its syntax, which lives as long as the program.
-type FunctionId = usize;
-
-/// The part of an argument that is known when the program is compiled.
-#[derive(PartialEq)]
-enum Argument {
-    Data(Type),
-    Untyped(BigInt),
-}
-
-/// Everything that the circuit of a call depends on.
-#[derive(PartialEq)]
-struct Shape {
-    package: usize,
-    arguments: Vec<Argument>,
-    /// Each bit of the arguments: 0 or 1 for a constant, otherwise 2 more than twice the number of the wire, in the
-    /// order in which the wires appear, and 1 more if it is inverted where the first use of the wire is not.
-    bits: Vec<u32>,
-}
-
-enum Stage {
-    /// Called once.
-    Seen,
-    /// Never to be recorded: too large, or refused.
-    Streamed,
-    Recorded(Rc<Recording>),
-}
-
-struct Recording {
-    circuit: Circuit,
-    results: Vec<Type>,
-}
-
-/// The recordings of a compiler.
-#[derive(Default)]
-pub(super) struct Recordings {
-    calls: HashMap<(FunctionId, u64), Vec<(Shape, Stage)>>,
-    /// Functions that write outside their own variables.
-    impure: HashSet<FunctionId>,
-    gates: usize,
-    /// A package's variable was written: from there on the circuit of a call may depend on it.
-    pub(super) global_written: bool,
-    /// While a call is recorded: variables of shallower frames must not be written.
-    pub(super) floor: Option<usize>,
-    /// A write below the floor was refused.
-    pub(super) refused: bool,
-}
 
 impl Compiler<'_, '_> {
     /// The results of a call from its recording; `None` if it is to be compiled.
@@ -119,7 +69,7 @@ impl Compiler<'_, '_> {
             rest = after;
             results.push(self.data(ty.clone(), bits.to_vec()));
         }
-        Some(super::calls::one_or_tuple(results))
+        Some(one_or_tuple(results))
     }
 
     /// Compiles a call into a circuit of its own, with fresh wires for those of its arguments.
@@ -208,7 +158,7 @@ impl Compiler<'_, '_> {
             .into_iter()
             .map(|value| match value {
                 Some(value) => Ok(value),
-                None => crate::report::fail(function.span, "a result is never set"),
+                None => fail(function.span, "a result is never set"),
             })
             .collect()
     }
@@ -222,45 +172,4 @@ impl Compiler<'_, '_> {
         self.recordings.global_written |= depth == 0;
         true
     }
-}
-
-/// The shape of a call, its wires in the order of their appearance, and a hash of the shape. `None` if an argument is
-/// no plain value.
-fn shape(package: usize, values: &[Value]) -> Option<(Shape, Vec<Lit>, u64)> {
-    let mut arguments = Vec::with_capacity(values.len());
-    let mut bits = Vec::new();
-    let mut wires: Vec<Lit> = Vec::new();
-    let mut numbers: HashMap<u32, u32> = HashMap::new();
-    for value in values {
-        let (ty, data) = match value {
-            Value::Data(ty, data) => (ty, data),
-            Value::Untyped(number) => {
-                arguments.push(Argument::Untyped(number.clone()));
-                continue;
-            }
-            _ => return None,
-        };
-        if ty.has_pointer() || ty.size() != Some(data.len()) {
-            return None;
-        }
-        arguments.push(Argument::Data(ty.clone()));
-        for lit in data.0.borrow().iter() {
-            bits.push(match lit.value() {
-                Some(value) => u32::from(value),
-                None => {
-                    let next = u32::try_from(wires.len()).ok()?;
-                    let number = *numbers.entry(lit.slot()).or_insert(next);
-                    if number == next {
-                        wires.push(*lit);
-                    }
-                    let first = wires.get(number as usize)?;
-                    2 + 2 * number + u32::from(first.inverted() != lit.inverted())
-                }
-            });
-        }
-    }
-    let hash = bits.iter().fold(bits.len() as u64, |hash, code| {
-        (hash ^ u64::from(*code)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23)
-    });
-    Some((Shape { package, arguments, bits }, wires, hash))
 }

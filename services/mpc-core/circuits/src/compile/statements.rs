@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use num_bigint::BigInt;
 
-use super::places::{element_of, length_of};
+use super::parts::{element_of, length_of};
 use super::value::Value;
 use super::{Cell, Compiler, Place, Step};
-use crate::build::Lit;
+use crate::circuit::Lit;
 use crate::report::{Res, Span, fail, fail_with};
 use crate::syntax::ast::{Binding, Block, Expr, ExprKind, Name, Stmt, StmtKind};
 use crate::types::Type;

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use num_bigint::BigInt;
 
-use crate::build::{Lit, constant};
+use crate::build::constant;
+use crate::circuit::Lit;
 use crate::program::Package;
 use crate::syntax::ast::Function;
 use crate::types::Type;

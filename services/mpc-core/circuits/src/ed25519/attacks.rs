@@ -11,7 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use sha2::{Digest, Sha512};
 
-use super::import::challenge;
+use super::rfc8032::challenge;
 use super::tests::{Memory, verifies};
 use super::{Import, NonceCircuit, NonceRecord, PairKey, Ready};
 use crate::authenticated::dabits::point;

@@ -10,10 +10,11 @@ use rand_core::CryptoRng;
 use sha2::{Digest, Sha512};
 use zeroize::Zeroizing;
 
-use super::nonce::NonceCircuit;
+use super::nonce::{NonceCircuit, blocks};
+use super::rfc8032::{challenge, signature};
 use super::sign::{NonceRecord, PairKey, Ready};
-use crate::authenticated::bits::tagged;
 use crate::authenticated::dabits::{point, scalar};
+use crate::authenticated::digest::tagged;
 use crate::authenticated::{Abort, FixedInput, Pair, Role};
 use crate::garble::Channel;
 
@@ -110,20 +111,6 @@ fn sign(secret: &Scalar, prefix: &[u8], public_key: &[u8; 32], message: &[u8]) -
     signature(&nonce_point, &response)
 }
 
-/// k of RFC 8032, section 5.1.6, step 4.
-pub(super) fn challenge(nonce_point: &[u8; 32], public_key: &[u8; 32], message: &[u8]) -> Scalar {
-    let hash = Sha512::new().chain_update(nonce_point).chain_update(public_key).chain_update(message);
-    Scalar::from_bytes_mod_order_wide(&hash.finalize().into())
-}
-
-pub(super) fn signature(nonce_point: &[u8; 32], response: &Scalar) -> [u8; 64] {
-    let mut bytes = [0u8; 64];
-    let (first, second) = bytes.split_at_mut(32);
-    first.copy_from_slice(nonce_point);
-    second.copy_from_slice(response.as_bytes());
-    bytes
-}
-
 fn random_scalar(rng: &mut dyn CryptoRng) -> Scalar {
     let mut wide = Zeroizing::new([0u8; 64]);
     rng.fill_bytes(wide.as_mut_slice());
@@ -204,8 +191,7 @@ impl Unconfirmed {
         channel: &mut Channel<R, W>,
         rng: &mut dyn CryptoRng,
     ) -> Result<PairKey, Abort> {
-        let circuit =
-            NonceCircuit::new(super::blocks(TEST_MESSAGE.len())).ok_or(Abort::Caller("no circuit"))?;
+        let circuit = NonceCircuit::new(blocks(TEST_MESSAGE.len())).ok_or(Abort::Caller("no circuit"))?;
         let ready = Ready::new(pair, &circuit, channel, rng)?;
         let signature = self.key.sign_expecting(
             pair,

@@ -9,6 +9,7 @@
 mod attacks;
 mod import;
 mod nonce;
+mod rfc8032;
 mod sign;
 #[cfg(test)]
 mod tests;

@@ -10,10 +10,11 @@ use rand_core::CryptoRng;
 use sha2::{Digest, Sha512};
 use zeroize::Zeroizing;
 
-use super::import::{challenge, signature};
 use super::nonce::{MASK_BITS, NonceCircuit};
-use crate::authenticated::bits::{Link, tagged};
+use super::rfc8032::{challenge, signature};
+use crate::authenticated::bits::Link;
 use crate::authenticated::dabits::{Ed25519, point, scalar};
+use crate::authenticated::digest::tagged;
 use crate::authenticated::{Abort, DaBits, Entry, FixedInput, Pair, Prepared, Role, evaluate, garble};
 use crate::garble::Channel;
 

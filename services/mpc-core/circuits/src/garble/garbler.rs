@@ -10,7 +10,7 @@ use rand_core::{CryptoRng, Rng};
 use super::hash::native::Native;
 use super::hash::{Permutation, SessionKey, hash};
 use super::{Channel, Inputs, Outcome, RunError, agreement, session, transfer};
-use crate::build::{Gate, Lit, Sink};
+use crate::circuit::{Gate, Lit, Sink};
 use crate::compile::{Limits, Sizes, compile, inputs};
 use crate::program::Program;
 

@@ -8,8 +8,8 @@ use rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha512};
 
 use super::circuit::{MASK_BITS, SUM_BITS, bytes};
-use super::tests::{HARDENED, child, hex, hmac, parse, percent, root};
-use super::vectors::{BIP84, SLIP10, SOLANA, VECTORS, WALLET};
+use super::tests::{child, hex, hmac, parse, percent, root};
+use super::vectors::{BIP84, HARDENED, SLIP10, SOLANA, VECTORS, WALLET};
 use super::{Step, StepCircuit, split_seed};
 
 /// Bits of bytes, the lowest first.

@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 
 use super::circuit::{Ready, SUM_BITS, Step, StepCircuit, bytes};
 use super::opened::Opened;
-use crate::authenticated::bits::{same, tagged};
 use crate::authenticated::dabits::{Group, Secp256k1};
+use crate::authenticated::digest::{same, tagged};
 use crate::authenticated::{Abort, Entry, FixedInput, Pair, Role, evaluate_keeping};
 use crate::garble::Channel;
 

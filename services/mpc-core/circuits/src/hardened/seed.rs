@@ -14,8 +14,8 @@ use super::circuit::{Ready, SEED_BYTES, Step, StepCircuit, bytes};
 use super::node::{Halves, Node, PublicNode};
 use super::opened::Opened;
 use super::slip10::Slip10Node;
-use crate::authenticated::bits::tagged;
 use crate::authenticated::dabits::Secp256k1;
+use crate::authenticated::digest::tagged;
 use crate::authenticated::{Abort, Entry, FixedInput, Pair, Role, evaluate_keeping};
 use crate::garble::Channel;
 

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 
 use super::circuit::{Ready, SUM_BITS, Step, StepCircuit, bytes};
 use super::opened::Opened;
-use crate::authenticated::bits::tagged;
 use crate::authenticated::dabits::Ed25519;
+use crate::authenticated::digest::tagged;
 use crate::authenticated::{Abort, Entry, FixedInput, Pair, evaluate_keeping};
 use crate::ed25519::PairKey;
 use crate::garble::Channel;

@@ -11,14 +11,11 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use sha2::{Digest, Sha256, Sha512};
 
-use super::vectors::{BIP84, SOLANA, VECTORS, WALLET};
+use super::vectors::{BIP84, HARDENED, SOLANA, VECTORS, WALLET};
 use super::{KeyShares, Node, PairSeed, PublicNode, Ready, Step, StepCircuit, split_seed};
 use crate::authenticated::wire::{End, both, honest, seeded, set_up};
 use crate::authenticated::{Abort, Pair, Role};
 use crate::ed25519::{self, NonceCircuit, NonceRecord, PairKey};
-
-/// Bit 31 of a child's number.
-pub(super) const HARDENED: u32 = 1 << 31;
 
 /// HMAC-SHA512, in two halves.
 pub(super) fn hmac(key: &[u8], parts: &[&[u8]]) -> [[u8; 32]; 2] {

@@ -1,6 +1,7 @@
 //! Vectors of BIP-32, BIP-84 and SLIP-10, and keys that wallets show.
 
-use super::tests::HARDENED;
+/// Bit 31 of a child's number.
+pub(super) const HARDENED: u32 = 1 << 31;
 
 /// A chain of BIP-32: the seed, and for each level the number of the child and its extended public key.
 pub(super) type Chain = (&'static str, &'static [(u32, &'static str)]);

@@ -2,9 +2,8 @@
 
 use std::io::{Read, Write};
 
-use circuits::authenticated::{self, Entry, MAX_ANDS, Pair, Prepared, Role};
-use circuits::build::{Gate, Lit, Sink};
-use circuits::circuit::Recorder;
+use circuits::authenticated::{self, Entry, MAX_ANDS, Pair, Prepared, Role, expected_bytes};
+use circuits::circuit::{Gate, Lit, Recorder, Sink};
 use circuits::compile::{Interface, Limits, Sizes, compile};
 use circuits::garble::{Channel, Inputs, evaluate, garble};
 use circuits::program::Program;
@@ -71,7 +70,7 @@ impl Task<'_> {
         if ands > MAX_ANDS {
             return Err(Failure::Own(TOO_MANY.into()));
         }
-        expected(crate::authenticated_bytes(ands));
+        expected(expected_bytes(ands));
         let input = Secret::new(std::mem::take(&mut *bits));
         let rng = &mut UnwrapErr(SysRng);
         let pair = Pair::set_up(self.role, &self.binding, channel, rng)?;

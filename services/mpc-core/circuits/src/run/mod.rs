@@ -29,6 +29,7 @@ use circuits::program::Program;
 use circuits::types::Type;
 use zeroize::Zeroizing;
 
+use crate::output::{describe, print, say};
 use failure::Failure;
 use hello::{Hello, MAX_INPUT, MAX_VALUES};
 use options::Options;
@@ -42,7 +43,7 @@ pub fn command(arguments: &[String]) -> ExitCode {
     let ran = Options::parse(arguments).map_err(Failure::Own).and_then(|options| run(&options));
     match ran {
         Ok(lines) => {
-            lines.iter().for_each(|line| crate::print(line));
+            lines.iter().for_each(|line| print(line));
             ExitCode::SUCCESS
         }
         Err(failure) => {
@@ -50,11 +51,6 @@ pub fn command(arguments: &[String]) -> ExitCode {
             failure.status()
         }
     }
-}
-
-/// Tells the operator something, on the standard error stream.
-fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// The connection as the two ends that an engine takes.
@@ -135,7 +131,7 @@ fn run(options: &Options) -> Result<Vec<String>, Failure> {
             "both inputs have {total} bits, and the engine against parties that deviate takes 2^21: one must take less"
         )));
     }
-    say(&format!("met the peer; inputs {}", crate::describe(&ports)));
+    say(&format!("met the peer; inputs {}", describe(&ports)));
 
     let binding = stream.binding(&hello.program)?;
     let stream = Rc::new(RefCell::new(stream));

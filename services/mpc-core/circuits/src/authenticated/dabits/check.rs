@@ -11,9 +11,11 @@ use rand_core::{CryptoRng, Rng};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::super::bits::{Link, Share, mask, same, tagged};
-use super::super::{Abort, Role};
-use super::{Ed25519, Group, scalar};
+use super::super::abort::Abort;
+use super::super::bits::{Link, Share, mask};
+use super::super::digest::{same, tagged};
+use super::super::pair::Role;
+use super::group::{Ed25519, Group, scalar};
 
 /// Bits of Γ, and columns.
 pub(super) const COLUMNS: usize = 128;

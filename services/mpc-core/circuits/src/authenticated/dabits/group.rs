@@ -8,7 +8,7 @@ use primitives::secp256k1;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::super::Abort;
+use super::super::abort::Abort;
 
 /// A group of prime order with a base point, or one whose points of that order can be told from the others.
 pub trait Group {
@@ -116,6 +116,16 @@ impl Group for Ed25519 {
     fn has_prime_order(point: &EdwardsPoint) -> bool {
         point.is_torsion_free()
     }
+}
+
+/// A canonical scalar.
+pub(crate) fn scalar(bytes: &[u8; 32]) -> Result<Scalar, Abort> {
+    Ed25519::scalar(bytes)
+}
+
+/// A point of any order.
+pub(crate) fn point(bytes: &[u8; 32]) -> Result<EdwardsPoint, Abort> {
+    Ed25519::decode(bytes)
 }
 
 /// The curve of Bitcoin and Ethereum; q is 2^256 less some 2^128.

@@ -15,17 +15,18 @@ mod tests;
 
 use std::io::{Read, Write};
 
-use curve25519_dalek::edwards::EdwardsPoint;
-use curve25519_dalek::scalar::Scalar;
 use primitives::hedge::HedgedRng;
 use rand_core::{CryptoRng, Rng};
 use zeroize::Zeroizing;
 
+use super::abort::Abort;
 use super::bits::Link;
-use super::{Abort, FixedInput, Pair, Prepared, Role};
+use super::inputs::{FixedInput, take};
+use super::pair::{Pair, Role};
+use super::prepared::Prepared;
 use crate::garble::Channel;
 use check::{COLUMNS, Challenge, PARITIES, Prover, Verifier};
-pub(crate) use group::{Ed25519, Group, Secp256k1};
+pub(crate) use group::{Ed25519, Group, Secp256k1, point, scalar};
 
 /// Random bits of both parties. The values that one party holds of its own and of the peer's bits fit those of the
 /// other.
@@ -209,27 +210,4 @@ pub(crate) struct BoundShare<G: Group> {
     pub(crate) input: FixedInput,
     /// The public part: what is added modulo q to the garbler's bits and to the evaluator's.
     pub(crate) corrections: [G::Scalar; 2],
-}
-
-/// The first elements, which are no longer there.
-pub(super) fn take<T: Clone + zeroize::Zeroize>(
-    list: &mut Zeroizing<Vec<T>>,
-    count: usize,
-) -> Zeroizing<Vec<T>> {
-    let rest = Zeroizing::new(list.get(count..).unwrap_or(&[]).to_vec());
-    let mut first = std::mem::replace(list, rest);
-    // The tail is wiped in place before it is cut off.
-    first.iter_mut().skip(count).for_each(zeroize::Zeroize::zeroize);
-    first.truncate(count);
-    first
-}
-
-/// A canonical scalar.
-pub(crate) fn scalar(bytes: &[u8; 32]) -> Result<Scalar, Abort> {
-    Ed25519::scalar(bytes)
-}
-
-/// A point of any order.
-pub(crate) fn point(bytes: &[u8; 32]) -> Result<EdwardsPoint, Abort> {
-    Ed25519::decode(bytes)
 }

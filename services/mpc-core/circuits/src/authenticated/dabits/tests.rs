@@ -1,12 +1,14 @@
 //! daBits under attack, by the prover and by the verifier.
 
 use curve25519_dalek::constants::EIGHT_TORSION;
+use curve25519_dalek::edwards::EdwardsPoint;
+use curve25519_dalek::scalar::Scalar;
 
 use super::super::wire::{Edit, End, both, cut, flip, honest, seeded, set_up};
 use super::super::{Entry, evaluate, garble};
 use super::*;
-use crate::build::{Builder, Lit};
-use crate::circuit::{Circuit, Recorder};
+use crate::build::Builder;
+use crate::circuit::{Circuit, Lit, Recorder};
 
 const COUNT: usize = 20;
 /// Messages before the garbler's corrections and the evaluator's: one of the link, and one that authenticates bits.
