@@ -143,11 +143,10 @@ fn a_known_peer_that_sends_nonsense_is_named_and_never_a_panic() {
         for (what, words, status) in cases {
             let ended = against(&folder, program, words);
             assert_eq!((ended.status, ended.output.as_str()), (status, ""), "{what}: {}", ended.errors);
-            assert!(
-                !ended.errors.contains("panicked") && !ended.errors.contains("200"),
-                "{what}: {}",
-                ended.errors
-            );
+            // The number of the port may have the input's digits in it.
+            let told = ended.errors.lines().filter(|line| !line.starts_with("listening on "));
+            let told = told.collect::<Vec<_>>().join("\n");
+            assert!(!told.contains("panicked") && !told.contains("200"), "{what}: {told}");
         }
     }
     // A size that the type leaves open, and that would take gigabytes.
