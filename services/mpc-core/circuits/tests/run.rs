@@ -3,9 +3,10 @@
 
 mod processes;
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
+use std::time::Duration;
 
 use circuits::compile::Limits;
 use circuits::notation::{Notation, TestLine, number, show};
@@ -22,6 +23,18 @@ type Evaluator struct {
 
 func main(garbler int64, evaluator Evaluator) (richer bool, sum int64, note []byte) {
 \treturn garbler > evaluator.money, garbler + evaluator.money, evaluator.note
+}
+";
+
+/// Some 10^10 AND gates: neither side comes to its end.
+const LONG: &str = "package main
+
+// @SemiHonest
+func main(a, b uint64) uint64 {
+\tfor i := 0; i < 1000000; i++ {
+\t\ta = a*b + 1
+\t}
+\treturn a
 }
 ";
 
@@ -107,6 +120,65 @@ fn only_the_known_peer_is_heard_and_the_run_goes_on_with_it() {
     assert_eq!((ended.status, ended.output.as_str()), (0, "richer true\nsum 9\nnote\n"), "{}", ended.errors);
 }
 
+/// Whether the other side closes a connection before it is silent for a minute.
+fn closes(mut stream: &TcpStream) -> bool {
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    match stream.read(&mut [0; 1]) {
+        Ok(count) => count == 0,
+        Err(e) => e.kind() == ErrorKind::ConnectionReset,
+    }
+}
+
+#[test]
+fn callers_that_stall_keep_no_peer_waiting_and_are_closed_when_it_comes() {
+    let folder = Folder::new("stall");
+    let program = folder.write("long.mpcl", LONG);
+    let mut garbler = folder.party(&program, "garbler", "alice", "bob");
+    let (mut garbler, address) = Running::listen(garbler.args(["--input", "5"]));
+    // Nothing, and the start of a record that never comes.
+    let stalled = [&[][..], &[0x16, 3, 1, 2, 0, 1]].map(|words| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(words).unwrap();
+        stream
+    });
+    let mut evaluator = folder.party(&program, "evaluator", "bob", "alice");
+    let mut evaluator = Running::start(evaluator.args(["--connect", &address, "--input", "3"]));
+    garbler.until("met the peer");
+    evaluator.until("met the peer");
+    assert!(stalled.iter().all(closes));
+    // The run was still going on, and it ends as soon as the peer is away.
+    drop(evaluator);
+    let ended = garbler.end();
+    assert_eq!(ended.status, 3, "{}", ended.errors);
+    assert!(!ended.errors.contains("refused "), "{}", ended.errors);
+}
+
+#[test]
+fn the_caller_that_stalls_longest_gives_way_when_there_are_too_many() {
+    let folder = Folder::new("crowd");
+    let program = folder.write("richer.mpcl", RICHER);
+    let mut garbler = folder.party(&program, "garbler", "alice", "bob");
+    let (mut garbler, address) = Running::listen(garbler.args(["--input", "5"]));
+    let crowd: Vec<TcpStream> = (0..33).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let first = crowd[0].local_addr().unwrap();
+    let refused = garbler.until("refused ");
+    assert!(
+        refused.contains(&format!("{first}: it was silent in the handshake while others came")),
+        "{refused}"
+    );
+    assert!(closes(&crowd[0]));
+    let mut evaluator = folder.party(&program, "evaluator", "bob", "alice");
+    let evaluator = Running::start(evaluator.args(["--connect", &address, "--input", "4,_"]));
+    for ended in [garbler.end(), evaluator.end()] {
+        assert_eq!(
+            (ended.status, ended.output.as_str()),
+            (0, "richer true\nsum 9\nnote\n"),
+            "{}",
+            ended.errors
+        );
+    }
+}
+
 #[test]
 fn different_programs_and_equal_parts_are_refused_by_both() {
     let folder = Folder::new("differ");
@@ -129,11 +201,7 @@ fn different_programs_and_equal_parts_are_refused_by_both() {
 #[test]
 fn a_peer_that_dies_ends_the_other() {
     let folder = Folder::new("dies");
-    // Some 10^10 AND gates: neither side comes to its end.
-    let program = folder.write(
-        "long.mpcl",
-        "package main\n\n// @SemiHonest\nfunc main(a, b uint64) uint64 {\n\tfor i := 0; i < 1000000; i++ {\n\t\ta = a*b + 1\n\t}\n\treturn a\n}\n",
-    );
+    let program = folder.write("long.mpcl", LONG);
     for dies in [0, 1] {
         let mut garbler = folder.party(&program, "garbler", "alice", "bob");
         let (garbler, address) = Running::listen(garbler.args(["--input", "5"]));

@@ -3,17 +3,20 @@
 //! | Step | Where |
 //! |---|---|
 //! | own arguments, program, input and files are checked before anything is sent | [`options`], [`tls::Identity`] |
-//! | TLS 1.3 with both certificates pinned | [`tls`], [`pinned`] |
+//! | TLS 1.3 with both certificates pinned | [`tls`], [`pinned`], [`listener`], [`handshake`] |
 //! | both say what they run, and the sizes of their inputs | [`hello`] |
 //! | authenticated garbling, or streaming where the program says `@SemiHonest` | [`engine`] |
 
 pub mod certificate;
 mod engine;
 mod failure;
+mod handshake;
 mod hello;
+mod listener;
 mod meter;
 mod options;
 mod pinned;
+mod secured;
 mod tls;
 
 use std::cell::RefCell;
@@ -33,7 +36,8 @@ use crate::output::{describe, print, say};
 use failure::Failure;
 use hello::{Hello, MAX_INPUT, MAX_VALUES};
 use options::Options;
-use tls::{Identity, Secured};
+use secured::Secured;
+use tls::Identity;
 
 /// The line above `main` that asks for the engine against parties that are only curious.
 const SEMI_HONEST: &str = "@SemiHonest";
