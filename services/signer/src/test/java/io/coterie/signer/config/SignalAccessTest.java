@@ -1,0 +1,96 @@
+package io.coterie.signer.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.coterie.channel.SendMode;
+import io.coterie.signer.RootOwner;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
+import io.coterie.trust.SignedTrust;
+import io.coterie.trust.TrustFile;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The trust file that the operator of a party gives it. */
+class SignalAccessTest {
+  private static final SignedTrust TRUST =
+      new RootOwner()
+          .first(
+              new Roster(
+                  "test",
+                  1,
+                  List.of(
+                      new Member(
+                          "alpha",
+                          Member.Role.PARTY,
+                          1,
+                          "here",
+                          new UUID(1, 1),
+                          1,
+                          new byte[33],
+                          new byte[32]))));
+
+  @TempDir Path folder;
+
+  private SignalAccess access(@Nullable String roots) {
+    return new SignalAccess(
+        new SignerProperties(
+            "alpha",
+            1,
+            "here",
+            folder,
+            new SignerProperties.Unseal(folder.resolve("none"), null),
+            new SignerProperties.Channel(
+                URI.create("https://localhost"),
+                folder.resolve("ca.pem"),
+                "",
+                "+1",
+                null,
+                SendMode.GROUP,
+                null,
+                roots,
+                Duration.ofHours(6)),
+            new SignerProperties.Sessions(
+                8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
+            new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
+            Duration.ofSeconds(1),
+            List.of()),
+        new SimpleMeterRegistry());
+  }
+
+  @Test
+  void a_signed_file_is_taken() throws Exception {
+    assertThat(access(null).trust()).isEmpty();
+    TRUST.file().write(folder.resolve("trust.json"));
+    assertThat(access(null).trust().orElseThrow().digest()).isEqualTo(TRUST.digest());
+  }
+
+  @Test
+  void a_file_without_signatures_is_refused() throws Exception {
+    TrustFile unsigned = TrustFile.first(TRUST.trust(), TRUST.roots());
+    unsigned.write(folder.resolve("trust.json"));
+    assertThatThrownBy(() -> access(null).trust())
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("0 of the 1 signatures");
+    Files.writeString(folder.resolve("trust.json"), "{}");
+    assertThatThrownBy(() -> access(null).trust()).isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void a_file_of_other_root_keys_than_those_that_are_pinned_is_refused() throws Exception {
+    TRUST.file().write(folder.resolve("trust.json"));
+    assertThat(access(TRUST.roots().fingerprint()).trust()).isPresent();
+    assertThatThrownBy(() -> access("0".repeat(32)).trust())
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("none of its versions has the expected ones");
+  }
+}
