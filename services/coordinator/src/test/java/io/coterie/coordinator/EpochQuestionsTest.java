@@ -32,8 +32,10 @@ import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -243,22 +245,33 @@ class EpochQuestionsTest {
     Caller late = new Caller(System.nanoTime() - 1, TraceContext.create(RANDOM));
     int clients = EpochQuestions.MAX_WAITING / EpochQuestions.MAX_WAITING_OF_CLIENT;
     List<Thread> asking = new ArrayList<>();
+    Set<ByteString> challenges = new HashSet<>();
     for (int c = 1; c <= clients; c++) {
       String name = "client-" + c;
-      assertThat(questions.ask(name, record, fresh(32), late)).isEmpty();
+      ByteString first = fresh(32);
+      challenges.add(first);
+      assertThat(questions.ask(name, record, first, late)).isEmpty();
       for (int i = 0; i < EpochQuestions.MAX_WAITING_OF_CLIENT; i++) {
+        ByteString challenge = fresh(32);
+        challenges.add(challenge);
         asking.add(
             Thread.ofVirtual()
                 .start(
                     () -> {
                       try {
-                        questions.ask(name, record, fresh(32), patient);
+                        questions.ask(name, record, challenge, patient);
                       } catch (InterruptedException e) {
                         // The test is over.
                       }
                     }));
       }
-      eventually(() -> installation.parties.questions.size() >= 3 * (asking.size() + 1));
+      // A question reaches its three parties after it has taken its room.
+      eventually(
+          () ->
+              installation.parties.questions.stream()
+                      .filter(question -> challenges.contains(question.getChallenge()))
+                      .count()
+                  == 3L * challenges.size());
       assertOverloaded(() -> questions.ask(name, record, fresh(32), late));
     }
     assertOverloaded(() -> questions.ask("one more", record, fresh(32), late));
