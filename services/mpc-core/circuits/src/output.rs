@@ -1,4 +1,4 @@
-//! What the command tells: results on the standard output, and all else on the standard error stream.
+//! The output of the command: results on the standard output, and all else on the standard error stream.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! What both parties compute of the masks around each gate: products, checks and results.
+//! The computation of both parties on the masks around each gate: products, checks and results.
 
 use std::io::{Read, Write};
 use std::ops::BitXor;

@@ -1,4 +1,4 @@
-//! What is ready before the inputs are known.
+//! The material that is ready before the inputs are known.
 
 use zeroize::Zeroizing;
 
@@ -48,7 +48,7 @@ impl Prepared {
     }
 }
 
-/// What the garbler and the evaluator have prepared apart from each other.
+/// The things that the garbler and the evaluator have prepared apart from each other.
 pub(super) enum Part {
     Garbler {
         /// The label of public bit 0, of each input bit.

@@ -66,7 +66,7 @@ impl Handshake {
         }
     }
 
-    /// What must happen before it goes on.
+    /// The event that it waits for.
     pub fn next(&self) -> PollFd<'_> {
         let writes = if self.connection.wants_write() { PollFlags::OUT } else { PollFlags::empty() };
         PollFd::new(&self.stream, PollFlags::IN | writes)
