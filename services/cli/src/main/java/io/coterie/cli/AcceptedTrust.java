@@ -10,22 +10,22 @@ import java.nio.file.Path;
 final class AcceptedTrust {
   private AcceptedTrust() {}
 
-  /** Where the version of an installation is kept. */
-  static Path file(Path folder, String installation) {
-    return folder.resolve("trust-" + installation + ".accepted");
+  /** The one of a folder. A name from the offered file would let that choose its predecessor. */
+  static Path file(Path folder) {
+    return folder.resolve("trust.accepted");
   }
 
   /**
    * Accepts a trust file: from now on none is accepted that is older, or that other root keys have
    * signed.
    *
-   * @param folder where the client keeps the versions that it has accepted
+   * @param folder where the client keeps the version that it has accepted, of one installation
    * @throws IllegalArgumentException if the file may not follow the one accepted before, or replace
    *     it; says what to do
    * @throws CliException if the version cannot be remembered
    */
   static void accept(SignedTrust offered, Path folder) {
-    Path file = file(folder, offered.installation());
+    Path file = file(folder);
     if (Files.exists(file) && !offered.requireNotBefore(held(file))) {
       return;
     }

@@ -64,7 +64,7 @@ record TrustChange(
         present.remove(member.name());
       }
     }
-    requireKnown(retired.keySet(), gone, "--retire", "has no such party, or it is unchanged");
+    requireKnown(retired.keySet(), gone, "party", "has no such party, or it is unchanged");
     requireKnown(leaving, leavers(old), "--coordinator", "has no such coordinator");
     present.putAll(given);
 

@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -162,11 +163,21 @@ final class TrustCommand {
                       + " epoch of a key that is later than EPOCH.")
           @Nullable List<String> retired,
       @Option(names = "--out", required = true, paramLabel = "FILE") Path out) {
+    Map<String, Integer> replaced = epochs("--retire", retired);
+    List<Member> members = additions.members();
+    for (String party : replaced.keySet()) {
+      if (members.stream().noneMatch(member -> member.name().equals(party))) {
+        throw CliException.local(
+            "--retire "
+                + party
+                + ": give its new entry with --member; 'trust retire' takes out a party that leaves");
+      }
+    }
     return write(
         new TrustChange(
-                additions.members(),
+                members,
                 additions.believed(),
-                epochs("--retire", retired),
+                replaced,
                 Map.of(),
                 Set.of(),
                 Set.of(),
@@ -232,8 +243,20 @@ final class TrustCommand {
               required = true,
               paramLabel = "KEY",
               description = "PEM file (PKCS#8) of the root key.")
-          Path key) {
+          Path key,
+      @Option(
+              names = "--digest",
+              paramLabel = "HEX",
+              description =
+                  "The digest that 'show' printed when you looked: nothing else is signed then,"
+                      + " whoever could change FILE since.")
+          @Nullable String digest) {
     TrustFile read = read(file);
+    String found = HexFormat.of().formatHex(read.current().digest());
+    if (digest != null && !digest.equalsIgnoreCase(found)) {
+      throw CliException.local(
+          file + " has the digest " + found + " now: look at it again with 'show'");
+    }
     TrustFile signed;
     try {
       signed = read.signed(RequesterKeyFile.privateKey("root key", key));

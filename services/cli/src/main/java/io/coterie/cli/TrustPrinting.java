@@ -27,6 +27,7 @@ final class TrustPrinting {
     Output.row(out, "installation", roster.installation());
     Output.row(out, "version", Long.toString(roster.version()));
     Output.row(out, "digest", HexFormat.of().formatHex(file.current().digest()));
+    Output.row(out, "previous", HexFormat.of().formatHex(file.current().content().previous()));
     List<Roots> signers = file.signers();
     roots(out, "roots", signers.getLast(), file.current());
     if (signers.size() > 1) {
@@ -64,14 +65,21 @@ final class TrustPrinting {
           case COORDINATOR -> "coordinator";
         };
     out.printf(
-        "member %s (%s, %s)%n  entry    %s%n",
-        member.name(), role, Output.oneLine(member.region()), Fingerprint.of(member));
+        "member %s (%s, %s)%n  entry    %s%n  evidence %s%n",
+        member.name(),
+        role,
+        Output.oneLine(member.region()),
+        Fingerprint.of(member),
+        Fingerprint.ofEvidenceKey(member.evidenceKey()));
   }
 
   private static void former(PrintWriter out, FormerParty party) {
     out.printf(
-        "former %s (party %d), believed up to epoch %d%n",
-        party.name(), party.partyId(), party.lastEpoch());
+        "former %s (party %d), believed up to epoch %d%n  evidence %s%n",
+        party.name(),
+        party.partyId(),
+        party.lastEpoch(),
+        Fingerprint.ofEvidenceKey(party.evidenceKey()));
   }
 
   private static void requester(PrintWriter out, Trust.Requester requester) {

@@ -19,6 +19,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
@@ -245,9 +246,13 @@ class TrustCommandTest {
         .contains("installation prod-eu-1\n")
         .contains("version     2\n")
         .contains("roots       2 of 3: " + signed("1.json").roots().fingerprint())
-        .contains("member p1 (party 1, eu)\n  entry    " + Fingerprint.of(party("p1", 1, 1)))
+        .contains("previous    " + HexFormat.of().formatHex(signed("1.json").digest()))
+        .contains(entry("p1 (party 1, eu)", party("p1", 1, 1)))
         .contains("member coordinator (coordinator, eu)\n")
-        .contains("former p3 (party 3), believed up to epoch 6\n")
+        .contains(
+            "former p3 (party 3), believed up to epoch 6\n  evidence "
+                + Fingerprint.ofEvidenceKey(filled(32, 3))
+                + "\n")
         .contains("requester wallet may create: keys/hot-*, keys/cold; at least 2 of 3 parties\n")
         .contains("  key      " + Fingerprint.ofRequesterKey(publicKey("keeper.pem.pub")))
         .endsWith(
@@ -260,8 +265,30 @@ class TrustCommandTest {
     Run first = good("trust show @1.json");
     assertThat(first.out()).endsWith("version 1 is signed\n");
     assertThat(good("trust show @p1.json").out())
-        .isEqualTo(
-            "member p1 (party 1, eu)\n  entry    " + Fingerprint.of(party("p1", 1, 1)) + "\n");
+        .isEqualTo(entry("p1 (party 1, eu)", party("p1", 1, 1)));
+  }
+
+  private static String entry(String title, Member member) {
+    return "member %s\n  entry    %s\n  evidence %s\n"
+        .formatted(title, Fingerprint.of(member), Fingerprint.ofEvidenceKey(member.evidenceKey()));
+  }
+
+  @Test
+  void a_root_key_signs_what_was_looked_at_and_nothing_else() throws Exception {
+    good("trust retire @1.json --party p3=6 --out @2.json");
+    String looked = HexFormat.of().formatHex(file("2.json").current().digest());
+    good("trust retire @1.json --party p2=6 --out @other.json");
+    Files.move(
+        folder.resolve("other.json"),
+        folder.resolve("2.json"),
+        StandardCopyOption.REPLACE_EXISTING);
+    refused(
+        run("trust sign @2.json --root-key @b.pem --digest " + looked),
+        "look at it again with 'show'");
+    assertThat(file("2.json").current().signatures()).isEmpty();
+    String now = HexFormat.of().formatHex(file("2.json").current().digest());
+    good("trust sign @2.json --root-key @b.pem --digest " + now);
+    assertThat(file("2.json").current().signatures()).hasSize(1);
   }
 
   @Test
@@ -339,10 +366,10 @@ class TrustCommandTest {
         "add @1.json --member @changed.json | party p2 has another key: say with --retire p2=EPOCH",
         "add @1.json --member @changed.json --retire p2=0 | --retire p2=0 is not PARTY=EPOCH",
         "add @1.json --member @changed.json --retire p2=1 --retire p2=2 | --retire names p2 twice",
-        "add @1.json M --retire p3=2 | --retire p3: the previous version has no such party",
-        "add @1.json --member @changed.json --retire p2=1 --retire p9=1 | --retire p9: the previous",
-        "add @1.json --member @new.json --retire p3=1 | new: partyId 3 was another party's",
-        "retire @1.json --party p9=1 | --retire p9: the previous version has no such party",
+        "add @1.json M --retire p3=2 | party p3: the previous version has no such party, or it is unchanged",
+        "add @1.json --member @changed.json --retire p2=1 --retire p9=1 | --retire p9: give its new entry",
+        "add @1.json --member @new.json --retire p3=1 | --retire p3: give its new entry with --member",
+        "retire @1.json --party p9=1 | party p9: the previous version has no such party",
         "retire @1.json --coordinator p1 | --coordinator p1: the previous version has no such coordinator",
         "retire @1.json --requester nobody | --requester nobody: the previous version has no such requester",
         "retire @1.json --requester wallet --requester keeper | no requester is given",
@@ -474,15 +501,22 @@ class TrustCommandTest {
     refused(use("1.json"), "version 1, and version 2 was used before: get the newest file");
     refused(use("fork.json"), "another content than the version 2");
     refused(use("theirs3.json"), "not signed by the root keys of version 2");
+    good(
+        "trust init --installation prod-eu-2 --roots @d.pem.pub --root-threshold 1 --member @p1.json"
+            + " --requester "
+            + WALLET
+            + " --out @another.json");
+    sign("another.json", "d.pem");
+    refused(
+        use("another.json"), "is of installation prod-eu-2, and the one before was of prod-eu-1");
     assertThat(use("3.json").exitCode()).isZero();
     refused(use("2.json"), "version 2, and version 3 was used before");
 
     Path elsewhere = Files.createDirectory(folder.resolve("state"));
     assertThat(use("1.json", " --trust-state @state").exitCode()).isZero();
-    assertThat(signed("state/trust-prod-eu-1.accepted").version()).isEqualTo(1);
-    Files.writeString(AcceptedTrust.file(elsewhere, "prod-eu-1"), "{");
-    refused(
-        use("1.json", " --trust-state @state"), "trust-prod-eu-1.accepted, the trust file that");
+    assertThat(signed("state/trust.accepted").version()).isEqualTo(1);
+    Files.writeString(AcceptedTrust.file(elsewhere), "{");
+    refused(use("1.json", " --trust-state @state"), "trust.accepted, the trust file that");
     refused(use("1.json", " --trust-state @nowhere"), "let trust-state name a folder");
   }
 }

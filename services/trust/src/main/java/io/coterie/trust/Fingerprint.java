@@ -18,6 +18,11 @@ public final class Fingerprint {
     return of("coterie/member-fingerprint/1", MemberEntry.encode(member));
   }
 
+  /** The fingerprint of a party's evidence key, the same before and after the party has left. */
+  public static String ofEvidenceKey(byte[] key) {
+    return of("coterie/evidence-key-fingerprint/1", key);
+  }
+
   /** The fingerprint of a requester's public key. */
   public static String ofRequesterKey(byte[] spki) {
     return of("coterie/requester-key-fingerprint/1", spki);

@@ -11,13 +11,13 @@ import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.share.KeyTrouble;
+import io.coterie.signer.storage.AcceptedTrust;
 import io.coterie.signer.storage.PartySecrets;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.SignedTrust;
-import io.coterie.trust.Trust;
 import java.io.IOException;
 import java.time.Clock;
 import java.time.Duration;
@@ -227,8 +227,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
   }
 
   /**
-   * The roster, once it is there and names exactly this party. Its version is remembered also if it
-   * does not: the party may have left.
+   * The roster, once it is there and names exactly this party. A later version is remembered also
+   * if it does not: the party may have left. A first one is not: it may be that of another
+   * installation, and then none of its own could ever follow.
    */
   private Optional<Roster> pinned() throws IOException {
     Optional<SignedTrust> offered = access.trust();
@@ -238,13 +239,17 @@ final class Party implements SmartLifecycle, HealthIndicator {
       return Optional.empty();
     }
     SignedTrust signed = offered.get();
-    present(store).trust().accept(signed, held -> TrustAudit.accepted(held, signed));
-    Optional<Roster> found = offered.map(SignedTrust::trust).map(Trust::roster);
-    if (!found.get().byName(me.name()).filter(me::equals).isPresent()) {
+    AcceptedTrust accepted = present(store).trust();
+    Roster roster = signed.trust().roster();
+    boolean named = roster.byName(me.name()).filter(me::equals).isPresent();
+    if (named || accepted.find().isPresent()) {
+      accepted.accept(signed, held -> TrustAudit.accepted(held, signed));
+    }
+    if (!named) {
       tell("the roster does not have this party as its roster entry says", null);
       return Optional.empty();
     }
-    return found;
+    return Optional.of(roster);
   }
 
   private void connect() throws IOException {

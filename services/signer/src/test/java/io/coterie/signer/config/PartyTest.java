@@ -201,17 +201,7 @@ class PartyTest {
     start();
     awaitPhase("WAITING_FOR_ROSTER");
     Member self = access.entry.get();
-    Member other =
-        new Member(
-            self.name(),
-            self.role(),
-            self.partyId(),
-            self.region(),
-            self.aci(),
-            self.deviceId(),
-            self.identityKey(),
-            key(9));
-    writeRoster(other);
+    writeRoster(withAnotherKey(self));
     Installation.until(
         "it says why",
         () ->
@@ -219,6 +209,17 @@ class PartyTest {
                 .contains("does not have this party"));
     assertThat(party.health().getDetails()).containsEntry("phase", "WAITING_FOR_ROSTER");
     access.trust.set(OWNER.after(access.trust.get(), roster(2, self, 1)));
+    awaitPhase("READY");
+  }
+
+  @Test
+  void a_first_trust_file_of_somebody_else_is_not_remembered() {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    Member self = access.entry.get();
+    access.trust.set(new RootOwner().first(roster(1, withAnotherKey(self), 1)));
+    awaitProblem("does not have this party");
+    access.trust.set(OWNER.first(roster(1, self, 1)));
     awaitPhase("READY");
   }
 
@@ -253,6 +254,18 @@ class PartyTest {
           .extracting(event -> event.fields().get("version"))
           .containsExactly("2", "3");
     }
+  }
+
+  private static Member withAnotherKey(Member member) {
+    return new Member(
+        member.name(),
+        member.role(),
+        member.partyId(),
+        member.region(),
+        member.aci(),
+        member.deviceId(),
+        member.identityKey(),
+        key(9));
   }
 
   private void awaitProblem(String problem) {
