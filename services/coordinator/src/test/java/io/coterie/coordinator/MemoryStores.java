@@ -9,12 +9,14 @@ import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore;
 import io.coterie.coordinator.custody.ledger.LedgerStore;
 import io.coterie.coordinator.custody.request.ReplicaStore;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.ledger.LedgerPosition.Judgement;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.party.v1.ClaimCount;
 import java.time.Instant;
@@ -492,24 +494,48 @@ public final class MemoryStores {
     }
 
     @Override
-    public List<SigningRecord> list(String key, @Nullable UUID after, int limit) {
-      Comparator<SigningRecord> newest =
-          Comparator.comparing((SigningRecord signing) -> signing.header().createdAt())
-              .thenComparing(signing -> signing.id().toString())
+    public List<SigningRecord> list(String key, @Nullable Place after, int limit) {
+      Comparator<Place> newest =
+          Comparator.comparing(Place::createdAt)
+              .thenComparing(place -> place.id().toString())
               .reversed();
       synchronized (MemoryStores.this) {
-        Row<SigningRecord> last = after == null ? null : signings.get(after);
-        if (after != null && last == null) {
-          return List.of();
-        }
         return signings.values().stream()
             .map(row -> row.record)
             .filter(signing -> signing.key().equals(key))
-            .filter(signing -> last == null || newest.compare(signing, last.record) > 0)
-            .sorted(newest)
+            .filter(signing -> after == null || newest.compare(place(signing), after) > 0)
+            .sorted(Comparator.comparing(Signings::place, newest))
             .limit(limit)
+            .map(Signings::withoutIntent)
             .toList();
       }
+    }
+
+    private static Place place(SigningRecord signing) {
+      return new Place(signing.header().createdAt(), signing.id());
+    }
+
+    private static SigningRecord withoutIntent(SigningRecord signing) {
+      RequestHeader header = signing.header();
+      return new SigningRecord(
+          signing.id(),
+          new RequestHeader(
+              header.requester(),
+              header.requestId(),
+              header.intentDigest(),
+              SignedIntent.getDefaultInstance(),
+              header.notAfter(),
+              header.createdAt()),
+          signing.key(),
+          signing.scheme(),
+          signing.state(),
+          signing.sessions(),
+          signing.signingSet(),
+          signing.payloadDigest(),
+          signing.decoded(),
+          signing.completedAt(),
+          signing.result(),
+          signing.error());
     }
 
     @Override

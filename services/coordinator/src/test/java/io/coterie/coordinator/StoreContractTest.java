@@ -15,6 +15,7 @@ import io.coterie.coordinator.custody.key.RenewalStore.Start;
 import io.coterie.coordinator.custody.ledger.LedgerStore.Remembered;
 import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.coordinator.storage.JdbcKeyStore;
 import io.coterie.coordinator.storage.JdbcLedgerStore;
 import io.coterie.coordinator.storage.JdbcRenewalStore;
@@ -565,14 +566,25 @@ class StoreContractTest {
     while (!page.isEmpty()) {
       all.addAll(page);
       assertThat(page).hasSizeLessThanOrEqualTo(3);
-      page = here.signings().list(key, page.getLast().id(), 3);
+      page = here.signings().list(key, place(page.getLast()), 3);
     }
+    assertThat(all.stream().map(SigningRecord::id))
+        .containsExactlyInAnyOrderElementsOf(stored.stream().map(SigningRecord::id).toList());
     assertThat(all)
-        .containsExactlyInAnyOrderElementsOf(stored)
         .isSortedAccordingTo(
             Comparator.comparing((SigningRecord signing) -> signing.header().createdAt())
-                .reversed());
-    assertThat(here.signings().list(key, UUID.randomUUID(), 3)).isEmpty();
+                .reversed())
+        .allMatch(signing -> signing.header().intent().equals(SignedIntent.getDefaultInstance()))
+        .anyMatch(signing -> ended.result().equals(signing.result()));
+    // A place is one whether or not its signing is there.
+    SigningStore.Place between = new SigningStore.Place(NOW.plusSeconds(1), new UUID(0, 0));
+    assertThat(here.signings().list(key, between, 9))
+        .hasSize(2)
+        .allMatch(signing -> signing.header().createdAt().equals(NOW));
+  }
+
+  private static SigningStore.Place place(SigningRecord signing) {
+    return new SigningStore.Place(signing.header().createdAt(), signing.id());
   }
 
   // Work

@@ -31,6 +31,8 @@ import java.util.Map;
 
 /** The {@code KeyService} of the API. */
 public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableService {
+  private static final int MAX_PAGE = 1000;
+
   private final KeyCreations creations;
   private final KeyRenewals renewals;
   private final KeyDirectory keys;
@@ -115,10 +117,8 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
     List<EpochStatement> current =
         call.await(
             caller -> epochs.ask(call.client().name(), record, request.getChallenge(), caller));
-    // The parties may have gone on to another epoch while they were asked.
-    boolean older = current.stream().allMatch(said -> said.getEpoch() <= record.epoch());
-    answer.onNext(
-        Resources.key(older ? record : read(name)).toBuilder().addAllCurrent(current).build());
+    // Read again: the parties may have gone on to other shares while they were asked.
+    answer.onNext(Resources.key(read(name)).toBuilder().addAllCurrent(current).build());
     answer.onCompleted();
   }
 
@@ -133,7 +133,7 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
   @Override
   public void listKeys(ListKeysRequest request, StreamObserver<ListKeysResponse> answer) {
     String after = PageToken.parse(request.getPageToken(), IntentVerifier::isKeyName);
-    int size = Page.size(request.getPageSize());
+    int size = Page.size(request.getPageSize(), MAX_PAGE);
     List<KeyRecord> found = keys.list(after, Call.current().client().readKeys(), size + 1);
     Page<Key> page = Page.of(found, size, Resources::key);
     answer.onNext(

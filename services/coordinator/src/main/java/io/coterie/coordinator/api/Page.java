@@ -14,7 +14,6 @@ import java.util.function.Function;
  */
 record Page<M extends MessageLite>(List<M> items, boolean more) {
   private static final int DEFAULT_SIZE = 50;
-  private static final int MAX_SIZE = 1000;
 
   /** A page ends before the item that would make it longer: clients bound what they read. */
   private static final int MAX_BYTES = 1 << 19;
@@ -23,13 +22,14 @@ record Page<M extends MessageLite>(List<M> items, boolean more) {
    * How many items a page has at most.
    *
    * @param asked by the client; 0: as many as usual
+   * @param most that a page of this list has
    * @throws CustodyException if that is negative
    */
-  static int size(int asked) {
+  static int size(int asked, int most) {
     if (asked < 0) {
       throw new CustodyException(ErrorReason.PAGE_SIZE_INVALID);
     }
-    return asked == 0 ? DEFAULT_SIZE : Math.min(asked, MAX_SIZE);
+    return asked == 0 ? DEFAULT_SIZE : Math.min(asked, most);
   }
 
   /**
@@ -51,8 +51,12 @@ record Page<M extends MessageLite>(List<M> items, boolean more) {
     return new Page<>(items, false);
   }
 
-  /** The token of the page that follows; empty if none does. */
-  String next(Function<M, String> name) {
-    return more ? PageToken.after(name.apply(items.getLast())) : "";
+  /**
+   * The token of the page that follows; empty if none does.
+   *
+   * @param place of an item in the order of the list
+   */
+  String next(Function<M, String> place) {
+    return more ? PageToken.after(place.apply(items.getLast())) : "";
   }
 }

@@ -32,11 +32,11 @@ final class PageToken {
   }
 
   /**
-   * The name after which the page starts; empty for the first page.
+   * The place after which the page starts; empty for the first page.
    *
-   * @param isName whether a name is one of those that are listed
+   * @param isPlace whether a text is a place of this list
    */
-  static String parse(String token, Predicate<String> isName) {
+  static String parse(String token, Predicate<String> isPlace) {
     if (token.isEmpty()) {
       return "";
     }
@@ -48,7 +48,7 @@ final class PageToken {
           bytes.get(HEADER, text);
           String name = new String(text, UTF_8);
           // Made again: version, sum and the one way to write it all at once.
-          if (isName.test(name) && after(name).equals(token)) {
+          if (isPlace.test(name) && after(name).equals(token)) {
             return name;
           }
         }

@@ -5,6 +5,7 @@ import com.google.protobuf.Timestamp;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.MadeKey;
 import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
@@ -18,6 +19,7 @@ import io.coterie.proto.custody.v1.Signing;
 import java.io.ByteArrayOutputStream;
 import java.math.BigInteger;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -30,6 +32,12 @@ final class Resources {
       Pattern.compile(
           "(keys/[a-z][a-z0-9-]{0,62})/signings/"
               + "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})");
+
+  /** Microseconds since 1970, below the year 10,000. */
+  private static final Pattern PLACE = Pattern.compile(SIGNING + "@(0|[1-9][0-9]{0,17})");
+
+  private static final long MICROS = 1_000_000;
+  private static final int NANOS_PER_MICRO = 1000;
 
   /** Characters of a name shown in an error: the rest of a hostile one is nobody's business. */
   private static final int SHOWN = 80;
@@ -50,8 +58,24 @@ final class Resources {
     }
   }
 
-  static boolean isSigningName(String name) {
-    return SIGNING.matcher(name).matches();
+  /** The place of a signing in the list of its key, as text: its name, and when it began. */
+  static String place(Signing signing) {
+    Timestamp began = signing.getCreateTime();
+    long micros = began.getSeconds() * MICROS + began.getNanos() / NANOS_PER_MICRO;
+    return signing.getName() + "@" + micros;
+  }
+
+  static boolean isPlace(String text) {
+    return PLACE.matcher(text).matches();
+  }
+
+  /** The place that {@link #place} wrote. */
+  static SigningStore.Place parsePlace(String text) {
+    int at = text.indexOf('@');
+    long micros = Long.parseLong(text.substring(at + 1));
+    return new SigningStore.Place(
+        Instant.EPOCH.plus(micros, ChronoUnit.MICROS),
+        SigningName.parse(text.substring(0, at)).id());
   }
 
   static String keyName(String name) {

@@ -3,6 +3,7 @@ package io.coterie.coordinator.api;
 import io.coterie.coordinator.api.Resources.SigningName;
 import io.coterie.coordinator.custody.request.IntentCheck;
 import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.coordinator.custody.signing.SigningWatcher;
 import io.coterie.coordinator.custody.signing.Signings;
 import io.coterie.platform.error.CustodyException;
@@ -23,10 +24,12 @@ import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 
 /** The {@code SigningService} of the API. */
 public final class SigningApi implements SigningServiceGrpc.AsyncService, BindableService {
+  /** A signing in words can take 20 KB, and a page is in memory as a whole. */
+  private static final int MAX_PAGE = 200;
+
   private final Signings signings;
   private final IntentCheck intents;
 
@@ -65,20 +68,18 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
       ListSigningsRequest request, StreamObserver<ListSigningsResponse> answer) {
     String key = Resources.keyName(request.getParent());
     Call.current().client().requireMayRead(key);
-    String token = PageToken.parse(request.getPageToken(), Resources::isSigningName);
-    Optional<SigningName> after =
-        token.isEmpty() ? Optional.empty() : Optional.of(SigningName.parse(token));
-    if (after.stream().anyMatch(last -> !last.key().equals(key))) {
-      throw new CustodyException(ErrorReason.PAGE_TOKEN_INVALID);
-    }
-    int size = Page.size(request.getPageSize());
-    List<SigningRecord> found =
-        signings.list(key, after.map(SigningName::id).orElse(null), size + 1);
+    String token =
+        PageToken.parse(
+            request.getPageToken(),
+            text -> Resources.isPlace(text) && text.startsWith(key + "/signings/"));
+    SigningStore.Place after = token.isEmpty() ? null : Resources.parsePlace(token);
+    int size = Page.size(request.getPageSize(), MAX_PAGE);
+    List<SigningRecord> found = signings.list(key, after, size + 1);
     Page<Signing> page = Page.of(found, size, Resources::signing);
     answer.onNext(
         ListSigningsResponse.newBuilder()
             .addAllSignings(page.items())
-            .setNextPageToken(page.next(Signing::getName))
+            .setNextPageToken(page.next(Resources::place))
             .build());
     answer.onCompleted();
   }

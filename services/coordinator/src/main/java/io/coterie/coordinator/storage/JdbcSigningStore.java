@@ -41,16 +41,16 @@ public final class JdbcSigningStore implements SigningStore {
 
   private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
 
+  /** As {@link #COLUMNS}, with no bytes for the intent. */
+  private static final String LISTED =
+      "select " + COLUMNS.replace("signed_intent", "''::bytea as signed_intent") + " from signings";
+
   private static final String LIST =
-      "select "
-          + COLUMNS
-          + " from signings where key_name = ? order by created_at desc, id desc limit ?";
+      LISTED + " where key_name = ? order by created_at desc, id desc limit ?";
 
   private static final String LIST_AFTER =
-      "select "
-          + COLUMNS
-          + " from signings where key_name = ? and (created_at, id) <"
-          + " (select created_at, id from signings where id = ?)"
+      LISTED
+          + " where key_name = ? and (created_at, id) < (?, ?)"
           + " order by created_at desc, id desc limit ?";
 
   private static final String TAKE = Worker.take("signings", COLUMNS);
@@ -141,14 +141,15 @@ public final class JdbcSigningStore implements SigningStore {
   }
 
   @Override
-  public List<SigningRecord> list(String key, @Nullable UUID after, int limit) {
+  public List<SigningRecord> list(String key, @Nullable Place after, int limit) {
     return durable.query(
         after == null ? LIST : LIST_AFTER,
         s -> {
           int next = 1;
           s.setString(next++, key);
           if (after != null) {
-            s.setObject(next++, after);
+            s.setObject(next++, Sql.time(after.createdAt()));
+            s.setObject(next++, after.id());
           }
           s.setInt(next, limit);
         },

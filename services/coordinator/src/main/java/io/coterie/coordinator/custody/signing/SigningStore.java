@@ -1,5 +1,6 @@
 package io.coterie.coordinator.custody.signing;
 
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
@@ -29,13 +30,17 @@ public interface SigningStore {
   /** The signing of that id. */
   Optional<SigningRecord> find(UUID id);
 
+  /** The place of a signing among those of its key, which are in the order of these places. */
+  record Place(Instant createdAt, UUID id) {}
+
   /**
-   * Signings of a key, the newest first.
+   * Signings of a key, the newest first, each without the intent that asked for it: some intents
+   * are large, and a page of them would not fit into memory.
    *
-   * @param after the last one of the page before; null: from the newest
-   * @return at most {@code limit}; none if there is no signing {@code after}
+   * @param after where the page before ended; null: from the newest
+   * @return at most {@code limit}
    */
-  List<SigningRecord> list(String key, @Nullable UUID after, int limit);
+  List<SigningRecord> list(String key, @Nullable Place after, int limit);
 
   /**
    * Makes a PENDING signing this replica's work, unless another replica that is there works on it.

@@ -81,11 +81,11 @@ public final class Signings implements Handover.Work {
   }
 
   /**
-   * Signings of a key, the newest first.
+   * Signings of a key, the newest first, without the intents that asked for them.
    *
-   * @param after the last one of the page before; null: from the newest
+   * @param after where the page before ended; null: from the newest
    */
-  public List<SigningRecord> list(String key, @Nullable UUID after, int limit) {
+  public List<SigningRecord> list(String key, SigningStore.@Nullable Place after, int limit) {
     return store.list(key, after, limit);
   }
 
