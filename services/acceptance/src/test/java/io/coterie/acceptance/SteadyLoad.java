@@ -33,7 +33,10 @@ import java.util.concurrent.locks.LockSupport;
  * answers are kept for verification.
  */
 final class SteadyLoad {
-  /** Time that a wallet backend waits for a signature in all. */
+  /**
+   * Time that a wallet backend waits for a signature in all: three starts of a service on a machine
+   * that is busy with the whole cluster. The longest wait is printed.
+   */
   private static final Duration DEADLINE = Duration.ofSeconds(180);
 
   /** For one attempt: what was lost on the way is asked again by then. */

@@ -19,6 +19,7 @@ import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.trust.Trust;
+import java.io.PrintWriter;
 import java.security.SecureRandom;
 import java.util.List;
 import java.util.Locale;
@@ -115,9 +116,10 @@ final class AttestedKeys {
   /**
    * Asks for a key that is about to be replaced, and waits for it.
    *
+   * @param err told which parties may go on to another epoch all the same
    * @throws CliException if its parties do not prove that they use the epoch that is shown
    */
-  AttestedKey getCurrent(String name) {
+  AttestedKey getCurrent(String name, PrintWriter err) {
     ByteString challenge = challenge();
     Key answer = answer(ask(name, challenge));
     AttestedKey key = require(name, answer);
@@ -130,6 +132,9 @@ final class AttestedKeys {
               + " now: "
               + Output.count(proof)
               + ". Ask again when more parties can be reached, or give the epoch with --epoch.");
+    }
+    if (!proof.undecided().isEmpty()) {
+      err.println(Output.undecided(proof));
     }
     return key;
   }

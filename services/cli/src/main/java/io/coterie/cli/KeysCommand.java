@@ -170,7 +170,7 @@ final class KeysCommand {
       @Option(names = "--epoch", description = EPOCH) @Nullable Integer epoch) {
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
-      AttestedKey present = epoch == null ? keys.getCurrent(key) : keys.get(key);
+      AttestedKey present = epoch == null ? keys.getCurrent(key, err()) : keys.get(key);
       RefreshIntent intent =
           RefreshIntent.newBuilder()
               .setRequestId(common.requestId())
@@ -227,7 +227,7 @@ final class KeysCommand {
       @Option(names = "--epoch", description = EPOCH) @Nullable Integer epoch) {
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
-      AttestedKey present = epoch == null ? keys.getCurrent(key) : keys.get(key);
+      AttestedKey present = epoch == null ? keys.getCurrent(key, err()) : keys.get(key);
       ReshareIntent intent =
           ReshareIntent.newBuilder()
               .setRequestId(common.requestId())

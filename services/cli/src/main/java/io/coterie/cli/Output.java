@@ -38,7 +38,8 @@ final class Output {
 
   /** Prints a key: in words its attested facts, in JSON the answer that agrees with them. */
   void key(PrintWriter out, Key answer, AttestedKey attested) {
-    if (!json(out, answer)) {
+    // No party was asked which epoch is current, so nobody has verified such an answer.
+    if (!json(out, answer.toBuilder().clearCurrent().build())) {
       facts(out, answer, attested, "");
     }
   }
@@ -49,13 +50,14 @@ final class Output {
       out.println(withProof(jsonForm(answer), proof));
       return;
     }
-    String others =
-        proof.undecided().isEmpty()
-            ? ""
-            : "; "
-                + String.join(", ", proof.undecided())
-                + " may go on to another share of the key that they keep";
+    String others = proof.undecided().isEmpty() ? "" : "; " + undecided(proof);
     facts(out, answer, attested, (proof.holds() ? "" : "not proven: ") + count(proof) + others);
+  }
+
+  /** The parties that say so, and may be at another epoch in the next moment. */
+  static String undecided(CurrentProof proof) {
+    return String.join(", ", proof.undecided())
+        + " may go on to another share of the key that they keep";
   }
 
   /** How many parties say that they use the epoch, and how many must if they are too few. */

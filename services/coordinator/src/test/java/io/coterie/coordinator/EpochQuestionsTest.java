@@ -37,6 +37,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -232,55 +233,114 @@ class EpochQuestionsTest {
   void questions_that_wait_have_a_bound_for_each_client_and_in_all() throws Exception {
     installation.parties.answering = (_, _) -> List.of();
     KeyRecord record = installation.bean(KeyDirectory.class).read("keys/asked").orElseThrow();
-    SecureChannel channel = installation.network.channel(TestInstallation.ANOTHER);
-    channel.onMessage(_ -> {});
-    channel.start();
-    EpochQuestions questions =
-        new EpochQuestions(
-            () -> Optional.of(channel),
-            new CoordinatorMetrics(new SimpleMeterRegistry()),
-            Duration.ofHours(1));
-    long end = System.nanoTime() + TimeUnit.HOURS.toNanos(1);
-    Caller patient = new Caller(end, TraceContext.create(RANDOM));
-    Caller late = new Caller(System.nanoTime() - 1, TraceContext.create(RANDOM));
-    int clients = EpochQuestions.MAX_WAITING / EpochQuestions.MAX_WAITING_OF_CLIENT;
-    List<Thread> asking = new ArrayList<>();
-    Set<ByteString> challenges = new HashSet<>();
-    for (int c = 1; c <= clients; c++) {
-      String name = "client-" + c;
-      ByteString first = fresh(32);
-      challenges.add(first);
-      assertThat(questions.ask(name, record, first, late)).isEmpty();
-      for (int i = 0; i < EpochQuestions.MAX_WAITING_OF_CLIENT; i++) {
-        ByteString challenge = fresh(32);
-        challenges.add(challenge);
-        asking.add(
-            Thread.ofVirtual()
-                .start(
-                    () -> {
-                      try {
-                        questions.ask(name, record, challenge, patient);
-                      } catch (InterruptedException e) {
-                        // The test is over.
-                      }
-                    }));
+    AtomicLong clock = new AtomicLong();
+    try (SecureChannel channel = another()) {
+      EpochQuestions questions = questions(channel, clock);
+      Caller patient = caller(TimeUnit.HOURS.toNanos(1));
+      int clients = EpochQuestions.MAX_WAITING / EpochQuestions.MAX_WAITING_OF_CLIENT;
+      List<Thread> asking = new ArrayList<>();
+      Set<ByteString> challenges = new HashSet<>();
+      for (int c = 1; c <= clients; c++) {
+        String name = "client-" + c;
+        // The rates are not what is looked at.
+        clock.addAndGet(TimeUnit.HOURS.toNanos(1));
+        for (int i = 0; i < EpochQuestions.MAX_WAITING_OF_CLIENT; i++) {
+          ByteString challenge = fresh(32);
+          challenges.add(challenge);
+          asking.add(
+              Thread.ofVirtual()
+                  .start(
+                      () -> {
+                        try {
+                          questions.ask(name, record, challenge, patient);
+                        } catch (InterruptedException e) {
+                          // The test is over.
+                        }
+                      }));
+        }
+        // A question reaches its three parties after it has taken its room.
+        eventually(
+            () ->
+                installation.parties.questions.stream()
+                        .filter(question -> challenges.contains(question.getChallenge()))
+                        .count()
+                    == 3L * challenges.size());
+        assertOverloaded(() -> questions.ask(name, record, fresh(32), soon()));
       }
-      // A question reaches its three parties after it has taken its room.
+      assertOverloaded(() -> questions.ask("one more", record, fresh(32), soon()));
+      for (Thread thread : asking) {
+        thread.interrupt();
+        thread.join();
+      }
+      assertThat(questions.ask("one more", record, fresh(32), soon())).isEmpty();
+    }
+  }
+
+  @Test
+  void questions_have_a_rate_for_each_client_and_for_all() throws Exception {
+    installation.parties.answering = (_, _) -> List.of();
+    KeyRecord record = installation.bean(KeyDirectory.class).read("keys/asked").orElseThrow();
+    AtomicLong clock = new AtomicLong();
+    try (SecureChannel channel = another()) {
+      EpochQuestions questions = questions(channel, clock);
+      int clients = EpochQuestions.BURST / EpochQuestions.BURST_OF_CLIENT;
+      for (int c = 1; c <= clients; c++) {
+        String name = "client-" + c;
+        for (int i = 0; i < EpochQuestions.BURST_OF_CLIENT; i++) {
+          assertThat(questions.ask(name, record, fresh(32), soon())).isEmpty();
+        }
+        assertOverloaded(() -> questions.ask(name, record, fresh(32), soon()));
+      }
+      assertOverloaded(() -> questions.ask("one more", record, fresh(32), soon()));
+      clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+      for (int i = 0; i < EpochQuestions.PER_SECOND_OF_CLIENT; i++) {
+        assertThat(questions.ask("client-1", record, fresh(32), soon())).isEmpty();
+      }
+      assertOverloaded(() -> questions.ask("client-1", record, fresh(32), soon()));
+    }
+  }
+
+  @Test
+  void nobody_is_asked_for_a_client_whose_time_is_up() throws Exception {
+    KeyRecord record = installation.bean(KeyDirectory.class).read("keys/asked").orElseThrow();
+    try (SecureChannel channel = another()) {
+      ByteString challenge = fresh(32);
+      EpochQuestions questions = questions(channel, new AtomicLong());
+      assertThat(questions.ask("client", record, challenge, caller(-1))).isEmpty();
+      // A later question has come to the parties, and the first one has not.
+      ByteString next = fresh(32);
+      questions.ask("client", record, next, soon());
       eventually(
           () ->
               installation.parties.questions.stream()
-                      .filter(question -> challenges.contains(question.getChallenge()))
-                      .count()
-                  == 3L * challenges.size());
-      assertOverloaded(() -> questions.ask(name, record, fresh(32), late));
+                  .anyMatch(question -> question.getChallenge().equals(next)));
+      assertThat(installation.parties.questions)
+          .noneMatch(question -> question.getChallenge().equals(challenge));
     }
-    assertOverloaded(() -> questions.ask("one more", record, fresh(32), late));
-    for (Thread thread : asking) {
-      thread.interrupt();
-      thread.join();
-    }
-    assertThat(questions.ask("one more", record, fresh(32), late)).isEmpty();
-    channel.close();
+  }
+
+  private SecureChannel another() {
+    SecureChannel channel = installation.network.channel(TestInstallation.ANOTHER);
+    channel.onMessage(_ -> {});
+    channel.start();
+    return channel;
+  }
+
+  private static EpochQuestions questions(SecureChannel channel, AtomicLong clock) {
+    return new EpochQuestions(
+        () -> Optional.of(channel),
+        new CoordinatorMetrics(new SimpleMeterRegistry()),
+        Duration.ofHours(1),
+        clock::get);
+  }
+
+  /** Waits for parties no longer than a moment. */
+  private static Caller soon() {
+    return caller(TimeUnit.MILLISECONDS.toNanos(5));
+  }
+
+  private static Caller caller(long nanos) {
+    return new Caller(System.nanoTime() + nanos, TraceContext.create(RANDOM));
   }
 
   private static void assertOverloaded(org.assertj.core.api.ThrowableAssert.ThrowingCallable ask) {

@@ -84,7 +84,7 @@ class CustodyConfiguration {
 
   @Bean
   EpochQuestions epochQuestions(ChannelConnector link, CoordinatorMetrics metrics) {
-    return new EpochQuestions(link, metrics, EpochQuestions.WAIT);
+    return new EpochQuestions(link, metrics, EpochQuestions.WAIT, System::nanoTime);
   }
 
   @Bean

@@ -91,7 +91,8 @@ public record CurrentProof(
 
   /**
    * How many must say so: n - t + 1. Fewer than t are left then, so every t holders that might have
-   * gone on to a later epoch include one that has said that it did not.
+   * gone on to a refreshed epoch include one that has said that it did not. A reshare may need
+   * fewer users than t; {@link #undecided} has the parties that know of one.
    */
   public int needed() {
     return holders - threshold + 1;

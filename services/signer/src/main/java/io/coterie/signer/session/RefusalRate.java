@@ -1,6 +1,6 @@
 package io.coterie.signer.session;
 
-import io.coterie.signer.party.Rate;
+import io.coterie.platform.limit.Rate;
 
 /**
  * How many refusals are logged and audited one by one. A member that floods this party with orders

@@ -94,8 +94,11 @@ public final class SessionService implements AutoCloseable {
             (share, sameEpoch) ->
                 presignatures.refreshed(
                     share.key(), sameEpoch ? PresignaturePool.NO_EPOCH : share.epoch()));
+    WorkPool.Lane questions = pool.lane();
+    // Many may come at once, and signing goes first.
+    questions.priority(WorkPool.Priority.BACKGROUND);
     this.epochs =
-        new EpochAnswers(network, shares, core, pool.lane(), telemetry::dropped, System::nanoTime);
+        new EpochAnswers(network, shares, core, questions, telemetry::dropped, System::nanoTime);
     this.witnesses =
         new ClaimWitnesses(
             network,

@@ -3,12 +3,12 @@ package io.coterie.signer.share;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.attestation.CurrentStatement;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.limit.Rate;
 import io.coterie.proto.party.v1.EpochAnswer;
 import io.coterie.proto.party.v1.EpochQuestion;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
-import io.coterie.signer.party.Rate;
 import io.coterie.trust.Member;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -73,7 +73,10 @@ public final class EpochAnswers {
       dropped.accept("asked_too_often");
       return;
     }
-    lane.execute(() -> answer(sender, question.getKey(), question.getChallenge()));
+    // A copy: the challenge outlives the message that it came in.
+    ByteString challenge = ByteString.copyFrom(question.getChallenge().toByteArray());
+    String key = question.getKey();
+    lane.execute(() -> answer(sender, key, challenge));
   }
 
   private void answer(Member coordinator, String key, ByteString challenge) {

@@ -8,6 +8,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.custody.v1.EpochStatement;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.EpochAnswer;
 import io.coterie.proto.party.v1.EpochQuestion;
@@ -20,6 +21,7 @@ import io.coterie.trust.Roster;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -176,6 +178,40 @@ class EpochAnswersTest {
     }
     assertThat(sent).isEmpty();
     assertThat(signatures).isZero();
+  }
+
+  @Test
+  void a_share_that_takes_the_place_of_the_one_that_was_read_shows_in_the_flag() {
+    KeyShare share = share(KEY, KeyShare.State.ACTIVE, "sealed");
+    MemoryShares changing =
+        new MemoryShares() {
+          private boolean read;
+
+          @Override
+          public synchronized Optional<KeyShare> find(String key) {
+            read = true;
+            return Optional.of(share);
+          }
+
+          @Override
+          public boolean keepsAnother(KeyShare kept) {
+            return read;
+          }
+        };
+    new EpochAnswers(new Net(), changing, new Core(), Runnable::run, dropped::add, () -> nowNanos)
+        .asked(coordinator, EpochQuestion.newBuilder().setKey(KEY).setChallenge(CHALLENGE).build());
+    EpochStatement statement = sent.getFirst().getStatement();
+    assertThat(statement.getUndecided()).isTrue();
+    ByteString fingerprint = KeyFingerprint.of(share.keyPublic());
+    assertThat(CurrentStatement.isSigned(roster, KEY, fingerprint, statement, CHALLENGE)).isTrue();
+    assertThat(
+            CurrentStatement.isSigned(
+                roster,
+                KEY,
+                fingerprint,
+                statement.toBuilder().setUndecided(false).build(),
+                CHALLENGE))
+        .isFalse();
   }
 
   @Test

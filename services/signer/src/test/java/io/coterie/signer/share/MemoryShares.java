@@ -18,7 +18,7 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** Sealed shares in memory, without a bound: it stores them at once, or when the test says so. */
-public final class MemoryShares implements KeyShareStore {
+public class MemoryShares implements KeyShareStore {
   private static final Set<KeyShare.State> USED =
       EnumSet.of(KeyShare.State.ACTIVE, KeyShare.State.PROVISIONAL);
 

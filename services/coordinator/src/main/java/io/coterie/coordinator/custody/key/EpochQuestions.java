@@ -10,6 +10,7 @@ import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.attestation.CurrentStatement;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.limit.Rate;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.EpochStatement;
@@ -20,6 +21,7 @@ import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,6 +29,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 /**
@@ -43,6 +46,22 @@ public final class EpochQuestions implements EpochListener {
 
   /** The same of one client, so that no client takes the room of the others. */
   public static final int MAX_WAITING_OF_CLIENT = 8;
+
+  /** Questions of one client that are put to the parties at once, and each second after that. */
+  public static final int BURST_OF_CLIENT = 16;
+
+  public static final int PER_SECOND_OF_CLIENT = 4;
+
+  /**
+   * Questions of all clients, below the rate at which each party answers a coordinator: beyond it
+   * nobody would get an answer.
+   */
+  public static final int BURST = 64;
+
+  public static final int PER_SECOND = 16;
+
+  /** A statement is smaller: what is larger is not kept until the question ends. */
+  private static final int MAX_STATEMENT_BYTES = 256;
 
   /** One question: the parties that were asked, and the first message of each. */
   private static final class Question {
@@ -65,17 +84,27 @@ public final class EpochQuestions implements EpochListener {
   private final PartyLink link;
   private final CoordinatorMetrics metrics;
   private final Duration wait;
+  private final LongSupplier nanoTime;
+  private final Rate rate;
+
+  /** By the name of the client in this coordinator's configuration. */
+  private final Map<String, Rate> ratesOfClients = new HashMap<>();
+
   private final Set<Question> waiting = ConcurrentHashMap.newKeySet();
 
   /**
    * Nobody has been asked yet.
    *
    * @param wait how long parties are waited for; {@link #WAIT} but in tests
+   * @param nanoTime monotonic clock of the rates, ns
    */
-  public EpochQuestions(PartyLink link, CoordinatorMetrics metrics, Duration wait) {
+  public EpochQuestions(
+      PartyLink link, CoordinatorMetrics metrics, Duration wait, LongSupplier nanoTime) {
     this.link = link;
     this.metrics = metrics;
     this.wait = wait;
+    this.nanoTime = nanoTime;
+    this.rate = new Rate(BURST, PER_SECOND, nanoTime.getAsLong());
   }
 
   /**
@@ -94,7 +123,7 @@ public final class EpochQuestions implements EpochListener {
     }
     KeyPublic keyPublic = key.keyPublic();
     SecureChannel channel = link.channel().orElse(null);
-    if (keyPublic == null || channel == null) {
+    if (keyPublic == null || channel == null || caller.deadlineNanos() <= System.nanoTime()) {
       return List.of();
     }
     List<Member> parties = reachable(key, channel);
@@ -136,7 +165,14 @@ public final class EpochQuestions implements EpochListener {
   /** One after another, so that the bounds hold. */
   private synchronized void begin(Question question) {
     long ofClient = waiting.stream().filter(q -> q.client.equals(question.client)).count();
-    if (waiting.size() >= MAX_WAITING || ofClient >= MAX_WAITING_OF_CLIENT) {
+    long now = nanoTime.getAsLong();
+    Rate client =
+        ratesOfClients.computeIfAbsent(
+            question.client, _ -> new Rate(BURST_OF_CLIENT, PER_SECOND_OF_CLIENT, now));
+    if (waiting.size() >= MAX_WAITING
+        || ofClient >= MAX_WAITING_OF_CLIENT
+        || !client.take(now)
+        || !rate.take(now)) {
       throw new CustodyException(ErrorReason.OVERLOADED);
     }
     waiting.add(question);
@@ -144,6 +180,10 @@ public final class EpochQuestions implements EpochListener {
 
   @Override
   public void answered(Member party, EpochAnswer answer) {
+    if (answer.getStatement().getSerializedSize() > MAX_STATEMENT_BYTES) {
+      metrics.dropped("unexpected");
+      return;
+    }
     boolean wanted = false;
     for (Question question : waiting) {
       if (question.asked.contains(party.partyId())

@@ -1,4 +1,4 @@
-package io.coterie.signer.party;
+package io.coterie.platform.limit;
 
 /** Allows something so many times at once, and so many times a second after that. Thread-safe. */
 public final class Rate {
@@ -9,6 +9,7 @@ public final class Rate {
   private double tokens;
   private long beforeNanos;
 
+  /** A rate of which nothing is used yet. The clock is monotonic, in nanoseconds. */
   public Rate(int burst, int perSecond, long nowNanos) {
     this.burst = burst;
     this.perSecond = perSecond;
