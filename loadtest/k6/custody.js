@@ -151,6 +151,19 @@ export class Requester {
 }
 
 /**
+ * The name of the installation that a trust file is of. The file's signatures are not checked: a load test believes the
+ * folder that it is run in.
+ *
+ * @param text of the file: JSON, whose `payload` is the base64 of the JSON that says what is believed
+ */
+export function installation(text) {
+  const { payload } = JSON.parse(text);
+  const name = payload && JSON.parse(new TextDecoder().decode(base64Decode(payload))).installation;
+  if (!name) throw new Error('the trust file names no installation');
+  return name;
+}
+
+/**
  * The settings of a profile of `coterie`, NAME=VALUE in lines.
  *
  * @param folder of the profile: files in it that are not absolute are found from there

@@ -6,7 +6,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, verify as nodeV
 import { readFileSync } from 'node:fs';
 import { createFileRegistry, fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { Requester, preAuthenticated, profile, requesterKey, verify } from './custody.js';
+import { Requester, installation, preAuthenticated, profile, requesterKey, verify } from './custody.js';
 
 const protoset = readFileSync(new URL('../../proto/target/custody.protoset', import.meta.url));
 const schema = createFileRegistry(fromBinary(FileDescriptorSetSchema, protoset)).getMessage('coterie.custody.v1.SigningIntent');
@@ -144,4 +144,11 @@ trust=trust.json
   });
   assert.throws(() => profile(text.replace('ca =', 'xx ='), '/'), /no ca$/);
   assert.throws(() => profile(`${text}key=C:\\key.pem`, '/'), /backslash/);
+});
+
+test('reads the installation that a trust file is of', () => {
+  const file = (payload) => JSON.stringify({ payload: Buffer.from(payload).toString('base64'), signatures: [] });
+  assert.equal(installation(file('{"version":1,"installation":"production"}')), 'production');
+  assert.throws(() => installation(file('{"version":1}')), /names no installation/);
+  assert.throws(() => installation('{"installation":"production"}'), /names no installation/);
 });

@@ -10,7 +10,7 @@
 import grpc from 'k6/net/grpc';
 import { check, fail, sleep } from 'k6';
 import { Counter, Rate, Trend } from 'k6/metrics';
-import { Requester, profile, requesterKey, verify } from './custody.js';
+import { Requester, installation, profile, requesterKey, verify } from './custody.js';
 
 const RETRY_PAUSE = 0.1;
 const LEAST_VUS = 5;
@@ -42,7 +42,7 @@ const requester = new Requester(
   new Uint8Array(open(protoset, 'b')),
   settings.requester,
   requesterKey(open(settings.requesterKey)),
-  JSON.parse(open(settings.trust)).installation
+  installation(open(settings.trust))
 );
 const client = new grpc.Client();
 client.loadProtoset(protoset);
