@@ -11,7 +11,7 @@ import io.coterie.acceptance.cluster.Cluster;
 import io.coterie.acceptance.cluster.Metrics;
 import io.coterie.acceptance.cluster.Service;
 import io.coterie.acceptance.cluster.WalletBackend;
-import io.coterie.cli.RequesterKeyFile;
+import io.coterie.cli.profile.RequesterKeyFile;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.proto.custody.v1.Key;

@@ -1,7 +1,17 @@
 package io.coterie.cli;
 
+import io.coterie.cli.doctor.DoctorCommand;
+import io.coterie.cli.intent.IntentCommand;
+import io.coterie.cli.key.KeysCommand;
+import io.coterie.cli.plan.PlanCommand;
+import io.coterie.cli.signing.LoadCommand;
+import io.coterie.cli.signing.SignCommand;
+import io.coterie.cli.signing.VerifyCommand;
+import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.Output;
+import io.coterie.cli.terminal.Terminal;
+import io.coterie.cli.trust.TrustCommand;
 import java.util.logging.LogManager;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParameterException;
@@ -40,13 +50,7 @@ import picocli.CommandLine.ParameterException;
       "  in the environment as COTERIE_NAME. An option wins over the environment,",
       "  the environment over the profile."
     })
-public final class Coterie {
-  static final int NO = 1;
-  static final int REFUSED = 3;
-  static final int UNAVAILABLE = 4;
-  static final int LOCAL = 5;
-  static final int BUG = 70;
-
+public final class Coterie implements Terminal.Holder {
   private final Terminal terminal;
 
   private Coterie(Terminal terminal) {
@@ -92,17 +96,12 @@ public final class Coterie {
     Terminal.printable(command.getErr())
         .printf(
             "coterie: %s. See '%s --help'.%n",
-            firstLine(e.getMessage()), command.getCommandSpec().qualifiedName());
+            CliException.firstLine(e.getMessage()), command.getCommandSpec().qualifiedName());
     return CommandLine.ExitCode.USAGE;
   }
 
-  /** The person who can be asked while a command runs. */
-  static Terminal terminal(CommandLine running) {
-    return ((Coterie) running.getCommandSpec().root().userObject()).terminal;
-  }
-
-  static String firstLine(@Nullable String text) {
-    String line = (text == null ? "" : text).lines().findFirst().orElse("").strip();
-    return line.endsWith(".") ? line.substring(0, line.length() - 1) : line;
+  @Override
+  public Terminal terminal() {
+    return terminal;
   }
 }

@@ -2,6 +2,8 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.cli.terminal.ExitCode;
+import io.coterie.cli.terminal.Terminal;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -79,7 +81,7 @@ class ApprovalTest {
   @ValueSource(strings = {"", "n", "no", "yes please"})
   void any_other_answer_signs_nothing(String answer) {
     Run run = sign(question -> Optional.of(answer), "-m", "hello");
-    assertThat(run.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.NO);
     assertThat(run.err()).contains("text: hello", "nothing was signed");
     assertThat(intent).doesNotExist();
   }
@@ -105,7 +107,7 @@ class ApprovalTest {
   @Test
   void an_intent_is_good_for_a_day_at_most() {
     Run run = sign(question -> Optional.of("y"), "-m", "hello", "--expires-in", "86401");
-    assertThat(run.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(run.err()).hasLineCount(1).contains("--expires-in");
     assertThat(intent).doesNotExist();
   }
@@ -115,7 +117,7 @@ class ApprovalTest {
   void a_key_that_others_can_read_or_replace_is_not_used(String permissions) throws Exception {
     Files.setPosixFilePermissions(requester, PosixFilePermissions.fromString(permissions));
     Run run = sign(question -> Optional.of("y"), "-m", "hello");
-    assertThat(run.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(run.err()).hasLineCount(1).contains("chmod 600 " + requester);
     assertThat(intent).doesNotExist();
   }

@@ -7,6 +7,8 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.UnknownFieldSet;
 import com.google.rpc.ErrorInfo;
+import io.coterie.cli.terminal.ExitCode;
+import io.coterie.cli.terminal.Terminal;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.ListKeysResponse;
@@ -164,7 +166,7 @@ class CorruptCoordinatorTest {
       if (fingerprint.equals(its)) {
         assertThat(sent.exitCode()).as(sent.err()).isZero();
       } else {
-        assertThat(sent.exitCode()).isEqualTo(Coterie.LOCAL);
+        assertThat(sent.exitCode()).isEqualTo(ExitCode.LOCAL);
         assertThat(sent.err()).contains("a key with fingerprint " + fingerprint, "has " + its);
         assertThat(coordinator.calls).containsExactly("getKey");
       }
@@ -290,7 +292,7 @@ class CorruptCoordinatorTest {
     for (List<String> command : some ? COMMANDS : COMMANDS.subList(0, 1)) {
       coordinator.calls.clear();
       Run run = coterie(command.toArray(String[]::new));
-      assertThat(run.exitCode()).as("%s %s", command, run).isEqualTo(Coterie.REFUSED);
+      assertThat(run.exitCode()).as("%s %s", command, run).isEqualTo(ExitCode.REFUSED);
       assertThat(run.out()).as("%s", command).isEmpty();
       assertThat(run.err().lines().filter(line -> line.startsWith("coterie: ")))
           .singleElement()
@@ -313,7 +315,7 @@ class CorruptCoordinatorTest {
           return key.build();
         };
     Run run = create("new-" + KEY_LIES.indexOf(lie), "ecdsa");
-    assertThat(run.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(run.out()).isEmpty();
     assertThat(run.err()).contains("is not attested: ", lie.said());
   }
@@ -322,7 +324,7 @@ class CorruptCoordinatorTest {
   void a_key_that_another_intent_has_created_is_not_the_one_asked_for() {
     create("twice", "ecdsa");
     Run again = create("twice", "ecdsa");
-    assertThat(again.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(again.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(again.out()).isEmpty();
     assertThat(again.err()).contains("keys/twice was created by another intent");
   }
@@ -332,11 +334,11 @@ class CorruptCoordinatorTest {
     create("lazy", "ecdsa");
     coordinator.renews = false;
     Run refresh = coterie("keys", "refresh", "lazy");
-    assertThat(refresh.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(refresh.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(refresh.out()).isEmpty();
     assertThat(refresh.err()).contains("keys/lazy is not known to have new shares by this intent");
     Run reshare = coterie("keys", "reshare", "lazy", "--threshold", "2", "--parties", "p1,p2,p3");
-    assertThat(reshare.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(reshare.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(reshare.out()).isEmpty();
     assertThat(reshare.err()).contains("keys/lazy was not given to these parties");
   }
@@ -353,7 +355,7 @@ class CorruptCoordinatorTest {
     coordinator.aboutKeys = newest -> coordinator.calls.getLast().equals("getKey") ? old : newest;
     Run refresh = coterie("keys", "refresh", "stale", "--epoch", "1");
     assertThat(refresh.err()).contains("epoch 1");
-    assertThat(refresh.exitCode()).as(refresh.out()).isEqualTo(Coterie.REFUSED);
+    assertThat(refresh.exitCode()).as(refresh.out()).isEqualTo(ExitCode.REFUSED);
     assertThat(refresh.out()).isEmpty();
     assertThat(refresh.err())
         .contains("keys/stale is not known to have new shares by this intent: it shows epoch 3");
@@ -384,7 +386,7 @@ class CorruptCoordinatorTest {
     for (List<String> command : REPLACING) {
       coordinator.calls.clear();
       Run run = coterie(command.toArray(String[]::new));
-      assertThat(run.exitCode()).as("%s", command).isEqualTo(Coterie.REFUSED);
+      assertThat(run.exitCode()).as("%s", command).isEqualTo(ExitCode.REFUSED);
       assertThat(run.err())
           .hasLineCount(1)
           .contains(
@@ -425,7 +427,7 @@ class CorruptCoordinatorTest {
               List.of(List.of("keys", "get", "old"), List.of("keys", "refresh", "old"))) {
             coordinator.calls.clear();
             Run run = coterie(command.toArray(String[]::new));
-            assertThat(run.exitCode()).as("%s", run).isEqualTo(Coterie.REFUSED);
+            assertThat(run.exitCode()).as("%s", run).isEqualTo(ExitCode.REFUSED);
             assertThat(run.out()).isEmpty();
             assertThat(run.err())
                 .hasLineCount(1)
@@ -436,7 +438,7 @@ class CorruptCoordinatorTest {
     coordinator.aboutKeys = now -> old.toBuilder().clearCurrent().build();
     assertThat(value(coterie("keys", "get", "old"), "current"))
         .isEqualTo("not proven: 0 of 3 parties say so, 2 are needed");
-    assertThat(coterie("keys", "refresh", "old").exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(coterie("keys", "refresh", "old").exitCode()).isEqualTo(ExitCode.REFUSED);
   }
 
   @Test
@@ -444,11 +446,11 @@ class CorruptCoordinatorTest {
   void a_list_without_end_or_with_a_key_twice_is_not_believed() {
     coordinator.aboutLists = page -> ListKeysResponse.newBuilder().setNextPageToken("x").build();
     Run endless = coterie("keys", "list");
-    assertThat(endless.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(endless.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(endless.err()).contains("a page of it has no keys").hasLineCount(1);
     coordinator.aboutLists = page -> page.toBuilder().setNextPageToken("keys/a").build();
     Run again = coterie("keys", "list", "-o", "json");
-    assertThat(again.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(again.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(again.out()).isEmpty();
     assertThat(again.err()).contains("it has keys/bip340 twice").hasLineCount(1);
   }
@@ -506,7 +508,7 @@ class CorruptCoordinatorTest {
       assertThat(run.exitCode()).as("%s", run).isZero();
       assertThat(run.out()).doesNotContain("created");
       Run inJson = coterie(json.toArray(String[]::new));
-      assertThat(inJson.exitCode()).as("%s", inJson).isEqualTo(Coterie.REFUSED);
+      assertThat(inJson.exitCode()).as("%s", inJson).isEqualTo(ExitCode.REFUSED);
       assertThat(inJson.err()).contains("a time in it is none");
     }
   }
@@ -523,7 +525,7 @@ class CorruptCoordinatorTest {
               default -> honest;
             };
     Run list = coterie("keys", "list");
-    assertThat(list.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(list.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(list.out().lines())
         .contains("keys/bls12381            CREATING")
         .contains("keys/ecdsa               NOT ATTESTED")
@@ -536,7 +538,7 @@ class CorruptCoordinatorTest {
     assertThat(coordinator.calls).containsOnly("listKeys 50");
 
     Run json = coterie("keys", "list", "-o", "json");
-    assertThat(json.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(json.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(json.out())
         .contains("\"keys/bip340\"", "\"state\": \"CREATING\"")
         .doesNotContain("keys/ecdsa", "keys/forged");
@@ -563,7 +565,7 @@ class CorruptCoordinatorTest {
       assertThat(run.out().lines()).noneMatch(line -> line.startsWith("public key"));
     }
     Run address = coterie("keys", "get", "ecdsa", "--address", "ethereum");
-    assertThat(address.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(address.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(address.err()).contains("its state is FAILED").hasLineCount(1);
   }
 
@@ -599,7 +601,7 @@ class CorruptCoordinatorTest {
       Run run =
           coterie(
               "sign", "ecdsa", "--ethereum-transaction", "" + folder.resolve("tx"), "-o", format);
-      assertThat(run.exitCode()).as(run.err()).isEqualTo(Coterie.REFUSED);
+      assertThat(run.exitCode()).as(run.err()).isEqualTo(ExitCode.REFUSED);
       assertThat(run.out()).isEmpty();
       assertThat(run.err()).contains("field " + field + " of the answer is not as it must be");
     }
@@ -622,7 +624,7 @@ class CorruptCoordinatorTest {
                 : signing.build();
           };
       Run run = coterie("sign", key, "-m", "hello", "--scheme", scheme);
-      assertThat(run.exitCode()).isEqualTo(Coterie.REFUSED);
+      assertThat(run.exitCode()).isEqualTo(ExitCode.REFUSED);
       assertThat(run.out()).isEmpty();
       assertThat(run.err()).contains(named ? "field public_key" : "field signature");
     }
@@ -647,7 +649,7 @@ class CorruptCoordinatorTest {
   void what_did_not_end_with_a_signature_shows_none() {
     coordinator.aboutSignings = honest -> honest.toBuilder().setState(Signing.State.FAILED).build();
     Run run = coterie("sign", "ecdsa", "--digest", DIGEST);
-    assertThat(run.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(run.out()).contains("FAILED").doesNotContain("signature", "public key", "der");
   }
 
@@ -664,12 +666,12 @@ class CorruptCoordinatorTest {
     } catch (java.io.IOException e) {
       throw new java.io.UncheckedIOException(e);
     }
-    assertThat(run.exitCode()).isEqualTo(Coterie.REFUSED);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(run.err()).contains("SOLANA_SIGNER_MISSING");
     assertThat(coordinator.calls).containsExactly("getKey");
 
     Run other = coterie("sign", "ed25519", "-m", "hello");
-    assertThat(other.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(other.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(other.err()).contains("keys/ed25519 is of scheme ed25519 and not bls12381");
   }
 
@@ -677,7 +679,7 @@ class CorruptCoordinatorTest {
   void nothing_is_signed_if_the_answer_is_no() {
     Run run =
         coterie("trust.json", question -> Optional.of("n"), "sign", "ecdsa", "--digest", DIGEST);
-    assertThat(run.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.NO);
     assertThat(coordinator.calls).doesNotContain("sign");
   }
 
@@ -696,7 +698,7 @@ class CorruptCoordinatorTest {
     for (String file : List.of("absent.json", "empty.json", "badkey.json", "unsigned.json")) {
       for (List<String> command : commands) {
         Run run = coterie(file, question -> Optional.of("y"), command.toArray(String[]::new));
-        assertThat(run.exitCode()).as("%s %s", file, command).isEqualTo(Coterie.LOCAL);
+        assertThat(run.exitCode()).as("%s %s", file, command).isEqualTo(ExitCode.LOCAL);
         assertThat(run.err()).hasLineCount(1).contains(file);
       }
       Run doctor = coterie(file, question -> Optional.empty(), "doctor");

@@ -2,6 +2,8 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.cli.profile.RequesterKeyFile;
+import io.coterie.cli.terminal.ExitCode;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -26,10 +28,6 @@ class CoterieTest {
    * Made by an implementation that is not ours (py_ecc's ciphersuite tests): private key 1,
    * empty-suite message.
    */
-  private static final String GENERATOR_G1 =
-      "97f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac58"
-          + "6c55e83ff97a1aeffb3af00adb22c6bb";
-
   @TempDir Path folder;
 
   @ParameterizedTest
@@ -101,7 +99,7 @@ class CoterieTest {
     Run.of("intent", "new-requester", "" + key);
     byte[] before = Files.readAllBytes(key);
     Run again = Run.of("intent", "new-requester", "" + key);
-    assertThat(again.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(again.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(again.err()).hasLineCount(1).contains("exists already");
     assertThat(Files.readAllBytes(key)).isEqualTo(before);
   }
@@ -133,7 +131,7 @@ class CoterieTest {
             "01" + zeros.substring(2),
             "--signature",
             signature);
-    assertThat(other).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+    assertThat(other).isEqualTo(new Run(ExitCode.NO, "NOT VALID\n", ""));
     // Neither truncated nor off-curve input is more than "no".
     for (String bad : new String[] {"", "00".repeat(96), "ff".repeat(96), signature.substring(2)}) {
       assertThat(
@@ -146,27 +144,14 @@ class CoterieTest {
                       "--signature",
                       bad)
                   .exitCode())
-          .isEqualTo(Coterie.NO);
+          .isEqualTo(ExitCode.NO);
     }
-  }
-
-  @Test
-  void theIdentityIsNoPublicKey() {
-    byte[] identity = new byte[48];
-    identity[0] = (byte) 0xc0;
-    byte[] identitySignature = new byte[96];
-    identitySignature[0] = (byte) 0xc0;
-    assertThat(BlsVerifier.verify(identity, new byte[0], identitySignature)).isFalse();
-    assertThat(
-            BlsVerifier.verify(
-                java.util.HexFormat.of().parseHex(GENERATOR_G1), new byte[0], identitySignature))
-        .isFalse();
   }
 
   @Test
   void errorsAreOneLineThatSaysWhatToDo() {
     Run noEndpoint = Run.of("keys", "list", "--profile", "" + folder.resolve("absent"));
-    assertThat(noEndpoint.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(noEndpoint.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(noEndpoint.err()).hasLineCount(1).contains("does not exist");
 
     Run wrong = Run.of("sign", "treasury");

@@ -4,6 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.cli.key.AttestedKeys;
+import io.coterie.cli.payload.EcdsaVerifier;
+import io.coterie.cli.payload.SignedPayload;
+import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.ExitCode;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.intent.KeyTarget;
@@ -90,33 +95,33 @@ class EcdsaTest extends OfflineIntents {
     int usage = CommandLine.ExitCode.USAGE;
     Path signed = file("signed", TRANSACTION_SIGNED);
     assertRefused(
-        Coterie.LOCAL, "not an unsigned transaction", "--ethereum-transaction", "" + signed);
+        ExitCode.LOCAL, "not an unsigned transaction", "--ethereum-transaction", "" + signed);
     assertRefused(
-        Coterie.LOCAL, "cannot be read", "--ethereum-transaction", "" + folder.resolve("absent"));
+        ExitCode.LOCAL, "cannot be read", "--ethereum-transaction", "" + folder.resolve("absent"));
     assertRefused(
-        Coterie.LOCAL, "larger", "--typed-data", "" + file("big", new byte[256 * 1024 + 1]));
+        ExitCode.LOCAL, "larger", "--typed-data", "" + file("big", new byte[256 * 1024 + 1]));
     assertRefused(
-        Coterie.LOCAL, "UTF-8", "--typed-data", "" + file("latin", new byte[] {(byte) 0xfc}));
-    assertRefused(Coterie.LOCAL, "not EIP-712", "--typed-data", "" + file("json", "{}"));
-    assertRefused(Coterie.LOCAL, "not 32 bytes", "--digest", "abcd");
-    assertRefused(Coterie.LOCAL, "not hex", "--digest", "xyz");
-    assertRefused(Coterie.LOCAL, "not a PSBT", "--psbt", "" + signed);
+        ExitCode.LOCAL, "UTF-8", "--typed-data", "" + file("latin", new byte[] {(byte) 0xfc}));
+    assertRefused(ExitCode.LOCAL, "not EIP-712", "--typed-data", "" + file("json", "{}"));
+    assertRefused(ExitCode.LOCAL, "not 32 bytes", "--digest", "abcd");
+    assertRefused(ExitCode.LOCAL, "not hex", "--digest", "xyz");
+    assertRefused(ExitCode.LOCAL, "not a PSBT", "--psbt", "" + signed);
     assertRefused(
-        Coterie.LOCAL,
+        ExitCode.LOCAL,
         "do not sign payloads of kind",
         "--ethereum-message",
         "hello",
         "--scheme",
         "bls12381");
     assertRefused(
-        Coterie.LOCAL,
+        ExitCode.LOCAL,
         "do not sign payloads of kind",
         "-m",
         "hello",
         "--scheme",
         "ecdsa-secp256k1");
     assertRefused(
-        Coterie.LOCAL,
+        ExitCode.LOCAL,
         "there are: bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1",
         "-m",
         "hello",
@@ -184,12 +189,12 @@ class EcdsaTest extends OfflineIntents {
             .toList()) {
       String[] args = good.clone();
       args[6] = bad;
-      assertThat(Run.of(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+      assertThat(Run.of(args)).isEqualTo(new Run(ExitCode.NO, "NOT VALID\n", ""));
     }
     for (String key : List.of(PSBT_KEY, "00".repeat(33), "02" + "ff".repeat(32), "ab")) {
       String[] args = good.clone();
       args[2] = key;
-      assertThat(Run.of(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+      assertThat(Run.of(args)).isEqualTo(new Run(ExitCode.NO, "NOT VALID\n", ""));
     }
     Run psbt =
         Run.of(

@@ -3,6 +3,7 @@ package io.coterie.cli;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
+import io.coterie.cli.payload.EcdsaVerifier;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;

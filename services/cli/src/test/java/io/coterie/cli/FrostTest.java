@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.cli.key.AttestedKeys;
+import io.coterie.cli.payload.SignedPayload;
+import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.ExitCode;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.intent.KeyTarget;
@@ -17,8 +21,6 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
 
 /** Payloads of Ed25519 and BIP-340 keys, as far as they need no installation. */
 class FrostTest extends OfflineIntents {
@@ -41,20 +43,6 @@ class FrostTest extends OfflineIntents {
       "91b64d5324723a985170e4dc5a0f84c041804f2cd12660fa5dec09fc21783605";
   private static final String WITNESS =
       "b4010dd48a617db09926f729e79c33ae0b4e94b79f04a1ae93ede6315eb3669de185a17d2b0ac9ee09fd4c64b678a0b61a0a86fa888a273c8511be83bfd6810f";
-
-  @ParameterizedTest
-  @EnumSource(
-      names = {"SCHEME_UNSPECIFIED", "UNRECOGNIZED"},
-      mode = EnumSource.Mode.EXCLUDE)
-  void loadAsksEveryKeyForSomethingThatItSigns(Scheme scheme) {
-    AttestedKey key = attested(scheme, ByteString.EMPTY);
-    LoadCommand load = new LoadCommand();
-    SigningIntent first = load.intent(key, 1);
-    SignedPayload.check(first);
-    assertThat(first.getScheme()).isEqualTo(scheme);
-    assertThat(SignedPayload.toSign(first, ByteString.EMPTY))
-        .isNotEqualTo(SignedPayload.toSign(load.intent(key, 2), ByteString.EMPTY));
-  }
 
   @Test
   void everyKindOfPayloadCanBeSigned() throws Exception {
@@ -90,7 +78,7 @@ class FrostTest extends OfflineIntents {
   }
 
   private void assertRefused(String text, String... payload) {
-    assertRefused(Coterie.LOCAL, text, payload);
+    assertRefused(ExitCode.LOCAL, text, payload);
   }
 
   @Test
@@ -152,7 +140,7 @@ class FrostTest extends OfflineIntents {
               "00" + good[6].substring(2))) {
         String[] args = good.clone();
         args[6] = bad;
-        assertThat(Run.of(args)).isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+        assertThat(Run.of(args)).isEqualTo(new Run(ExitCode.NO, "NOT VALID\n", ""));
       }
     }
     // Of other keys, the transaction and the input are not.
@@ -170,7 +158,7 @@ class FrostTest extends OfflineIntents {
                 ? List.of("-m", "hello")
                 : List.of("--digest", "ab".repeat(32)));
         assertThat(Run.of(args.toArray(String[]::new)))
-            .isEqualTo(new Run(Coterie.NO, "NOT VALID\n", ""));
+            .isEqualTo(new Run(ExitCode.NO, "NOT VALID\n", ""));
       }
     }
   }

@@ -3,6 +3,7 @@ package io.coterie.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.coterie.cli.terminal.ExitCode;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -71,7 +72,7 @@ class ProcessTest {
   @Test
   void a_failure_is_one_line_and_no_library_adds_to_it() throws Exception {
     Run nobody = online("localhost:1", "wallet.pem", "wallet-key.pem", "keys", "list");
-    assertThat(nobody.exitCode()).as(nobody.err()).isEqualTo(Coterie.UNAVAILABLE);
+    assertThat(nobody.exitCode()).as(nobody.err()).isEqualTo(ExitCode.UNAVAILABLE);
     assertThat(nobody.err()).hasLineCount(1).startsWith("coterie: UNAVAILABLE");
   }
 
@@ -79,7 +80,7 @@ class ProcessTest {
   void a_name_that_does_not_resolve_is_one_line_too() throws Exception {
     Run unknown =
         online("coordinator.invalid:9090", "wallet.pem", "wallet-key.pem", "keys", "list");
-    assertThat(unknown.exitCode()).as(unknown.err()).isEqualTo(Coterie.UNAVAILABLE);
+    assertThat(unknown.exitCode()).as(unknown.err()).isEqualTo(ExitCode.UNAVAILABLE);
     assertThat(unknown.err())
         .hasLineCount(1)
         .contains("coordinator.invalid")
@@ -90,10 +91,10 @@ class ProcessTest {
   void the_wrong_ca_file_is_named() throws Exception {
     Files.writeString(folder.resolve("wrong.pem"), "no certificate\n");
     Run wrong = online("localhost:1", "wrong.pem", "wallet-key.pem", "keys", "list");
-    assertThat(wrong.exitCode()).as(wrong.err()).isEqualTo(Coterie.LOCAL);
+    assertThat(wrong.exitCode()).as(wrong.err()).isEqualTo(ExitCode.LOCAL);
     assertThat(wrong.err()).hasLineCount(1).contains("wrong.pem", "certificate");
     Run doctor = online("localhost:1", "wrong.pem", "wallet-key.pem", "doctor");
-    assertThat(doctor.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(doctor.exitCode()).isEqualTo(ExitCode.NO);
     assertThat(doctor.out())
         .containsPattern("FAIL +ca +.*wrong\\.pem")
         .doesNotContain("unexpected");

@@ -1,15 +1,16 @@
 package io.coterie.cli;
 
+import io.coterie.cli.terminal.Terminal;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.Optional;
 import picocli.CommandLine;
 
 /** The answer of the command. */
-record Run(int exitCode, String out, String err) {
+public record Run(int exitCode, String out, String err) {
 
   /** Runs the command in this JVM. */
-  static Run of(String... args) {
+  public static Run of(String... args) {
     return of(question -> Optional.empty(), args);
   }
 

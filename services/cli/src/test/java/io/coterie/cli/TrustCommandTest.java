@@ -2,6 +2,7 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.cli.terminal.ExitCode;
 import io.coterie.trust.Fingerprint;
 import io.coterie.trust.FormerParty;
 import io.coterie.trust.Glob;
@@ -223,7 +224,7 @@ class TrustCommandTest {
     Run sign = good("trust sign @2.json --root-key @d.pem");
     assertThat(sign.out()).startsWith("NOT SIGNED: ").contains("of the version before it");
     Run shown = run("trust show @2.json");
-    assertThat(shown.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(shown.exitCode()).isEqualTo(ExitCode.NO);
     assertThat(shown.out()).contains("roots before 2 of 3: ").contains("NOT SIGNED");
     sign("2.json", "c.pem");
     assertThat(file("2.json").current().signatures()).hasSize(2);
@@ -232,7 +233,7 @@ class TrustCommandTest {
     assertThat(signed("2.json").requireNotBefore(signed("1.json"))).isTrue();
     good("trust retire @2.json --requester wallet --out @3.json");
     Run old = run("trust sign @3.json --root-key @a.pem");
-    assertThat(old.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(old.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(old.err()).hasLineCount(1).contains("is no root key of trust file version 3");
   }
 
@@ -241,7 +242,7 @@ class TrustCommandTest {
     good("trust retire @1.json --party p3=6 --out @2.json");
     sign("2.json", "b.pem");
     Run shown = run("trust show @2.json");
-    assertThat(shown.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(shown.exitCode()).isEqualTo(ExitCode.NO);
     assertThat(shown.out())
         .contains("installation prod-eu-1\n")
         .contains("version     2\n")
@@ -305,7 +306,7 @@ class TrustCommandTest {
         folder.resolve("forged.json"),
         json.replaceFirst("\"payload\" : \"[^\"]*\"", "\"payload\" : \"" + payload + "\""));
     Run shown = run("trust show @forged.json");
-    assertThat(shown.exitCode()).isEqualTo(Coterie.NO);
+    assertThat(shown.exitCode()).isEqualTo(ExitCode.NO);
     assertThat(shown.out().lines().filter(line -> line.endsWith("  NOT VALID"))).hasSize(2);
     assertThat(shown.out()).contains("NOT SIGNED").contains("is not valid");
   }
@@ -320,7 +321,7 @@ class TrustCommandTest {
     Files.setPosixFilePermissions(
         folder.resolve("c.pem"), PosixFilePermissions.fromString("rw-r--r--"));
     Run sign = run("trust sign @1.json --root-key @c.pem");
-    assertThat(sign.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(sign.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(sign.err()).hasLineCount(1).contains("chmod 600");
   }
 
@@ -398,7 +399,7 @@ class TrustCommandTest {
           });
     }
     Run run = run("trust " + String.join(" ", words) + " --out @out.json");
-    assertThat(run.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(run.out()).isEmpty();
     assertThat(run.err()).contains(problem).hasLineCount(1);
     assertThat(folder.resolve("out.json")).doesNotExist();
@@ -423,7 +424,7 @@ class TrustCommandTest {
             "wallet=wallet.pem.pub\n,min-parties=3",
             "--out",
             folder + "/out.json");
-    assertThat(run.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(run.err())
         .hasLineCount(1)
         .contains("--requester wallet=wallet.pem.pub ,min-parties=3 is not NAME=FILE");
@@ -433,7 +434,7 @@ class TrustCommandTest {
   void a_file_is_never_overwritten() throws Exception {
     byte[] before = Files.readAllBytes(folder.resolve("1.json"));
     Run again = run("trust retire @1.json --party p3=1 --out @1.json");
-    assertThat(again.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(again.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(again.err()).hasLineCount(1).contains("exists already");
     assertThat(Files.readAllBytes(folder.resolve("1.json"))).isEqualTo(before);
   }
@@ -452,7 +453,7 @@ class TrustCommandTest {
             + " --out @intent";
     assertThat(run(command).exitCode()).isZero();
     Run other = run(command + " --trust-roots " + "0".repeat(32));
-    assertThat(other.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(other.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(other.err())
         .hasLineCount(1)
         .contains("none of its versions has the expected ones")
@@ -470,7 +471,7 @@ class TrustCommandTest {
   }
 
   private void refused(Run run, String because) {
-    assertThat(run.exitCode()).isEqualTo(Coterie.LOCAL);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(run.err()).hasLineCount(1).contains(because);
   }
 
@@ -515,7 +516,7 @@ class TrustCommandTest {
     Path elsewhere = Files.createDirectory(folder.resolve("state"));
     assertThat(use("1.json", " --trust-state @state").exitCode()).isZero();
     assertThat(signed("state/trust.accepted").version()).isEqualTo(1);
-    Files.writeString(AcceptedTrust.file(elsewhere), "{");
+    Files.writeString(elsewhere.resolve("trust.accepted"), "{");
     refused(use("1.json", " --trust-state @state"), "trust.accepted, the trust file that");
     refused(use("1.json", " --trust-state @nowhere"), "let trust-state name a folder");
   }

@@ -1,6 +1,6 @@
 package io.coterie.acceptance.cluster;
 
-import io.coterie.cli.RequesterKeyFile;
+import io.coterie.cli.profile.RequesterKeyFile;
 import io.coterie.coordinator.CoordinatorApplication;
 import io.coterie.messaging.MessagingApplication;
 import io.coterie.proto.custody.v1.Key;

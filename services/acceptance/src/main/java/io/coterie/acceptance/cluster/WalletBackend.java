@@ -3,7 +3,7 @@ package io.coterie.acceptance.cluster;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
-import io.coterie.cli.RequesterKeyFile;
+import io.coterie.cli.profile.RequesterKeyFile;
 import io.coterie.platform.attestation.AttestationException;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.proto.custody.v1.CreateKeyRequest;

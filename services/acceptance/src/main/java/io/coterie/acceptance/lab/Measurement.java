@@ -10,7 +10,7 @@ import io.coterie.acceptance.lab.Cell.Placement;
 import io.coterie.acceptance.lab.Cell.Setting;
 import io.coterie.acceptance.lab.Cell.Shape;
 import io.coterie.channel.SendMode;
-import io.coterie.cli.Floor;
+import io.coterie.cli.plan.Floor;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.ListKeysRequest;
 import io.coterie.proto.custody.v1.Scheme;

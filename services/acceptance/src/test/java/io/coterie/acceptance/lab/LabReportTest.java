@@ -8,7 +8,7 @@ import io.coterie.acceptance.lab.Cell.Placement;
 import io.coterie.acceptance.lab.Cell.Setting;
 import io.coterie.acceptance.lab.Cell.Shape;
 import io.coterie.channel.SendMode;
-import io.coterie.cli.Floor;
+import io.coterie.cli.plan.Floor;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;

@@ -1,0 +1,227 @@
+package io.coterie.cli.doctor;
+
+import static java.util.concurrent.TimeUnit.SECONDS;
+
+import io.coterie.cli.profile.Profile;
+import io.coterie.cli.profile.TlsFiles;
+import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.ExitCode;
+import io.coterie.cli.terminal.Output;
+import io.coterie.cli.terminal.Printing;
+import io.coterie.proto.custody.v1.KeyServiceGrpc;
+import io.coterie.proto.custody.v1.ListKeysRequest;
+import io.coterie.trust.Roster;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.health.v1.HealthCheckRequest;
+import io.grpc.health.v1.HealthCheckResponse;
+import io.grpc.health.v1.HealthGrpc;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.security.cert.X509Certificate;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.util.concurrent.Callable;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** {@code coterie doctor}: what is wrong between this machine and the installation. */
+@Command(
+    name = "doctor",
+    mixinStandardHelpOptions = true,
+    description = "Check files, certificates, connection, health and clock.")
+public final class DoctorCommand implements Callable<Integer> {
+  private static final Duration WARN_BEFORE_EXPIRY = Duration.ofDays(14);
+
+  /** The HTTP date has whole seconds, and the answer takes time. */
+  private static final Duration CLOCK_TOLERANCE = Duration.ofSeconds(5);
+
+  private static final String NOT_CHECKED = "not checked: ";
+
+  @Spec @Nullable CommandSpec spec;
+  @Mixin Profile profile = new Profile();
+  private boolean failed;
+
+  /** One check: what it found, or an exception that says what to do. */
+  private interface Check {
+    String run() throws Exception;
+  }
+
+  @Override
+  public Integer call() {
+    check("ca", () -> certificate(profile.ca(), null));
+    check("certificate", () -> certificate(profile.cert(), profile.ca()));
+    check(
+        "tls key",
+        () -> {
+          if (!TlsFiles.belongs(profile.key(), TlsFiles.certificate("cert", profile.cert()))) {
+            throw CliException.local(
+                profile.key()
+                    + " is not the key of "
+                    + profile.cert()
+                    + ": give both of one client");
+          }
+          return profile.key().toString();
+        });
+    check(
+        "requester",
+        () -> {
+          profile.requesterKey();
+          return profile.requester();
+        });
+    check(
+        "trust",
+        () -> {
+          Roster roster = profile.trust().roster();
+          return roster.installation() + ", version " + roster.version();
+        });
+    try (Profile.Connection connection = profile.connect()) {
+      check(
+          "health",
+          () -> {
+            HealthCheckResponse health =
+                HealthGrpc.newBlockingStub(connection.channel())
+                    .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
+                    .check(HealthCheckRequest.getDefaultInstance());
+            if (health.getStatus() != HealthCheckResponse.ServingStatus.SERVING) {
+              throw new IllegalStateException(
+                  "the coordinator says " + health.getStatus() + ": see its log");
+            }
+            return profile.endpoint() + " serves";
+          });
+      check(
+          "api",
+          () -> {
+            long start = System.nanoTime();
+            KeyServiceGrpc.newBlockingStub(connection.channel())
+                .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
+                .listKeys(ListKeysRequest.newBuilder().setPageSize(1).build());
+            return "answers in " + (System.nanoTime() - start) / 1_000_000 + " ms";
+          });
+    } catch (CliException e) {
+      check(
+          "connection",
+          () -> {
+            throw e;
+          });
+    }
+    check(
+        "clock",
+        () ->
+            profile.management().isPresent()
+                ? clock(URI.create(profile.management().get()))
+                : NOT_CHECKED + "no management endpoint in the profile");
+    return failed ? ExitCode.NO : 0;
+  }
+
+  private void check(String name, Check check) {
+    String mark = "ok";
+    String text;
+    try {
+      text = check.run();
+      mark = text.startsWith(NOT_CHECKED) ? "skip" : mark;
+    } catch (StatusRuntimeException e) {
+      mark = "FAIL";
+      text =
+          e.getStatus().getCode() == Status.Code.UNAVAILABLE
+              ? CliException.of(e).getMessage().replaceFirst("\\. (Try again|One side).*", "")
+                  + ": is the coordinator running, and is its certificate from this CA?"
+              : CliException.of(e).getMessage();
+      failed = true;
+    } catch (Exception e) {
+      mark = "FAIL";
+      text = reason(e);
+      failed = true;
+    }
+    Printing.out(spec).printf("%-5s %-12s %s%n", mark, name, Output.oneLine(text));
+  }
+
+  /** The cause of a failure, also where an exception has no text or hides that of its cause. */
+  private static String reason(Throwable failure) {
+    Throwable root = failure;
+    while (root.getCause() != null) {
+      root = root.getCause();
+    }
+    String said = CliException.firstLine(failure.getMessage());
+    String cause = CliException.firstLine(root.getMessage());
+    String kind = root.getClass().getSimpleName();
+    return said.isEmpty()
+        ? kind + (cause.isEmpty() ? "" : ": " + cause)
+        : said + (root == failure || cause.isEmpty() || said.contains(cause) ? "" : ": " + cause);
+  }
+
+  private static String certificate(Path file, @Nullable Path issuer) throws Exception {
+    X509Certificate certificate = TlsFiles.certificate("certificate", file);
+    if (issuer != null) {
+      try {
+        certificate.verify(TlsFiles.certificate("ca", issuer).getPublicKey());
+      } catch (java.security.GeneralSecurityException e) {
+        throw CliException.local(file + " was not issued by " + issuer + ": ask for a new one");
+      }
+    }
+    Instant end = certificate.getNotAfter().toInstant();
+    Duration left = Duration.between(Instant.now(), end);
+    if (left.isNegative() || certificate.getNotBefore().toInstant().isAfter(Instant.now())) {
+      throw CliException.local(
+          file
+              + " is valid from "
+              + certificate.getNotBefore().toInstant()
+              + " to "
+              + end
+              + " only: renew it, or set this machine's clock");
+    }
+    return certificate.getSubjectX500Principal()
+        + ", "
+        + left.toDays()
+        + " days left"
+        + (left.compareTo(WARN_BEFORE_EXPIRY) < 0 ? ": renew it soon" : "");
+  }
+
+  private String clock(URI management) throws Exception {
+    KeyStore trust = KeyStore.getInstance(KeyStore.getDefaultType());
+    trust.load(null, null);
+    trust.setCertificateEntry("ca", TlsFiles.certificate("ca", profile.ca()));
+    TrustManagerFactory managers =
+        TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    managers.init(trust);
+    SSLContext tls = SSLContext.getInstance("TLS");
+    tls.init(null, managers.getTrustManagers(), null);
+    try (HttpClient client =
+        HttpClient.newBuilder().sslContext(tls).connectTimeout(profile.timeout()).build()) {
+      HttpResponse<String> answer =
+          client.send(
+              HttpRequest.newBuilder(management.resolve("/actuator/health/readiness"))
+                  .timeout(profile.timeout())
+                  .build(),
+              HttpResponse.BodyHandlers.ofString());
+      if (answer.statusCode() != 200) {
+        throw new IllegalStateException(
+            "the coordinator is not ready (HTTP " + answer.statusCode() + "): see its log");
+      }
+      String date = answer.headers().firstValue("Date").orElse("");
+      if (date.isEmpty()) {
+        return NOT_CHECKED + "the management endpoint tells no time";
+      }
+      Duration skew =
+          Duration.between(
+              Instant.now(),
+              ZonedDateTime.parse(date, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant());
+      if (skew.abs().compareTo(CLOCK_TOLERANCE) > 0) {
+        throw new IllegalStateException(
+            "this machine differs by " + skew.abs().toSeconds() + " s: set the clock (NTP)");
+      }
+      return "within " + CLOCK_TOLERANCE.toSeconds() + " s of the coordinator";
+    }
+  }
+}

@@ -1,0 +1,3 @@
+/** The check of everything between this machine and the installation. */
+@org.jspecify.annotations.NullMarked
+package io.coterie.cli.doctor;

@@ -1,0 +1,92 @@
+package io.coterie.cli.intent;
+
+import com.google.protobuf.ByteString;
+import io.coterie.cli.payload.PayloadOptions;
+import io.coterie.cli.profile.Profile;
+import io.coterie.cli.profile.RequesterKeyFile;
+import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.Printing;
+import io.coterie.cli.terminal.Spelling;
+import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code coterie intent}: what can be done without the installation. */
+@Command(
+    name = "intent",
+    mixinStandardHelpOptions = true,
+    synopsisSubcommandLabel = "COMMAND",
+    description = "Make a requester's key pair, sign intents offline.")
+public final class IntentCommand {
+  @Spec @Nullable CommandSpec spec;
+
+  @Command(
+      name = "new-requester",
+      mixinStandardHelpOptions = true,
+      description = "Make a key pair: FILE is the private key, FILE.pub goes to the signers.")
+  int newRequester(
+      @Parameters(paramLabel = "FILE") Path file,
+      @Option(
+              names = "--algorithm",
+              defaultValue = "ed25519",
+              description = "ed25519 or p256; default ${DEFAULT-VALUE}.")
+          RequesterKeyFile.Algorithm algorithm) {
+    RequesterKeyFile.create(algorithm, file);
+    Printing.out(spec)
+        .printf("private key %s%npublic key  %s%n", file, RequesterKeyFile.publicFile(file));
+    return 0;
+  }
+
+  @Command(
+      name = "sign",
+      mixinStandardHelpOptions = true,
+      description = "Sign an intent to sign; 'coterie sign --intent FILE' sends it later.")
+  int sign(
+      @Mixin Profile profile,
+      @Mixin IntentOptions common,
+      @Mixin Approval approval,
+      @Mixin PayloadOptions payload,
+      @Parameters(paramLabel = "KEY", description = "Name of the key.") String key,
+      @Option(
+              names = "--fingerprint",
+              required = true,
+              paramLabel = "HEX",
+              description = "Fingerprint of the key, as 'coterie keys get' shows it.")
+          String fingerprint,
+      @Option(names = "--out", required = true, paramLabel = "FILE") Path out) {
+    SigningIntent intent =
+        common.signing(key, payload, Printing.line(spec)).toBuilder()
+            .setInstallation(profile.trust().roster().installation())
+            .setKeyFingerprint(fingerprint(fingerprint))
+            .build();
+    IntentSigner signer = profile.requesterKey();
+    approval.require(spec, intent);
+    SignedIntent signed = signer.sign(intent);
+    try {
+      Files.write(out, signed.toByteArray());
+    } catch (IOException e) {
+      throw CliException.local("cannot write " + out);
+    }
+    Printing.out(spec).printf("request id %s%nintent     %s%n", intent.getRequestId(), out);
+    return 0;
+  }
+
+  private static ByteString fingerprint(String text) {
+    byte[] bytes = Spelling.parseHex("--fingerprint", text.replace(" ", ""));
+    if (bytes.length != IntentVerifier.FINGERPRINT_BYTES) {
+      throw CliException.local("--fingerprint is not 16 bytes: take it from 'coterie keys get'");
+    }
+    return ByteString.copyFrom(bytes);
+  }
+}

@@ -1,0 +1,80 @@
+package io.coterie.cli.intent;
+
+import com.google.protobuf.Timestamp;
+import com.google.protobuf.util.Timestamps;
+import io.coterie.cli.payload.PayloadOptions;
+import io.coterie.cli.payload.SignedPayload;
+import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.Spelling;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Option;
+
+/** The fields that intents of every kind have. */
+public final class IntentOptions {
+
+  @Option(
+      names = "--request-id",
+      paramLabel = "UUID",
+      description = "Idempotency key; a fresh one by default. Repeating it repeats the answer.")
+  @Nullable String requestId;
+
+  @Option(
+      names = "--purpose",
+      paramLabel = "TEXT",
+      defaultValue = "",
+      description = "For people and for policy, at most 256 characters.")
+  String purpose = "";
+
+  @Option(
+      names = "--expires-in",
+      paramLabel = "SECONDS",
+      defaultValue = "300",
+      description = "How long the signers may start it, a day at most; default ${DEFAULT-VALUE}.")
+  int expiresInSeconds = 300;
+
+  /** The request id that was given, or a fresh one that stays the same. */
+  public String requestId() {
+    if (requestId == null) {
+      requestId = UUID.randomUUID().toString();
+    }
+    return requestId;
+  }
+
+  /** The purpose that was given, or none. */
+  public String purpose() {
+    return purpose;
+  }
+
+  /**
+   * The time after which no signer starts the intent.
+   *
+   * @throws CliException if it is too far ahead for signers
+   */
+  public Timestamp notAfter() {
+    if (expiresInSeconds < 1 || expiresInSeconds > VerifiedIntent.MAX_AHEAD.toSeconds()) {
+      throw CliException.local(
+          "--expires-in is 1 to "
+              + VerifiedIntent.MAX_AHEAD.toSeconds()
+              + " seconds: no signer starts an intent that is good for longer");
+    }
+    return Timestamps.fromMillis(System.currentTimeMillis() + expiresInSeconds * 1000L);
+  }
+
+  /** An intent to sign. Its payload is decoded here first, so that mistakes show at once. */
+  public SigningIntent signing(String key, PayloadOptions payload, CommandLine command) {
+    SigningIntent intent =
+        payload
+            .into(SigningIntent.newBuilder(), command)
+            .setRequestId(requestId())
+            .setKey(Spelling.keyName(key))
+            .setPurpose(purpose)
+            .setNotAfter(notAfter())
+            .build();
+    SignedPayload.check(intent);
+    return intent;
+  }
+}

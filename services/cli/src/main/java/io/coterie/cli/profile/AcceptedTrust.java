@@ -1,0 +1,54 @@
+package io.coterie.cli.profile;
+
+import io.coterie.cli.terminal.CliException;
+import io.coterie.trust.SignedTrust;
+import io.coterie.trust.TrustFile;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** The highest version of a trust file that this client has accepted, as a file of its own. */
+final class AcceptedTrust {
+  private AcceptedTrust() {}
+
+  /** The one of a folder. A name from the offered file would let that choose its predecessor. */
+  static Path file(Path folder) {
+    return folder.resolve("trust.accepted");
+  }
+
+  /**
+   * Accepts a trust file: from now on none is accepted that is older, or that other root keys have
+   * signed.
+   *
+   * @param folder where the client keeps the version that it has accepted, of one installation
+   * @throws IllegalArgumentException if the file may not follow the one accepted before, or replace
+   *     it; says what to do
+   * @throws CliException if the version cannot be remembered
+   */
+  static void accept(SignedTrust offered, Path folder) {
+    Path file = file(folder);
+    if (Files.exists(file) && !offered.requireNotBefore(held(file))) {
+      return;
+    }
+    try {
+      offered.file().write(file);
+    } catch (IOException e) {
+      throw CliException.local(
+          "cannot remember the version of the trust file in "
+              + file
+              + ": let trust-state name a folder that you can write into");
+    }
+  }
+
+  private static SignedTrust held(Path file) {
+    try {
+      return TrustFile.read(file).verified();
+    } catch (IOException | IllegalArgumentException e) {
+      throw CliException.local(
+          file
+              + ", the trust file that was accepted last, cannot be used: "
+              + CliException.firstLine(e.getMessage())
+              + ". Remove it if you are sure that the trust file is the newest.");
+    }
+  }
+}

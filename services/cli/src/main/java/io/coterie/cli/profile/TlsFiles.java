@@ -1,0 +1,116 @@
+package io.coterie.cli.profile;
+
+import io.coterie.cli.terminal.CliException;
+import io.grpc.ChannelCredentials;
+import io.grpc.TlsChannelCredentials;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.PrivateKey;
+import java.security.Signature;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateException;
+import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
+import java.security.spec.PKCS8EncodedKeySpec;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.Collection;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The files of a TLS connection, read here first: what gRPC says of them names no file. */
+public final class TlsFiles {
+  private static final Pattern PKCS8 =
+      Pattern.compile("-----BEGIN PRIVATE KEY-----([^-]+)-----END PRIVATE KEY-----");
+
+  private TlsFiles() {}
+
+  /**
+   * For a channel with our certificate that trusts this authority and no other.
+   *
+   * @throws CliException naming the file that cannot be used
+   */
+  static ChannelCredentials credentials(Path ca, Path certificate, Path key) {
+    certificate("ca", ca);
+    privateKey(key, certificate("cert", certificate).getPublicKey().getAlgorithm());
+    try {
+      return TlsChannelCredentials.newBuilder()
+          .trustManager(ca.toFile())
+          .keyManager(certificate.toFile(), key.toFile())
+          .build();
+    } catch (IOException | IllegalArgumentException e) {
+      throw CliException.local(
+          "certificate, key or CA cannot be used: " + CliException.firstLine(e.getMessage()));
+    }
+  }
+
+  /**
+   * The first certificate of a file.
+   *
+   * @param what the setting that names the file
+   * @throws CliException if there is none
+   */
+  public static X509Certificate certificate(String what, Path file) {
+    try (InputStream in = Files.newInputStream(file)) {
+      Collection<? extends Certificate> all =
+          CertificateFactory.getInstance("X.509").generateCertificates(in);
+      if (!all.isEmpty()) {
+        return (X509Certificate) all.iterator().next();
+      }
+    } catch (IOException | CertificateException e) {
+      // Said below.
+    }
+    throw CliException.local(what + " file " + file + " holds no certificate (PEM)");
+  }
+
+  /**
+   * Whether a key is that of a certificate.
+   *
+   * @throws CliException if one of the files cannot be used
+   */
+  public static boolean belongs(Path key, X509Certificate certificate) {
+    String algorithm = certificate.getPublicKey().getAlgorithm();
+    String scheme =
+        switch (algorithm) {
+          case "EC" -> "SHA256withECDSA";
+          case "RSA" -> "SHA256withRSA";
+          default -> algorithm;
+        };
+    byte[] probe = {1};
+    try {
+      Signature signature = Signature.getInstance(scheme);
+      signature.initSign(privateKey(key, algorithm));
+      signature.update(probe);
+      byte[] signed = signature.sign();
+      signature.initVerify(certificate.getPublicKey());
+      signature.update(probe);
+      return signature.verify(signed);
+    } catch (GeneralSecurityException e) {
+      return false;
+    }
+  }
+
+  private static PrivateKey privateKey(Path file, String algorithm) {
+    byte[] pem = new byte[0];
+    try {
+      pem = Files.readAllBytes(PrivateFile.require(file));
+      Matcher block = PKCS8.matcher(new String(pem, StandardCharsets.ISO_8859_1));
+      if (block.find()) {
+        return KeyFactory.getInstance(algorithm)
+            .generatePrivate(
+                new PKCS8EncodedKeySpec(Base64.getMimeDecoder().decode(block.group(1))));
+      }
+    } catch (IOException | GeneralSecurityException | IllegalArgumentException e) {
+      // Said below.
+    } finally {
+      Arrays.fill(pem, (byte) 0);
+    }
+    throw CliException.local(
+        "key file " + file + " holds no " + algorithm + " key (PKCS#8, PEM, not encrypted)");
+  }
+}

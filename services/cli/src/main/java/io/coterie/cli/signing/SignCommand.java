@@ -1,0 +1,127 @@
+package io.coterie.cli.signing;
+
+import static java.util.concurrent.TimeUnit.SECONDS;
+
+import com.google.common.util.concurrent.ListenableFuture;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.cli.intent.Approval;
+import io.coterie.cli.intent.IntentOptions;
+import io.coterie.cli.key.AttestedKeys;
+import io.coterie.cli.payload.PayloadOptions;
+import io.coterie.cli.payload.SignedPayload;
+import io.coterie.cli.profile.Profile;
+import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.ExitCode;
+import io.coterie.cli.terminal.Output;
+import io.coterie.cli.terminal.Printing;
+import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.intent.IntentSigner;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.SignRequest;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code coterie sign}. */
+@Command(
+    name = "sign",
+    mixinStandardHelpOptions = true,
+    description = "Get a signature and wait for it.")
+public final class SignCommand implements Callable<Integer> {
+  @Spec @Nullable CommandSpec spec;
+  @Mixin Profile profile = new Profile();
+  @Mixin Output output = new Output();
+  @Mixin IntentOptions common = new IntentOptions();
+  @Mixin Approval approval = new Approval();
+
+  @Parameters(paramLabel = "KEY", arity = "0..1", description = "Name of the key.")
+  @Nullable String key;
+
+  @Mixin PayloadOptions payload = new PayloadOptions();
+
+  @Option(
+      names = "--intent",
+      paramLabel = "FILE",
+      description = "Instead of a key and a payload: what 'coterie intent sign' wrote.")
+  @Nullable Path intent;
+
+  @Override
+  public Integer call() {
+    boolean fromFile = intent != null && key == null && !payload.given();
+    if (!fromFile && (intent != null || key == null || !payload.given())) {
+      throw new ParameterException(
+          Printing.line(spec), "Give a KEY and what to sign, or --intent FILE alone");
+    }
+    SignedIntent ready = fromFile ? read(Objects.requireNonNull(intent)) : null;
+    SigningIntent asked =
+        ready != null
+            ? content(ready)
+            : common.signing(Objects.requireNonNull(key), payload, Printing.line(spec));
+    Optional<IntentSigner> signer =
+        ready != null ? Optional.empty() : Optional.of(profile.requesterKey());
+    try (Profile.Connection connection = profile.connect()) {
+      AttestedKeys keys = new AttestedKeys(profile, connection);
+      // On its way while the person reads.
+      ListenableFuture<Key> answer = keys.ask(asked.getKey());
+      approval.require(spec, asked);
+      AttestedKey attested = keys.require(asked.getKey(), AttestedKeys.answer(answer));
+      SigningIntent named = keys.naming(attested, asked);
+      ExpectedSigning expected = ExpectedSigning.of(named, attested);
+      SignedIntent signed = ready;
+      if (signed == null) {
+        signed = signer.orElseThrow().sign(named);
+        Printing.err(spec).println("request id " + asked.getRequestId());
+      }
+      Signing signing =
+          expected.require(
+              signed,
+              SigningServiceGrpc.newBlockingStub(connection.channel())
+                  .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
+                  .sign(SignRequest.newBuilder().setSignedIntent(signed).build()));
+      output.signing(
+          Printing.out(spec),
+          signing,
+          signing.getState() == Signing.State.SIGNED
+              ? SignedPayload.signed(asked, expected.publicKey(), signing)
+              : Optional.empty());
+      return switch (signing.getState()) {
+        case SIGNED -> 0;
+        case FAILED -> ExitCode.REFUSED;
+        default -> ExitCode.UNAVAILABLE;
+      };
+    }
+  }
+
+  private static SigningIntent content(SignedIntent signed) {
+    try {
+      return SigningIntent.parseFrom(signed.getPayload());
+    } catch (InvalidProtocolBufferException e) {
+      throw CliException.local("the intent is not one to sign something");
+    }
+  }
+
+  private static SignedIntent read(Path file) {
+    try {
+      return SignedIntent.parseFrom(Files.readAllBytes(file));
+    } catch (InvalidProtocolBufferException e) {
+      throw CliException.local("intent file " + file + " is not a signed intent");
+    } catch (IOException e) {
+      throw CliException.local("intent file " + file + " cannot be read");
+    }
+  }
+}

@@ -1,0 +1,239 @@
+package io.coterie.cli.terminal;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.MessageOrBuilder;
+import com.google.protobuf.Struct;
+import com.google.protobuf.Timestamp;
+import com.google.protobuf.Value;
+import com.google.protobuf.util.JsonFormat;
+import com.google.protobuf.util.Timestamps;
+import com.google.rpc.Status;
+import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.attestation.CurrentProof;
+import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.proto.custody.v1.DecodedField;
+import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Signing;
+import java.io.PrintWriter;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import picocli.CommandLine.Option;
+
+/** How results are printed: for people, or as the JSON form of the API's messages. */
+public final class Output {
+  /** The form of a result. */
+  enum Format {
+    TEXT,
+    JSON
+  }
+
+  @Option(
+      names = {"-o", "--output"},
+      paramLabel = "FORMAT",
+      defaultValue = "text",
+      description = "text or json; default ${DEFAULT-VALUE}.")
+  Format format = Format.TEXT;
+
+  /** Whether results are for people. */
+  public boolean isText() {
+    return format == Format.TEXT;
+  }
+
+  /** Prints a key: in words its attested facts, in JSON the answer that agrees with them. */
+  public void key(PrintWriter out, Key answer, AttestedKey attested) {
+    // No party was asked which epoch is current, so nobody has verified such an answer.
+    if (!json(out, answer.toBuilder().clearCurrent().build())) {
+      facts(out, answer, attested, "");
+    }
+  }
+
+  /** Prints a key, and how far its parties have proven that its epoch is the current one. */
+  public void key(PrintWriter out, Key answer, AttestedKey attested, CurrentProof proof) {
+    if (format == Format.JSON) {
+      out.println(withProof(jsonForm(answer), proof));
+      return;
+    }
+    String others = proof.undecided().isEmpty() ? "" : "; " + undecided(proof);
+    facts(out, answer, attested, (proof.holds() ? "" : "not proven: ") + count(proof) + others);
+  }
+
+  /** The parties that say so, and may be at another epoch in the next moment. */
+  public static String undecided(CurrentProof proof) {
+    return String.join(", ", proof.undecided())
+        + " may go on to another share of the key that they keep";
+  }
+
+  /** How many parties say that they use the epoch, and how many must if they are too few. */
+  public static String count(CurrentProof proof) {
+    return proof.confirming().size()
+        + " of "
+        + proof.holders()
+        + " parties say so"
+        + (proof.holds() ? "" : ", " + proof.needed() + " are needed");
+  }
+
+  /** The JSON form of a key with a field that only this command knows; it keeps the others. */
+  private static String withProof(String key, CurrentProof proof) {
+    return key.substring(0, key.lastIndexOf('}')).stripTrailing()
+        + ",\n  \"currentProof\": {\n    \"holds\": "
+        + proof.holds()
+        + ",\n    \"needed\": "
+        + proof.needed()
+        + ",\n    \"holders\": "
+        + proof.holders()
+        + ",\n    \"confirming\": "
+        + names(proof.confirming())
+        + ",\n    \"undecided\": "
+        + names(proof.undecided())
+        + "\n  }\n}";
+  }
+
+  /** Names of the trust file, which have no character that JSON writes in another way. */
+  private static String names(List<String> names) {
+    return names.stream().map(name -> '"' + name + '"').collect(Collectors.joining(", ", "[", "]"));
+  }
+
+  private static void facts(PrintWriter out, Key answer, AttestedKey attested, String current) {
+    row(out, "name", attested.name());
+    row(out, "state", answer.getState().name());
+    row(out, "scheme", Spelling.scheme(attested.scheme()));
+    row(
+        out,
+        "threshold",
+        attested.threshold()
+            + " of "
+            + attested.parties().size()
+            + ": "
+            + String.join(", ", attested.parties()));
+    row(out, "public key", HexFormat.of().formatHex(attested.publicKey().toByteArray()));
+    row(out, "xpub", attested.xpub().orElse(""));
+    row(out, "fingerprint", KeyFingerprint.text(attested.fingerprint()));
+    row(out, "epoch", Integer.toString(attested.epoch()));
+    row(out, "current", current);
+    row(out, "created", time(answer.getCreateTime()));
+    row(out, "request id", answer.getRequestId());
+  }
+
+  /** Prints a key that is not active: the state, and nothing that only parties can say. */
+  public void keyState(PrintWriter out, String name, Key answer) {
+    Key state = stateOnly(name, answer);
+    if (json(out, state)) {
+      return;
+    }
+    row(out, "name", name);
+    row(out, "state", state.getState().name());
+    row(out, "created", time(state.getCreateTime()));
+    row(out, "request id", state.getRequestId());
+    if (state.hasError()) {
+      row(out, "error", state.getError().getMessage());
+    }
+  }
+
+  /** Nobody signs it, so it may be none; then it is left out. */
+  private static String time(Timestamp time) {
+    return Timestamps.isValid(time) ? Timestamps.toString(time) : "";
+  }
+
+  /** An answer without the facts of a key. */
+  public static Key stateOnly(String name, Key answer) {
+    Key.Builder state =
+        Key.newBuilder()
+            .setName(name)
+            .setStateValue(answer.getStateValue()) // it may be one of a later version
+            .setRequestId(answer.getRequestId());
+    if (answer.hasCreateTime()) {
+      state.setCreateTime(answer.getCreateTime());
+    }
+    if (answer.hasError()) {
+      state.setError(withoutDetails(answer.getError()));
+    }
+    return state.build();
+  }
+
+  /** The details have no JSON form here: their types are not known. */
+  public static Status withoutDetails(Status error) {
+    return error.toBuilder().clearDetails().build();
+  }
+
+  /**
+   * Prints a signing.
+   *
+   * @param signedPayload the payload with its signature in it, if its kind has such a form
+   */
+  public void signing(PrintWriter out, Signing signing, Optional<String> signedPayload) {
+    if (format == Format.JSON) {
+      json(out, withField(signing, "signedPayload", signedPayload));
+      return;
+    }
+    row(out, "name", signing.getName());
+    row(out, "state", signing.getState().name());
+    row(out, "scheme", Spelling.scheme(signing.getScheme()));
+    row(out, "signature", HexFormat.of().formatHex(signing.getSignature().toByteArray()));
+    if (signing.hasRecoveryId()) {
+      row(out, "recovery id", Integer.toString(signing.getRecoveryId()));
+    }
+    row(out, "der", HexFormat.of().formatHex(signing.getDerSignature().toByteArray()));
+    row(out, "digest", HexFormat.of().formatHex(signing.getDigest().toByteArray()));
+    row(out, "public key", HexFormat.of().formatHex(signing.getPublicKey().toByteArray()));
+    row(out, "signed by", String.join(", ", signing.getSigningSetList()));
+    row(out, "request id", signing.getRequestId());
+    row(out, "payload", signing.getDecoded().getKind());
+    for (DecodedField field : signing.getDecoded().getFieldsList()) {
+      row(out, "", field.getName() + ": " + field.getValue());
+    }
+    signedPayload.ifPresent(payload -> row(out, "result", payload));
+    if (signing.hasError()) {
+      row(out, "error", signing.getError().getMessage());
+    }
+  }
+
+  /** The JSON form of a message with a field that only this command knows. */
+  private static MessageOrBuilder withField(Signing signing, String name, Optional<String> value) {
+    if (value.isEmpty()) {
+      return signing;
+    }
+    Struct.Builder all = Struct.newBuilder();
+    try {
+      JsonFormat.parser().merge(jsonForm(signing), all);
+    } catch (InvalidProtocolBufferException e) {
+      throw new CliException(ExitCode.BUG, "the answer has no JSON form: " + e.getMessage());
+    }
+    return all.putFields(name, Value.newBuilder().setStringValue(value.get()).build());
+  }
+
+  /** Prints {@code message} and says true if JSON is asked for. */
+  public boolean json(PrintWriter out, MessageOrBuilder message) {
+    if (format != Format.JSON) {
+      return false;
+    }
+    out.println(jsonForm(message));
+    return true;
+  }
+
+  private static String jsonForm(MessageOrBuilder message) {
+    try {
+      return JsonFormat.printer().print(message);
+    } catch (InvalidProtocolBufferException e) {
+      throw new CliException(ExitCode.BUG, "the answer has no JSON form: " + e.getMessage());
+    } catch (IllegalArgumentException e) {
+      throw new CliException(
+          ExitCode.REFUSED,
+          "the answer has no JSON form, since a time in it is none. Show it to the operators of the"
+              + " coordinator; -o text leaves such times out.");
+    }
+  }
+
+  /** Prints a line of a result, if there is something to say. */
+  public static void row(PrintWriter out, String label, String value) {
+    if (!value.isEmpty()) {
+      out.printf("%-11s %s%n", label, oneLine(value));
+    }
+  }
+
+  /** Text of others cannot pose as a further line of this command. */
+  public static String oneLine(String text) {
+    return text.replace("\r", "\\r").replace("\n", "\\n");
+  }
+}

@@ -1,0 +1,65 @@
+package io.coterie.cli.terminal;
+
+import io.coterie.proto.custody.v1.Scheme;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** Names and bytes as people write and read them on the command line. */
+public final class Spelling {
+  private Spelling() {}
+
+  /** {@code treasury} and {@code keys/treasury} mean the same key. */
+  public static String keyName(String key) {
+    return key.startsWith("keys/") ? key : "keys/" + key;
+  }
+
+  /** A scheme as {@code ecdsa-secp256k1}. */
+  public static String scheme(Scheme scheme) {
+    return scheme.name().replaceFirst("^SCHEME_", "").toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  /**
+   * {@code ecdsa-secp256k1}, in either spelling of the dash, or without its curve.
+   *
+   * @throws CliException naming all schemes if it is none of them
+   */
+  public static Scheme parseScheme(String scheme) {
+    String name = scheme.toLowerCase(Locale.ROOT).replace('_', '-');
+    return schemes()
+        .filter(
+            known -> {
+              String whole = scheme(known);
+              return name.equals(whole) || name.equals(whole.replaceFirst("-.*", ""));
+            })
+        .findFirst()
+        .orElseThrow(
+            () ->
+                CliException.local(
+                    "scheme '"
+                        + scheme
+                        + "' is not known; there are: "
+                        + schemes().map(Spelling::scheme).collect(Collectors.joining(", "))));
+  }
+
+  private static Stream<Scheme> schemes() {
+    return Arrays.stream(Scheme.values())
+        .filter(s -> s != Scheme.UNRECOGNIZED && s != Scheme.SCHEME_UNSPECIFIED);
+  }
+
+  /**
+   * Bytes from hexadecimal, with {@code 0x} before it or not.
+   *
+   * @param what said if it is none
+   * @throws CliException if it is none
+   */
+  public static byte[] parseHex(String what, String hex) {
+    try {
+      return HexFormat.of().parseHex(hex.strip().replaceFirst("^0x", ""));
+    } catch (IllegalArgumentException e) {
+      throw CliException.local(what + " is not hex");
+    }
+  }
+}
