@@ -15,6 +15,8 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.util.Arrays;
@@ -86,6 +88,24 @@ class PackageArrowsTest {
   @ArchTest
   static final ArchRule no_circles =
       slices().matching("io.coterie.signer.(*)..").should().beFreeOfCycles();
+
+  @ArchTest
+  static final ArchRule no_circles_between_classes =
+      slices()
+          .assignedFrom(
+              new SliceAssignment() {
+                @Override
+                public SliceIdentifier getIdentifierOf(JavaClass c) {
+                  return SliceIdentifier.of(outermost(c));
+                }
+
+                @Override
+                public String getDescription() {
+                  return "classes with what is nested in them";
+                }
+              })
+          .should()
+          .beFreeOfCycles();
 
   @ArchTest
   static final ArchRule policy_is_pure =
@@ -179,7 +199,10 @@ class PackageArrowsTest {
   private static DescribedPredicate<JavaClass> named(String... names) {
     Set<String> wanted =
         Arrays.stream(names).map(name -> "io.coterie.signer." + name).collect(Collectors.toSet());
-    return describe(
-        "are " + String.join(", ", names), c -> wanted.contains(c.getName().split("\\$", 2)[0]));
+    return describe("are " + String.join(", ", names), c -> wanted.contains(outermost(c)));
+  }
+
+  private static String outermost(JavaClass c) {
+    return c.getName().split("\\$", 2)[0];
   }
 }

@@ -3,8 +3,6 @@ package io.coterie.signer.session;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
@@ -13,7 +11,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * Places that sessions take and give back: among all sessions, among those of one requester, among
  * those that only wait for a result, and the place of the one session that makes a share of a key.
- * Thread-safe. A session keeps its places in a {@link Held} and cannot give one back twice.
+ * Thread-safe. A session keeps its places in a {@link HeldPlaces} and cannot give one back twice.
  */
 final class Leases {
   private final SessionLimits limits;
@@ -23,28 +21,6 @@ final class Leases {
 
   /** By key: the session that makes a share of it. */
   private final Map<String, Session> sharings = new ConcurrentHashMap<>();
-
-  /** Places of one session, in the order in which it took them. Touched by its lane alone. */
-  static final class Held implements AutoCloseable {
-    private final List<Runnable> returns = new ArrayList<>();
-
-    /**
-     * Keeps a place until {@link #close}.
-     *
-     * @param giveBack frees the place; run once
-     */
-    void add(Runnable giveBack) {
-      returns.add(giveBack);
-    }
-
-    /** Gives back all places that are held now. Further calls give back nothing. */
-    @Override
-    public void close() {
-      List<Runnable> all = List.copyOf(returns);
-      returns.clear();
-      all.forEach(Runnable::run);
-    }
-  }
 
   Leases(SessionLimits limits) {
     this.limits = limits;
@@ -103,7 +79,7 @@ final class Leases {
     }
   }
 
-  private static boolean takeOf(AtomicInteger places, int most, Held held) {
+  private static boolean takeOf(AtomicInteger places, int most, HeldPlaces held) {
     if (places.incrementAndGet() > most) {
       places.decrementAndGet();
       return false;

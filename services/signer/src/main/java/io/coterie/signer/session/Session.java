@@ -44,10 +44,10 @@ final class Session {
   @Nullable ScheduledFuture<?> deadline;
 
   /** Its places among the sessions that still have something to send. */
-  final Leases.Held untilLastSent = new Leases.Held();
+  final HeldPlaces untilLastSent = new HeldPlaces();
 
   /** All other places that it has. */
-  final Leases.Held untilEnd = new Leases.Held();
+  final HeldPlaces untilEnd = new HeldPlaces();
 
   /** The round this party is in; 0 before the first. */
   int round;

@@ -38,47 +38,46 @@ public record Certificate(List<ByteString> signatures) {
     return ByteString.copyFrom(signatures);
   }
 
-  /** The statement of a party that it has stored this share. */
-  static CompletedStatement statement(Roster roster, KeyShare share) {
-    return CompletedStatement.stored(
-        roster.installation(),
-        share.session().bytes(),
-        share.keyPublic(),
-        share.origin().intentDigest());
-  }
-
   /**
-   * The certificate that a peer shows for a share of this party.
+   * The certificate that a peer shows.
    *
+   * @param members the parties of the session, ascending
    * @return empty if it does not name exactly the parties of the session, in order
    */
-  static Optional<Certificate> shown(List<EvidenceSignature> signatures, KeyShare share) {
-    return signatures.stream().map(EvidenceSignature::getParty).toList().equals(share.members())
+  static Optional<Certificate> shown(List<EvidenceSignature> signatures, List<Integer> members) {
+    return signatures.stream().map(EvidenceSignature::getParty).toList().equals(members)
         ? Optional.of(
             new Certificate(signatures.stream().map(EvidenceSignature::getSignature).toList()))
         : Optional.empty();
   }
 
-  /** Its signatures, each with the party of the share's session that made it. */
-  List<EvidenceSignature> named(KeyShare share) {
+  /**
+   * Its signatures, each with the party that made it.
+   *
+   * @param members the parties of the session, ascending
+   */
+  List<EvidenceSignature> named(List<Integer> members) {
     List<EvidenceSignature> named = new ArrayList<>();
     for (int i = 0; i < signatures.size(); i++) {
       named.add(
           EvidenceSignature.newBuilder()
-              .setParty(share.members().get(i))
+              .setParty(members.get(i))
               .setSignature(signatures.get(i))
               .build());
     }
     return named;
   }
 
-  /** Whether it is one of a stored share: of its session, public data and parties. */
-  public boolean certifies(KeyShare share, Roster roster) {
-    List<Integer> members = share.members();
+  /**
+   * Whether all parties of a session have signed that they stored their end of it.
+   *
+   * @param statement of any of them
+   * @param members the parties of the session, ascending
+   */
+  boolean certifies(CompletedStatement statement, List<Integer> members, Roster roster) {
     if (signatures.size() != members.size()) {
       return false;
     }
-    CompletedStatement statement = statement(roster, share);
     for (int i = 0; i < members.size(); i++) {
       if (!statement.isSignedBy(members.get(i), signatures.get(i), roster)) {
         return false;

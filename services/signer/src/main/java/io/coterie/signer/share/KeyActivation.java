@@ -307,8 +307,8 @@ public final class KeyActivation {
     if (own == null || candidate.changing) {
       return; // it will be asked for
     }
-    Certificate certificate = Certificate.shown(shown, own).orElse(null);
-    if (certificate == null || !certificate.certifies(own, network.roster())) {
+    Certificate certificate = Certificate.shown(shown, own.members()).orElse(null);
+    if (certificate == null || !own.isCertifiedBy(certificate, network.roster())) {
       dropped(sender, BAD_CERTIFICATE, nowNanos);
       return;
     }

@@ -1,6 +1,7 @@
 package io.coterie.signer.share;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.CompletedStatement;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.BitcoinAddress;
 import io.coterie.platform.payload.Chain;
@@ -9,6 +10,7 @@ import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.trust.Roster;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -86,6 +88,17 @@ public record KeyShare(
 
   public int threshold() {
     return keyPublic.getThreshold();
+  }
+
+  /** The statement of a party that it has stored this share. */
+  CompletedStatement statement(Roster roster) {
+    return CompletedStatement.stored(
+        roster.installation(), session().bytes(), keyPublic, origin.intentDigest());
+  }
+
+  /** Whether a certificate is one of this share: of its session, public data and parties. */
+  boolean isCertifiedBy(Certificate shown, Roster roster) {
+    return shown.certifies(statement(roster), members, roster);
   }
 
   /** The same share, active. */

@@ -89,8 +89,7 @@ final class ShareGossip {
       return certificate.signatures().get(share.members().indexOf(self));
     }
     return signatures.computeIfAbsent(
-        share.session(),
-        _ -> core.signStatement(Certificate.statement(network.roster(), share).of(self)));
+        share.session(), _ -> core.signStatement(share.statement(network.roster()).of(self)));
   }
 
   /** This party's signature that it uses a share; the same at each call. */
@@ -98,7 +97,7 @@ final class ShareGossip {
     int self = network.self().partyId();
     return uses.computeIfAbsent(
         share.session(),
-        _ -> core.signStatement(Certificate.statement(network.roster(), share).inUse().of(self)));
+        _ -> core.signStatement(share.statement(network.roster()).inUse().of(self)));
   }
 
   /** Tells everybody. */
@@ -200,7 +199,9 @@ final class ShareGossip {
             .setEvidenceSignature(signature(share));
     Certificate certificate = share.certificate();
     if (certificate != null) {
-      completed.addAllCertificate(certificate.named(share)).setUseSignature(useSignature(share));
+      completed
+          .addAllCertificate(certificate.named(share.members()))
+          .setUseSignature(useSignature(share));
     }
     return PartyMessage.newBuilder()
         .setReport(

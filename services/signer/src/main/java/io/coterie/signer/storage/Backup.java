@@ -28,7 +28,7 @@ public final class Backup {
   /** Name of the wrapped data key in the data folder, unless the configuration says otherwise. */
   public static final String DATA_KEY = "data.key";
 
-  private static final Set<String> CONTENT = Set.of(PartyStore.FILE, DATA_KEY);
+  private static final Set<String> CONTENT = Set.of(PartyFile.NAME, DATA_KEY);
   private static final String LOCK = "backup.lock";
   private static final String PART = "backup.part";
 
@@ -50,25 +50,25 @@ public final class Backup {
         throw new StoreException(folder.resolve(name) + " is missing: no party's data folder");
       }
     }
-    Path copy = part(folder, PartyStore.FILE);
+    Path copy = part(folder, PartyFile.NAME);
     try (FileChannel lock = PartyFile.lock(folder.resolve(LOCK))) {
       // One that a killed backup has left.
       Files.deleteIfExists(copy);
       try {
         createPrivate(copy);
-        try (Database party = Database.reader(folder.resolve(PartyStore.FILE))) {
+        try (Database party = Database.reader(folder.resolve(PartyFile.NAME))) {
           party.copyTo(copy);
         }
         check(copy);
         ZipOutputStream zip = new ZipOutputStream(out);
-        put(zip, PartyStore.FILE, copy);
+        put(zip, PartyFile.NAME, copy);
         put(zip, DATA_KEY, folder.resolve(DATA_KEY));
         zip.finish();
       } finally {
         Files.deleteIfExists(copy);
       }
     } catch (SQLException e) {
-      throw new StoreException("cannot copy " + folder.resolve(PartyStore.FILE), e);
+      throw new StoreException("cannot copy " + folder.resolve(PartyFile.NAME), e);
     }
   }
 
@@ -98,13 +98,13 @@ public final class Backup {
       }
       try {
         unpack(in, folder);
-        check(part(folder, PartyStore.FILE));
-        markRestored(part(folder, PartyStore.FILE));
+        check(part(folder, PartyFile.NAME));
+        markRestored(part(folder, PartyFile.NAME));
         for (String journal : List.of("-wal", "-shm")) {
-          Files.deleteIfExists(folder.resolve(PartyStore.FILE + journal));
+          Files.deleteIfExists(folder.resolve(PartyFile.NAME + journal));
         }
         // The key last: a party that finds one expects its file.
-        for (String name : List.of(PartyStore.FILE, DATA_KEY)) {
+        for (String name : List.of(PartyFile.NAME, DATA_KEY)) {
           Files.move(part(folder, name), folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
         }
         try (FileChannel names = FileChannel.open(folder, StandardOpenOption.READ)) {

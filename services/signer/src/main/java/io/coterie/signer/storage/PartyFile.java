@@ -16,7 +16,9 @@ import java.util.concurrent.BlockingQueue;
  * ledgers of this package share it. Thread-safe.
  */
 final class PartyFile implements AutoCloseable {
-  private static final String NAME = PartyStore.FILE;
+  /** Name of the file in the data folder. */
+  static final String NAME = "party.db";
+
   private static final int READERS = 2;
 
   private final FileChannel lock;

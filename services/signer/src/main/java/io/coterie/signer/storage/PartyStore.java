@@ -21,7 +21,7 @@ import java.util.function.ObjLongConsumer;
  */
 public final class PartyStore implements AutoCloseable {
   /** Name of the file in the data folder. */
-  public static final String FILE = "party.db";
+  public static final String FILE = PartyFile.NAME;
 
   private final PartyFile file;
   private final ClaimLedger claims;
@@ -123,7 +123,7 @@ public final class PartyStore implements AutoCloseable {
     return reading(
         folder,
         database -> {
-          SqliteExclusions.Memory memory = SqliteExclusions.Memory.read(database);
+          ExclusionMemory memory = ExclusionMemory.read(database);
           memory.rememberAll(new UnwrittenExclusions(folder).read());
           return memory.troubles();
         });

@@ -11,14 +11,12 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,7 +38,7 @@ final class SqliteExclusions {
   /** Guards every change of the memory and of {@link #queued}; readers take no lock. */
   private final Object changing = new Object();
 
-  private volatile Memory memory = new Memory(new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
+  private volatile ExclusionMemory memory = ExclusionMemory.empty();
 
   /** Exclusions on their way to the disk: a reading of the disk does not show them yet. */
   private final List<Exclusion> queued = new ArrayList<>();
@@ -108,7 +106,7 @@ final class SqliteExclusions {
                   } else {
                     position = ledger.begin(db);
                   }
-                  return new Started(Memory.read(db), position);
+                  return new Started(ExclusionMemory.read(db), position);
                 })
             .toCompletableFuture()
             .join();
@@ -118,81 +116,7 @@ final class SqliteExclusions {
     ledger.committed(started.position());
   }
 
-  private record Started(Memory memory, LedgerPosition position) {}
-
-  /**
-   * @param excluded parties by key
-   * @param ends pairs by key
-   */
-  record Memory(
-      Map<String, Set<Integer>> excluded, Map<String, List<SqliteUncleanEnds.Pair>> ends) {
-    static Memory read(Database db) throws SQLException {
-      Memory memory = new Memory(new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
-      try (ResultSet rows = db.statement("SELECT key, party FROM exclusion").executeQuery()) {
-        while (rows.next()) {
-          memory.remember(rows.getString(1), Set.of(rows.getInt(2)));
-        }
-      }
-      for (SqliteUncleanEnds.Pair pair : SqliteUncleanEnds.pairs(db)) {
-        memory.ends.computeIfAbsent(pair.key(), _ -> new CopyOnWriteArrayList<>()).add(pair);
-      }
-      return memory;
-    }
-
-    Set<Integer> of(String key) {
-      return excluded.getOrDefault(key, Set.of());
-    }
-
-    void remember(String key, Set<Integer> parties) {
-      excluded.merge(key, Set.copyOf(parties), SqliteExclusions::union);
-    }
-
-    void rememberAll(Map<String, Set<Integer>> notes) {
-      notes.forEach(this::remember);
-    }
-
-    /** See {@link KeyShareStore#troubles}. */
-    List<KeyTrouble> troubles() {
-      List<KeyTrouble> troubles = new ArrayList<>();
-      excluded.forEach(
-          (key, parties) ->
-              parties.forEach(
-                  party ->
-                      troubles.add(new KeyTrouble(key, party, kind(party), ends(key, party)))));
-      ends.forEach(
-          (key, pairs) ->
-              pairs.stream()
-                  .filter(p -> p.ends() >= KeyTrouble.WARN_AT && !of(key).contains(p.party()))
-                  .map(
-                      p ->
-                          new KeyTrouble(
-                              key,
-                              p.party(),
-                              p.ends() < KeyTrouble.REFRESH_AT
-                                  ? KeyTrouble.Kind.ENDED_UNCLEANLY
-                                  : KeyTrouble.Kind.REFRESH_ADVISED,
-                              p.ends()))
-                  .forEach(troubles::add));
-      troubles.sort(Comparator.comparing(KeyTrouble::key).thenComparing(KeyTrouble::party));
-      return troubles;
-    }
-
-    private static KeyTrouble.Kind kind(int party) {
-      return switch (party) {
-        case FROZEN -> KeyTrouble.Kind.FROZEN;
-        case KeyShareStore.ITSELF -> KeyTrouble.Kind.WENT_BACK;
-        default -> KeyTrouble.Kind.EXCLUDED;
-      };
-    }
-
-    private int ends(String key, int party) {
-      return ends.getOrDefault(key, List.of()).stream()
-          .filter(p -> p.party() == party)
-          .mapToInt(SqliteUncleanEnds.Pair::ends)
-          .findFirst()
-          .orElse(0);
-    }
-  }
+  private record Started(ExclusionMemory memory, LedgerPosition position) {}
 
   /**
    * @param multiplies asked only if it matters; false if the key is known to be of a scheme in
@@ -204,13 +128,9 @@ final class SqliteExclusions {
         wentBack.isEmpty() || !multiplies.getAsBoolean() ? Set.of() : Set.copyOf(wentBack.keySet());
     Set<Integer> unknown = unread.contains(key) ? Set.of(KeyShareStore.ITSELF) : Set.of();
     Set<Integer> known = memory.of(key);
-    return marking.isEmpty() && unknown.isEmpty() ? known : union(union(marking, unknown), known);
-  }
-
-  static Set<Integer> union(Set<Integer> some, Set<Integer> more) {
-    Set<Integer> all = new HashSet<>(some);
-    all.addAll(more);
-    return Set.copyOf(all);
+    return marking.isEmpty() && unknown.isEmpty()
+        ? known
+        : PartyIds.union(PartyIds.union(marking, unknown), known);
   }
 
   /** See {@link KeyShareStore#exclude}. */
@@ -286,9 +206,9 @@ final class SqliteExclusions {
 
   private void freeze(Exclusion exclusion) {
     log.error("{} is frozen: an exclusion from it could not be written", exclusion.key());
-    Set<Integer> all = union(exclusion.parties(), Set.of(FROZEN));
+    Set<Integer> all = PartyIds.union(exclusion.parties(), Set.of(FROZEN));
     memory.remember(exclusion.key(), all);
-    unwritten.merge(exclusion.key(), all, SqliteExclusions::union);
+    unwritten.merge(exclusion.key(), all, PartyIds::union);
     note(exclusion.key());
   }
 
@@ -359,7 +279,7 @@ final class SqliteExclusions {
                 readAgain(key);
                 note(key);
               } else if (before.contains(FROZEN)) {
-                unwritten.merge(key, before, SqliteExclusions::union);
+                unwritten.merge(key, before, PartyIds::union);
               }
             });
   }
@@ -482,7 +402,7 @@ final class SqliteExclusions {
   /** After that transaction. */
   void forgotten(String key) {
     readAgain(key);
-    memory.ends.remove(key);
+    memory.ends().remove(key);
   }
 
   /**
@@ -493,7 +413,7 @@ final class SqliteExclusions {
     synchronized (changing) {
       Set<Integer> all;
       try {
-        all = union(file.read(db -> of(db, key)), unwritten.getOrDefault(key, Set.of()));
+        all = PartyIds.union(file.read(db -> of(db, key)), unwritten.getOrDefault(key, Set.of()));
       } catch (StoreException e) {
         log.error("who is excluded from {} cannot be read, tried again", key, e);
         unread.add(key);
@@ -501,13 +421,13 @@ final class SqliteExclusions {
       }
       for (Exclusion exclusion : queued) {
         if (exclusion.key().equals(key)) {
-          all = union(all, exclusion.parties());
+          all = PartyIds.union(all, exclusion.parties());
         }
       }
       if (all.isEmpty()) {
-        memory.excluded.remove(key);
+        memory.excluded().remove(key);
       } else {
-        memory.excluded.put(key, all);
+        memory.excluded().put(key, all);
       }
       unread.remove(key);
     }

@@ -84,7 +84,7 @@ final class UnwrittenExclusions {
               Arrays.stream(name.substring(dash + 1).split(PARTY_SEPARATOR, -1))
                   .map(Integer::valueOf)
                   .collect(Collectors.toUnmodifiableSet());
-          found.merge(key, parties, SqliteExclusions::union);
+          found.merge(key, parties, PartyIds::union);
         } catch (IllegalArgumentException e) {
           log.warn("{} names no exclusion", file.getFileName());
         }
