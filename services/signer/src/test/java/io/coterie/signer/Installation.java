@@ -35,6 +35,7 @@ import io.coterie.signer.policy.ConfiguredPolicy;
 import io.coterie.signer.policy.PathPrefix;
 import io.coterie.signer.policy.RequesterRule;
 import io.coterie.signer.policy.ShareFloor;
+import io.coterie.signer.session.SessionPorts;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.storage.PartyStore;
@@ -322,19 +323,18 @@ public final class Installation implements AutoCloseable {
                       1024)));
       driver =
           new SessionService(
-              net,
-              intent -> {
-                judging.accept(name, intent);
-                return policy.admit(intent);
-              },
-              store.claims(),
-              store.shares(),
-              store.shownClaims(),
-              core,
-              store.audit(),
-              metrics,
+              new SessionPorts(
+                  net,
+                  intent -> {
+                    judging.accept(name, intent);
+                    return policy.admit(intent);
+                  },
+                  new SessionPorts.Ledgers(store.claims(), store.shares(), store.shownClaims()),
+                  core,
+                  store.audit(),
+                  metrics,
+                  clock),
               limits,
-              clock,
               pool);
       net.deliverTo(driver);
       channel.start();

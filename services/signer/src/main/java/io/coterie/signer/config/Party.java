@@ -9,6 +9,7 @@ import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.party.WorkPool;
+import io.coterie.signer.session.SessionPorts;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.share.KeyTrouble;
 import io.coterie.signer.storage.AcceptedTrust;
@@ -268,16 +269,16 @@ final class Party implements SmartLifecycle, HealthIndicator {
     PartyStore openStore = present(store);
     SessionService freshService =
         new SessionService(
-            network,
-            policy,
-            openStore.claims(),
-            openStore.shares(),
-            openStore.shownClaims(),
-            new VaultCore(present(vault), sealedIdentity),
-            openStore.audit(),
-            metrics,
+            new SessionPorts(
+                network,
+                policy,
+                new SessionPorts.Ledgers(
+                    openStore.claims(), openStore.shares(), openStore.shownClaims()),
+                new VaultCore(present(vault), sealedIdentity),
+                openStore.audit(),
+                metrics,
+                clock),
             properties.sessions().limits(properties.presignatures()),
-            clock,
             freshPool);
     service = freshService;
     network.deliverTo(freshService);

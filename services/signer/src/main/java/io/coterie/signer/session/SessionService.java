@@ -13,13 +13,10 @@ import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimWitnesses;
 import io.coterie.signer.claim.RequestBindings;
-import io.coterie.signer.claim.ShownClaims;
 import io.coterie.signer.operation.Operations;
 import io.coterie.signer.operation.PresignaturePool;
 import io.coterie.signer.order.OrderCheck;
-import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.SessionLimits;
-import io.coterie.signer.party.AuditLog;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.party.WorkPool;
@@ -62,23 +59,17 @@ public final class SessionService implements AutoCloseable {
   private volatile boolean draining;
 
   /**
-   * @param pool closed by whoever made it, after this
+   * @param pool closed by its maker, after this
    */
-  public SessionService(
-      PartyNetwork network,
-      PolicyGate gate,
-      ClaimLedger claims,
-      KeyShareStore shares,
-      ShownClaims shownClaims,
-      ProtocolCore core,
-      AuditLog audit,
-      SessionTelemetry telemetry,
-      SessionLimits limits,
-      InstantSource clock,
-      WorkPool pool) {
+  public SessionService(SessionPorts ports, SessionLimits limits, WorkPool pool) {
+    PartyNetwork network = ports.network();
+    ProtocolCore core = ports.core();
+    ClaimLedger claims = ports.ledgers().claims();
+    KeyShareStore shares = ports.ledgers().shares();
+    InstantSource clock = ports.clock();
     int self = network.self().partyId();
     this.pool = pool;
-    this.telemetry = telemetry;
+    this.telemetry = ports.telemetry();
     this.leases = new Leases(limits);
     this.listening = new ListeningRuns(pool, clock);
     this.inbox = new Inbox(sessions, listening, telemetry, this::deliver);
@@ -103,12 +94,12 @@ public final class SessionService implements AutoCloseable {
         new ClaimWitnesses(
             network,
             claims,
-            shownClaims,
+            ports.ledgers().shownClaims(),
             core,
             pool.lane(),
             this::exclusionsChanged,
             System::nanoTime);
-    this.records = new SessionRecords(audit, telemetry);
+    this.records = new SessionRecords(ports.audit(), telemetry);
     SessionReports reports = new SessionReports(network, bindings);
     this.refusals = new Refusals(claims, bindings, reports, records);
     SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
@@ -131,7 +122,7 @@ public final class SessionService implements AutoCloseable {
         new Operations(shares, presignatures, bindings, core::discardPresignature, self);
     Admission admission =
         new Admission(
-            gate,
+            ports.policy(),
             new OrderCheck(network.roster(), network.self(), limits),
             shares,
             leases,

@@ -284,16 +284,15 @@ abstract class SessionFixture {
     pool = new WorkPool("alpha", 2, limits.combineDelay());
     driver =
         new SessionService(
-            net,
-            SessionFixture::admit,
-            ledger,
-            shares,
-            new NothingShown(),
-            protocols,
-            audit::add,
-            watch,
+            new SessionPorts(
+                net,
+                SessionFixture::admit,
+                new SessionPorts.Ledgers(ledger, shares, new NothingShown()),
+                protocols,
+                audit::add,
+                watch,
+                InstantSource.system()),
             limits,
-            InstantSource.system(),
             pool);
   }
 

@@ -1,0 +1,41 @@
+package io.coterie.signer.session;
+
+import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.order.PolicyGate;
+import io.coterie.signer.party.AuditLog;
+import io.coterie.signer.party.PartyNetwork;
+import io.coterie.signer.party.ProtocolCore;
+import io.coterie.signer.share.KeyShareStore;
+import java.time.InstantSource;
+
+/**
+ * What sessions need from outside the domain. Each component is one seam at which an adapter, or a
+ * fake of it, is put in.
+ *
+ * @param network to the other members
+ * @param policy decides what this party signs
+ * @param ledgers on this party's disk
+ * @param core computes the rounds
+ * @param audit keeps what this party did
+ * @param telemetry measures it
+ * @param clock tells the time of day
+ */
+public record SessionPorts(
+    PartyNetwork network,
+    PolicyGate policy,
+    Ledgers ledgers,
+    ProtocolCore core,
+    AuditLog audit,
+    SessionTelemetry telemetry,
+    InstantSource clock) {
+
+  /**
+   * What this party must not forget.
+   *
+   * @param claims sessions and requests that were claimed
+   * @param shares of keys, and the parties excluded from them
+   * @param shownClaims how far the ledgers of others have come
+   */
+  public record Ledgers(ClaimLedger claims, KeyShareStore shares, ShownClaims shownClaims) {}
+}
