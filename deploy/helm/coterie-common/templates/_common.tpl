@@ -321,7 +321,14 @@ spec:
     - name: test
       image: {{ include "coterie.image" . }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
-      command: [/opt/java/bin/java, -Xmx32m, -XX:TieredStopAtLevel=1, -XX:-UsePerfData, -cp, {{ printf "app/platform-%s.jar" .Values.image.jarVersion }}, io.coterie.platform.health.HealthProbe]
+      command:
+        - /opt/java/bin/java
+        - -Xmx32m
+        - -XX:TieredStopAtLevel=1
+        - -XX:-UsePerfData
+        - -cp
+        - {{ printf "app/platform-%s.jar" .Values.image.jarVersion }}
+        - io.coterie.platform.health.HealthProbe
       args: ["https://{{ include "coterie.fullname" . }}:9443/actuator/health/readiness", /etc/coterie/tls/ca.crt]
       securityContext:
         {{- include "coterie.securityContext" . | nindent 8 }}

@@ -88,7 +88,9 @@ resource "aws_eks_access_policy_association" "admin" {
   for_each      = toset(var.admin_role_arns)
   cluster_name  = aws_eks_cluster.this.name
   principal_arn = each.key
-  policy_arn    = "arn:${data.aws_partition.current.partition}:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+  policy_arn = format(
+    "arn:%s:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", data.aws_partition.current.partition
+  )
   access_scope {
     type = "cluster"
   }

@@ -7,7 +7,10 @@ variable "cidr" {
   description = "Address range of the VPC; /16 to /20. Ranges of installations that are ever peered must not overlap."
   type        = string
   validation {
-    condition     = can(cidrnetmask(var.cidr)) && tonumber(split("/", var.cidr)[1]) >= 16 && tonumber(split("/", var.cidr)[1]) <= 20
+    condition = (
+      can(cidrnetmask(var.cidr)) &&
+      tonumber(split("/", var.cidr)[1]) >= 16 && tonumber(split("/", var.cidr)[1]) <= 20
+    )
     error_message = "cidr must be an IPv4 range from /16 to /20."
   }
 }

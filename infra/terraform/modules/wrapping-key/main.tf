@@ -4,12 +4,17 @@ data "aws_partition" "current" {}
 # refuses a key that may lock everybody out; it may not use it either.
 data "aws_iam_policy_document" "this" {
   statement {
-    sid       = "Administer"
-    actions   = ["kms:Describe*", "kms:Get*", "kms:List*", "kms:Put*", "kms:Update*", "kms:Enable*", "kms:Disable*", "kms:TagResource", "kms:UntagResource", "kms:ScheduleKeyDeletion", "kms:CancelKeyDeletion"]
+    sid = "Administer"
+    actions = [
+      "kms:Describe*", "kms:Get*", "kms:List*", "kms:Put*", "kms:Update*", "kms:Enable*", "kms:Disable*",
+      "kms:TagResource", "kms:UntagResource", "kms:ScheduleKeyDeletion", "kms:CancelKeyDeletion",
+    ]
     resources = ["*"]
     principals {
-      type        = "AWS"
-      identifiers = concat(var.admin_role_arns, ["arn:${data.aws_partition.current.partition}:iam::${var.account_id}:root"])
+      type = "AWS"
+      identifiers = concat(
+        var.admin_role_arns, ["arn:${data.aws_partition.current.partition}:iam::${var.account_id}:root"]
+      )
     }
   }
   statement {

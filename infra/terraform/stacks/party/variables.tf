@@ -33,7 +33,9 @@ variable "admin_role_arns" {
   description = "Roles of this account that administer the cluster and the keys."
   type        = list(string)
   validation {
-    condition     = length(var.admin_role_arns) > 0 && alltrue([for arn in var.admin_role_arns : can(regex("^arn:[a-z-]+:iam::${var.account_id}:role/", arn))])
+    condition = length(var.admin_role_arns) > 0 && alltrue([
+      for arn in var.admin_role_arns : can(regex("^arn:[a-z-]+:iam::${var.account_id}:role/", arn))
+    ])
     error_message = "Only roles of the own account may administer: no credential reaches two trust domains."
   }
 }
