@@ -160,7 +160,7 @@ public final class Inbox {
 
   /** Gives the opened envelopes, as far as none before them is missing, to their senders' lanes. */
   private void handOn(Arrival arrival) {
-    List<Lane> idle = new ArrayList<>(1);
+    List<MessageLane> idle = new ArrayList<>(1);
     List<Arrival> refused = new ArrayList<>(0);
     synchronized (arrivals) {
       arrival.opened = true;

@@ -57,7 +57,7 @@ public final class Outbox {
   private final Executor pool;
 
   /** Broadcasts leave in the order in which they were given. */
-  private final Lane groupLane;
+  private final MessageLane groupLane;
 
   Outbox(
       ProtocolStore store,
@@ -72,7 +72,7 @@ public final class Outbox {
     // No phone number: accounts are known by their ACI.
     this.sealing = new SealedSessionCipher(store, self.aci(), null, self.deviceId());
     this.pool = pool;
-    this.groupLane = new Lane(pool);
+    this.groupLane = new MessageLane(pool);
   }
 
   // Sessions
@@ -342,7 +342,7 @@ public final class Outbox {
    * message, because its sender waits for an end.
    */
   private static CompletableFuture<Void> inLane(
-      Lane lane, List<byte[]> frames, Function<byte[], CompletableFuture<Void>> send) {
+      MessageLane lane, List<byte[]> frames, Function<byte[], CompletableFuture<Void>> send) {
     CompletableFuture<Void> done = new CompletableFuture<>();
     lane.execute(
         () -> {

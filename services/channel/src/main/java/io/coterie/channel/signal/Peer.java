@@ -29,10 +29,10 @@ public final class Peer {
   final ReentrantLock session = new ReentrantLock();
 
   /** Messages from this peer, in the order in which they came. */
-  final Lane inbound;
+  final MessageLane inbound;
 
   /** Pairwise messages to this peer, in the order in which they were given. */
-  final Lane outbound;
+  final MessageLane outbound;
 
   final Reassembly reassembly;
 
@@ -57,8 +57,8 @@ public final class Peer {
     this.recipient = Recipient.of(member);
     this.identity = recipient.identity();
     this.certificate = new Certificates.Pinned(identity);
-    this.inbound = new Lane(pool);
-    this.outbound = new Lane(pool);
+    this.inbound = new MessageLane(pool);
+    this.outbound = new MessageLane(pool);
     this.reassembly = new Reassembly(config, reassemblyBytes);
   }
 

@@ -7,8 +7,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Runs tasks one after another, in the order they were added, on threads of a shared pool. */
-public final class Lane implements Executor {
-  private static final Logger LOG = LoggerFactory.getLogger(Lane.class);
+public final class MessageLane implements Executor {
+  private static final Logger LOG = LoggerFactory.getLogger(MessageLane.class);
 
   /** Tasks run in one go before the thread is given back to the pool. */
   private static final int TURN = 32;
@@ -17,7 +17,7 @@ public final class Lane implements Executor {
   private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private final AtomicInteger waiting = new AtomicInteger();
 
-  Lane(Executor pool) {
+  MessageLane(Executor pool) {
     this.pool = pool;
   }
 
