@@ -102,7 +102,7 @@ class ArchitectureTest {
           .haveSimpleName("SecureChannel")
           .orShould()
           .dependOnClassesThat()
-          .haveSimpleName("Session")
+          .haveSimpleName("ObservedSession")
           .orShould()
           .callMethod(System.class, "nanoTime");
 

@@ -12,7 +12,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import com.google.protobuf.ByteString;
 import com.google.rpc.ErrorInfo;
 import io.coterie.coordinator.ScriptedParties.Behaviour;
-import io.coterie.coordinator.custody.presignature.PresignaturePool;
+import io.coterie.coordinator.custody.presignature.PresignatureStock;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.bip32.ExtendedPublicKey;
 import io.coterie.platform.error.ErrorReason;
@@ -109,7 +109,7 @@ class EcdsaTest {
   }
 
   private int ready() {
-    return installation.bean(PresignaturePool.class).ready();
+    return installation.bean(PresignatureStock.class).ready();
   }
 
   /** Signs once, and gives one of the parties that hold the presignatures made for the next. */
@@ -322,7 +322,7 @@ class EcdsaTest {
     assertThat(used.stream().distinct()).hasSize(20);
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_USED)).isEqualTo(20);
     // 4, and one more for each use; fewer than a session makes may lack.
-    eventually(() -> ready() > 20 && installation.bean(PresignaturePool.class).making() == 0);
+    eventually(() -> ready() > 20 && installation.bean(PresignatureStock.class).making() == 0);
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_MADE)).isEqualTo(20 + ready());
     assertThat(count(CoordinatorMetrics.PRESIGNATURES_MISSED)).isEqualTo(1);
     // For another path there are none.

@@ -10,7 +10,7 @@ import static io.coterie.coordinator.TestInstallation.keys;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.coordinator.ScriptedParties.Behaviour;
-import io.coterie.coordinator.custody.presignature.PresignaturePool;
+import io.coterie.coordinator.custody.presignature.PresignatureStock;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.core.v1.AbortCause;
@@ -60,7 +60,7 @@ class RefreshTest extends RenewalTest {
   @Test
   void the_key_stays_its_epoch_grows_and_a_repeat_changes_nothing() {
     signs(0);
-    eventually(() -> installation.bean(PresignaturePool.class).ready() == 4);
+    eventually(() -> installation.bean(PresignatureStock.class).ready() == 4);
     SignedIntent intent = installation.wallet.sign(refreshIntent(1).build());
 
     Key refreshed = refresh(intent);
@@ -70,7 +70,7 @@ class RefreshTest extends RenewalTest {
     assertThat(keys(client).listKeys(ListKeysRequest.getDefaultInstance()).getKeysList())
         .containsExactly(refreshed);
     assertThat(signs(1).getPresigned()).isFalse();
-    eventually(() -> installation.bean(PresignaturePool.class).ready() > 0);
+    eventually(() -> installation.bean(PresignatureStock.class).ready() > 0);
     assertThat(signs(2).getPresigned()).isTrue();
 
     assertThat(refresh(intent)).isEqualTo(refreshed);

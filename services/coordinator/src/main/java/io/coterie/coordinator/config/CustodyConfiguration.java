@@ -11,7 +11,7 @@ import io.coterie.coordinator.custody.key.QuorumMargin;
 import io.coterie.coordinator.custody.key.ShareSessions;
 import io.coterie.coordinator.custody.ledger.PartyLedgers;
 import io.coterie.coordinator.custody.presignature.PresignatureMaker;
-import io.coterie.coordinator.custody.presignature.PresignaturePool;
+import io.coterie.coordinator.custody.presignature.PresignatureStock;
 import io.coterie.coordinator.custody.request.Handover;
 import io.coterie.coordinator.custody.request.IntentCheck;
 import io.coterie.coordinator.custody.request.Requests;
@@ -122,10 +122,11 @@ class CustodyConfiguration {
   }
 
   @Bean
-  PresignaturePool presignaturePool(CoordinatorProperties properties, CoordinatorMetrics metrics) {
+  PresignatureStock presignatureStock(
+      CoordinatorProperties properties, CoordinatorMetrics metrics) {
     CoordinatorProperties.Presignatures limits = properties.presignatures();
-    return new PresignaturePool(
-        new PresignaturePool.Limits(
+    return new PresignatureStock(
+        new PresignatureStock.Limits(
             limits.target(),
             limits.lowMark(),
             limits.maxTotal(),
@@ -138,7 +139,7 @@ class CustodyConfiguration {
 
   @Bean
   PresignatureMaker presignatureMaker(
-      PresignaturePool pool,
+      PresignatureStock stock,
       KeyDirectory keys,
       Sessions sessions,
       ChannelConnector link,
@@ -149,7 +150,7 @@ class CustodyConfiguration {
       SecureRandom random) {
     CoordinatorProperties.Presignatures limits = properties.presignatures();
     return new PresignatureMaker(
-        pool,
+        stock,
         keys,
         sessions,
         link,
@@ -180,7 +181,7 @@ class CustodyConfiguration {
   @Bean
   KeyDirectory keyDirectory(
       JdbcKeyStore store,
-      PresignaturePool presignatures,
+      PresignatureStock presignatures,
       ExecutorService requestThreads,
       Clock clock) {
     return new KeyDirectory(store, presignatures, requestThreads, clock, System::nanoTime);
@@ -226,7 +227,7 @@ class CustodyConfiguration {
       JdbcSigningStore store,
       KeyDirectory keys,
       KeyRenewals renewals,
-      PresignaturePool presignatures,
+      PresignatureStock presignatures,
       Sessions sessions,
       QuorumChooser chooser,
       ChannelConnector link,

@@ -38,7 +38,7 @@ import org.slf4j.LoggerFactory;
  * <p>A party that holds a share from an earlier session of the same request answers with that
  * session's report instead of running again, so reports are told apart by the session they name.
  */
-public final class KeygenSession extends Session {
+public final class KeygenSession extends ObservedSession {
   private static final Logger log = LoggerFactory.getLogger(KeygenSession.class);
 
   /** After one party said that the run is over: how long the others have to say what they saw. */

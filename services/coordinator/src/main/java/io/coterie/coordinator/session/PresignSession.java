@@ -18,7 +18,7 @@ import java.util.Set;
  * A session that makes presignatures. The coordinator sees nothing of them but their ids, which
  * every party reports once it keeps its shares.
  */
-public final class PresignSession extends Session {
+public final class PresignSession extends ObservedSession {
   /** Bytes of a presignature's id. */
   private static final int ID_BYTES = 32;
 

@@ -43,7 +43,7 @@ public final class Sessions {
   /** Sessions of shares that have ended and are remembered. */
   private static final int MAX_ENDED = 64;
 
-  private final ConcurrentHashMap<ByteString, Session> running = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<ByteString, ObservedSession> running = new ConcurrentHashMap<>();
 
   /**
    * By key name, key generation, refresh and reshare: a party may answer with the report of an
@@ -112,7 +112,7 @@ public final class Sessions {
   }
 
   /** Sends the order of a session and follows it. */
-  public Session start(SecureChannel channel, SessionPlan plan) {
+  public ObservedSession start(SecureChannel channel, SessionPlan plan) {
     Protocol protocol =
         Protocol.of(plan.scheme(), plan.work().operation())
             .orElseThrow(
@@ -138,13 +138,13 @@ public final class Sessions {
    *
    * @param plan of the order; its deadline is not used
    */
-  public Session again(
+  public ObservedSession again(
       SecureChannel channel, SessionPlan plan, SessionPlan.Work.Sign work, ByteString order) {
     Protocol protocol = Protocol.of(plan.scheme(), work.operation()).orElseThrow();
     return follow(new SigningSession(order, plan, work, true, protocol, this, channel));
   }
 
-  private Session follow(Session session) {
+  private ObservedSession follow(ObservedSession session) {
     // Before the order leaves, so that no answer finds nobody.
     running.put(session.id().bytes(), session);
     switch (session) {
@@ -237,14 +237,14 @@ public final class Sessions {
     }
     switch (message.getBodyCase()) {
       case ENVELOPE -> {
-        Session session = running.get(message.getEnvelope().getSessionId());
+        ObservedSession session = running.get(message.getEnvelope().getSessionId());
         if (session != null && session.isParty(inbound.sender())) {
           session.onEnvelope(inbound.sender(), message.getEnvelope(), inbound.receivedNanos());
         }
       }
       case REPORT -> {
         SessionReport report = message.getReport();
-        Session session = running.get(report.getSessionId());
+        ObservedSession session = running.get(report.getSessionId());
         if (session == null && report.hasCompleted()) {
           session = keygens.get(report.getCompleted().getKeyPublic().getKeyId());
         } else if (session == null && report.hasAborted()) {
@@ -271,7 +271,7 @@ public final class Sessions {
     running.values().forEach(s -> s.end(new SessionOutcome.Stopped()));
   }
 
-  void ended(Session session) {
+  void ended(ObservedSession session) {
     if (session instanceof KeygenSession keygen) {
       synchronized (ended) {
         ended.put(session.id().bytes(), keygen);

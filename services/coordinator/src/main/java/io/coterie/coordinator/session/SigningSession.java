@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
  * A signing session: this coordinator is an observer of the core over the envelopes that the
  * parties also send to it. The core combines; the verifier decides.
  */
-public final class SigningSession extends Session {
+public final class SigningSession extends ObservedSession {
   private static final Logger log = LoggerFactory.getLogger(SigningSession.class);
 
   /**
@@ -40,7 +40,7 @@ public final class SigningSession extends Session {
 
   private final Work.Sign work;
   private final boolean again;
-  private final Lane lane;
+  private final BoundedLane lane;
 
   /** Used in the lane only. */
   private @Nullable MpcSession core;
@@ -65,7 +65,7 @@ public final class SigningSession extends Session {
     super(order, plan, protocol, sessions, channel);
     this.work = work;
     this.again = again;
-    this.lane = new Lane(sessions.pool(), WAITING_PER_PARTY * plan.parties().size() + 1);
+    this.lane = new BoundedLane(sessions.pool(), WAITING_PER_PARTY * plan.parties().size() + 1);
     this.missing = partiesWithout(Set.of());
   }
 

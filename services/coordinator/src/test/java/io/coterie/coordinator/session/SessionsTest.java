@@ -157,11 +157,11 @@ class SessionsTest {
         partyId == 0 ? new byte[0] : TestEvidence.publicKey(partyId));
   }
 
-  private Session start(SessionPlan.Work work, Member... parties) {
+  private ObservedSession start(SessionPlan.Work work, Member... parties) {
     return start(work, Scheme.SCHEME_BLS12381, SignedIntent.getDefaultInstance(), parties);
   }
 
-  private Session start(
+  private ObservedSession start(
       SessionPlan.Work work, Scheme scheme, @Nullable SignedIntent intent, Member... parties) {
     return sessions.start(
         new SecureChannel() {
@@ -222,12 +222,12 @@ class SessionsTest {
             TraceContext.create(new Random(1))));
   }
 
-  private static void endsAborted(Session session, Consumer<SessionOutcome.Aborted> how)
+  private static void endsAborted(ObservedSession session, Consumer<SessionOutcome.Aborted> how)
       throws InterruptedException {
     assertThat(session.await(LONG)).isInstanceOfSatisfying(SessionOutcome.Aborted.class, how);
   }
 
-  private Session signing() {
+  private ObservedSession signing() {
     return start(
         new SessionPlan.Work.Sign(
             new ToSign(
@@ -238,7 +238,7 @@ class SessionsTest {
         p2);
   }
 
-  private Session keygen() {
+  private ObservedSession keygen() {
     return start(new SessionPlan.Work.Keygen(), p1, p2, p3);
   }
 
@@ -298,7 +298,7 @@ class SessionsTest {
         .isEqualTo(2);
   }
 
-  private static PartyMessage envelope(Session session) {
+  private static PartyMessage envelope(ObservedSession session) {
     return PartyMessage.newBuilder()
         .setEnvelope(
             SessionEnvelope.newBuilder()
@@ -313,7 +313,7 @@ class SessionsTest {
     return PartyMessage.newBuilder().setReport(report).build();
   }
 
-  private static PartyMessage refused(Session session, RefusalReason reason) {
+  private static PartyMessage refused(ObservedSession session, RefusalReason reason) {
     return report(session.id().bytes(), r -> r.setRefused(Refused.newBuilder().setReason(reason)));
   }
 
@@ -323,13 +323,13 @@ class SessionsTest {
   }
 
   /** A report that shows what it says. */
-  private static PartyMessage proven(Session session, int culprit) {
+  private static PartyMessage proven(ObservedSession session, int culprit) {
     PartyMessage.Builder report = aborted(session, culprit).toBuilder();
     report.getReportBuilder().getAbortedBuilder().addEvidence(proof(culprit));
     return report.build();
   }
 
-  private static PartyMessage aborted(Session session, Integer... culprits) {
+  private static PartyMessage aborted(ObservedSession session, Integer... culprits) {
     return report(
         session.id().bytes(),
         r ->
@@ -346,8 +346,8 @@ class SessionsTest {
 
   @Test
   void the_session_id_is_the_hash_of_the_order_and_no_two_are_equal() throws Exception {
-    Session one = signing();
-    Session two = signing();
+    ObservedSession one = signing();
+    ObservedSession two = signing();
     assertThat(one.id()).isNotEqualTo(two.id());
     Order order = Order.parseFrom(sent.getFirst().getOrder());
     assertThat(SessionId.ofOrder(sent.getFirst().getOrder())).isEqualTo(one.id());
@@ -360,7 +360,7 @@ class SessionsTest {
     core =
         envelope ->
             Step.newBuilder().setDone(Done.newBuilder().setSignature(key.sign("message"))).build();
-    Session session = signing();
+    ObservedSession session = signing();
     Member impostor =
         new Member(
             "p1", Member.Role.PARTY, 1, "local", new UUID(9, 9), 1, new byte[33], new byte[32]);
@@ -397,7 +397,7 @@ class SessionsTest {
     core =
         envelope ->
             Step.newBuilder().setDone(Done.newBuilder().setSignature(key.sign("massage"))).build();
-    Session session = signing();
+    ObservedSession session = signing();
     say(p1, envelope(session));
     endsAborted(
         session,
@@ -413,7 +413,7 @@ class SessionsTest {
         envelope -> {
           throw new MpcException(MpcException.Reason.POISONED, "as told");
         };
-    Session session = signing();
+    ObservedSession session = signing();
     say(p1, envelope(session));
     assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Aborted.class);
     core = envelope -> Step.getDefaultInstance();
@@ -424,7 +424,7 @@ class SessionsTest {
 
   @Test
   void silence_names_the_silent_and_tells_all_to_stop() throws Exception {
-    Session session = signing();
+    ObservedSession session = signing();
     assertThat(session.await(SHORT)).isEqualTo(new SessionOutcome.TimedOut(1, Set.of(1, 2)));
     assertThat(sent.getLast().getCancel().getSessionId()).isEqualTo(session.id().bytes());
     assertThat(sessions.health().isSuspect(1)).isTrue();
@@ -432,7 +432,7 @@ class SessionsTest {
 
   @Test
   void stopping_ends_every_session_now_and_later() throws Exception {
-    Session before = signing();
+    ObservedSession before = signing();
     sessions.stop();
     assertThat(before.await(LONG)).isEqualTo(new SessionOutcome.Stopped());
     assertThat(signing().await(LONG)).isEqualTo(new SessionOutcome.Stopped());
@@ -440,7 +440,7 @@ class SessionsTest {
 
   @Test
   void a_key_needs_equal_reports_of_all_parties() throws Exception {
-    Session session = keygen();
+    ObservedSession session = keygen();
     ByteString id = session.id().bytes();
     say(p1, completed(id, key.keyPublic()));
     say(p2, completed(id, key.keyPublic()));
@@ -457,7 +457,7 @@ class SessionsTest {
   /** Clients believe keys by these signatures: a report without them is none. */
   @Test
   void a_report_counts_only_with_the_signature_of_its_sender() throws Exception {
-    Session session = keygen();
+    ObservedSession session = keygen();
     ByteString id = session.id().bytes();
     ByteString other = ByteString.copyFrom(new byte[32]);
     SignedIntent intent = SignedIntent.getDefaultInstance();
@@ -511,7 +511,7 @@ class SessionsTest {
 
   @Test
   void reports_of_keys_that_do_not_fit_the_order_are_ignored() throws Exception {
-    Session session = keygen();
+    ObservedSession session = keygen();
     ByteString id = session.id().bytes();
     say(p1, completed(id, key.keyPublic()));
     say(p2, completed(id, key.keyPublic()));
@@ -528,7 +528,7 @@ class SessionsTest {
 
   @Test
   void all_parties_agreeing_on_a_key_that_is_not_sound_make_no_key() throws Exception {
-    Session session = keygen();
+    ObservedSession session = keygen();
     KeyPublic unsound = key.keyPublic().toBuilder().clearProofOfPossession().build();
     for (Member m : List.of(p1, p2, p3)) {
       say(m, used(session.id().bytes(), unsound));
@@ -539,7 +539,7 @@ class SessionsTest {
   @Test
   void parties_that_hold_the_key_of_an_earlier_session_answer_for_it() throws Exception {
     ByteString earlier = ByteString.copyFrom(new byte[32]);
-    Session session = keygen();
+    ObservedSession session = keygen();
     for (Member m : List.of(p1, p2, p3)) {
       say(m, used(earlier, key.keyPublic()));
     }
@@ -549,7 +549,7 @@ class SessionsTest {
   @Test
   void a_party_that_missed_the_earlier_session_makes_the_request_hopeless() throws Exception {
     ByteString earlier = ByteString.copyFrom(new byte[32]);
-    Session session = keygen();
+    ObservedSession session = keygen();
     say(p1, completed(earlier, key.keyPublic()));
     say(p2, completed(earlier, key.keyPublic()));
     say(
@@ -567,7 +567,7 @@ class SessionsTest {
 
   @Test
   void evidence_makes_a_culprit_and_no_number_of_accusers_does() throws Exception {
-    Session session = keygen();
+    ObservedSession session = keygen();
     say(p1, aborted(session, 3));
     say(p1, aborted(session, 3));
     say(p2, aborted(session, 3));
@@ -618,7 +618,7 @@ class SessionsTest {
 
   @Test
   void evidence_is_kept_once_for_each_culprit_even_after_the_session() throws Exception {
-    Session session = keygen();
+    ObservedSession session = keygen();
     say(p1, aborted(session));
     say(p2, aborted(session));
     say(p3, aborted(session));
@@ -638,7 +638,7 @@ class SessionsTest {
 
   @Test
   void a_flood_of_reports_after_the_end_of_a_session_is_not_kept() throws Exception {
-    Session session = keygen();
+    ObservedSession session = keygen();
     for (Member m : List.of(p1, p2, p3)) {
       say(m, aborted(session));
     }
@@ -655,7 +655,7 @@ class SessionsTest {
 
   @Test
   void evidence_convicts_who_signed_it_and_not_who_is_named_with_it() throws Exception {
-    Session session = keygen();
+    ObservedSession session = keygen();
     PartyMessage.Builder framing = aborted(session, 2).toBuilder();
     framing.getReportBuilder().getAbortedBuilder().addEvidence(proof(3));
     say(p1, framing.build());
@@ -671,7 +671,7 @@ class SessionsTest {
   }
 
   /** A report that the session ended by the word of a party. */
-  private static PartyMessage told(Session session, int by, Integer... suspects) {
+  private static PartyMessage told(ObservedSession session, int by, Integer... suspects) {
     PartyMessage.Builder report = aborted(session).toBuilder();
     report
         .getReportBuilder()
@@ -685,7 +685,7 @@ class SessionsTest {
 
   @Test
   void a_word_makes_a_suspect_of_who_said_it_and_not_of_who_passes_it_on() throws Exception {
-    Session session = keygen();
+    ObservedSession session = keygen();
     say(p1, told(session, 3, 3));
     say(p2, told(session, 3, 3));
     say(p3, aborted(session));
@@ -706,7 +706,7 @@ class SessionsTest {
   }
 
   /** A report that shows, or only says, that a party ran the session twice. */
-  private static PartyMessage restarted(Session session, int party, boolean shown) {
+  private static PartyMessage restarted(ObservedSession session, int party, boolean shown) {
     PartyMessage.Builder report = aborted(session).toBuilder();
     Abort.Builder abort = report.getReportBuilder().getAbortedBuilder();
     abort.setCause(AbortCause.ABORT_CAUSE_PARTY_RESTARTED).addSuspects(party);
@@ -719,7 +719,7 @@ class SessionsTest {
   @Test
   void a_restart_is_counted_once_a_session_and_only_if_it_is_shown() throws Exception {
     for (int i = 1; i <= PartyHealth.MAX_RESTARTS; i++) {
-      Session session = keygen();
+      ObservedSession session = keygen();
       say(p1, restarted(session, 3, true));
       say(p2, restarted(session, 3, true));
       say(p3, restarted(session, 1, false));
@@ -737,11 +737,11 @@ class SessionsTest {
     }
   }
 
-  private Session presign() {
+  private ObservedSession presign() {
     return presign(1);
   }
 
-  private Session presign(int count) {
+  private ObservedSession presign(int count) {
     return start(
         new SessionPlan.Work.Presign(KeyTarget.at(List.of(7)), count),
         Scheme.SCHEME_ECDSA_SECP256K1,
@@ -750,7 +750,7 @@ class SessionsTest {
         p2);
   }
 
-  private static PartyMessage presigned(Session session, ByteString... ids) {
+  private static PartyMessage presigned(ObservedSession session, ByteString... ids) {
     return presigned(session.id().bytes(), ids);
   }
 
@@ -762,7 +762,7 @@ class SessionsTest {
   @Test
   void a_presignature_is_one_when_all_its_parties_name_the_same() throws Exception {
     ByteString id = ByteString.copyFrom(new byte[32]);
-    Session session = presign();
+    ObservedSession session = presign();
     Order order = Order.parseFrom(sent.getLast().getOrder());
     assertThat(order.hasSignedIntent()).isFalse();
     assertThat(order.getDerivationPathList()).containsExactly(7);
@@ -797,7 +797,7 @@ class SessionsTest {
   void presignatures_of_a_session_are_the_same_in_the_same_order() throws Exception {
     ByteString one = ByteString.copyFrom(new byte[32]);
     ByteString two = one.substring(1).concat(ByteString.copyFromUtf8("x"));
-    Session session = presign(2);
+    ObservedSession session = presign(2);
     assertThat(Order.parseFrom(sent.getLast().getOrder()).getPresignatureCount()).isEqualTo(2);
     say(p1, presigned(session, one, two));
     // Too few, too many, one twice.
@@ -818,7 +818,7 @@ class SessionsTest {
   @Test
   void a_presignature_that_a_party_does_not_make_is_none() throws Exception {
     ByteString id = ByteString.copyFrom(new byte[32]);
-    Session session = presign();
+    ObservedSession session = presign();
     say(p1, presigned(session, id));
     say(p2, refused(session, RefusalReason.REFUSAL_REASON_POOL_FULL));
     say(p2, presigned(session, id));
@@ -841,7 +841,7 @@ class SessionsTest {
 
   @Test
   void one_word_against_another_makes_both_suspects() throws Exception {
-    Session session = signing();
+    ObservedSession session = signing();
     say(p1, aborted(session, 2));
     endsAborted(
         session,
@@ -856,7 +856,7 @@ class SessionsTest {
     TestEcdsa.Dealt old = TestEcdsa.deal(KEY, 2, List.of(1, 2, 3), 1);
     TestEcdsa.Dealt next = TestEcdsa.refresh(old, 2);
     KeyPublic good = next.keyPublic();
-    Session session =
+    ObservedSession session =
         start(
             new SessionPlan.Work.Refresh(old.keyPublic()),
             Scheme.SCHEME_ECDSA_SECP256K1,
@@ -894,7 +894,7 @@ class SessionsTest {
         r -> r.setCompleted(Completed.newBuilder().setKeyPublic(keyPublic).setActive(true)));
   }
 
-  private static PartyMessage timedOut(Session session) {
+  private static PartyMessage timedOut(ObservedSession session) {
     return report(session.id().bytes(), r -> r.setTimedOut(TimedOut.newBuilder().setRound(1)));
   }
 
@@ -905,7 +905,7 @@ class SessionsTest {
     KeyPublic next = TestEcdsa.refresh(old, 2).keyPublic();
     SessionPlan.Work refresh = new SessionPlan.Work.Refresh(old.keyPublic());
     SignedIntent intent = SignedIntent.getDefaultInstance();
-    Session session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
+    ObservedSession session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
     say(p1, completed(earlier, next));
     say(p2, completed(earlier, next));
     sent.clear();
@@ -949,7 +949,7 @@ class SessionsTest {
     SessionPlan.Work reshare =
         new SessionPlan.Work.Reshare(old.keyPublic(), List.of(1, 2), List.of(1, 2, 3));
     SignedIntent intent = SignedIntent.getDefaultInstance();
-    Session session = start(reshare, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
+    ObservedSession session = start(reshare, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
     say(p1, used(earlier, next));
     say(p2, completed(earlier, next));
     say(p3, completed(earlier, next));
@@ -971,7 +971,7 @@ class SessionsTest {
     KeyPublic next = TestEcdsa.refresh(old, 2).keyPublic();
     SessionPlan.Work refresh = new SessionPlan.Work.Refresh(old.keyPublic());
     SignedIntent intent = SignedIntent.getDefaultInstance();
-    Session session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
+    ObservedSession session = start(refresh, Scheme.SCHEME_ECDSA_SECP256K1, intent, p1, p2, p3);
     ByteString id = session.id().bytes();
     say(p1, used(earlier, next));
     say(p1, completed(id, next));
@@ -989,7 +989,7 @@ class SessionsTest {
   void a_new_key_that_one_party_does_not_use_is_none() throws Exception {
     ByteString earlier = ByteString.copyFrom(new byte[32]);
     PartyMessage used = used(earlier, key.keyPublic());
-    Session session = keygen();
+    ObservedSession session = keygen();
     say(p1, used);
     say(p3, refused(session, RefusalReason.REFUSAL_REASON_INTENT_EXPIRED));
     say(p2, used);
@@ -1015,7 +1015,7 @@ class SessionsTest {
   /** Its use is proven by its own signature, and by those of all that they have stored theirs. */
   @Test
   void a_party_shows_that_it_uses_its_share() throws Exception {
-    Session session = keygen();
+    ObservedSession session = keygen();
     ByteString id = session.id().bytes();
     SignedIntent intent = SignedIntent.getDefaultInstance();
     int count = 0;

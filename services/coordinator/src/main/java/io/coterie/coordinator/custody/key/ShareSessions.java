@@ -8,10 +8,10 @@ import io.coterie.coordinator.custody.request.Run;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.custody.request.Stopping;
 import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.coordinator.session.ObservedSession;
 import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.QuorumChooser;
 import io.coterie.coordinator.session.QuorumChooser.Choice;
-import io.coterie.coordinator.session.Session;
 import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.coordinator.session.Sessions;
@@ -257,7 +257,7 @@ public final class ShareSessions {
       }
       Instant now = clock.instant();
       Duration time = timeout.next(attempt);
-      Session session =
+      ObservedSession session =
           sessions.start(
               channel,
               new SessionPlan(

@@ -3,14 +3,14 @@ package io.coterie.coordinator.custody.presignature;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRecord;
-import io.coterie.coordinator.custody.presignature.PresignaturePool.Combination;
-import io.coterie.coordinator.custody.presignature.PresignaturePool.Place;
-import io.coterie.coordinator.custody.presignature.PresignaturePool.Presignature;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Combination;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Place;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
+import io.coterie.coordinator.session.ObservedSession;
 import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.RefusalScope;
-import io.coterie.coordinator.session.Session;
 import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.coordinator.session.Sessions;
@@ -39,14 +39,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps the pool of presignatures filled, in the background and behind the signings: nothing is
+ * Keeps the stock of presignatures filled, in the background and behind the signings: nothing is
  * made with a party that has all the signing sessions it can do, and one session at a time at first
  * and after a failure, one more after each success.
  */
 public final class PresignatureMaker {
   private static final Logger log = LoggerFactory.getLogger(PresignatureMaker.class);
 
-  /** Longest pause between two looks at the pool, if it calls for none. */
+  /** Longest pause between two looks at the stock, if it calls for none. */
   private static final Duration LOOK = Duration.ofMillis(250);
 
   /**
@@ -63,7 +63,7 @@ public final class PresignatureMaker {
 
   private final AtomicInteger running = new AtomicInteger();
   private final Semaphore calls = new Semaphore(0);
-  private final PresignaturePool pool;
+  private final PresignatureStock stock;
   private final KeyDirectory keys;
   private final Sessions sessions;
   private final PartyLink link;
@@ -83,7 +83,7 @@ public final class PresignatureMaker {
    * @param threads starts a thread for each task; they wait most of the time
    */
   public PresignatureMaker(
-      PresignaturePool pool,
+      PresignatureStock stock,
       KeyDirectory keys,
       Sessions sessions,
       PartyLink link,
@@ -93,7 +93,7 @@ public final class PresignatureMaker {
       Executor threads,
       Clock clock,
       SecureRandom random) {
-    this.pool = pool;
+    this.stock = stock;
     this.keys = keys;
     this.sessions = sessions;
     this.link = link;
@@ -103,7 +103,7 @@ public final class PresignatureMaker {
     this.threads = threads;
     this.clock = clock;
     this.random = random;
-    pool.listen(calls::release, dropped -> threads.execute(() -> giveBack(dropped)));
+    stock.listen(calls::release, dropped -> threads.execute(() -> giveBack(dropped)));
   }
 
   /** Starts filling. */
@@ -126,7 +126,7 @@ public final class PresignatureMaker {
   public void stop() {
     stopping = true;
     calls.release();
-    pool.close();
+    stock.close();
   }
 
   /**
@@ -155,13 +155,13 @@ public final class PresignatureMaker {
 
   private void fill(SecureChannel channel) {
     try {
-      pool.reachable(
+      stock.reachable(
           channel.reachable().stream()
               .filter(m -> m.role() == Member.Role.PARTY)
               .map(Member::partyId)
               .collect(Collectors.toSet()));
       while (!stopping && running.get() < places.get()) {
-        Optional<Place> next = pool.next(signings.getAsInt() >= limits.yieldTo(), hasRoom);
+        Optional<Place> next = stock.next(signings.getAsInt() >= limits.yieldTo(), hasRoom);
         if (next.isEmpty()) {
           return;
         }
@@ -177,7 +177,7 @@ public final class PresignatureMaker {
             });
       }
     } catch (RuntimeException e) {
-      log.error("filling the pool of presignatures failed", e);
+      log.error("filling the stock of presignatures failed", e);
     }
   }
 
@@ -192,10 +192,10 @@ public final class PresignatureMaker {
       if (key.isEmpty()
           || key.get().epoch() != combination.epoch()
           || parties.size() != combination.signingSet().size()) {
-        pool.refused(combination);
+        stock.refused(combination);
         return;
       }
-      Session session =
+      ObservedSession session =
           sessions.start(
               channel,
               new SessionPlan(
@@ -212,14 +212,14 @@ public final class PresignatureMaker {
       if (outcome instanceof SessionOutcome.Presigned presigned) {
         made = true;
         places.updateAndGet(now -> Math.min(limits.maxRunning(), now + 1));
-        pool.made(place, presigned.ids(), session.id());
+        stock.made(place, presigned.ids(), session.id());
         return;
       }
       if (outcome instanceof SessionOutcome.Refused refused
           && refused.by().values().stream()
               .map(RefusalScope::of)
               .anyMatch(s -> s == RefusalScope.REQUEST || s == RefusalScope.SIGNING_SET)) {
-        pool.refused(combination);
+        stock.refused(combination);
       }
       if (!(outcome instanceof SessionOutcome.Stopped)) {
         Failure failure = Failure.of(combination.key(), session, outcome);
@@ -236,7 +236,7 @@ public final class PresignatureMaker {
     } finally {
       if (!made) {
         places.set(1);
-        pool.failed(place);
+        stock.failed(place);
       }
     }
   }

@@ -2,7 +2,7 @@ package io.coterie.coordinator.custody.request;
 
 import com.google.rpc.ErrorInfo;
 import com.google.rpc.Status;
-import io.coterie.coordinator.session.Session;
+import io.coterie.coordinator.session.ObservedSession;
 import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
@@ -110,7 +110,7 @@ public record Failure(ErrorReason reason, Map<String, String> metadata) {
   }
 
   /** Why a session ended without a result: party, round and cause. */
-  public static Failure of(String resource, Session session, SessionOutcome outcome) {
+  public static Failure of(String resource, ObservedSession session, SessionOutcome outcome) {
     return switch (outcome) {
       case SessionOutcome.Refused r -> {
         Map.Entry<Integer, RefusalReason> first = r.by().entrySet().iterator().next();

@@ -1,7 +1,7 @@
 package io.coterie.coordinator.custody.request;
 
 import com.google.protobuf.ByteString;
-import io.coterie.coordinator.session.Session;
+import io.coterie.coordinator.session.ObservedSession;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.intent.VerifiedIntent;
@@ -62,7 +62,7 @@ public final class Run<R> {
   private final Consumer<Run<R>> ending;
   private final AtomicLong latestDeadline;
   private volatile @Nullable Failure lastFailure;
-  private volatile @Nullable Session session;
+  private volatile @Nullable ObservedSession session;
   private volatile boolean cancelled;
 
   /**
@@ -88,7 +88,7 @@ public final class Run<R> {
   }
 
   /** A session has begun. */
-  public void trying(Session current) {
+  public void trying(ObservedSession current) {
     session = current;
     if (cancelled) {
       current.cancel();
@@ -98,7 +98,7 @@ public final class Run<R> {
   /** The result is not wanted any more, if it can be kept from coming about. */
   void cancel() {
     cancelled = true;
-    Session current = session;
+    ObservedSession current = session;
     if (current != null) {
       current.cancel();
     }
@@ -189,7 +189,7 @@ public final class Run<R> {
   }
 
   private Failure whyNotYet() {
-    Session current = session;
+    ObservedSession current = session;
     if (current != null) {
       return Failure.of(resource, current, current.waitingFor());
     }

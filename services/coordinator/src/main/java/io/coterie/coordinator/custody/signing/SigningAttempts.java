@@ -5,20 +5,20 @@ import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.KeyRenewals;
-import io.coterie.coordinator.custody.presignature.PresignaturePool;
-import io.coterie.coordinator.custody.presignature.PresignaturePool.Combination;
-import io.coterie.coordinator.custody.presignature.PresignaturePool.Presignature;
+import io.coterie.coordinator.custody.presignature.PresignatureStock;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Combination;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.coordinator.custody.request.Pace;
 import io.coterie.coordinator.custody.request.Run;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.custody.request.Stopping;
 import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.coordinator.session.ObservedSession;
 import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.QuorumChooser;
 import io.coterie.coordinator.session.QuorumChooser.Choice;
 import io.coterie.coordinator.session.RefusalScope;
-import io.coterie.coordinator.session.Session;
 import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.coordinator.session.Sessions;
@@ -62,7 +62,7 @@ public final class SigningAttempts {
   public record Services(
       KeyDirectory keys,
       KeyRenewals renewals,
-      PresignaturePool presignatures,
+      PresignatureStock presignatures,
       Sessions sessions,
       QuorumChooser chooser,
       AdaptiveTimeout timeout,
@@ -92,7 +92,7 @@ public final class SigningAttempts {
   }
 
   private final Services services;
-  private final PresignaturePool presignatures;
+  private final PresignatureStock presignatures;
   private final Clock clock;
   private final Request request;
   private final Run<SigningRecord> run;
@@ -234,7 +234,7 @@ public final class SigningAttempts {
   private boolean tryWith(
       SecureChannel channel, List<Member> parties, @Nullable ByteString presignature)
       throws InterruptedException {
-    Session session;
+    ObservedSession session;
     SessionOutcome outcome;
     try (SessionTurns.Turn turn = awaitTurn(parties)) {
       if (turn == null) {
@@ -285,7 +285,7 @@ public final class SigningAttempts {
   }
 
   /** Takes in why a session made no signature. */
-  private void learn(Session session, SessionOutcome outcome, List<Member> parties)
+  private void learn(ObservedSession session, SessionOutcome outcome, List<Member> parties)
       throws InterruptedException {
     switch (outcome) {
       case SessionOutcome.Refused refused ->
@@ -350,7 +350,8 @@ public final class SigningAttempts {
     }
   }
 
-  private void aborted(Session session, SessionOutcome.Aborted aborted, List<Member> parties) {
+  private void aborted(
+      ObservedSession session, SessionOutcome.Aborted aborted, List<Member> parties) {
     if (aborted.exclude()) {
       candidates.exclude(aborted.culprits());
       for (int culprit : aborted.culprits()) {
@@ -397,7 +398,7 @@ public final class SigningAttempts {
       }
       return false;
     }
-    Session session;
+    ObservedSession session;
     SessionOutcome outcome;
     try (SessionTurns.Turn turn = awaitTurn(parties)) {
       if (turn == null) {
@@ -497,7 +498,10 @@ public final class SigningAttempts {
   }
 
   private void succeed(
-      Session session, SessionOutcome.Signed signed, List<Member> parties, boolean presigned)
+      ObservedSession session,
+      SessionOutcome.Signed signed,
+      List<Member> parties,
+      boolean presigned)
       throws InterruptedException {
     if (presignable && !presigned) {
       // Later signatures of these parties shall find presignatures.

@@ -3,9 +3,9 @@ package io.coterie.coordinator.custody.presignature;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import io.coterie.coordinator.custody.presignature.PresignaturePool.Combination;
-import io.coterie.coordinator.custody.presignature.PresignaturePool.Place;
-import io.coterie.coordinator.custody.presignature.PresignaturePool.Presignature;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Combination;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Place;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.protocol.SessionId;
@@ -23,7 +23,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Presignatures are wanted, made, used at most once, and abandoned. */
-class PresignaturePoolTest {
+class PresignatureStockTest {
   private static final Duration AGE = Duration.ofMinutes(10);
   private static final Duration IDLE = Duration.ofMinutes(5);
 
@@ -35,12 +35,12 @@ class PresignaturePoolTest {
   /** Most that one session makes. */
   private int batch = 1;
 
-  private PresignaturePool pool = pool(16, 4, 40, 5);
+  private PresignatureStock stock = stock(16, 4, 40, 5);
 
-  private PresignaturePool pool(int target, int lowMark, int maxTotal, int maxCombinations) {
-    PresignaturePool result =
-        new PresignaturePool(
-            new PresignaturePool.Limits(target, lowMark, maxTotal, maxCombinations, AGE, IDLE),
+  private PresignatureStock stock(int target, int lowMark, int maxTotal, int maxCombinations) {
+    PresignatureStock result =
+        new PresignatureStock(
+            new PresignatureStock.Limits(target, lowMark, maxTotal, maxCombinations, AGE, IDLE),
             new CoordinatorMetrics(registry),
             () -> now);
     result.listen(() -> {}, abandoned::addAll);
@@ -57,7 +57,7 @@ class PresignaturePoolTest {
   private static final Combination B = combination("keys/b", 1, List.of(1, 2));
 
   private void want(Combination combination) {
-    pool.want(combination, batch);
+    stock.want(combination, batch);
   }
 
   private ByteString nextId() {
@@ -70,15 +70,15 @@ class PresignaturePoolTest {
 
   private void make(Place place) {
     List<ByteString> ids = Stream.generate(this::nextId).limit(place.count()).toList();
-    pool.made(place, ids, new SessionId(ids.getFirst()));
+    stock.made(place, ids, new SessionId(ids.getFirst()));
   }
 
   /** Makes all that is wanted; how many. */
   private int fill() {
     int count = 0;
-    for (Optional<Place> next = pool.next(false, set -> true);
+    for (Optional<Place> next = stock.next(false, set -> true);
         next.isPresent();
-        next = pool.next(false, set -> true)) {
+        next = stock.next(false, set -> true)) {
       make(next.get());
       count += next.get().count();
     }
@@ -86,15 +86,15 @@ class PresignaturePoolTest {
   }
 
   private Optional<Integer> nextCount(boolean busy) {
-    return pool.next(busy, set -> true).map(Place::count);
+    return stock.next(busy, set -> true).map(Place::count);
   }
 
   private Optional<Combination> next(boolean busy) {
-    return pool.next(busy, set -> true).map(Place::combination);
+    return stock.next(busy, set -> true).map(Place::combination);
   }
 
   private Optional<Presignature> take(Combination c) {
-    return pool.take(c.key(), c.epoch(), c.target(), set -> true);
+    return stock.take(c.key(), c.epoch(), c.target(), set -> true);
   }
 
   private double dropped(String reason) {
@@ -105,21 +105,21 @@ class PresignaturePoolTest {
 
   @Test
   void what_is_wanted_grows_with_its_use_and_doubles_when_there_was_none() {
-    assertThat(pool.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, set -> true)).isEmpty();
     assertThat(take(A)).isEmpty();
-    assertThat(pool.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, set -> true)).isEmpty();
     want(A);
     assertThat(fill()).isEqualTo(4);
     assertThat(take(A)).isPresent();
     assertThat(fill()).isEqualTo(2);
     assertThat(take(A)).isPresent();
     assertThat(fill()).isEqualTo(2);
-    assertThat(pool.ready()).isEqualTo(6);
+    assertThat(stock.ready()).isEqualTo(6);
     want(A);
     assertThat(fill()).isEqualTo(6);
     want(A);
     assertThat(fill()).as("no more than the target").isEqualTo(4);
-    assertThat(pool.ready()).isEqualTo(16);
+    assertThat(stock.ready()).isEqualTo(16);
     assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count()).isEqualTo(18);
     assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_USED).counter().count()).isEqualTo(2);
     assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MISSED).counter().count())
@@ -133,7 +133,7 @@ class PresignaturePoolTest {
     want(A);
     want(A);
     assertThat(fill()).isEqualTo(16);
-    pool.forgotten(2);
+    stock.forgotten(2);
     assertThat(dropped("unknown")).isEqualTo(16);
     assertThat(fill()).isEqualTo(4);
     assertThat(take(A)).isPresent();
@@ -147,7 +147,7 @@ class PresignaturePoolTest {
     assertThat(take(B)).isEmpty();
     assertThat(take(combination("keys/a", 2, List.of(1, 2)))).isEmpty();
     assertThat(take(combination("keys/a", 1, List.of(1, 2), 0))).isEmpty();
-    assertThat(pool.take("keys/a", 1, KeyTarget.SELF, set -> set.contains(3))).isEmpty();
+    assertThat(stock.take("keys/a", 1, KeyTarget.SELF, set -> set.contains(3))).isEmpty();
     assertThat(take(A).orElseThrow().combination()).isEqualTo(A);
   }
 
@@ -159,7 +159,7 @@ class PresignaturePoolTest {
     want(A13);
     fill();
     assertThat(take(A).orElseThrow().combination()).isEqualTo(A13);
-    assertThat(pool.take("keys/a", 1, KeyTarget.SELF, Set.of(1, 2)::containsAll).orElseThrow())
+    assertThat(stock.take("keys/a", 1, KeyTarget.SELF, Set.of(1, 2)::containsAll).orElseThrow())
         .extracting(Presignature::combination)
         .isEqualTo(A);
   }
@@ -171,13 +171,13 @@ class PresignaturePoolTest {
     fill();
     want(B);
     assertThat(next(true)).contains(B);
-    assertThat(pool.making()).isEqualTo(1);
+    assertThat(stock.making()).isEqualTo(1);
     for (int i = 0; i < 3; i++) {
       assertThat(next(true)).contains(B);
     }
-    assertThat(pool.next(true, set -> true)).isEmpty();
+    assertThat(stock.next(true, set -> true)).isEmpty();
     want(A);
-    assertThat(pool.next(true, set -> true)).isEmpty();
+    assertThat(stock.next(true, set -> true)).isEmpty();
     assertThat(next(false)).contains(A);
   }
 
@@ -185,24 +185,24 @@ class PresignaturePoolTest {
   void a_session_makes_what_lacks_and_no_more_than_it_can() {
     batch = 6;
     want(A);
-    Place few = pool.next(false, set -> true).orElseThrow();
+    Place few = stock.next(false, set -> true).orElseThrow();
     assertThat(few.count()).isEqualTo(4);
-    assertThat(pool.making()).isEqualTo(4);
-    assertThat(pool.next(false, set -> true)).isEmpty();
+    assertThat(stock.making()).isEqualTo(4);
+    assertThat(stock.next(false, set -> true)).isEmpty();
     make(few);
-    assertThat(pool.ready()).isEqualTo(4);
+    assertThat(stock.ready()).isEqualTo(4);
     want(A);
     want(A);
-    Place failing = pool.next(false, set -> true).orElseThrow();
-    Place succeeding = pool.next(false, set -> true).orElseThrow();
+    Place failing = stock.next(false, set -> true).orElseThrow();
+    Place succeeding = stock.next(false, set -> true).orElseThrow();
     assertThat(List.of(failing.count(), succeeding.count())).containsExactly(6, 6);
-    assertThat(pool.next(false, set -> true)).isEmpty();
-    assertThat(pool.making()).isEqualTo(12);
-    pool.failed(failing);
-    assertThat(pool.making()).isEqualTo(6);
+    assertThat(stock.next(false, set -> true)).isEmpty();
+    assertThat(stock.making()).isEqualTo(12);
+    stock.failed(failing);
+    assertThat(stock.making()).isEqualTo(6);
     make(succeeding);
-    assertThat(pool.making()).isZero();
-    assertThat(pool.ready()).isEqualTo(10);
+    assertThat(stock.making()).isZero();
+    assertThat(stock.ready()).isEqualTo(10);
     assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count()).isEqualTo(10);
     List<ByteString> ids = Stream.generate(() -> take(A).orElseThrow().id()).limit(10).toList();
     assertThat(ids).doesNotHaveDuplicates();
@@ -215,15 +215,15 @@ class PresignaturePoolTest {
     want(A);
     want(A);
     assertThat(nextCount(true)).contains(6);
-    assertThat(pool.next(true, set -> true)).isEmpty();
+    assertThat(stock.next(true, set -> true)).isEmpty();
     // Also for all together there is a bound.
-    pool = pool(16, 4, 8, 5);
+    stock = stock(16, 4, 8, 5);
     want(A);
     want(A);
     want(A);
     assertThat(nextCount(false)).contains(6);
     assertThat(nextCount(false)).contains(2);
-    assertThat(pool.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, set -> true)).isEmpty();
   }
 
   @Test
@@ -234,12 +234,12 @@ class PresignaturePoolTest {
     want(A);
     assertThat(fill()).isEqualTo(12);
     assertThat(take(A)).isPresent();
-    assertThat(pool.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, set -> true)).isEmpty();
     assertThat(take(A)).isPresent();
     assertThat(fill()).isEqualTo(6);
-    assertThat(pool.ready()).isEqualTo(16);
+    assertThat(stock.ready()).isEqualTo(16);
     // Also without a low mark what is wanted is made in the end.
-    pool = pool(16, 0, 40, 5);
+    stock = stock(16, 0, 40, 5);
     want(A);
     assertThat(nextCount(true)).isEmpty();
     assertThat(nextCount(false)).contains(4);
@@ -249,10 +249,10 @@ class PresignaturePoolTest {
   void parties_that_have_enough_to_do_make_none() {
     want(A);
     want(A13);
-    assertThat(pool.next(false, set -> false)).isEmpty();
-    Optional<Place> next = pool.next(false, set -> !set.contains(2));
+    assertThat(stock.next(false, set -> false)).isEmpty();
+    Optional<Place> next = stock.next(false, set -> !set.contains(2));
     assertThat(next.map(Place::combination)).contains(A13);
-    assertThat(pool.next(false, set -> set.contains(2)).map(Place::combination)).contains(A);
+    assertThat(stock.next(false, set -> set.contains(2)).map(Place::combination)).contains(A);
   }
 
   /** The parties are told the session, so nothing else of it may be in use any more. */
@@ -274,8 +274,8 @@ class PresignaturePoolTest {
     for (int i = 0; i < 4; i++) {
       assertThat(take(A)).isPresent();
     }
-    Place late = pool.next(false, set -> true).orElseThrow();
-    pool.renewed("keys/a");
+    Place late = stock.next(false, set -> true).orElseThrow();
+    stock.renewed("keys/a");
     assertThat(abandoned).hasSize(8);
     make(late);
     assertThat(abandoned).hasSize(12).extracting(Presignature::id).doesNotHaveDuplicates();
@@ -301,28 +301,28 @@ class PresignaturePoolTest {
     assertThat(dropped("crowded")).isEqualTo(10);
     assertThat(abandoned).allMatch(p -> p.combination().equals(all.getFirst()));
     assertThat(take(all.getFirst())).isEmpty();
-    assertThat(pool.ready()).isEqualTo(30);
-    pool = pool(0, 0, 0, 1);
+    assertThat(stock.ready()).isEqualTo(30);
+    stock = stock(0, 0, 0, 1);
     want(A);
-    assertThat(pool.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, set -> true)).isEmpty();
   }
 
   @Test
   void what_was_not_made_is_tried_again_after_a_pause_that_grows_and_one_at_a_time() {
     want(A);
-    pool.failed(pool.next(false, set -> true).orElseThrow());
-    assertThat(pool.making()).isZero();
+    stock.failed(stock.next(false, set -> true).orElseThrow());
+    assertThat(stock.making()).isZero();
     long[] pauses = {250, 500, 1_000};
     for (long pause : pauses) {
       now += Duration.ofMillis(pause).toNanos() - 1;
-      assertThat(pool.next(false, set -> true)).isEmpty();
+      assertThat(stock.next(false, set -> true)).isEmpty();
       now += 1;
-      Place place = pool.next(false, set -> true).orElseThrow();
-      assertThat(pool.next(false, set -> true)).isEmpty();
-      pool.failed(place);
+      Place place = stock.next(false, set -> true).orElseThrow();
+      assertThat(stock.next(false, set -> true)).isEmpty();
+      stock.failed(place);
     }
     now += Duration.ofMillis(2_000).toNanos();
-    make(pool.next(false, set -> true).orElseThrow());
+    make(stock.next(false, set -> true).orElseThrow());
     assertThat(fill()).isEqualTo(3);
   }
 
@@ -332,29 +332,29 @@ class PresignaturePoolTest {
     want(A13);
     want(B);
     fill();
-    assertThat(pool.ready()).isEqualTo(12);
-    pool.forgotten(3);
+    assertThat(stock.ready()).isEqualTo(12);
+    stock.forgotten(3);
     assertThat(dropped("unknown")).isEqualTo(4);
     assertThat(abandoned).hasSize(4).allMatch(p -> p.combination().equals(A13));
-    pool.reachable(Set.of(1, 2));
-    assertThat(pool.ready()).isEqualTo(8);
+    stock.reachable(Set.of(1, 2));
+    assertThat(stock.ready()).isEqualTo(8);
     assertThat(fill()).isZero();
-    pool.reachable(Set.of(1, 2, 3));
+    stock.reachable(Set.of(1, 2, 3));
     assertThat(fill()).isEqualTo(4);
-    pool.reachable(Set.of(1, 2));
+    stock.reachable(Set.of(1, 2));
     assertThat(dropped("unreachable")).isEqualTo(4);
-    pool.excluded("keys/a", 3);
+    stock.excluded("keys/a", 3);
     assertThat(fill()).isZero();
-    pool.renewed("keys/b");
+    stock.renewed("keys/b");
     assertThat(dropped("epoch")).isEqualTo(4);
     assertThat(take(B)).isEmpty();
     assertThat(fill()).isZero();
-    pool.refused(A);
+    stock.refused(A);
     assertThat(dropped("excluded")).isEqualTo(4);
-    assertThat(pool.ready()).isZero();
+    assertThat(stock.ready()).isZero();
     want(A);
     assertThat(fill()).isEqualTo(4);
-    pool.close();
+    stock.close();
     assertThat(dropped("stopped")).isEqualTo(4);
     assertThat(abandoned).hasSize(20).doesNotHaveDuplicates();
   }
@@ -362,24 +362,24 @@ class PresignaturePoolTest {
   @Test
   void what_was_dropped_while_it_was_made_is_not_kept() {
     want(A);
-    Place making = pool.next(false, set -> true).orElseThrow();
-    pool.renewed("keys/a");
+    Place making = stock.next(false, set -> true).orElseThrow();
+    stock.renewed("keys/a");
     make(making);
-    assertThat(pool.ready()).isZero();
-    assertThat(pool.making()).isZero();
+    assertThat(stock.ready()).isZero();
+    assertThat(stock.making()).isZero();
     assertThat(dropped("late")).isEqualTo(1);
     assertThat(abandoned).hasSize(1);
     want(A);
-    making = pool.next(false, set -> true).orElseThrow();
-    pool.refused(A);
+    making = stock.next(false, set -> true).orElseThrow();
+    stock.refused(A);
     // Wanted again meanwhile: what was begun before is of no use for it.
     want(A);
-    Place other = pool.next(false, set -> true).orElseThrow();
+    Place other = stock.next(false, set -> true).orElseThrow();
     make(making);
-    assertThat(pool.ready()).isZero();
+    assertThat(stock.ready()).isZero();
     make(other);
-    assertThat(pool.ready()).isEqualTo(1);
-    assertThat(pool.making()).isZero();
+    assertThat(stock.ready()).isEqualTo(1);
+    assertThat(stock.making()).isZero();
     assertThat(fill()).isEqualTo(3);
   }
 
@@ -395,7 +395,7 @@ class PresignaturePoolTest {
     assertThat(take(A)).isEmpty();
     assertThat(dropped("expired")).isEqualTo(2);
     now += IDLE.toNanos();
-    assertThat(pool.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, set -> true)).isEmpty();
     want(A);
     // Forgotten: it starts small again.
     assertThat(fill()).isEqualTo(4);
@@ -421,17 +421,18 @@ class PresignaturePoolTest {
                   List<ByteString> taken = new ArrayList<>();
                   for (int j = 0; j < 2_000; j++) {
                     take(A).ifPresent(p -> taken.add(p.id()));
-                    pool.next(j % 2 == 0, set -> true)
+                    stock
+                        .next(j % 2 == 0, set -> true)
                         .ifPresent(
                             c -> {
                               List<ByteString> ids =
-                                  Stream.generate(PresignaturePoolTest::randomId)
+                                  Stream.generate(PresignatureStockTest::randomId)
                                       .limit(c.count())
                                       .toList();
                               if (ids.getFirst().byteAt(0) % 5 == 0) {
-                                pool.forgotten(1);
+                                stock.forgotten(1);
                               }
-                              pool.made(c, ids, new SessionId(ids.getFirst()));
+                              stock.made(c, ids, new SessionId(ids.getFirst()));
                             });
                   }
                   return taken;
@@ -444,9 +445,9 @@ class PresignaturePoolTest {
       }
     }
     assertThat(seen).hasSizeGreaterThan(1_000);
-    assertThat(pool.making()).isZero();
+    assertThat(stock.making()).isZero();
     double used = registry.get(CoordinatorMetrics.PRESIGNATURES_USED).counter().count();
     double all = registry.get(CoordinatorMetrics.PRESIGNATURES_MADE).counter().count();
-    assertThat(all).isEqualTo(used + dropped("unknown") + pool.ready());
+    assertThat(all).isEqualTo(used + dropped("unknown") + stock.ready());
   }
 }

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * doubles the number that is kept ready. A key that is used once at each of many derivation paths
  * costs little, and a busy one soon has {@link Limits#target}.
  */
-public final class PresignaturePool implements KeyObserver {
+public final class PresignatureStock implements KeyObserver {
   /**
    * Presignatures wanted after the first signing of a combination. Each use of one adds one, and
    * each signing that found none doubles the number.
@@ -106,7 +106,7 @@ public final class PresignaturePool implements KeyObserver {
 
   private record Ready(Presignature presignature, long madeNanos) {}
 
-  /** The state of one combination. Guarded by the pool. */
+  /** The state of one combination. Guarded by the stock. */
   private static final class Shelf {
     final Combination combination;
 
@@ -156,11 +156,11 @@ public final class PresignaturePool implements KeyObserver {
   private Consumer<List<Presignature>> abandoned = dropped -> {};
 
   /**
-   * An empty pool.
+   * An empty stock.
    *
    * @param nanoTime monotonic clock, ns
    */
-  public PresignaturePool(Limits limits, CoordinatorMetrics metrics, LongSupplier nanoTime) {
+  public PresignatureStock(Limits limits, CoordinatorMetrics metrics, LongSupplier nanoTime) {
     this.limits = limits;
     this.metrics = metrics;
     this.nanoTime = nanoTime;

@@ -9,15 +9,15 @@ import org.slf4j.LoggerFactory;
  * Runs tasks one after another on a shared pool, holding at most so many. A session of the core is
  * confined to one thread at a time; its lane is that thread.
  */
-final class Lane {
-  private static final Logger log = LoggerFactory.getLogger(Lane.class);
+final class BoundedLane {
+  private static final Logger log = LoggerFactory.getLogger(BoundedLane.class);
 
   private final Executor pool;
   private final int capacity;
   private final ArrayDeque<Runnable> waiting = new ArrayDeque<>();
   private boolean running;
 
-  Lane(Executor pool, int capacity) {
+  BoundedLane(Executor pool, int capacity) {
     this.pool = pool;
     this.capacity = capacity;
   }

@@ -31,7 +31,7 @@ import java.util.concurrent.TimeoutException;
  * One session as the coordinator follows it, from the order to the outcome. It ends exactly once;
  * what comes later is dropped.
  */
-public abstract sealed class Session permits SigningSession, KeygenSession, PresignSession {
+public abstract sealed class ObservedSession permits SigningSession, KeygenSession, PresignSession {
   final SessionId id;
   private final ByteString order;
   final SessionPlan plan;
@@ -42,7 +42,7 @@ public abstract sealed class Session permits SigningSession, KeygenSession, Pres
   private final SecureChannel channel;
   private final CompletableFuture<SessionOutcome> outcome = new CompletableFuture<>();
 
-  Session(
+  ObservedSession(
       ByteString order,
       SessionPlan plan,
       Protocol protocol,

@@ -10,14 +10,14 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-class LaneTest {
+class BoundedLaneTest {
   @Test
   void tasks_run_one_after_another_in_order_whatever_they_throw() throws Exception {
     AtomicInteger running = new AtomicInteger();
     List<Integer> order = new ArrayList<>();
     CountDownLatch done = new CountDownLatch(1);
     try (ExecutorService pool = Executors.newFixedThreadPool(4)) {
-      Lane lane = new Lane(pool, 1000);
+      BoundedLane lane = new BoundedLane(pool, 1000);
       for (int i = 0; i < 500; i++) {
         int n = i;
         assertThat(
@@ -41,7 +41,7 @@ class LaneTest {
   @Test
   void a_full_lane_refuses_but_always_takes_the_last_task() {
     List<Runnable> pool = new ArrayList<>();
-    Lane lane = new Lane(pool::add, 2);
+    BoundedLane lane = new BoundedLane(pool::add, 2);
     AtomicInteger ran = new AtomicInteger();
     assertThat(lane.offer(ran::incrementAndGet)).isTrue();
     assertThat(lane.offer(ran::incrementAndGet)).isTrue();
