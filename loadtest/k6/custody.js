@@ -94,6 +94,17 @@ export function requesterKey(pem) {
 export const preAuthenticated = (type, body) =>
   concatenated(ascii(`DSSEv1 ${type.length} ${type} ${body.length} `), body);
 
+/**
+ * A request id: a UUID of version 7 (RFC 9562), whose first 48 bits are the time.
+ *
+ * @param now in ms since 1970
+ */
+export function requestId(now) {
+  const time = now.toString(16).padStart(12, '0');
+  // Of version 4: its last 74 bits are random, and so are those of version 7.
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${crypto.randomUUID().slice(15)}`;
+}
+
 /** Writes requests for signatures, as one requester. */
 export class Requester {
   /**
@@ -117,7 +128,7 @@ export class Requester {
    * A SignRequest in JSON, and what is signed in base64: 32 bytes that no other request has.
    *
    * @param key a Key in JSON
-   * @param requestId a UUID
+   * @param requestId a UUID of version 7
    * @param notAfter until when signers may begin, in ms since 1970
    */
   request(key, requestId, notAfter) {

@@ -6,7 +6,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, verify as nodeV
 import { readFileSync } from 'node:fs';
 import { createFileRegistry, fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { Requester, installation, preAuthenticated, profile, requesterKey, verify } from './custody.js';
+import { Requester, installation, preAuthenticated, profile, requestId, requesterKey, verify } from './custody.js';
 
 const protoset = readFileSync(new URL('../../proto/target/custody.protoset', import.meta.url));
 const schema = createFileRegistry(fromBinary(FileDescriptorSetSchema, protoset)).getMessage('coterie.custody.v1.SigningIntent');
@@ -49,7 +49,7 @@ test('writes the intent that was meant, signed as DSSE', () => {
 
 test('two requests have different content', () => {
   const requester = new Requester(protoset, 'wallet', new Uint8Array(32), 'production');
-  const contents = [crypto.randomUUID(), crypto.randomUUID()].map(
+  const contents = [requestId(1), requestId(1)].map(
     (id) => requester.request({ name: 'keys/demo', scheme: 'SCHEME_ED25519', fingerprint }, id, 0).content
   );
   assert.notEqual(contents[0], contents[1]);
@@ -151,4 +151,10 @@ test('reads the installation that a trust file is of', () => {
   assert.equal(installation(file('{"version":1,"installation":"production"}')), 'production');
   assert.throws(() => installation(file('{"version":1}')), /names no installation/);
   assert.throws(() => installation('{"installation":"production"}'), /names no installation/);
+});
+
+test('draws request ids of version 7, which say when', () => {
+  const id = requestId(1_645_557_742_000);
+  assert.match(id, /^017f22e2-79b0-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.notEqual(requestId(1_645_557_742_000), id);
 });

@@ -10,7 +10,7 @@
 import grpc from 'k6/net/grpc';
 import { check, fail, sleep } from 'k6';
 import { Counter, Rate, Trend } from 'k6/metrics';
-import { Requester, installation, profile, requesterKey, verify } from './custody.js';
+import { Requester, installation, profile, requestId, requesterKey, verify } from './custody.js';
 
 const RETRY_PAUSE = 0.1;
 const LEAST_VUS = 5;
@@ -130,8 +130,8 @@ export function setup() {
   if (status !== grpc.StatusOK) fail(`${name}: ${words(status, error)}`);
   if (message.state !== 'ACTIVE') fail(`${name} is ${message.state}`);
   const key = { name, scheme: message.scheme, publicKey: message.publicKey, fingerprint: message.fingerprint };
-  const first = requester.request(key, crypto.randomUUID(), Date.now() + timeout * 1000);
-  const other = requester.request(key, crypto.randomUUID(), Date.now() + timeout * 1000);
+  const first = requester.request(key, requestId(Date.now()), Date.now() + timeout * 1000);
+  const other = requester.request(key, requestId(Date.now()), Date.now() + timeout * 1000);
   const { signature, problem } = answer(first.message, Date.now() + timeout * 1000);
   if (problem !== undefined) fail(`not signed: ${problem}`);
   if (!verify(key.scheme, key.publicKey, first.content, signature)) fail('the first signature is not valid');
@@ -142,7 +142,7 @@ export function setup() {
 /** One iteration: a request for a signature that no other asks for, and its verification. */
 export function sign(key) {
   const deadline = Date.now() + timeout * 1000;
-  const { content, message } = requester.request(key, crypto.randomUUID(), deadline + 1000);
+  const { content, message } = requester.request(key, requestId(Date.now()), deadline + 1000);
   const begin = Date.now();
   let signed;
   try {

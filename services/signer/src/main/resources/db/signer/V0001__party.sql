@@ -15,7 +15,8 @@ CREATE TABLE accepted_trust (
   file BLOB NOT NULL
 ) STRICT;
 
--- A request id of a requester belongs to one intent, for ever.
+-- A request id of a requester belongs to one intent. Kept until no intent can have that id any more, because it says
+-- itself when it was drawn.
 CREATE TABLE claimed_request (
   requester     TEXT NOT NULL,
   request_id    TEXT NOT NULL,
@@ -76,7 +77,7 @@ CREATE TABLE declined_session (
 CREATE INDEX declined_session_by_key ON declined_session (key);
 
 -- Signatures of most schemes are random: a request that was signed twice would have two. So it is bound to one session
--- here, until that one cannot become a signature any more. Kept until the intent has expired.
+-- here, until that one cannot become a signature any more. Kept as long as the claim of the request.
 CREATE TABLE bound_request (
   requester    TEXT NOT NULL,
   request_id   TEXT NOT NULL,
@@ -123,6 +124,13 @@ CREATE TABLE ledger (
   settled_base   INTEGER NOT NULL
 ) STRICT;
 INSERT INTO ledger (id, restored, settled_starts, settled_base) VALUES (1, 0, 0, 0);
+
+-- The time by which requests are forgotten. It follows the clock slowly, so a clock that jumps does not make the party
+-- forget.
+CREATE TABLE ledger_time (
+  id         INTEGER PRIMARY KEY CHECK (id = 1),
+  reached_ms INTEGER NOT NULL
+) STRICT;
 
 -- How far each peer's ledger has come, by its own word; never replaced by less.
 CREATE TABLE shown_claims (

@@ -32,6 +32,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.trust.Member;
+import io.coterie.platform.intent.RequestId;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.MessageDigest;
@@ -44,7 +45,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -226,7 +226,7 @@ class FrostCustodyTest {
   private static Signing signPresigned(Key key, SigningIntent.Builder intent) {
     long end = System.nanoTime() + PATIENCE.toNanos();
     while (System.nanoTime() < end) {
-      Signing signing = sign(key, intent.setRequestId(UUID.randomUUID().toString()));
+      Signing signing = sign(key, intent.setRequestId(RequestId.next()));
       if (signing.getPresigned()) {
         return signing;
       }
@@ -273,7 +273,7 @@ class FrostCustodyTest {
               intent.clone(),
               intent.clone().setTaproot(TaprootOutput.getDefaultInstance()),
               intent.clone().setTaproot(tree))) {
-        Signing first = sign(key, target.setRequestId(UUID.randomUUID().toString()));
+        Signing first = sign(key, target.setRequestId(RequestId.next()));
         assertThat(first.getPresigned()).as("made for another key").isFalse();
         publicKeys.add(first.getPublicKey());
         assertThat(signPresigned(key, target).getPublicKey()).isEqualTo(first.getPublicKey());

@@ -29,6 +29,7 @@ import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.platform.intent.RequestId;
 import io.grpc.ManagedChannel;
 import io.grpc.StatusRuntimeException;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -37,7 +38,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -82,7 +82,7 @@ class EcdsaTest {
 
   static SigningIntent.Builder intent(String key, int number, Integer... path) {
     return SigningIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
+        .setRequestId(RequestId.next())
         .setKey("keys/" + key)
         .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
         .addAllDerivationPath(List.of(path))

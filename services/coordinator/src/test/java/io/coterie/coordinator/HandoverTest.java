@@ -34,6 +34,7 @@ import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.coterie.proto.custody.v1.WatchSigningRequest;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.platform.intent.RequestId;
 import io.grpc.ManagedChannel;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.nio.file.Path;
@@ -45,7 +46,6 @@ import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -448,7 +448,7 @@ class HandoverTest {
     one.parties.behave("p3", new Behaviour.Silent());
     ReshareIntent intent =
         ReshareIntent.newBuilder()
-            .setRequestId(UUID.randomUUID().toString())
+            .setRequestId(RequestId.next())
             .setKey("keys/hot")
             .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
             .setEpoch(1)

@@ -16,6 +16,7 @@ import com.google.protobuf.UnknownFieldSet;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentProblem;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.IntentSignature;
@@ -34,7 +35,9 @@ import io.grpc.stub.ClientCalls;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
@@ -154,6 +157,10 @@ class HostileInputTest {
             b -> b.setNotAfter(inSeconds(86_400 * 3_650)),
             IntentProblem.NOT_AFTER_TOO_FAR),
         bad(
+            "an intent of a time to come",
+            b -> b.setRequestId(RequestId.at(Instant.now().plusSeconds(3_600))),
+            IntentProblem.REQUEST_ID_AHEAD),
+        bad(
             "an intent for another installation",
             b -> b.setInstallation("staging"),
             IntentProblem.INSTALLATION_OTHER),
@@ -173,7 +180,7 @@ class HostileInputTest {
         bad("no request id", b -> b.clearRequestId(), IntentProblem.REQUEST_ID_MALFORMED),
         bad(
             "a request id in capitals",
-            b -> b.setRequestId("F47AC10B-58CC-4372-A567-0E02B2C3D479"),
+            b -> b.setRequestId(RequestId.next().toUpperCase(Locale.ROOT)),
             IntentProblem.REQUEST_ID_MALFORMED),
         bad("a key elsewhere", b -> b.setKey("keys/../hot"), IntentProblem.KEY_NAME_MALFORMED),
         bad("no message", b -> b.clearMessage(), IntentProblem.MESSAGE_MISSING),

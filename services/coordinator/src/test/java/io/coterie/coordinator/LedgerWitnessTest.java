@@ -21,12 +21,12 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.platform.intent.RequestId;
 import io.grpc.ManagedChannel;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Queue;
-import java.util.UUID;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -88,7 +88,7 @@ class LedgerWitnessTest {
                       .setSignedIntent(
                           installation.wallet.sign(
                               RefreshIntent.newBuilder()
-                                  .setRequestId(UUID.randomUUID().toString())
+                                  .setRequestId(RequestId.next())
                                   .setKey(key.getName())
                                   .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
                                   .setEpoch(1)

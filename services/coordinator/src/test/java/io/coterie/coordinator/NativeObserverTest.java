@@ -46,6 +46,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.trust.Member;
+import io.coterie.platform.intent.RequestId;
 import io.grpc.ManagedChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -58,7 +59,6 @@ import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Random;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -199,7 +199,7 @@ class NativeObserverTest {
             .sign(
                 sign(
                     installation.wallet.sign(
-                        intent.setRequestId(UUID.randomUUID().toString()).build())));
+                        intent.setRequestId(RequestId.next()).build())));
     ResultVerifier verifier =
         intent.getScheme() == Scheme.SCHEME_ED25519 ? new Ed25519Verifier() : new Bip340Verifier();
     assertThat(

@@ -18,8 +18,8 @@ import io.coterie.proto.custody.v1.ReshareKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.platform.intent.RequestId;
 import java.util.List;
-import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -36,7 +36,7 @@ class ReshareTest extends RenewalTest {
 
   private ReshareIntent.Builder to(int epoch, int threshold, String... parties) {
     return ReshareIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
+        .setRequestId(RequestId.next())
         .setKey(KEY)
         .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
         .setEpoch(epoch)

@@ -12,6 +12,7 @@ import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.coterie.platform.intent.RequestId;
 import io.grpc.ManagedChannel;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
@@ -22,7 +23,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.TreeMap;
-import java.util.UUID;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -79,7 +79,7 @@ class SigningBenchmark {
       long[] results = new long[count];
       for (int i = -200; i < count; i++) {
         var intent = installation.wallet.sign(signingIntent("hot", "m").build());
-        String requestId = UUID.randomUUID().toString();
+        String requestId = RequestId.next();
         SigningRecord pending =
             SigningRecord.pending(
                 new RequestHeader(

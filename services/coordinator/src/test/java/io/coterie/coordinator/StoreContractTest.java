@@ -29,6 +29,7 @@ import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.ClaimCount;
+import io.coterie.platform.intent.RequestId;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.Statement;
@@ -98,7 +99,7 @@ class StoreContractTest {
   }
 
   private static String uuid() {
-    return UUID.randomUUID().toString();
+    return RequestId.next();
   }
 
   private static KeyRecord creation(String name) {

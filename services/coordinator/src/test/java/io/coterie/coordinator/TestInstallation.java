@@ -21,6 +21,7 @@ import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import io.coterie.platform.intent.RequestId;
 import io.grpc.Channel;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.GrpcSslContexts;
@@ -310,7 +311,7 @@ final class TestInstallation implements AutoCloseable {
 
   static KeyIntent.Builder keyIntent(String name, int threshold, String... parties) {
     return KeyIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
+        .setRequestId(RequestId.next())
         .setKey("keys/" + name)
         .setScheme(Scheme.SCHEME_BLS12381)
         .setThreshold(threshold)
@@ -321,7 +322,7 @@ final class TestInstallation implements AutoCloseable {
 
   static SigningIntent.Builder signingIntent(String key, String message) {
     return SigningIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
+        .setRequestId(RequestId.next())
         .setKey("keys/" + key)
         .setScheme(Scheme.SCHEME_BLS12381)
         .setMessage(ByteString.copyFromUtf8(message))
@@ -331,7 +332,7 @@ final class TestInstallation implements AutoCloseable {
 
   static RefreshIntent.Builder refreshIntent(String key, Scheme scheme, int epoch) {
     return RefreshIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
+        .setRequestId(RequestId.next())
         .setKey("keys/" + key)
         .setScheme(scheme)
         .setEpoch(epoch)

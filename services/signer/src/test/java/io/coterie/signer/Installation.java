@@ -43,6 +43,7 @@ import io.coterie.signer.telemetry.SignerMetrics;
 import io.coterie.trust.Glob;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import io.coterie.platform.intent.RequestId;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -241,7 +242,7 @@ public final class Installation implements AutoCloseable {
   }
 
   public static String requestId() {
-    return UUID.randomUUID().toString();
+    return RequestId.next();
   }
 
   /** Waits until something holds, without a guess how long it takes. */

@@ -33,7 +33,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
 import org.springframework.boot.ssl.SslBundle;
@@ -218,7 +217,7 @@ public final class WalletBackend implements AutoCloseable {
   /** An intent to create {@code keys/key}, with a fresh request id. */
   public static KeyIntent.Builder keyIntent(String key, int threshold, List<String> parties) {
     return KeyIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
+        .setRequestId(RequestId.next())
         .setKey("keys/" + key)
         .setScheme(Scheme.SCHEME_BLS12381)
         .setThreshold(threshold)
@@ -240,7 +239,7 @@ public final class WalletBackend implements AutoCloseable {
   /** An intent to sign with {@code keys/key}, without what is to be signed. */
   public static SigningIntent.Builder signingIntent(String key, Scheme scheme) {
     return SigningIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
+        .setRequestId(RequestId.next())
         .setKey("keys/" + key)
         .setScheme(scheme)
         .setPurpose("acceptance")
@@ -250,7 +249,7 @@ public final class WalletBackend implements AutoCloseable {
   /** An intent to refresh {@code keys/key}, an ECDSA key, with a fresh request id. */
   public static RefreshIntent.Builder refreshIntent(String key, int epoch) {
     return RefreshIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
+        .setRequestId(RequestId.next())
         .setKey("keys/" + key)
         .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
         .setEpoch(epoch)
@@ -261,7 +260,7 @@ public final class WalletBackend implements AutoCloseable {
   /** An intent to give shares of a key to these parties, with a fresh request id. */
   public static ReshareIntent.Builder reshareIntent(Key key, int threshold, List<String> parties) {
     return ReshareIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
+        .setRequestId(RequestId.next())
         .setKey(key.getName())
         .setScheme(key.getScheme())
         .setEpoch(key.getEpoch())

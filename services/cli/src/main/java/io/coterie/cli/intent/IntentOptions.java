@@ -6,9 +6,9 @@ import io.coterie.cli.payload.PayloadOptions;
 import io.coterie.cli.payload.SignedPayload;
 import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.Spelling;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
-import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Option;
@@ -19,7 +19,8 @@ public final class IntentOptions {
   @Option(
       names = "--request-id",
       paramLabel = "UUID",
-      description = "Idempotency key; a fresh one by default. Repeating it repeats the answer.")
+      description =
+          "Idempotency key, of version 7; a fresh one by default. Repeating it repeats the answer.")
   @Nullable String requestId;
 
   @Option(
@@ -39,7 +40,11 @@ public final class IntentOptions {
   /** The request id that was given, or a fresh one that stays the same. */
   public String requestId() {
     if (requestId == null) {
-      requestId = UUID.randomUUID().toString();
+      requestId = RequestId.next();
+    }
+    if (!RequestId.isOne(requestId)) {
+      throw CliException.local(
+          "--request-id is not a lower-case UUID of version 7; 'uuidgen --time-v7' makes one");
     }
     return requestId;
   }
@@ -55,10 +60,10 @@ public final class IntentOptions {
    * @throws CliException if it is too far ahead for signers
    */
   public Timestamp notAfter() {
-    if (expiresInSeconds < 1 || expiresInSeconds > VerifiedIntent.MAX_AHEAD.toSeconds()) {
+    if (expiresInSeconds < 1 || expiresInSeconds > VerifiedIntent.MAX_LIFE.toSeconds()) {
       throw CliException.local(
           "--expires-in is 1 to "
-              + VerifiedIntent.MAX_AHEAD.toSeconds()
+              + VerifiedIntent.MAX_LIFE.toSeconds()
               + " seconds: no signer starts an intent that is good for longer");
     }
     return Timestamps.fromMillis(System.currentTimeMillis() + expiresInSeconds * 1000L);

@@ -28,7 +28,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Phaser;
@@ -182,7 +181,7 @@ public final class LoadCommand implements Callable<Integer> {
   SigningIntent intent(AttestedKey found, int number) {
     SigningIntent.Builder intent =
         SigningIntent.newBuilder()
-            .setRequestId(UUID.randomUUID().toString())
+            .setRequestId(RequestId.next())
             .setKey(found.name())
             .setScheme(found.scheme())
             .setPurpose("load")

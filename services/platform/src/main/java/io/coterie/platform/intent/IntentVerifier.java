@@ -58,8 +58,6 @@ public final class IntentVerifier {
   private static final Set<String> TYPES =
       Set.of(Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE, Dsse.RESHARE_TYPE);
 
-  private static final Pattern REQUEST_ID =
-      Pattern.compile("[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
   private static final Pattern KEY_NAME = Pattern.compile("keys/[a-z][a-z0-9-]{0,62}");
   private static final Pattern INSTALLATION = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
   private static final Pattern PARTY_NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
@@ -223,7 +221,7 @@ public final class IntentVerifier {
   }
 
   private static void check(IntentTerms terms) throws IntentException {
-    require(REQUEST_ID.matcher(terms.requestId()).matches(), IntentProblem.REQUEST_ID_MALFORMED);
+    require(RequestId.isOne(terms.requestId()), IntentProblem.REQUEST_ID_MALFORMED);
     require(isKeyName(terms.key()), IntentProblem.KEY_NAME_MALFORMED);
     require(
         terms.scheme() != Scheme.SCHEME_UNSPECIFIED && terms.scheme() != Scheme.UNRECOGNIZED,
@@ -247,6 +245,9 @@ public final class IntentVerifier {
             && end.getNanos() >= 0
             && end.getNanos() <= 999_999_999,
         IntentProblem.NOT_AFTER_MALFORMED);
+    require(
+        !terms.notAfter().isAfter(RequestId.time(terms.requestId()).plus(VerifiedIntent.MAX_LIFE)),
+        IntentProblem.NOT_AFTER_TOO_FAR);
   }
 
   /** Characters that make a line of text look like something else to the person who approves it. */

@@ -29,7 +29,7 @@ public sealed interface VerifiedIntent {
   /** The fields that every kind of intent has. */
   IntentTerms terms();
 
-  /** UUID, lower case: the idempotency key within the requester. */
+  /** See {@link RequestId}: the idempotency key within the requester. */
   default String requestId() {
     return terms().requestId();
   }
@@ -58,30 +58,33 @@ public sealed interface VerifiedIntent {
     return terms().notAfter();
   }
 
-  /** How far ahead a {@link #notAfter} may lie: an intent is no standing permission. */
-  Duration MAX_AHEAD = Duration.ofHours(24);
+  /**
+   * How long after the time of its request id an intent may be started: it is no standing
+   * permission, and what is kept so that an id is not used twice can be forgotten after this.
+   */
+  Duration MAX_LIFE = Duration.ofHours(24);
 
   /** How much later than here it may be at the requester. */
   Duration CLOCK_TOLERANCE = Duration.ofMinutes(5);
 
   /**
-   * Refuses an intent that is too old to be started now, or good for too long. Separate from
+   * Refuses an intent that is too old to be started now, or from the future. Separate from
    * verification, because the answer to an old request may be repeated for ever.
    *
-   * @throws IntentException with EXPIRED or NOT_AFTER_TOO_FAR
+   * @throws IntentException with EXPIRED or REQUEST_ID_AHEAD
    */
   default void requireNotExpired(Instant now) throws IntentException {
     if (now.isAfter(notAfter())) {
       throw new IntentException(IntentProblem.EXPIRED);
     }
-    if (isTooFarAhead(now)) {
-      throw new IntentException(IntentProblem.NOT_AFTER_TOO_FAR);
+    if (isAhead(now)) {
+      throw new IntentException(IntentProblem.REQUEST_ID_AHEAD);
     }
   }
 
-  /** Whether it could be started for longer than {@link #MAX_AHEAD}. */
-  default boolean isTooFarAhead(Instant now) {
-    return notAfter().isAfter(now.plus(MAX_AHEAD).plus(CLOCK_TOLERANCE));
+  /** Whether its request id is of a time to come: it could be started for longer than a life. */
+  default boolean isAhead(Instant now) {
+    return RequestId.time(requestId()).isAfter(now.plus(CLOCK_TOLERANCE));
   }
 
   /** "Sign this." */

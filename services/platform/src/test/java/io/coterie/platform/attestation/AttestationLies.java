@@ -134,7 +134,7 @@ final class AttestationLies {
         field("epoch, the one before", key -> key.setEpoch(1)),
         field("xpub", key -> key.setXpub(answer(BIP340, otherKey()).getXpub())),
         field("xpub, none", Key.Builder::clearXpub),
-        field("request_id", key -> key.setRequestId("00000000-0000-4000-8000-000000000009")),
+        field("request_id", key -> key.setRequestId("01a3185c-5000-7000-8000-000000000009")),
         field(
             "fingerprint", key -> key.setFingerprint(answer(BIP340, otherKey()).getFingerprint())),
         field("fingerprint, none", Key.Builder::clearFingerprint),

@@ -102,7 +102,7 @@ final class TestSession {
 
   static KeyIntent.Builder keyIntent(Scheme scheme, int threshold, Integer... parties) {
     return KeyIntent.newBuilder()
-        .setRequestId("00000000-0000-4000-8000-000000000001")
+        .setRequestId("01a3185c-5000-7000-8000-000000000001")
         .setKey(KEY)
         .setScheme(scheme)
         .setThreshold(threshold)
@@ -113,7 +113,7 @@ final class TestSession {
 
   static RefreshIntent.Builder refreshIntent(TestSession before) {
     return RefreshIntent.newBuilder()
-        .setRequestId("00000000-0000-4000-8000-000000000002")
+        .setRequestId("01a3185c-5000-7000-8000-000000000002")
         .setKey(KEY)
         .setScheme(before.scheme())
         .setEpoch(before.epoch)
@@ -125,7 +125,7 @@ final class TestSession {
   static ReshareIntent.Builder reshareIntent(
       TestSession before, int threshold, Integer... parties) {
     return ReshareIntent.newBuilder()
-        .setRequestId("00000000-0000-4000-8000-000000000003")
+        .setRequestId("01a3185c-5000-7000-8000-000000000003")
         .setKey(KEY)
         .setScheme(before.scheme())
         .setEpoch(before.epoch)
@@ -281,7 +281,7 @@ final class TestSession {
             .setEpoch(keyPublic.getEpoch())
             .setFingerprint(KeyFingerprint.of(keyPublic))
             .setCreateTime(END)
-            .setRequestId("00000000-0000-4000-8000-000000000001")
+            .setRequestId("01a3185c-5000-7000-8000-000000000001")
             .setAttestation(attestation);
     if (keys.fit(keyPublic)) {
       keys.xpub(keyPublic).ifPresent(key::setXpub);

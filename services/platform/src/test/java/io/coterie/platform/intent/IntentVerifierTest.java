@@ -30,6 +30,7 @@ import java.security.spec.ECParameterSpec;
 import java.security.spec.ECPoint;
 import java.security.spec.ECPublicKeySpec;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collections;
@@ -74,7 +75,7 @@ class IntentVerifierTest {
 
   private static SigningIntent.Builder signing() {
     return SigningIntent.newBuilder()
-        .setRequestId("0190c3e4-7b1a-7c3d-9a55-1f2e3d4c5b6a")
+        .setRequestId("01d1a913-3180-7c3d-9a55-1f2e3d4c5b6a")
         .setKey("keys/treasury-1")
         .setScheme(Scheme.SCHEME_BLS12381)
         .setMessage(ByteString.copyFromUtf8("withdraw 5"))
@@ -89,7 +90,7 @@ class IntentVerifierTest {
 
   private static KeyIntent.Builder keyCreation() {
     return KeyIntent.newBuilder()
-        .setRequestId("0190c3e4-7b1a-4c3d-8a55-1f2e3d4c5b6a")
+        .setRequestId("01d1a913-3180-7c3d-8a55-1f2e3d4c5b6a")
         .setKey("keys/treasury-1")
         .setScheme(Scheme.SCHEME_BLS12381)
         .setThreshold(2)
@@ -183,17 +184,31 @@ class IntentVerifierTest {
   }
 
   @Test
-  void an_intent_is_good_for_a_day_at_most() throws Exception {
-    VerifiedIntent verified = IntentVerifier.verify(WALLET_A.sign(signing().build()), REQUESTERS);
-    Instant earliest =
-        NOT_AFTER.minus(VerifiedIntent.MAX_AHEAD).minus(VerifiedIntent.CLOCK_TOLERANCE);
-    verified.requireNotExpired(earliest);
-    assertThat(verified.isTooFarAhead(earliest)).isFalse();
-    assertThat(verified.isTooFarAhead(earliest.minusNanos(1))).isTrue();
-    assertThatThrownBy(() -> verified.requireNotExpired(earliest.minusNanos(1)))
+  void an_intent_is_good_for_a_day_after_its_request_id_at_most() throws Exception {
+    Instant longest = NOT_AFTER.truncatedTo(ChronoUnit.MILLIS).minus(VerifiedIntent.MAX_LIFE);
+    SigningIntent.Builder intent =
+        signing()
+            .setNotAfter(Timestamp.newBuilder().setSeconds(NOT_AFTER.getEpochSecond()))
+            .setRequestId(RequestId.at(longest));
+    IntentVerifier.verify(WALLET_A.sign(intent.build()), REQUESTERS);
+    intent.setRequestId(RequestId.at(longest.minusMillis(1)));
+    assertThatThrownBy(() -> IntentVerifier.verify(WALLET_A.sign(intent.build()), REQUESTERS))
         .isInstanceOfSatisfying(
             IntentException.class,
             e -> assertThat(e.problem()).isEqualTo(IntentProblem.NOT_AFTER_TOO_FAR));
+  }
+
+  @Test
+  void a_request_id_of_a_time_to_come_may_not_be_started() throws Exception {
+    VerifiedIntent verified = IntentVerifier.verify(WALLET_A.sign(signing().build()), REQUESTERS);
+    Instant earliest = RequestId.time(verified.requestId()).minus(VerifiedIntent.CLOCK_TOLERANCE);
+    verified.requireNotExpired(earliest);
+    assertThat(verified.isAhead(earliest)).isFalse();
+    assertThat(verified.isAhead(earliest.minusNanos(1))).isTrue();
+    assertThatThrownBy(() -> verified.requireNotExpired(earliest.minusNanos(1)))
+        .isInstanceOfSatisfying(
+            IntentException.class,
+            e -> assertThat(e.problem()).isEqualTo(IntentProblem.REQUEST_ID_AHEAD));
   }
 
   @Test
@@ -343,6 +358,10 @@ class IntentVerifierTest {
         signing(
             "request id nil",
             b -> b.setRequestId("00000000-0000-0000-0000-000000000000"),
+            IntentProblem.REQUEST_ID_MALFORMED),
+        signing(
+            "request id of version 4",
+            b -> b.setRequestId("f47ac10b-58cc-4372-a567-0e02b2c3d479"),
             IntentProblem.REQUEST_ID_MALFORMED),
         signing(
             "request id with line end",
@@ -633,7 +652,7 @@ class IntentVerifierTest {
 
   private static RefreshIntent.Builder refresh() {
     return RefreshIntent.newBuilder()
-        .setRequestId("0190c3e4-7b1a-4c3d-8a55-1f2e3d4c5b6a")
+        .setRequestId("01d1a913-3180-7c3d-8a55-1f2e3d4c5b6a")
         .setKey("keys/treasury-1")
         .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
         .setEpoch(1)
@@ -661,7 +680,7 @@ class IntentVerifierTest {
 
   private static ReshareIntent.Builder reshare() {
     return ReshareIntent.newBuilder()
-        .setRequestId("0190c3e4-7b1a-4c3d-8a55-1f2e3d4c5b6a")
+        .setRequestId("01d1a913-3180-7c3d-8a55-1f2e3d4c5b6a")
         .setKey("keys/treasury-1")
         .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
         .setEpoch(3)

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -50,8 +51,13 @@ public interface ClaimLedger {
   /** The bindings of requests whose intents have not expired: the newest, oldest first. */
   List<Binding> bindings(int limit);
 
-  /** Forgets bindings of intents that expired before; soon, not at once. */
-  void forgetBindings(Instant before);
+  /**
+   * Forgets requests whose ids no intent can use any more; soon, and not all at once.
+   *
+   * @param running how long this process has run since the last call. The ledger's own time goes
+   *     forward little faster than that, so a clock that jumps does not make it forget
+   */
+  void forgetRequests(Duration running);
 
   /**
    * @param requestId unique for a requester; bound to one intent for ever

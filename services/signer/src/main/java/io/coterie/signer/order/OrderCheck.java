@@ -232,9 +232,9 @@ public final class OrderCheck {
         RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
         "the intent has expired");
     RefusedException.unless(
-        intent == null || !intent.isTooFarAhead(now),
+        intent == null || !intent.isAhead(now),
         RefusalReason.REFUSAL_REASON_FORBIDDEN,
-        IntentProblem.NOT_AFTER_TOO_FAR.text());
+        IntentProblem.REQUEST_ID_AHEAD.text());
     agree(
         intent == null || !instant(order.getDeadline()).isAfter(intent.notAfter()),
         "the deadline is later than the intent allows");

@@ -59,6 +59,7 @@ public final class ConfiguredPolicy implements PolicyGate {
           PAYLOAD_UNKNOWN_FIELD,
           PAYLOAD_NOT_MINIMAL,
           REQUEST_ID_MALFORMED,
+          REQUEST_ID_AHEAD,
           KEY_NAME_MALFORMED,
           INSTALLATION_MALFORMED,
           KEY_FINGERPRINT_LENGTH,

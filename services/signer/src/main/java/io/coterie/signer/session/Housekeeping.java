@@ -7,7 +7,6 @@ import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.share.KeyActivation;
 import io.coterie.signer.share.KeyShareStore;
 import java.time.Duration;
-import java.time.InstantSource;
 import java.util.concurrent.ScheduledFuture;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -21,16 +20,12 @@ final class Housekeeping implements AutoCloseable {
   /** How often the ledger is asked to forget what is of no use any more. */
   private static final Duration FORGET = Duration.ofMinutes(1);
 
-  /** How long a binding is kept after its intent has expired: clocks are set. */
-  private static final Duration KEEP = Duration.ofHours(1);
-
   private final Inbox inbox;
   private final PresignaturePool presignatures;
   private final KeyActivation activation;
   private final ClaimWitnesses witnesses;
   private final KeyShareStore shares;
   private final ClaimLedger claims;
-  private final InstantSource clock;
 
   /** Work that reads the disk now and then. */
   private final WorkPool.Lane disk;
@@ -47,7 +42,6 @@ final class Housekeeping implements AutoCloseable {
       ClaimWitnesses witnesses,
       KeyShareStore shares,
       ClaimLedger claims,
-      InstantSource clock,
       WorkPool pool) {
     this.inbox = inbox;
     this.presignatures = presignatures;
@@ -55,7 +49,6 @@ final class Housekeeping implements AutoCloseable {
     this.witnesses = witnesses;
     this.shares = shares;
     this.claims = claims;
-    this.clock = clock;
     this.disk = pool.lane();
     this.ticking = pool.every(TICK, this::tick);
   }
@@ -69,8 +62,9 @@ final class Housekeeping implements AutoCloseable {
       disk.execute(shares::housekeep);
       witnesses.tick();
       if (now - forgotNanos >= FORGET.toNanos()) {
+        Duration running = Duration.ofNanos(now - forgotNanos);
         forgotNanos = now;
-        claims.forgetBindings(clock.instant().minus(KEEP));
+        claims.forgetRequests(running);
       }
     } catch (RuntimeException e) {
       log.error("housekeeping failed", e);

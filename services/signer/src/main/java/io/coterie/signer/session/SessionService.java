@@ -133,7 +133,7 @@ public final class SessionService implements AutoCloseable {
             admission, running, keys, sessionClaims, accounts, core, self, clock, pool, driver);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionService::signingSet);
     this.housekeeping =
-        new Housekeeping(inbox, presignatures, activation, witnesses, shares, claims, clock, pool);
+        new Housekeeping(inbox, presignatures, activation, witnesses, shares, claims, pool);
     telemetry.live(sessions::size);
     activation.resume();
   }

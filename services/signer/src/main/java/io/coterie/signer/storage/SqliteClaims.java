@@ -1,6 +1,8 @@
 package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
@@ -8,6 +10,7 @@ import io.coterie.signer.claim.ClaimLedger;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -22,6 +25,15 @@ import org.jspecify.annotations.Nullable;
 final class SqliteClaims implements ClaimLedger {
   /** Requester and request id of a session that nobody asked for. */
   private static final String NOBODY = "";
+
+  /**
+   * After the time of its id a request is kept for this long: a day longer than it lives, so that
+   * the ledger's own time can follow a wrong clock for four days before it forgets too early.
+   */
+  private static final Duration KEPT = VerifiedIntent.MAX_LIFE.plus(Duration.ofDays(1));
+
+  /** Requests of one requester that are forgotten in one transaction, which others wait for. */
+  private static final int FORGOTTEN_AT_ONCE = 10_000;
 
   /** Equal to no session id. */
   private static final byte[] NO_SESSION = new byte[0];
@@ -186,12 +198,59 @@ final class SqliteClaims implements ClaimLedger {
   }
 
   @Override
-  public void forgetBindings(Instant before) {
+  public void forgetRequests(Duration running) {
     file.writer()
         .submitLazily(
-            db ->
-                db.update(
-                    "DELETE FROM bound_request WHERE not_after_ms < ?", before.toEpochMilli()));
+            db -> {
+              long dead = reached(db, running) - KEPT.toMillis();
+              String first = RequestId.first(Instant.ofEpochMilli(Math.max(0, dead)));
+              return forget(db, "bound_request", first) + forget(db, "claimed_request", first);
+            });
+  }
+
+  /** The ledger's own time, which catches up with the clock a quarter faster than it goes on. */
+  private long reached(Database db, Duration running) throws SQLException {
+    long now = clock.millis();
+    long before = db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), ?)", now);
+    long reached = Math.min(now, before + running.toMillis() + running.toMillis() / 4);
+    db.update(
+        "INSERT INTO ledger_time (id, reached_ms) VALUES (1, ?) ON CONFLICT DO UPDATE SET"
+            + " reached_ms = excluded.reached_ms",
+        reached);
+    return reached;
+  }
+
+  /**
+   * By requester, because the keys of both tables begin with it.
+   *
+   * @param first id that is kept
+   */
+  private static int forget(Database db, String table, String first) throws SQLException {
+    int forgotten = 0;
+    String after = NOBODY;
+    for (String requester = next(db, table, after);
+        requester != null;
+        requester = next(db, table, after)) {
+      forgotten +=
+          db.update(
+              "DELETE FROM %1$s WHERE requester = ?1 AND request_id IN (SELECT request_id FROM %1$s"
+                      .formatted(table)
+                  + " WHERE requester = ?1 AND request_id < ?2 LIMIT ?3)",
+              requester,
+              first,
+              FORGOTTEN_AT_ONCE);
+      after = requester;
+    }
+    return forgotten;
+  }
+
+  private static @Nullable String next(Database db, String table, String after)
+      throws SQLException {
+    try (ResultSet row =
+        db.statement("SELECT min(requester) FROM " + table + " WHERE requester > ?", after)
+            .executeQuery()) {
+      return row.next() ? row.getString(1) : null;
+    }
   }
 
   @Override

@@ -18,7 +18,6 @@ import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -182,7 +181,7 @@ class ClaimWitnessesTest {
     }
 
     @Override
-    public void forgetBindings(Instant before) {
+    public void forgetRequests(Duration running) {
       throw new AssertionError();
     }
   }

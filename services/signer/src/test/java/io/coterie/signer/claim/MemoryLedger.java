@@ -4,7 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
-import java.time.Instant;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -139,7 +139,7 @@ public final class MemoryLedger implements ClaimLedger {
   }
 
   @Override
-  public synchronized void forgetBindings(Instant before) {
-    bound.values().removeIf(binding -> binding.notAfter().isBefore(before));
+  public void forgetRequests(Duration running) {
+    // It does not live as long as a request.
   }
 }

@@ -8,9 +8,9 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShare;
+import io.coterie.platform.intent.RequestId;
 import java.time.Duration;
 import java.util.HashSet;
-import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -55,12 +55,12 @@ abstract class EndOfServiceTest extends SessionFixture {
 
   @Test
   void key_generations_are_stopped_wherever_they_are() {
-    SessionId running = give(keygen(UUID.randomUUID().toString()));
+    SessionId running = give(keygen(RequestId.next()));
     awaitEnvelope(running);
     driver().close();
     start();
     shares.held = true;
-    SessionId storing = give(keygen(UUID.randomUUID().toString()));
+    SessionId storing = give(keygen(RequestId.next()));
     bravoPlays(storing);
     Installation.until("it stores", () -> shares.waiting.size() == 1);
     driver().close();
@@ -78,7 +78,7 @@ abstract class EndOfServiceTest extends SessionFixture {
 
   @Test
   void cancelled_key_generation() {
-    SessionId session = give(keygen(UUID.randomUUID().toString()));
+    SessionId session = give(keygen(RequestId.next()));
     awaitEnvelope(session);
     driver().onCancel(coordinator, session);
     awaitEnded("bls_keygen cancelled none");

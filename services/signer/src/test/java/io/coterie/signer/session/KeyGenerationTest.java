@@ -17,9 +17,9 @@ import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.trust.Member;
+import io.coterie.platform.intent.RequestId;
 import java.time.Duration;
 import java.util.List;
-import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
 /** Makes a key, and waits for it to become active. */
@@ -77,7 +77,7 @@ abstract class KeyGenerationTest extends SessionFixture {
   @Test
   void key_is_stored_then_reported_then_active() {
     shares.held = true;
-    SessionId session = give(keygen(UUID.randomUUID().toString()));
+    SessionId session = give(keygen(RequestId.next()));
     awaitEnvelope(session);
     bravoPlays(session);
     Installation.until("it stores", () -> shares.waiting.size() == 1);
@@ -97,7 +97,7 @@ abstract class KeyGenerationTest extends SessionFixture {
   @Test
   void report_of_a_faster_peer_is_kept() {
     shares.held = true;
-    Order.Builder order = keygen(UUID.randomUUID().toString());
+    Order.Builder order = keygen(RequestId.next());
     SessionId session = give(order);
     awaitEnvelope(session);
     bravoPlays(session);
@@ -124,7 +124,7 @@ abstract class KeyGenerationTest extends SessionFixture {
 
   @Test
   void same_request_again_is_answered_from_the_store() {
-    String requestId = UUID.randomUUID().toString();
+    String requestId = RequestId.next();
     Order.Builder order = keygen(requestId);
     SessionId first = give(order);
     bravoPlays(first);
@@ -144,7 +144,7 @@ abstract class KeyGenerationTest extends SessionFixture {
   @Test
   void key_that_became_active_meanwhile_is_not_replaced() {
     shares.held = true;
-    SessionId session = give(keygen(UUID.randomUUID().toString()));
+    SessionId session = give(keygen(RequestId.next()));
     bravoPlays(session);
     Installation.until("it stores", () -> shares.waiting.size() == 1);
     shares.waiting.getFirst().complete(false);
@@ -155,9 +155,9 @@ abstract class KeyGenerationTest extends SessionFixture {
 
   @Test
   void newer_order_for_a_name_ends_the_older_run() {
-    SessionId older = give(keygen(UUID.randomUUID().toString()));
+    SessionId older = give(keygen(RequestId.next()));
     awaitEnvelope(older);
-    SessionId newer = give(keygen(UUID.randomUUID().toString()));
+    SessionId newer = give(keygen(RequestId.next()));
     awaitEnvelope(newer);
     Installation.until(
         "the older ends", () -> watch.ended.contains("bls_keygen cancelled superseded"));
@@ -169,7 +169,7 @@ abstract class KeyGenerationTest extends SessionFixture {
   @Test
   void run_whose_share_is_being_stored_is_not_cancelled() {
     shares.held = true;
-    SessionId session = give(keygen(UUID.randomUUID().toString()));
+    SessionId session = give(keygen(RequestId.next()));
     bravoPlays(session);
     Installation.until("it stores", () -> shares.waiting.size() == 1);
     driver().onCancel(coordinator, session);
@@ -181,10 +181,10 @@ abstract class KeyGenerationTest extends SessionFixture {
   @Test
   void newer_run_goes_on_while_the_older_share_is_stored() {
     shares.held = true;
-    SessionId older = give(keygen(UUID.randomUUID().toString()));
+    SessionId older = give(keygen(RequestId.next()));
     bravoPlays(older);
     Installation.until("it stores", () -> shares.waiting.size() == 1);
-    SessionId newer = give(keygen(UUID.randomUUID().toString()));
+    SessionId newer = give(keygen(RequestId.next()));
     awaitEnvelope(newer);
     shares.held = false;
     shares.waiting.getFirst().complete(true);
@@ -222,7 +222,7 @@ abstract class KeyGenerationTest extends SessionFixture {
   void silent_peer_of_a_key_generation_is_named() {
     SessionId session =
         give(
-            keygen(UUID.randomUUID().toString())
+            keygen(RequestId.next())
                 .setDeadline(Installation.in(Duration.ofMillis(200))));
     SessionReport report = awaitReport(session);
     assertThat(report.getTimedOut().getMissingList()).containsExactly(2);
@@ -232,7 +232,7 @@ abstract class KeyGenerationTest extends SessionFixture {
 
   @Test
   void key_generation_that_aborts_leaves_nothing() {
-    SessionId session = give(keygen(UUID.randomUUID().toString()));
+    SessionId session = give(keygen(RequestId.next()));
     awaitEnvelope(session);
     envelope(session, FakeCore.POISON);
     assertThat(awaitReport(session).hasAborted()).isTrue();

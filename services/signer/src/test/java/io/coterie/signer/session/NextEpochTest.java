@@ -15,6 +15,7 @@ import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShareStore;
+import io.coterie.platform.intent.RequestId;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -29,7 +30,7 @@ abstract class NextEpochTest extends SessionFixture {
   @Test
   void culprit_of_a_refresh_is_reported_and_not_excluded_from_the_active_key() {
     ecdsaKey();
-    SessionId session = give(refresh(UUID.randomUUID().toString()));
+    SessionId session = give(refresh(RequestId.next()));
     awaitEnvelope(session);
     envelope(session, FakeCore.CHEAT);
     assertThat(awaitReport(session).getAborted().getCulpritsList()).containsExactly(2);
@@ -44,14 +45,14 @@ abstract class NextEpochTest extends SessionFixture {
   void new_shares_are_not_made_before_others_have_told_what_they_remember() throws Exception {
     ecdsaKey();
     net.witnesses = false;
-    SessionId unheard = give(refresh(UUID.randomUUID().toString()));
+    SessionId unheard = give(refresh(RequestId.next()));
     awaitEnvelope(unheard);
     envelope(unheard, FakeCore.CHEAT);
     driver().onCancel(coordinator, unheard);
     awaitEnded("ecdsa_refresh cancelled none");
     List<Sent> statements = List.of(net.statements.take(), net.statements.take());
     assertThat(statements).flatExtracting(Sent::to).containsExactlyInAnyOrder(bravo, charlie);
-    SessionId session = give(refresh(UUID.randomUUID().toString()));
+    SessionId session = give(refresh(RequestId.next()));
     awaitEnvelope(session);
     peersPlayRefresh(session);
     statements.forEach(sent -> net.answer(sent.to().iterator().next(), sent.message()));
@@ -61,7 +62,7 @@ abstract class NextEpochTest extends SessionFixture {
   @Test
   void a_run_that_is_over_here_still_hears_what_others_show() {
     ecdsaKey();
-    SessionId session = refreshed(UUID.randomUUID().toString());
+    SessionId session = refreshed(RequestId.next());
     int open = core.open.get();
     envelope(session, "noise".getBytes(StandardCharsets.UTF_8));
     envelope(session, FakeCore.CHEAT);
@@ -83,7 +84,7 @@ abstract class NextEpochTest extends SessionFixture {
     Instant deadline = Instant.now().plusSeconds(2);
     peersPlayRefresh(
         give(
-            refresh(UUID.randomUUID().toString())
+            refresh(RequestId.next())
                 .setDeadline(Installation.in(Duration.between(Instant.now(), deadline)))));
     awaitEnded("ecdsa_refresh completed none");
     boolean early = core.open.get() == open && Instant.now().isBefore(deadline.minusSeconds(1));
@@ -95,10 +96,10 @@ abstract class NextEpochTest extends SessionFixture {
   @Test
   void when_too_many_runs_are_listened_to_the_oldest_of_the_busiest_key_gives_way() {
     String quiet = "keys/quiet";
-    SessionId first = aborted(keygen(UUID.randomUUID().toString()).setKey(quiet), quiet);
+    SessionId first = aborted(keygen(RequestId.next()).setKey(quiet), quiet);
     List<SessionId> busy = new ArrayList<>();
     for (int run = 0; run < 64; run++) {
-      busy.add(aborted(keygen(UUID.randomUUID().toString()), KEY));
+      busy.add(aborted(keygen(RequestId.next()), KEY));
     }
     Installation.until("one was closed", () -> core.open.get() == 64);
     for (SessionId heard : List.of(first, busy.get(1), busy.getLast())) {
@@ -114,7 +115,7 @@ abstract class NextEpochTest extends SessionFixture {
   void refresh_replaces_the_share_once_all_parties_have_theirs() {
     ecdsaKey();
     ByteString ready = presign();
-    SessionId session = refreshed(UUID.randomUUID().toString());
+    SessionId session = refreshed(RequestId.next());
     SessionConfig config = List.copyOf(core.configs).getLast();
     assertThat(config.getEpoch()).isEqualTo(1);
     assertThat(epoch()).as("the old one is used until then").isEqualTo(1);
@@ -133,7 +134,7 @@ abstract class NextEpochTest extends SessionFixture {
   @Test
   void signing_in_the_next_epoch_waits_for_it() {
     ecdsaKey();
-    SessionId session = refreshed(UUID.randomUUID().toString());
+    SessionId session = refreshed(RequestId.next());
     SessionId signing = give(ecdsaSigning(ecdsaIntent()).setEpoch(2));
     awaitMove(Event.KEY_PROVISIONAL);
     peersHaveStored(session);
@@ -144,10 +145,10 @@ abstract class NextEpochTest extends SessionFixture {
   @Test
   void refresh_that_is_not_decided_is_not_replaced_by_another() {
     ecdsaKey();
-    String request = UUID.randomUUID().toString();
+    String request = RequestId.next();
     SessionId first = refreshed(request);
     net.sent.clear();
-    assertThat(awaitRefusal(give(refresh(UUID.randomUUID().toString()))))
+    assertThat(awaitRefusal(give(refresh(RequestId.next()))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
     // A party without it is asked to say so.
     Sent asked = awaitSent("it asks", m -> m.getReport().hasCompleted());
@@ -156,7 +157,7 @@ abstract class NextEpochTest extends SessionFixture {
     assertThat(epoch()).isEqualTo(1);
     driver().onReport(charlie, first, declined());
     Installation.until("it is abandoned", () -> shares.pending(KEY).isEmpty());
-    SessionId second = refreshed(UUID.randomUUID().toString());
+    SessionId second = refreshed(RequestId.next());
     peersHaveStored(second);
     Installation.until("the second is used", () -> epoch() == 2);
   }
@@ -165,7 +166,7 @@ abstract class NextEpochTest extends SessionFixture {
   @Test
   void stored_refresh_is_told_to_whoever_asks_for_the_same_request() {
     ecdsaKey();
-    String request = UUID.randomUUID().toString();
+    String request = RequestId.next();
     Order.Builder order = refresh(request);
     SessionId first = give(order);
     peersPlayRefresh(first);
@@ -192,7 +193,7 @@ abstract class NextEpochTest extends SessionFixture {
   @Test
   void party_without_a_share_says_so_and_stores_none_after() {
     ecdsaKey();
-    SessionId session = give(refresh(UUID.randomUUID().toString()));
+    SessionId session = give(refresh(RequestId.next()));
     awaitEnvelope(session);
     KeyPublic next = shares.find(KEY).orElseThrow().keyPublic().toBuilder().setEpoch(2).build();
     SessionReport completed = TestEvidence.completed(2, session, next, DIGEST);
@@ -225,7 +226,7 @@ abstract class NextEpochTest extends SessionFixture {
       SessionId session = new SessionId(ByteString.copyFrom(id));
       driver().onReport(bravo, session, TestEvidence.completed(2, session, other, DIGEST));
     }
-    SessionId asked = refreshed(UUID.randomUUID().toString());
+    SessionId asked = refreshed(RequestId.next());
     peersHaveStored(asked);
     Installation.until("all were looked at", () -> epoch() == 2);
     assertThat(shares.declined).isEmpty();
@@ -234,7 +235,7 @@ abstract class NextEpochTest extends SessionFixture {
   @Test
   void only_a_party_of_the_key_that_has_not_stored_its_share_can_end_a_refresh() {
     ecdsaKey();
-    SessionId session = refreshed(UUID.randomUUID().toString());
+    SessionId session = refreshed(RequestId.next());
     SessionReport own = awaitReport(session);
     driver().onReport(coordinator, session, declined());
     driver().onReport(bravo, session, TestEvidence.completed(2, own));
@@ -246,24 +247,24 @@ abstract class NextEpochTest extends SessionFixture {
   @Test
   void refresh_leaves_nobody_out() {
     ecdsaKey();
-    Order.Builder some = refresh(UUID.randomUUID().toString()).clearSigningSet();
+    Order.Builder some = refresh(RequestId.next()).clearSigningSet();
     assertThat(awaitRefusal(give(some.addAllSigningSet(List.of(1, 2)))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_ORDER_MISMATCH);
-    assertThat(awaitRefusal(give(refresh(UUID.randomUUID().toString()).setEpoch(2))))
+    assertThat(awaitRefusal(give(refresh(RequestId.next()).setEpoch(2))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_ORDER_MISMATCH);
     shares.excluded.put(KEY, Set.of(2));
-    awaitEnvelope(give(refresh(UUID.randomUUID().toString())));
+    awaitEnvelope(give(refresh(RequestId.next())));
     shares.excluded.put(KEY, Set.of(KeyShareStore.EVERY_PARTY));
-    assertThat(awaitRefusal(give(refresh(UUID.randomUUID().toString()))))
+    assertThat(awaitRefusal(give(refresh(RequestId.next()))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_KEY_FROZEN);
   }
 
   @Test
   void newer_refresh_ends_a_run_of_an_older_one() {
     ecdsaKey();
-    SessionId older = give(refresh(UUID.randomUUID().toString()));
+    SessionId older = give(refresh(RequestId.next()));
     awaitEnvelope(older);
-    SessionId newer = give(refresh(UUID.randomUUID().toString()));
+    SessionId newer = give(refresh(RequestId.next()));
     awaitEnvelope(newer);
     Installation.until(
         "the older ends", () -> watch.ended.contains("ecdsa_refresh cancelled superseded"));

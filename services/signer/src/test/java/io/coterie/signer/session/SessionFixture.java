@@ -44,6 +44,7 @@ import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.MemoryShares;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import io.coterie.platform.intent.RequestId;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -346,7 +347,7 @@ abstract class SessionFixture {
             ProtocolId.PROTOCOL_ID_BLS_SIGN,
             "sign",
             SigningIntent.newBuilder()
-                .setRequestId(UUID.randomUUID().toString())
+                .setRequestId(RequestId.next())
                 .setKey(KEY)
                 .setScheme(Scheme.SCHEME_BLS12381)
                 .setMessage(ByteString.copyFromUtf8("hello"))
@@ -485,7 +486,7 @@ abstract class SessionFixture {
 
   static SigningIntent.Builder ecdsaIntent(Integer... path) {
     return SigningIntent.newBuilder()
-        .setRequestId(UUID.randomUUID().toString())
+        .setRequestId(RequestId.next())
         .setKey(KEY)
         .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
         .addAllDerivationPath(List.of(path))

@@ -188,18 +188,6 @@ class PartyStoreTest {
   }
 
   @Test
-  void bindings_of_expired_intents_are_forgotten() {
-    Binding binding = binding(1, "r1");
-    assertThat(claimed(binding(binding, null))).isEqualTo(Outcome.CLAIMED);
-    store.claims().forgetBindings(binding.notAfter());
-    get(store.claims().decline(new SessionId(bytes32(7))));
-    assertThat(store.claims().bindings(10)).containsExactly(binding);
-    store.claims().forgetBindings(binding.notAfter().plusMillis(1));
-    get(store.claims().decline(new SessionId(bytes32(8))));
-    assertThat(store.claims().bindings(10)).isEmpty();
-  }
-
-  @Test
   void claim_is_once_for_ever() {
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.CLAIMED);
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);

@@ -22,6 +22,7 @@ import io.coterie.signer.share.MemoryShares;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
@@ -192,7 +193,7 @@ class StoreContractTest {
       assertThat(claimed(claim(elsewhere, null))).isEqualTo(Outcome.CLAIMED);
       assertThat(claims.bindings(10)).containsExactly(second, elsewhere);
       assertThat(claims.bindings(1)).as("the newest").containsExactly(elsewhere);
-      claims.forgetBindings(elsewhere.notAfter());
+      claims.forgetRequests(Duration.ofDays(2));
       get(claims.decline(session(90))); // the writes before it are done
       assertThat(claims.bindings(10)).containsExactly(elsewhere);
     }

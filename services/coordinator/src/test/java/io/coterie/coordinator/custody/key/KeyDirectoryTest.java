@@ -12,13 +12,13 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.platform.intent.RequestId;
 import java.lang.reflect.Proxy;
 import java.time.Clock;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -81,7 +81,7 @@ class KeyDirectoryTest {
   private static RequestHeader header() {
     return new RequestHeader(
         "wallet",
-        UUID.randomUUID().toString(),
+        RequestId.next(),
         ByteString.EMPTY,
         SignedIntent.getDefaultInstance(),
         NOW,
@@ -189,7 +189,7 @@ class KeyDirectoryTest {
                         KeyRecord.creating(
                             new RequestHeader(
                                 "wallet",
-                                UUID.randomUUID().toString(),
+                                RequestId.next(),
                                 ByteString.EMPTY,
                                 SignedIntent.getDefaultInstance(),
                                 NOW,

@@ -23,6 +23,7 @@ import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.trust.Member;
+import io.coterie.platform.intent.RequestId;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
@@ -185,7 +186,7 @@ class PartyLedgersTest {
         KeyRecord.creating(
             new RequestHeader(
                 "wallet",
-                UUID.randomUUID().toString(),
+                RequestId.next(),
                 ByteString.copyFrom(new byte[32]),
                 SignedIntent.getDefaultInstance(),
                 NOW.plusSeconds(60),

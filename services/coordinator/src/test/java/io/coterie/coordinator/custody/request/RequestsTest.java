@@ -18,6 +18,7 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.platform.intent.RequestId;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.security.SecureRandom;
 import java.time.Clock;
@@ -29,7 +30,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -229,7 +229,7 @@ class RequestsTest {
   }
 
   private VerifiedIntent.Signing intent() {
-    String id = UUID.randomUUID().toString();
+    String id = RequestId.next();
     return intent(id, id, NOW.plusSeconds(60));
   }
 
@@ -327,7 +327,7 @@ class RequestsTest {
 
   @Test
   void a_request_that_is_refused_is_not_stored() {
-    String id = UUID.randomUUID().toString();
+    String id = RequestId.next();
     refuses(
         ErrorReason.INTENT_EXPIRED,
         () -> here.requests.await(intent(id, id, NOW.minusSeconds(60)), patient()));

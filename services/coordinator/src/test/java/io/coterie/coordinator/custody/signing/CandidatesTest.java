@@ -16,6 +16,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import io.coterie.platform.intent.RequestId;
 import java.time.Instant;
 import java.util.List;
 import java.util.Set;
@@ -31,7 +32,7 @@ class CandidatesTest {
           1,
           new RequestHeader(
               "wallet",
-              UUID.randomUUID().toString(),
+              RequestId.next(),
               ByteString.EMPTY,
               SignedIntent.getDefaultInstance(),
               NOW,

@@ -1,0 +1,147 @@
+package io.coterie.signer.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.claim.ClaimLedger.Binding;
+import io.coterie.signer.claim.ClaimLedger.Claim;
+import io.coterie.signer.claim.ClaimLedger.Outcome;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** When a party forgets the requests that it has claimed. */
+class ForgottenRequestsTest {
+  private static final Instant BEGIN = Instant.parse("2026-11-26T08:00:00Z");
+
+  /** Longer than a request is kept. */
+  private static final Duration LONG = VerifiedIntent.MAX_LIFE.plus(Duration.ofDays(2));
+
+  @TempDir Path folder;
+
+  private Instant now = BEGIN;
+  private PartyStore store;
+  private int sessions;
+
+  @BeforeEach
+  void open() {
+    Clock clock =
+        new Clock() {
+          @Override
+          public ZoneId getZone() {
+            return ZoneOffset.UTC;
+          }
+
+          @Override
+          public Clock withZone(ZoneId zone) {
+            return this;
+          }
+
+          @Override
+          public Instant instant() {
+            return now;
+          }
+        };
+    store = PartyStore.open(folder, "alpha", clock, (_, _) -> {});
+  }
+
+  @AfterEach
+  void close() {
+    store.close();
+  }
+
+  private static ByteString bytes32(int seed) {
+    byte[] bytes = new byte[32];
+    bytes[0] = (byte) seed;
+    return ByteString.copyFrom(bytes);
+  }
+
+  /** Claims a request for a session of its own, which it is bound to. */
+  private Outcome claim(String requester, String requestId, int digest) {
+    sessions++;
+    SessionId session = new SessionId(bytes32(sessions));
+    Binding binding =
+        new Binding(
+            requester,
+            requestId,
+            session,
+            ByteString.copyFromUtf8("order"),
+            ByteString.EMPTY,
+            now.plusSeconds(60));
+    Claim claim = new Claim(session, requester, requestId, bytes32(digest), binding, null, null);
+    return store
+        .claims()
+        .claimOnce(claim, AuditEvent.of(requester, "order.accept", "ok", Map.of()))
+        .toCompletableFuture()
+        .join();
+  }
+
+  private void pass(Duration time) {
+    now = now.plus(time);
+    store.claims().forgetRequests(time);
+  }
+
+  @Test
+  void a_request_is_forgotten_when_no_intent_can_have_its_id_any_more() {
+    String old = RequestId.at(BEGIN);
+    assertThat(claim("wallet", old, 1)).isEqualTo(Outcome.CLAIMED);
+    assertThat(claim("other", old, 1)).isEqualTo(Outcome.CLAIMED);
+    pass(Duration.ZERO);
+    pass(VerifiedIntent.MAX_LIFE);
+    String young = RequestId.at(now);
+    assertThat(claim("wallet", young, 1)).isEqualTo(Outcome.CLAIMED);
+    assertThat(claim("wallet", old, 2)).as("it may live").isEqualTo(Outcome.REQUEST_ID_REUSED);
+
+    pass(Duration.ofHours(25));
+
+    // Whether an intent with that id may start is no question for the ledger.
+    assertThat(claim("wallet", old, 2)).isEqualTo(Outcome.CLAIMED);
+    assertThat(claim("other", old, 2)).isEqualTo(Outcome.CLAIMED);
+    assertThat(claim("wallet", young, 1)).isEqualTo(Outcome.REQUEST_BOUND);
+    assertThat(claim("wallet", young, 2)).isEqualTo(Outcome.REQUEST_ID_REUSED);
+  }
+
+  @Test
+  void a_clock_that_jumps_makes_it_forget_nothing() {
+    String id = RequestId.at(BEGIN);
+    assertThat(claim("wallet", id, 1)).isEqualTo(Outcome.CLAIMED);
+    pass(Duration.ZERO);
+    now = now.plus(LONG);
+    store.claims().forgetRequests(Duration.ofMinutes(1));
+    assertThat(claim("wallet", id, 2)).isEqualTo(Outcome.REQUEST_ID_REUSED);
+
+    close();
+    open();
+    store.claims().forgetRequests(Duration.ofMinutes(1));
+    assertThat(claim("wallet", id, 2)).as("after a restart").isEqualTo(Outcome.REQUEST_ID_REUSED);
+
+    now = BEGIN.plusSeconds(120);
+    store.claims().forgetRequests(Duration.ofMinutes(1));
+    assertThat(claim("wallet", id, 2)).as("set right").isEqualTo(Outcome.REQUEST_ID_REUSED);
+    assertThat(claim("wallet", id, 1)).isEqualTo(Outcome.REQUEST_BOUND);
+  }
+
+  @Test
+  void a_party_that_was_down_forgets_later_and_catches_up() {
+    String id = RequestId.at(BEGIN);
+    assertThat(claim("wallet", id, 1)).isEqualTo(Outcome.CLAIMED);
+    pass(Duration.ZERO);
+    now = now.plus(Duration.ofDays(3));
+    store.claims().forgetRequests(Duration.ofHours(30));
+    assertThat(claim("wallet", id, 2)).isEqualTo(Outcome.REQUEST_ID_REUSED);
+    store.claims().forgetRequests(Duration.ofHours(10));
+    assertThat(claim("wallet", id, 2)).isEqualTo(Outcome.CLAIMED);
+  }
+}
