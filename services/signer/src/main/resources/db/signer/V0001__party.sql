@@ -121,9 +121,11 @@ CREATE TABLE ledger (
   restored       INTEGER NOT NULL,
   -- Number and base of the start before which all is settled: shares of a ledger forgotten before it are marked.
   settled_starts INTEGER NOT NULL,
-  settled_base   INTEGER NOT NULL
+  settled_base   INTEGER NOT NULL,
+  -- When the store was last found to have gone back, in ms since 1970: no request id of before is claimed.
+  fence_ms       INTEGER NOT NULL
 ) STRICT;
-INSERT INTO ledger (id, restored, settled_starts, settled_base) VALUES (1, 0, 0, 0);
+INSERT INTO ledger (id, restored, settled_starts, settled_base, fence_ms) VALUES (1, 0, 0, 0, 0);
 
 -- The time by which requests are forgotten. It follows the clock slowly, so a clock that jumps does not make the party
 -- forget.

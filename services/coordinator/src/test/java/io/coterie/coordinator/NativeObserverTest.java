@@ -26,6 +26,7 @@ import io.coterie.mpc.Vault;
 import io.coterie.platform.attestation.CompletedStatement;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
@@ -46,7 +47,6 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.trust.Member;
-import io.coterie.platform.intent.RequestId;
 import io.grpc.ManagedChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -196,10 +196,7 @@ class NativeObserverTest {
   private Signing signsSchnorr(SigningIntent.Builder intent) {
     Signing signing =
         signing(client)
-            .sign(
-                sign(
-                    installation.wallet.sign(
-                        intent.setRequestId(RequestId.next()).build())));
+            .sign(sign(installation.wallet.sign(intent.setRequestId(RequestId.next()).build())));
     ResultVerifier verifier =
         intent.getScheme() == Scheme.SCHEME_ED25519 ? new Ed25519Verifier() : new Bip340Verifier();
     assertThat(

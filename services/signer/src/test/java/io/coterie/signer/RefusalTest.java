@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.IntentSignature;
@@ -18,6 +19,7 @@ import java.nio.file.Path;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Random;
 import java.util.function.Function;
@@ -166,8 +168,16 @@ class RefusalTest {
                         i.signingIntent(Installation.requestId(), KEY, "x")
                             .setNotAfter(Installation.in(Duration.ofSeconds(-10)))))),
         hostile(
-            "an intent for years",
+            "an intent of a time to come",
             RefusalReason.REFUSAL_REASON_FORBIDDEN,
+            i ->
+                order(
+                    i,
+                    i.signed(
+                        i.signingIntent(RequestId.at(Instant.now().plusSeconds(60)), KEY, "x")))),
+        hostile(
+            "an intent for years",
+            RefusalReason.REFUSAL_REASON_MALFORMED_ORDER,
             i ->
                 order(
                     i,

@@ -1,5 +1,6 @@
 package io.coterie.acceptance.cluster;
 
+import io.coterie.platform.intent.RequestId;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;

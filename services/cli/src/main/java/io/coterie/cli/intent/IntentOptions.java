@@ -9,12 +9,16 @@ import io.coterie.cli.terminal.Spelling;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import java.time.Duration;
+import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Option;
 
 /** The fields that intents of every kind have. */
 public final class IntentOptions {
+
+  private static final Duration DRAWN_AGO = Duration.ofSeconds(10);
 
   @Option(
       names = "--request-id",
@@ -40,7 +44,7 @@ public final class IntentOptions {
   /** The request id that was given, or a fresh one that stays the same. */
   public String requestId() {
     if (requestId == null) {
-      requestId = RequestId.next();
+      requestId = newRequestId();
     }
     if (!RequestId.isOne(requestId)) {
       throw CliException.local(
@@ -54,16 +58,22 @@ public final class IntentOptions {
     return purpose;
   }
 
+  /** A new request id. It is of a moment ago, so that a clock that is a little ahead matters not. */
+  public static String newRequestId() {
+    return RequestId.at(Instant.now().minus(DRAWN_AGO));
+  }
+
   /**
    * The time after which no signer starts the intent.
    *
    * @throws CliException if it is too far ahead for signers
    */
   public Timestamp notAfter() {
-    if (expiresInSeconds < 1 || expiresInSeconds > VerifiedIntent.MAX_LIFE.toSeconds()) {
+    long most = VerifiedIntent.MAX_LIFE.minus(DRAWN_AGO).toSeconds();
+    if (expiresInSeconds < 1 || expiresInSeconds > most) {
       throw CliException.local(
           "--expires-in is 1 to "
-              + VerifiedIntent.MAX_LIFE.toSeconds()
+              + most
               + " seconds: no signer starts an intent that is good for longer");
     }
     return Timestamps.fromMillis(System.currentTimeMillis() + expiresInSeconds * 1000L);

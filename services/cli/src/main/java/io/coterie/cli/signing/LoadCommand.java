@@ -6,6 +6,7 @@ import com.google.common.util.concurrent.FutureCallback;
 import com.google.common.util.concurrent.Futures;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.util.Timestamps;
+import io.coterie.cli.intent.IntentOptions;
 import io.coterie.cli.key.AttestedKeys;
 import io.coterie.cli.payload.SignedPayload;
 import io.coterie.cli.profile.Profile;
@@ -181,7 +182,7 @@ public final class LoadCommand implements Callable<Integer> {
   SigningIntent intent(AttestedKey found, int number) {
     SigningIntent.Builder intent =
         SigningIntent.newBuilder()
-            .setRequestId(RequestId.next())
+            .setRequestId(IntentOptions.newRequestId())
             .setKey(found.name())
             .setScheme(found.scheme())
             .setPurpose("load")

@@ -64,6 +64,12 @@ public enum ErrorReason {
       "a party's store went back to an earlier state",
       "Refresh the key, or reshare it to the same parties if the party's share is of an older"
           + " epoch."),
+  REQUEST_FENCED(
+      Status.Code.FAILED_PRECONDITION,
+      "parties may have forgotten what they did for this request",
+      "Their stores went back to an earlier state after the request id was drawn. Find out whether"
+          + " the request was signed, for example on the chain; if not, sign a new intent with a new"
+          + " request id."),
   KEY_CREATION_FAILED(
       Status.Code.ABORTED,
       "key generation ended without a key",

@@ -19,10 +19,10 @@ public enum IntentProblem {
   PAYLOAD_NOT_MINIMAL(
       ErrorReason.INTENT_MALFORMED,
       "the intent's encoding is longer than needed: a field occurs twice or spells out its default"),
-  REQUEST_ID_MALFORMED(ErrorReason.INTENT_MALFORMED, "request_id is not a lower-case UUID of version 7"),
+  REQUEST_ID_MALFORMED(
+      ErrorReason.INTENT_MALFORMED, "request_id is not a lower-case UUID of version 7"),
   REQUEST_ID_AHEAD(
-      ErrorReason.INTENT_MALFORMED,
-      "the time in request_id is more than 5 minutes ahead of the clock here"),
+      ErrorReason.INTENT_MALFORMED, "the time in request_id is ahead of the clock here"),
   KEY_NAME_MALFORMED(
       ErrorReason.INTENT_MALFORMED,
       "key is not keys/{key} with 1 to 63 of [a-z0-9-], starting with a letter"),
@@ -102,8 +102,7 @@ public enum IntentProblem {
   NOT_AFTER_MISSING(ErrorReason.INTENT_MALFORMED, "not_after is not set"),
   NOT_AFTER_MALFORMED(ErrorReason.INTENT_MALFORMED, "not_after is not a valid timestamp"),
   NOT_AFTER_TOO_FAR(
-      ErrorReason.INTENT_MALFORMED,
-      "not_after is more than 24 hours after the time in request_id"),
+      ErrorReason.INTENT_MALFORMED, "not_after is more than 24 hours after the time in request_id"),
   EXPIRED(ErrorReason.INTENT_EXPIRED, "not_after has passed"),
   THRESHOLD_OUT_OF_RANGE(
       ErrorReason.THRESHOLD_INVALID, "threshold is not 1 to the number of parties"),

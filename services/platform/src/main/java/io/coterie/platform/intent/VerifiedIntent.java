@@ -64,8 +64,11 @@ public sealed interface VerifiedIntent {
    */
   Duration MAX_LIFE = Duration.ofHours(24);
 
-  /** How much later than here it may be at the requester. */
-  Duration CLOCK_TOLERANCE = Duration.ofMinutes(5);
+  /**
+   * How much later than here it may be at the requester. Small, because a party that forgets what
+   * it did until some time takes no request id of before it.
+   */
+  Duration CLOCK_TOLERANCE = Duration.ofSeconds(1);
 
   /**
    * Refuses an intent that is too old to be started now, or from the future. Separate from
@@ -77,14 +80,14 @@ public sealed interface VerifiedIntent {
     if (now.isAfter(notAfter())) {
       throw new IntentException(IntentProblem.EXPIRED);
     }
-    if (isAhead(now)) {
+    if (isAhead(now, CLOCK_TOLERANCE)) {
       throw new IntentException(IntentProblem.REQUEST_ID_AHEAD);
     }
   }
 
   /** Whether its request id is of a time to come: it could be started for longer than a life. */
-  default boolean isAhead(Instant now) {
-    return RequestId.time(requestId()).isAfter(now.plus(CLOCK_TOLERANCE));
+  default boolean isAhead(Instant now, Duration tolerance) {
+    return RequestId.time(requestId()).isAfter(now.plus(tolerance));
   }
 
   /** "Sign this." */

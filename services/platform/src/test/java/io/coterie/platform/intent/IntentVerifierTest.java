@@ -203,8 +203,8 @@ class IntentVerifierTest {
     VerifiedIntent verified = IntentVerifier.verify(WALLET_A.sign(signing().build()), REQUESTERS);
     Instant earliest = RequestId.time(verified.requestId()).minus(VerifiedIntent.CLOCK_TOLERANCE);
     verified.requireNotExpired(earliest);
-    assertThat(verified.isAhead(earliest)).isFalse();
-    assertThat(verified.isAhead(earliest.minusNanos(1))).isTrue();
+    assertThat(verified.isAhead(earliest, VerifiedIntent.CLOCK_TOLERANCE)).isFalse();
+    assertThat(verified.isAhead(earliest.minusNanos(1), VerifiedIntent.CLOCK_TOLERANCE)).isTrue();
     assertThatThrownBy(() -> verified.requireNotExpired(earliest.minusNanos(1)))
         .isInstanceOfSatisfying(
             IntentException.class,

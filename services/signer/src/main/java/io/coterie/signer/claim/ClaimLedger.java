@@ -103,6 +103,8 @@ public interface ClaimLedger {
 
   /** The answer of the ledger. */
   enum Outcome {
+    /** The store went back after the id of the request was drawn: it may have forgotten a claim. */
+    FENCED,
     CLAIMED,
     SESSION_REPLAYED,
     REQUEST_ID_REUSED,

@@ -232,7 +232,7 @@ public final class OrderCheck {
         RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
         "the intent has expired");
     RefusedException.unless(
-        intent == null || !intent.isAhead(now),
+        intent == null || !intent.isAhead(now, limits.clockSkew()),
         RefusalReason.REFUSAL_REASON_FORBIDDEN,
         IntentProblem.REQUEST_ID_AHEAD.text());
     agree(

@@ -59,6 +59,10 @@ final class SessionClaims {
       case SESSION_REPLAYED ->
           new RefusedException(
               RefusalReason.REFUSAL_REASON_SESSION_REPLAYED, "the session id was used before");
+      case FENCED ->
+          new RefusedException(
+              RefusalReason.REFUSAL_REASON_FENCED,
+              "the request id was drawn before this party's store went back to an earlier state");
       case REQUEST_ID_REUSED ->
           new RefusedException(
               RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,

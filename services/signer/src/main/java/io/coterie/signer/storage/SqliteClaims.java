@@ -1,9 +1,9 @@
 package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.intent.VerifiedIntent;
-import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.claim.ClaimLedger;
@@ -54,6 +54,9 @@ final class SqliteClaims implements ClaimLedger {
   public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
     return claiming(
         db -> {
+          if (ledger.fences(claim.requestId())) {
+            return Claimed.not(Outcome.FENCED);
+          }
           long now = clock.millis();
           byte[] digest = claim.intentDigest().toByteArray();
           boolean newRequest =

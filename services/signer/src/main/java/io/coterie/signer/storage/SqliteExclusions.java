@@ -10,6 +10,7 @@ import io.coterie.signer.share.KeyTrouble;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -103,10 +104,11 @@ final class SqliteExclusions {
                   if (db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1) {
                     mark(db, KeyShareStore.ITSELF);
                     position = ledger.beginAbove(db);
+                    SqliteLedger.fence(db, clock.instant());
                   } else {
                     position = ledger.begin(db);
                   }
-                  return new Started(ExclusionMemory.read(db), position);
+                  return new Started(ExclusionMemory.read(db), position, SqliteLedger.fence(db));
                 })
             .toCompletableFuture()
             .join();
@@ -114,9 +116,10 @@ final class SqliteExclusions {
     unwritten.putAll(notes.read());
     memory = started.memory();
     ledger.committed(started.position());
+    ledger.fence(started.fence());
   }
 
-  private record Started(ExclusionMemory memory, LedgerPosition position) {}
+  private record Started(ExclusionMemory memory, LedgerPosition position, Instant fence) {}
 
   /**
    * @param multiplies asked only if it matters; false if the key is known to be of a scheme in
@@ -303,6 +306,7 @@ final class SqliteExclusions {
   CompletionStage<List<String>> wentBack(int party, LedgerPosition told) {
     // Until it is on disk, for every key that may multiply: what is not known is not risked.
     wentBack.put(party, told);
+    Instant now = clock.instant();
     marking.merge(party, 1, Integer::sum);
     return writer
         .submitVital(
@@ -313,6 +317,8 @@ final class SqliteExclusions {
               if (SqliteLedger.knows(db, told)) {
                 return new Marked(List.of(), SqliteLedger.current(db));
               }
+              SqliteLedger.fence(db, now);
+              ledger.fence(now);
               return new Marked(mark(db, party), ledger.learn(db, told));
             })
         .whenComplete(

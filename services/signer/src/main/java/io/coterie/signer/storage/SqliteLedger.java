@@ -1,10 +1,12 @@
 package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.ledger.LedgerPosition;
 import java.security.SecureRandom;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.time.Instant;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
@@ -16,6 +18,9 @@ final class SqliteLedger {
   private final AtomicReference<LedgerPosition> position =
       new AtomicReference<>(LedgerPosition.NONE);
 
+  /** The first request id after the last time that the store went back. */
+  private final AtomicReference<String> fence = new AtomicReference<>("");
+
   /** On disk. */
   LedgerPosition position() {
     return position.get();
@@ -24,6 +29,27 @@ final class SqliteLedger {
   /** The position that a transaction has written is on disk now. */
   void committed(LedgerPosition now) {
     position.accumulateAndGet(now, LedgerPosition::orLater);
+  }
+
+  /** Whether a request id was drawn before the store went back. */
+  boolean fences(String requestId) {
+    return requestId.compareTo(fence.get()) < 0;
+  }
+
+  /** From now on no request id of before is claimed: at once, though it is on disk only later. */
+  void fence(Instant time) {
+    fence.accumulateAndGet(
+        RequestId.first(time), (before, now) -> before.compareTo(now) < 0 ? now : before);
+  }
+
+  /** Writes down a fence. */
+  static void fence(Database db, Instant time) throws SQLException {
+    db.update("UPDATE ledger SET fence_ms = max(fence_ms, ?)", time.toEpochMilli());
+  }
+
+  /** The fence on disk; 1970 if the store never went back. */
+  static Instant fence(Database db) throws SQLException {
+    return Instant.ofEpochMilli(db.count("SELECT fence_ms FROM ledger"));
   }
 
   /** One more start; the position is known when it is on disk. */

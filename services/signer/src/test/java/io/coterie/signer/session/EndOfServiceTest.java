@@ -3,12 +3,12 @@ package io.coterie.signer.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShare;
-import io.coterie.platform.intent.RequestId;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.concurrent.CompletableFuture;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.party.v1.Order;
@@ -17,7 +18,6 @@ import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.trust.Member;
-import io.coterie.platform.intent.RequestId;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -221,9 +221,7 @@ abstract class KeyGenerationTest extends SessionFixture {
   @Test
   void silent_peer_of_a_key_generation_is_named() {
     SessionId session =
-        give(
-            keygen(RequestId.next())
-                .setDeadline(Installation.in(Duration.ofMillis(200))));
+        give(keygen(RequestId.next()).setDeadline(Installation.in(Duration.ofMillis(200))));
     SessionReport report = awaitReport(session);
     assertThat(report.getTimedOut().getMissingList()).containsExactly(2);
     assertThat(report.getTimedOut().getRound()).isEqualTo(1);

@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.SessionConfig;
@@ -15,7 +16,6 @@ import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShareStore;
-import io.coterie.platform.intent.RequestId;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;

@@ -90,7 +90,13 @@ class ForgottenRequestsTest {
 
   private void pass(Duration time) {
     now = now.plus(time);
-    store.claims().forgetRequests(time);
+    forget(time);
+  }
+
+  /** Forgets, and waits until that is done. */
+  private void forget(Duration running) {
+    store.claims().forgetRequests(running);
+    store.claims().decline(new SessionId(bytes32(255))).toCompletableFuture().join();
   }
 
   @Test
@@ -119,16 +125,16 @@ class ForgottenRequestsTest {
     assertThat(claim("wallet", id, 1)).isEqualTo(Outcome.CLAIMED);
     pass(Duration.ZERO);
     now = now.plus(LONG);
-    store.claims().forgetRequests(Duration.ofMinutes(1));
+    forget(Duration.ofMinutes(1));
     assertThat(claim("wallet", id, 2)).isEqualTo(Outcome.REQUEST_ID_REUSED);
 
     close();
     open();
-    store.claims().forgetRequests(Duration.ofMinutes(1));
+    forget(Duration.ofMinutes(1));
     assertThat(claim("wallet", id, 2)).as("after a restart").isEqualTo(Outcome.REQUEST_ID_REUSED);
 
     now = BEGIN.plusSeconds(120);
-    store.claims().forgetRequests(Duration.ofMinutes(1));
+    forget(Duration.ofMinutes(1));
     assertThat(claim("wallet", id, 2)).as("set right").isEqualTo(Outcome.REQUEST_ID_REUSED);
     assertThat(claim("wallet", id, 1)).isEqualTo(Outcome.REQUEST_BOUND);
   }
@@ -139,9 +145,9 @@ class ForgottenRequestsTest {
     assertThat(claim("wallet", id, 1)).isEqualTo(Outcome.CLAIMED);
     pass(Duration.ZERO);
     now = now.plus(Duration.ofDays(3));
-    store.claims().forgetRequests(Duration.ofHours(30));
+    forget(Duration.ofHours(30));
     assertThat(claim("wallet", id, 2)).isEqualTo(Outcome.REQUEST_ID_REUSED);
-    store.claims().forgetRequests(Duration.ofHours(10));
+    forget(Duration.ofHours(10));
     assertThat(claim("wallet", id, 2)).isEqualTo(Outcome.CLAIMED);
   }
 }

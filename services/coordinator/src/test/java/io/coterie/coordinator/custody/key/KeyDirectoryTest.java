@@ -7,12 +7,12 @@ import io.coterie.coordinator.MemoryStores;
 import io.coterie.coordinator.MemoryStores.Replica;
 import io.coterie.coordinator.TestEvidence;
 import io.coterie.coordinator.custody.request.RequestHeader;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
-import io.coterie.platform.intent.RequestId;
 import java.lang.reflect.Proxy;
 import java.time.Clock;
 import java.time.Instant;
@@ -80,12 +80,7 @@ class KeyDirectoryTest {
 
   private static RequestHeader header() {
     return new RequestHeader(
-        "wallet",
-        RequestId.next(),
-        ByteString.EMPTY,
-        SignedIntent.getDefaultInstance(),
-        NOW,
-        NOW);
+        "wallet", RequestId.next(), ByteString.EMPTY, SignedIntent.getDefaultInstance(), NOW, NOW);
   }
 
   @BeforeEach
