@@ -253,12 +253,13 @@ class RefusalTest {
     SessionId session = i.coordinator.giveBytes(hostile.order().apply(i), List.of(member("alpha")));
     var report = i.coordinator.awaitFrom("alpha", session).report();
     assertThat(report.getRefused().getReason()).isEqualTo(hostile.reason());
-    assertThat(report.getRefused().getDetail()).isNotEmpty().doesNotContain("\n");
+    String detail = report.getRefused().getDetail();
+    assertThat(detail).isNotEmpty().doesNotContain("\n");
     assertThat(core.started.get()).isEqualTo(started);
     assertThat(claims()).isEqualTo(claims);
     assertThat(i.party("alpha").store.shares().undecided()).isEmpty();
     Installation.until(
-        "the refusal is in the audit trail",
+        "the refusal is in the audit trail, with its rule",
         () ->
             i.party("alpha").store.audit().read(1, 10_000).stream()
                 .anyMatch(
@@ -266,7 +267,8 @@ class RefusalTest {
                         r.event().outcome().equals("refused")
                             && java.util.HexFormat.of()
                                 .formatHex(session.bytes().toByteArray())
-                                .equals(r.event().fields().get("session_id"))));
+                                .equals(r.event().fields().get("session_id"))
+                            && detail.equals(r.event().fields().get("detail"))));
   }
 
   @Test

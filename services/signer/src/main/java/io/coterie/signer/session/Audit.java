@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.DecodedPayload;
@@ -50,12 +51,7 @@ final class Audit {
    * The same event, with the number of refusals that were not recorded since the last one that was.
    */
   static AuditEvent after(AuditEvent event, long unrecorded) {
-    if (unrecorded == 0) {
-      return event;
-    }
-    Map<String, String> fields = new TreeMap<>(event.fields());
-    fields.put("unrecorded_refusals", Long.toString(unrecorded));
-    return AuditEvent.of(event.actor(), event.action(), event.outcome(), fields);
+    return unrecorded == 0 ? event : with(event, "unrecorded_refusals", Long.toString(unrecorded));
   }
 
   /**
@@ -89,13 +85,30 @@ final class Audit {
     }
   }
 
-  /** An order that was refused before it was known whose it is. */
-  static AuditEvent refused(SessionId session, Member sender, String cause) {
-    return AuditEvent.of(
-        sender.name(),
-        ORDER,
-        "refused",
-        Map.of("session_id", hex(session.bytes()), "cause", cause));
+  /**
+   * An order that was refused before it was known whose it is.
+   *
+   * @param detail which rule it broke, for people
+   */
+  static AuditEvent refused(SessionId session, Member sender, String cause, String detail) {
+    AuditEvent event =
+        AuditEvent.of(
+            sender.name(),
+            ORDER,
+            "refused",
+            Map.of("session_id", hex(session.bytes()), "cause", cause));
+    return withDetail(event, detail);
+  }
+
+  /** The same event with the rule by which this party refused, in one line; empty adds nothing. */
+  static AuditEvent withDetail(AuditEvent event, String detail) {
+    return detail.isEmpty() ? event : with(event, "detail", StatusErrors.detail(detail));
+  }
+
+  private static AuditEvent with(AuditEvent event, String name, String value) {
+    Map<String, String> fields = new TreeMap<>(event.fields());
+    fields.put(name, value);
+    return AuditEvent.of(event.actor(), event.action(), event.outcome(), fields);
   }
 
   private static Map<String, String> fields(SessionPlan plan, Member coordinator) {

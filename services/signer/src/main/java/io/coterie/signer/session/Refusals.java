@@ -64,7 +64,7 @@ final class Refusals {
   /** Refuses an order that does not become a session. */
   void unseen(Session session, RefusalReason reason, String detail) {
     reports.refused(session, new RefusedException(reason, detail));
-    records.refusedUnseen(session, reason);
+    records.refusedUnseen(session, reason, detail);
   }
 
   /** A session has ended; others learn if this party has not contributed to it and never will. */

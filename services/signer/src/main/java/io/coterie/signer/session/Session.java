@@ -86,6 +86,9 @@ final class Session {
   /** The core's first step, until it is applied. */
   @Nullable Step firstStep;
 
+  /** Why this party refused it, in one line; empty if it did not. */
+  String refusal = "";
+
   /** How the core ended it, if it did. */
   @Nullable Abort abort;
 

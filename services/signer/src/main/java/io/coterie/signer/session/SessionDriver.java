@@ -436,6 +436,7 @@ final class SessionDriver {
   }
 
   void refuse(Session session, RefusedException refusal) {
+    session.refusal = refusal.detail();
     accounts.refusals().refuse(session, refusal);
     end(session, Event.REFUSE, SessionRecords.label(refusal.reason()), NO_RESULT);
   }

@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
@@ -52,13 +53,13 @@ final class SessionRecords {
   /** An order came from a party, which misbehaves: nobody is answered. */
   void orderOfParty(SessionId id, Member sender) {
     telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, NOT_A_COORDINATOR);
-    refusal(Audit.refused(id, sender, NOT_A_COORDINATOR));
+    refusal(Audit.refused(id, sender, NOT_A_COORDINATOR, ""));
   }
 
   /** An order was refused that does not become a session. */
-  void refusedUnseen(Session session, RefusalReason reason) {
+  void refusedUnseen(Session session, RefusalReason reason, String detail) {
     telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, label(reason));
-    refusal(Audit.refused(session.id, session.coordinator, label(reason)));
+    refusal(Audit.refused(session.id, session.coordinator, label(reason), detail));
   }
 
   /** The event that ended a session goes to the audit trail. */
@@ -67,12 +68,12 @@ final class SessionRecords {
     Abort abort = session.abort;
     AuditEvent end =
         plan == null
-            ? Audit.refused(session.id, session.coordinator, cause)
+            ? Audit.refused(session.id, session.coordinator, cause, session.refusal)
             : session.state == State.ABORTED && abort != null
                 ? Audit.aborted(plan, session.coordinator, cause, abort)
                 : Audit.ended(plan, session.coordinator, session.state.label(), cause, result);
     if (session.state == State.REFUSED) {
-      refusal(end);
+      refusal(plan == null ? end : Audit.withDetail(end, session.refusal));
     } else if (event != Event.PRESIGNED) {
       // A presignature signs nothing; the signature that uses it is on record.
       audit.record(end);
@@ -86,11 +87,12 @@ final class SessionRecords {
     telemetry.ended(protocol, session.state, cause);
     log.atLevel(event == Event.PRESIGNED ? Level.DEBUG : Level.INFO)
         .log(
-            "{} of {} {} ({}) after {} ms",
+            "{} of {} {} ({}{}) after {} ms",
             protocol,
             plan == null ? "no key" : plan.key(),
             session.state.label(),
             cause,
+            session.refusal.isEmpty() ? "" : ": " + StatusErrors.detail(session.refusal),
             Duration.ofNanos(System.nanoTime() - session.orderedNanos).toMillis());
   }
 
