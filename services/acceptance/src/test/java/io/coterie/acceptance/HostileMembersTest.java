@@ -19,16 +19,25 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.UnaryOperator;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -273,6 +282,44 @@ class HostileMembersTest {
       assertThat(answers).isEmpty();
     }
     assertThat(cluster.wallet().sign(KEY, "undisturbed").getSignature().size()).isEqualTo(96);
+  }
+
+  /** The access keys of before: HMAC of a constant over the identity key, which is public. */
+  @Test
+  void aKeyThatEverybodyCanComputeOpensNoAccount() throws Exception {
+    Mac mac = Mac.getInstance("HmacSHA256");
+    byte[] label = "coterie/channel/access-key/1".getBytes(StandardCharsets.US_ASCII);
+    mac.init(new SecretKeySpec(label, "HmacSHA256"));
+    ChannelAccount named = cluster.members().secondCoordinator();
+    String user = named.aci() + "." + named.deviceId() + ":";
+    String credentials = user + new String(named.password(), StandardCharsets.US_ASCII);
+    try (HttpClient http = HttpClient.newBuilder().sslContext(cluster.ca().tls()).build()) {
+      for (Member member : parties(cluster.members().roster())) {
+        byte[] computed = Arrays.copyOf(mac.doFinal(member.identityKey()), 16);
+        assertThat(prekeys(http, member, "Unidentified-Access-Key", computed)).isEqualTo(401);
+        assertThat(prekeys(http, member, "Unidentified-Access-Key", new byte[16])).isEqualTo(401);
+        byte[] basic = credentials.getBytes(StandardCharsets.US_ASCII);
+        assertThat(prekeys(http, member, "Authorization", basic)).as("by name").isEqualTo(200);
+      }
+    }
+  }
+
+  private static int prekeys(HttpClient http, Member member, String header, byte[] value)
+      throws Exception {
+    String scheme = header.equals("Authorization") ? "Basic " : "";
+    URI keys =
+        URI.create(
+            "https://localhost:"
+                + cluster.messagingPort()
+                + "/v2/keys/"
+                + member.aci()
+                + "/"
+                + member.deviceId());
+    HttpRequest request =
+        HttpRequest.newBuilder(keys)
+            .header(header, scheme + Base64.getEncoder().encodeToString(value))
+            .build();
+    return http.send(request, HttpResponse.BodyHandlers.discarding()).statusCode();
   }
 
   /** Messages that the signers refused because they do not pin the sender. */

@@ -9,8 +9,10 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.InvalidKeyException;
 import org.signal.libsignal.protocol.InvalidMessageException;
@@ -24,8 +26,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The key exchange with one peer, without any input or output: the sender keys that either side
- * holds of the other, and whether, when and with which content the next hello goes out.
- * docs/protocols/channel.md, "Hello", is the specification.
+ * holds of the other, the peer's access key, and whether, when and with which content the next
+ * hello goes out. docs/protocols/channel.md, "Hello", is the specification.
  *
  * <p>There is no state machine but the question what is missing: every message may be lost,
  * repeated or come from a process that is gone. The object is its own lock. All times are {@link
@@ -41,6 +43,7 @@ public final class PeerKeys {
   private final SignalProtocolAddress address;
   private final ProtocolStore store;
   private final SenderKeyRotation own;
+  private final Supplier<AccessKey> ownAccess;
   private final long incarnation;
   private final Timing timing;
   private final HelloPacer pacer;
@@ -85,6 +88,15 @@ public final class PeerKeys {
   /** The session does not serve: the next hello opens a fresh one. */
   private boolean resetSession;
 
+  /** The access key of the peer's account; null before its first hello, and once it is refused. */
+  private @Nullable AccessKey access;
+
+  /** The messaging service has refused the access key that the peer had told. */
+  private boolean accessRefused;
+
+  /** Own access key in the newest hello that the messaging service has accepted. */
+  private @Nullable AccessKey told;
+
   private long sequence;
   private boolean inFlight;
 
@@ -106,11 +118,17 @@ public final class PeerKeys {
    *
    * @param about the process of the peer that it is meant for
    * @param keys distribution ids of the sender keys in it
+   * @param access the own access key in it
    * @param confirming whether it answers a request to confirm
    * @param handing whether it answers a request for keys
    */
   public record Departing(
-      Frame.Hello hello, long about, List<UUID> keys, boolean confirming, boolean handing) {}
+      Frame.Hello hello,
+      long about,
+      List<UUID> keys,
+      AccessKey access,
+      boolean confirming,
+      boolean handing) {}
 
   /**
    * The news in a hello.
@@ -123,12 +141,14 @@ public final class PeerKeys {
   }
 
   /**
+   * @param ownAccess the access key of the own account, as peers hear it
    * @param incarnation number of this process, as peers hear it
    */
   public PeerKeys(
       Member peer,
       ProtocolStore store,
       SenderKeyRotation own,
+      Supplier<AccessKey> ownAccess,
       long incarnation,
       Timing timing,
       long now) {
@@ -136,6 +156,7 @@ public final class PeerKeys {
     this.address = ProtocolStore.address(peer);
     this.store = store;
     this.own = own;
+    this.ownAccess = ownAccess;
     this.incarnation = incarnation;
     this.timing = timing;
     this.pacer = new HelloPacer(timing, now);
@@ -149,6 +170,7 @@ public final class PeerKeys {
     return !farewell
         && holds.contains(own.current().id())
         && !theirs.isEmpty()
+        && access != null
         && store.containsSession(address);
   }
 
@@ -175,12 +197,24 @@ public final class PeerKeys {
     return lastFailure;
   }
 
+  /** The access key of the peer's account, if it is known. */
+  public synchronized Optional<AccessKey> access() {
+    return Optional.ofNullable(access);
+  }
+
+  /** Whether the key that the peer had told was refused, and it has not told another since. */
+  public synchronized boolean accessRefused() {
+    return accessRefused;
+  }
+
   private boolean needsHello() {
     return confirmationOwed
         || keysOwed
         || asking
         || resetSession
+        || accessRefused
         || theirs.isEmpty()
+        || !ownAccess.get().equals(told)
         || lacksKey()
         || !store.containsSession(address);
   }
@@ -194,7 +228,7 @@ public final class PeerKeys {
     return confirmationOwed
         || keysOwed
         || resetSession
-        || (asking && !recent(askedNanos, now))
+        || ((asking || accessRefused) && !recent(askedNanos, now))
         || (!recent(offeredNanos, now) && theirIncarnation != 0 && lacksKey());
   }
 
@@ -235,7 +269,7 @@ public final class PeerKeys {
     // A key that was offered a moment ago goes along once more, in case it was lost. Then the
     // answer to the first offer may be under way, and no second one is asked for.
     boolean repeat = keysOwed || !recent(offeredNanos, now);
-    boolean confirm = false;
+    boolean confirm = accessRefused;
     List<UUID> ids = new ArrayList<>();
     List<byte[]> distributions = new ArrayList<>();
     for (OwnSenderKey key : own.offered()) {
@@ -245,16 +279,24 @@ public final class PeerKeys {
         confirm |= repeat || !offered.contains(key.id());
       }
     }
+    AccessKey ownKey = ownAccess.get();
     Frame.Hello hello =
         new Frame.Hello(
-            incarnation, ++sequence, confirm, asking, List.copyOf(theirs), distributions);
-    Departing departing = new Departing(hello, theirIncarnation, ids, confirmationOwed, keysOwed);
+            incarnation,
+            ++sequence,
+            confirm,
+            asking,
+            ownKey.bytes(),
+            List.copyOf(theirs),
+            distributions);
+    Departing departing =
+        new Departing(hello, theirIncarnation, ids, ownKey, confirmationOwed, keysOwed);
     confirmationOwed = false;
     keysOwed = false;
     if (confirm) {
       offeredNanos = now;
     }
-    if (asking) {
+    if (asking || accessRefused) {
       askedNanos = now;
     }
     return departing;
@@ -264,6 +306,7 @@ public final class PeerKeys {
   public synchronized void accepted(Departing hello) {
     if (hello.about == theirIncarnation || hello.about == 0) {
       offered.addAll(hello.keys);
+      told = hello.access;
     }
   }
 
@@ -297,7 +340,7 @@ public final class PeerKeys {
     return more;
   }
 
-  /** There is a new own sender key, which the peer should not have to wait for. */
+  /** There is a new own sender or access key, which the peer should not have to wait for. */
   public synchronized void newOwnKey(long now) {
     pacer.news(now);
     offeredNanos = 0;
@@ -320,6 +363,8 @@ public final class PeerKeys {
       forgetProcess(hello.incarnation());
     }
     theirSequence = hello.sequence();
+    access = new AccessKey(hello.accessKey());
+    accessRefused = false;
     // Only keys that are in use count: a hostile peer may name any number of others.
     List<UUID> ids = own.offered().stream().map(OwnSenderKey::id).toList();
     holds.clear();
@@ -346,6 +391,7 @@ public final class PeerKeys {
     if (theirIncarnation != 0) {
       offered.clear();
       offeredNanos = 0;
+      told = null;
     }
     theirIncarnation = next;
     farewell = false;
@@ -377,6 +423,17 @@ public final class PeerKeys {
    */
   public synchronized void heard(Frame.Farewell goodbye) {
     farewell |= goodbye.incarnation() == theirIncarnation;
+  }
+
+  /**
+   * The messaging service has refused that access key for the peer's account: the next hello asks
+   * for the one in use.
+   */
+  public synchronized void accessRefused(AccessKey refused) {
+    if (refused.equals(access)) {
+      access = null;
+      accessRefused = true;
+    }
   }
 
   /** A broadcast came under a sender key that is not here: the next hello asks for it. */

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.ChannelException.Cause;
+import io.coterie.channel.keys.AccessKey;
 import io.coterie.channel.keys.PreKeys;
 import io.coterie.trust.Member;
 import java.io.IOException;
@@ -118,17 +119,10 @@ public final class Enrolment {
     try {
       ObjectNode body = JSON.createObjectNode();
       body.put("recoveryPassword", token).put("skipDeviceTransfer", true);
-      ObjectNode attributes = body.putObject("accountAttributes");
-      attributes
-          .put("fetchesMessages", true)
-          .put("registrationId", registrationId)
-          .put("pniRegistrationId", KeyHelper.generateRegistrationId(false))
-          .put(
-              "unidentifiedAccessKey",
-              Messaging.base64(Messaging.accessKey(identity.getPublicKey().serialize())))
-          .put("unrestrictedUnidentifiedAccess", false)
-          .putObject("capabilities")
-          .put("spqr", true);
+      // The channel sets another, once its members are known; until then nobody has it.
+      ObjectNode attributes = Messaging.attributes(registrationId, AccessKey.random());
+      attributes.put("pniRegistrationId", KeyHelper.generateRegistrationId(false));
+      body.set("accountAttributes", attributes);
       body.put("aciIdentityKey", Messaging.base64(identity.getPublicKey().serialize()))
           .put("pniIdentityKey", Messaging.base64(pni.getPublicKey().serialize()));
       body.set(

@@ -45,9 +45,9 @@ public final class Link implements AutoCloseable {
 
   /** Hears pushes of the service and changes of the connection. Called on the reading thread. */
   public interface Listener {
-    void onConnected();
+    default void onConnected() {}
 
-    void onDisconnected();
+    default void onDisconnected() {}
 
     void onRequest(Connection from, WebSocketRequestMessage request, int bytes, long nanos);
   }

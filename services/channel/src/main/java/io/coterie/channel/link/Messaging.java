@@ -5,6 +5,7 @@ import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.ChannelException.Cause;
 import io.coterie.channel.SecureChannel;
+import io.coterie.channel.keys.AccessKey;
 import io.coterie.channel.keys.PreKeys;
 import io.coterie.channel.link.Link.Response;
 import io.coterie.channel.telemetry.ChannelMetrics.Mode;
@@ -19,8 +20,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKey;
 import org.signal.libsignal.protocol.InvalidKeyException;
@@ -38,14 +37,10 @@ import tools.jackson.databind.node.ObjectNode;
 
 /**
  * The calls of the Signal server API that the channel makes, over the two sockets: what needs the
- * account on the authenticated one, everything that must not say who is asking on the other.
+ * account on the authenticated one, everything that must not say who is asking on the other. A
+ * peer whose access key is not known is reached over the authenticated one, by name.
  */
 public final class Messaging implements PreKeys.Service {
-  static final int ACCESS_KEY_BYTES = 16;
-
-  private static final byte[] ACCESS_KEY_INFO =
-      "coterie/channel/access-key/1".getBytes(StandardCharsets.US_ASCII);
-
   /** Pause before a request is repeated when the service did not say how long. */
   private static final Duration DEFAULT_RETRY_AFTER = Duration.ofMillis(200);
 
@@ -67,18 +62,32 @@ public final class Messaging implements PreKeys.Service {
   }
 
   /**
-   * The key that a sender presents to reach a member without saying who it is: 16 bytes derived
-   * from the pinned identity key. A holder of the roster knows it; a stranger does not, and cannot
-   * fill the member's queue.
+   * Sets the access key of the own account. Its other attributes are those of its enrolment.
+   *
+   * @param registrationId the account's
    */
-  static byte[] accessKey(byte[] identityKey) {
-    try {
-      Mac mac = Mac.getInstance("HmacSHA256");
-      mac.init(new SecretKeySpec(ACCESS_KEY_INFO, "HmacSHA256"));
-      return java.util.Arrays.copyOf(mac.doFinal(identityKey), ACCESS_KEY_BYTES);
-    } catch (java.security.GeneralSecurityException e) {
-      throw new IllegalStateException(e);
-    }
+  public CompletableFuture<Void> setAccessKey(int registrationId, AccessKey key) {
+    ObjectNode attributes = attributes(registrationId, key);
+    return call(
+            authenticated,
+            Mode.CONTROL,
+            "PUT",
+            "/v1/accounts/attributes",
+            List.of("content-type:application/json"),
+            JSON.writeValueAsBytes(attributes))
+        .thenAccept(response -> requireOk(response, "access key"));
+  }
+
+  /** The attributes of a member's account: it is reached with its access key or by a name. */
+  static ObjectNode attributes(int registrationId, AccessKey key) {
+    ObjectNode attributes =
+        JSON.createObjectNode()
+            .put("fetchesMessages", true)
+            .put("registrationId", registrationId)
+            .put("unidentifiedAccessKey", base64(key.bytes()))
+            .put("unrestrictedUnidentifiedAccess", false);
+    attributes.putObject("capabilities").put("spqr", true);
+    return attributes;
   }
 
   @Override
@@ -165,16 +174,17 @@ public final class Messaging implements PreKeys.Service {
   /**
    * The keys with which a session to that member can be opened.
    *
+   * @param access the member's access key; without it the service is told who asks
    * @return fails with UNTRUSTED when they are not those of the pinned identity
    */
-  public CompletableFuture<PreKeyBundle> fetchKeys(Recipient peer) {
+  public CompletableFuture<PreKeyBundle> fetchKeys(Recipient peer, @Nullable AccessKey access) {
     Member member = peer.member();
     return call(
-            anonymous,
+            access == null ? authenticated : anonymous,
             Mode.CONTROL,
             "GET",
             "/v2/keys/" + member.aci() + "/" + member.deviceId(),
-            List.of("unidentified-access-key:" + base64(peer.accessKey())),
+            access == null ? List.of() : List.of(header(access.bytes())),
             null)
         .thenApply(
             response -> {
@@ -224,10 +234,15 @@ public final class Messaging implements PreKeys.Service {
         Cause.NOT_ESTABLISHED, what + ": the pinned device is not registered");
   }
 
-  /** Sends one sealed message to one device. The answer's status is for the caller to judge. */
+  /**
+   * Sends one sealed message to one device. The answer's status is for the caller to judge.
+   *
+   * @param access the recipient's access key; without it the service is told who sends
+   */
   public CompletableFuture<Response> sendOne(
       Mode mode,
       Recipient to,
+      @Nullable AccessKey access,
       int registrationId,
       byte[] sealed,
       SecureChannel.SendOptions options) {
@@ -244,23 +259,28 @@ public final class Messaging implements PreKeys.Service {
                 + System.currentTimeMillis()
                 + "}")
             .getBytes(StandardCharsets.ISO_8859_1);
-    List<String> headers = headers("application/json", to.accessKey(), options.traceparent());
+    byte[] key = access == null ? null : access.bytes();
     return call(
-        anonymous,
+        access == null ? authenticated : anonymous,
         mode,
         "PUT",
         "/v1/messages/" + to.member().aci() + "?story=false",
-        headers,
+        headers("application/json", key, options.traceparent()),
         body);
   }
 
-  /** Sends one multi-recipient message. The answer's status is for the caller to judge. */
+  /**
+   * Sends one multi-recipient message. The answer's status is for the caller to judge.
+   *
+   * @param access the access keys of all recipients
+   */
   public CompletableFuture<Response> sendMany(
-      Mode mode, List<Recipient> recipients, byte[] sealed, SecureChannel.SendOptions options) {
-    byte[] key = new byte[ACCESS_KEY_BYTES];
-    for (Recipient recipient : recipients) {
+      Mode mode, List<AccessKey> access, byte[] sealed, SecureChannel.SendOptions options) {
+    byte[] key = new byte[AccessKey.BYTES];
+    for (AccessKey one : access) {
+      byte[] bytes = one.bytes();
       for (int i = 0; i < key.length; i++) {
-        key[i] ^= recipient.accessKey()[i];
+        key[i] ^= bytes[i];
       }
     }
     return call(
@@ -277,14 +297,20 @@ public final class Messaging implements PreKeys.Service {
   }
 
   private static List<String> headers(
-      String contentType, byte[] accessKey, @Nullable String traceparent) {
+      String contentType, byte @Nullable [] accessKey, @Nullable String traceparent) {
     List<String> headers = new ArrayList<>(3);
     headers.add("content-type:" + contentType);
-    headers.add("unidentified-access-key:" + base64(accessKey));
+    if (accessKey != null) {
+      headers.add(header(accessKey));
+    }
     if (traceparent != null) {
       headers.add("traceparent:" + traceparent);
     }
     return headers;
+  }
+
+  private static String header(byte[] accessKey) {
+    return "unidentified-access-key:" + base64(accessKey);
   }
 
   /**
@@ -335,14 +361,35 @@ public final class Messaging implements PreKeys.Service {
     if (header != null && header.matches("\\d{1,9}")) {
       return Duration.ofSeconds(Long.parseLong(header));
     }
+    return pause(attempt);
+  }
+
+  /** Pause before the next attempt, longer each time, with jitter. */
+  public static Duration pause(int attempt) {
     long base = DEFAULT_RETRY_AFTER.toMillis() << Math.min(attempt, 6);
     return Duration.ofMillis(base / 2 + ThreadLocalRandom.current().nextLong(base / 2 + 1));
   }
 
-  /** The accounts a multi-recipient message was not delivered to. */
-  public static List<UUID> undelivered(Response response) {
+  /**
+   * The accounts that did not get a multi-recipient message.
+   *
+   * @param unknown they do not exist any more
+   * @param full their queues are full
+   */
+  public record Undelivered(List<UUID> unknown, List<UUID> full) {}
+
+  /** The accounts that a 200 of a send to many leaves out. */
+  public static Undelivered undelivered(Response response) {
+    if (response.body().isEmpty()) {
+      return new Undelivered(List.of(), List.of());
+    }
+    JsonNode body = parse(response.body(), "broadcast");
+    return new Undelivered(uuids(body.path("uuids404")), uuids(body.path("uuids429")));
+  }
+
+  private static List<UUID> uuids(JsonNode array) {
     List<UUID> accounts = new ArrayList<>();
-    for (JsonNode id : parse(response.body(), "broadcast").path("uuids404")) {
+    for (JsonNode id : array) {
       accounts.add(uuid(id.asString("")));
     }
     return accounts;

@@ -3,6 +3,7 @@ package io.coterie.channel.signal;
 import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.channel.keys.AccessKey;
 import io.coterie.channel.keys.Certificates;
 import io.coterie.channel.keys.OwnSenderKey;
 import io.coterie.channel.keys.PeerKeys;
@@ -21,6 +22,7 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,6 +39,7 @@ public final class KeyExchange {
   private final Executor pool;
   private final Collection<Peer> peers;
   private final SenderKeyRotation own;
+  private final Supplier<AccessKey> ownAccess;
   private final Waiters waiters;
 
   /** Any number but 0. */
@@ -45,6 +48,7 @@ public final class KeyExchange {
   private volatile boolean running;
 
   /**
+   * @param ownAccess the access key of the own account, as peers are told
    * @param peers all other members; the collection may change under way
    */
   KeyExchange(
@@ -55,6 +59,8 @@ public final class KeyExchange {
       ChannelMetrics metrics,
       Executor pool,
       Member self,
+      Supplier<AccessKey> ownAccess,
+      Waiters waiters,
       Collection<Peer> peers) {
     this.config = config;
     this.store = store;
@@ -64,12 +70,14 @@ public final class KeyExchange {
     this.pool = pool;
     this.peers = peers;
     this.own = new SenderKeyRotation(store, ProtocolStore.address(self), config, System.nanoTime());
-    this.waiters = new Waiters(pool);
+    this.ownAccess = ownAccess;
+    this.waiters = waiters;
   }
 
   /** A key exchange that has not begun, with that member. */
   PeerKeys with(Member member) {
-    return new PeerKeys(member, store, own, incarnation, config.timing(), System.nanoTime());
+    return new PeerKeys(
+        member, store, own, ownAccess, incarnation, config.timing(), System.nanoTime());
   }
 
   /** Greets a member that has joined. */
@@ -218,8 +226,13 @@ public final class KeyExchange {
 
   /** Makes a new sender key and hands it out; it is used once the peers that are there have it. */
   void rotate() {
+    own.prepare(System.nanoTime());
+    tellOwnKeys();
+  }
+
+  /** The own sender or access keys have changed: no peer has to wait for them. */
+  void tellOwnKeys() {
     long now = System.nanoTime();
-    own.prepare(now);
     peers.forEach(peer -> peer.keys.newOwnKey(now));
     peers.forEach(this::kick);
   }

@@ -1,10 +1,11 @@
 package io.coterie.channel.signal;
 
+import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.ChannelException.Cause;
 import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.channel.keys.AccessKey;
 import io.coterie.channel.keys.Certificates;
-import io.coterie.channel.keys.OwnSenderKey;
 import io.coterie.channel.keys.ProtocolStore;
 import io.coterie.channel.link.Link.Response;
 import io.coterie.channel.link.Messaging;
@@ -14,7 +15,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
@@ -23,20 +23,19 @@ import org.signal.libsignal.metadata.SealedSessionCipher;
 import org.signal.libsignal.metadata.certificate.SenderCertificate;
 import org.signal.libsignal.metadata.protocol.UnidentifiedSenderMessageContent;
 import org.signal.libsignal.protocol.InvalidKeyException;
-import org.signal.libsignal.protocol.InvalidRegistrationIdException;
 import org.signal.libsignal.protocol.NoSessionException;
 import org.signal.libsignal.protocol.SessionBuilder;
 import org.signal.libsignal.protocol.SessionCipher;
-import org.signal.libsignal.protocol.SignalProtocolAddress;
 import org.signal.libsignal.protocol.UntrustedIdentityException;
-import org.signal.libsignal.protocol.groups.GroupCipher;
 import org.signal.libsignal.protocol.message.CiphertextMessage;
 import org.signal.libsignal.protocol.state.PreKeyBundle;
-import org.signal.libsignal.protocol.state.SessionRecord;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Encrypts frames, hands them to the messaging service, and judges what it answers. */
+/**
+ * Encrypts frames under pairwise sessions, hands them to the messaging service, and judges what it
+ * answers. {@link GroupOutbox} does so under the sender key.
+ */
 public final class Outbox {
   private static final Logger LOG = LoggerFactory.getLogger(Outbox.class);
 
@@ -44,43 +43,56 @@ public final class Outbox {
    * How often one message is sent again after fetching keys anew. More than once, because a message
    * of the peer under its old session may arrive in between and make that the current one again.
    */
-  private static final int MAX_REPAIRS = 3;
+  static final int MAX_REPAIRS = 3;
 
   /** Nobody waits to be told that one of these could not be decrypted. */
-  private static final int HINT = UnidentifiedSenderMessageContent.CONTENT_HINT_IMPLICIT;
+  static final int HINT = UnidentifiedSenderMessageContent.CONTENT_HINT_IMPLICIT;
 
   private final ProtocolStore store;
   private final Messaging messaging;
   private final Certificates certificates;
-  private final SignalProtocolAddress self;
   private final SealedSessionCipher sealing;
+  private final Waiters waiters;
+  private final ChannelConfig.Timing timing;
   private final Executor pool;
-
-  /** Broadcasts leave in the order in which they were given. */
-  private final MessageLane groupLane;
 
   Outbox(
       ProtocolStore store,
       Messaging messaging,
       Certificates certificates,
       Member self,
+      Waiters waiters,
+      ChannelConfig.Timing timing,
       Executor pool) {
     this.store = store;
     this.messaging = messaging;
     this.certificates = certificates;
-    this.self = ProtocolStore.address(self);
     // No phone number: accounts are known by their ACI.
     this.sealing = new SealedSessionCipher(store, self.aci(), null, self.deviceId());
+    this.waiters = waiters;
+    this.timing = timing;
     this.pool = pool;
-    this.groupLane = new MessageLane(pool);
   }
 
   // Sessions
 
-  /** Opens a fresh session with keys from the messaging service. */
+  /**
+   * Opens a fresh session with keys from the messaging service. Without the access key of the peer
+   * the service is told who asks.
+   */
   CompletableFuture<Void> open(Peer peer) {
+    AccessKey access = peer.keys.access().orElse(null);
     return messaging
-        .fetchKeys(peer.recipient)
+        .fetchKeys(peer.recipient, access)
+        .exceptionallyCompose(
+            failure -> {
+              ChannelException cause = ChannelException.of(failure);
+              if (access == null || cause.reason() != Cause.UNAUTHENTICATED) {
+                return CompletableFuture.failedFuture(cause);
+              }
+              peer.keys.accessRefused(access);
+              return messaging.fetchKeys(peer.recipient, null);
+            })
         .thenAcceptAsync(bundle -> process(peer, bundle), pool);
   }
 
@@ -98,8 +110,21 @@ public final class Outbox {
     }
   }
 
-  boolean hasSession(Peer peer) {
-    return store.containsSession(peer.address);
+  /**
+   * Completes when the peer has told an access key that was not refused. The next hello asks for
+   * it; everything else waits, so that a service that refuses keys does not learn who sends.
+   */
+  CompletableFuture<Void> accessTold(Peer peer) {
+    return waiters
+        .when(List.of(peer), p -> p.keys.access().isPresent(), timing.establishWait())
+        .exceptionallyCompose(
+            failure -> {
+              ChannelException cause = ChannelException.of(failure);
+              return switch (cause.reason()) {
+                case CLOSED, UNTRUSTED -> CompletableFuture.failedFuture(cause);
+                default -> failed(Cause.UNAUTHENTICATED, peer + ": its access key is refused", cause);
+              };
+            });
   }
 
   // Pairwise
@@ -120,6 +145,14 @@ public final class Outbox {
 
   private CompletableFuture<Void> pairwise(
       Mode mode, Peer peer, byte[] frame, SendOptions options, int repairs) {
+    AccessKey access = peer.keys.access().orElse(null);
+    // Hellos alone go by name, because they ask for the key.
+    if (access == null && mode != Mode.CONTROL) {
+      return repairs == 0
+          ? failed(Cause.UNAUTHENTICATED, peer + ": its access key is not known", null)
+          : accessTold(peer)
+              .thenComposeAsync(told -> pairwise(mode, peer, frame, options, repairs - 1), pool);
+    }
     CompletableFuture<Response> answer;
     try {
       SenderCertificate certificate = certificate();
@@ -137,7 +170,7 @@ public final class Outbox {
           sealing.encrypt(
               peer.address,
               new UnidentifiedSenderMessageContent(message, certificate, HINT, Optional.empty()));
-      answer = messaging.sendOne(mode, peer.recipient, registrationId, sealed, options);
+      answer = messaging.sendOne(mode, peer.recipient, access, registrationId, sealed, options);
     } catch (NoSessionException e) {
       return failed(Cause.NOT_ESTABLISHED, "no session with " + peer, e);
     } catch (UntrustedIdentityException | InvalidKeyException e) {
@@ -146,154 +179,47 @@ public final class Outbox {
       return CompletableFuture.failedFuture(e);
     }
     return answer.thenCompose(
-        response ->
-            switch (response.status()) {
-              case 409, 410 -> {
-                refuseUnpinnedDevices(peer, response.status(), Messaging.deviceProblem(response));
-                if (repairs == 0) {
-                  throw stale(List.of(peer));
-                }
-                yield open(peer)
-                    .thenComposeAsync(
-                        opened -> pairwise(mode, peer, frame, options, repairs - 1), pool);
-              }
-              default -> {
-                Messaging.requireOk(response, "message to " + peer);
-                yield CompletableFuture.completedFuture(null);
-              }
-            });
+        response -> {
+          CompletableFuture<Void> repaired = repair(peer, access, response, repairs);
+          return repaired == null
+              ? CompletableFuture.completedFuture(null)
+              : repaired.thenComposeAsync(
+                  done -> pairwise(mode, peer, frame, options, repairs - 1), pool);
+        });
   }
 
-  // Group
-
   /**
-   * Sends frames to several peers, each as one multi-recipient request. The frames are wiped.
+   * Judges the answer to a message for one peer.
    *
-   * @return completes when the messaging service has accepted all of them for all peers
+   * @return completes when the message may be sent again; null if it was accepted
+   * @throws ChannelException if nothing can be done
    */
-  CompletableFuture<Void> group(
-      Mode mode, OwnSenderKey key, List<Peer> peers, List<byte[]> frames, SendOptions options) {
-    return inLane(groupLane, frames, frame -> group(mode, key, peers, frame, options));
-  }
-
-  private CompletableFuture<Void> group(
-      Mode mode, OwnSenderKey key, List<Peer> peers, byte[] frame, SendOptions options) {
-    try {
-      CiphertextMessage message;
-      synchronized (key) {
-        message = new GroupCipher(store, self).encrypt(key.id(), frame);
-        key.used();
-      }
-      UnidentifiedSenderMessageContent content =
-          new UnidentifiedSenderMessageContent(message, certificate(), HINT, Optional.empty());
-      return seal(mode, peers, content, options, MAX_REPAIRS);
-    } catch (NoSessionException e) {
-      return failed(Cause.INTERNAL, "the own sender key is missing", e);
-    } catch (ChannelException e) {
-      return CompletableFuture.failedFuture(e);
-    } finally {
-      Arrays.fill(frame, (byte) 0);
-    }
-  }
-
-  private CompletableFuture<Void> seal(
-      Mode mode,
-      List<Peer> peers,
-      UnidentifiedSenderMessageContent content,
-      SendOptions options,
-      int repairs) {
-    byte[] sealed;
-    try {
-      List<SignalProtocolAddress> addresses = new ArrayList<>(peers.size());
-      List<SessionRecord> sessions = new ArrayList<>(peers.size());
-      for (Peer peer : peers) {
-        SessionRecord session = store.loadSession(peer.address);
-        if (session == null) {
-          throw new NoSessionException(peer.address, "no session with " + peer);
-        }
-        addresses.add(peer.address);
-        sessions.add(session);
-      }
-      sealed = sealing.multiRecipientEncrypt(addresses, sessions, content);
-    } catch (NoSessionException e) {
-      return failed(Cause.NOT_ESTABLISHED, "no session with a recipient", e);
-    } catch (InvalidRegistrationIdException | InvalidKeyException | UntrustedIdentityException e) {
-      return failed(Cause.UNTRUSTED, "keys of a recipient are not usable", e);
-    }
-    return messaging
-        .sendMany(mode, peers.stream().map(peer -> peer.recipient).toList(), sealed, options)
-        .thenCompose(
-            response ->
-                switch (response.status()) {
-                  case 409, 410 -> {
-                    List<Peer> named;
-                    try {
-                      named = named(peers, response);
-                    } catch (ChannelException e) {
-                      if (peers.size() == 1) {
-                        throw e;
-                      }
-                      yield apart(mode, peers, content, options);
-                    }
-                    if (repairs == 0) {
-                      throw stale(named);
-                    }
-                    yield all(named.stream().map(this::open).toList())
-                        .thenComposeAsync(
-                            opened -> seal(mode, peers, content, options, repairs - 1), pool);
-                  }
-                  case 401, 403, 404 -> {
-                    if (peers.size() == 1) {
-                      throw ChannelException.ofStatus(
-                          response.status(), "message to " + peers.getFirst());
-                    }
-                    yield apart(mode, peers, content, options);
-                  }
-                  default -> {
-                    Messaging.requireOk(response, "broadcast");
-                    requireDelivered(peers, response);
-                    yield CompletableFuture.completedFuture(null);
-                  }
-                });
-  }
-
-  /**
-   * Sends to each by itself what the service has refused for all. One account that is not what the
-   * roster says, of a member that has enrolled anew or is corrupt, must not cut the others off.
-   */
-  private CompletableFuture<Void> apart(
-      Mode mode, List<Peer> peers, UnidentifiedSenderMessageContent content, SendOptions options) {
-    // Sealing takes time that the thread that reads answers does not have.
-    return CompletableFuture.completedFuture(peers)
-        .thenComposeAsync(
-            each ->
-                all(
-                    each.stream()
-                        .map(peer -> seal(mode, List.of(peer), content, options, 1))
-                        .toList()),
-            pool);
-  }
-
-  /** Those of the recipients whose devices the service finds wrong. */
-  private static List<Peer> named(List<Peer> peers, Response response) {
-    List<Peer> named = new ArrayList<>();
-    for (Messaging.DeviceProblem problem : Messaging.deviceProblems(response)) {
-      for (Peer peer : peers) {
-        if (peer.member.aci().equals(problem.account())) {
-          refuseUnpinnedDevices(peer, response.status(), problem);
-          named.add(peer);
+  @Nullable CompletableFuture<Void> repair(
+      Peer peer, @Nullable AccessKey access, Response response, int repairs) {
+    switch (response.status()) {
+      case 401 -> {
+        if (access != null) {
+          peer.keys.accessRefused(access);
+          if (repairs > 0) {
+            return CompletableFuture.completedFuture(null);
+          }
         }
       }
+      case 409, 410 -> {
+        refuseUnpinnedDevices(peer, response.status(), Messaging.deviceProblem(response));
+        if (repairs == 0) {
+          throw stale(List.of(peer));
+        }
+        return open(peer);
+      }
+      default -> {}
     }
-    if (named.isEmpty()) {
-      throw new ChannelException(
-          Cause.INTERNAL, "the messaging service reports wrong devices of nobody we sent to");
-    }
-    return named;
+    Messaging.requireOk(response, "message to " + peer);
+    return null;
   }
 
   /** A member has the one device that is pinned; the service may not add another. */
-  private static void refuseUnpinnedDevices(
+  static void refuseUnpinnedDevices(
       Peer peer, int status, Messaging.DeviceProblem problem) {
     if (status == 409 && !problem.missing().isEmpty()) {
       throw new ChannelException(
@@ -305,25 +231,13 @@ public final class Outbox {
     }
   }
 
-  private static ChannelException stale(List<Peer> peers) {
+  static ChannelException stale(List<Peer> peers) {
     return new ChannelException(
         Cause.NOT_ESTABLISHED, peers + ": the device has registered anew, again and again");
   }
 
-  private static void requireDelivered(List<Peer> peers, Response response) {
-    if (response.body().isEmpty()) {
-      return;
-    }
-    List<UUID> undelivered = Messaging.undelivered(response);
-    List<Peer> missed =
-        peers.stream().filter(peer -> undelivered.contains(peer.member.aci())).toList();
-    if (!missed.isEmpty()) {
-      throw new ChannelException(
-          Cause.NOT_ESTABLISHED, missed + ": not registered at the messaging service");
-    }
-  }
-
-  private SenderCertificate certificate() {
+  /** The own sender certificate, while it is valid. */
+  SenderCertificate certificate() {
     CompletableFuture<SenderCertificate> own = certificates.own();
     if (own.isCompletedExceptionally() || !own.isDone()) {
       throw new ChannelException(Cause.UNAVAILABLE, "no valid sender certificate at the moment");
@@ -341,7 +255,7 @@ public final class Outbox {
    * Sends frames one after another in a lane. Anything thrown on the way, an Error too, fails the
    * message, because its sender waits for an end.
    */
-  private static CompletableFuture<Void> inLane(
+  static CompletableFuture<Void> inLane(
       MessageLane lane, List<byte[]> frames, Function<byte[], CompletableFuture<Void>> send) {
     CompletableFuture<Void> done = new CompletableFuture<>();
     lane.execute(
@@ -368,7 +282,7 @@ public final class Outbox {
         });
   }
 
-  private static CompletableFuture<Void> failed(
+  static CompletableFuture<Void> failed(
       Cause cause, String text, @Nullable Throwable reason) {
     return CompletableFuture.failedFuture(
         reason == null

@@ -19,12 +19,9 @@ import io.coterie.proto.signal.WebSocketRequestMessage;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.micrometer.core.instrument.MeterRegistry;
-import java.nio.charset.StandardCharsets;
-import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Base64;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -45,7 +42,6 @@ import java.util.stream.Collectors;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKeyPair;
-import org.signal.libsignal.protocol.InvalidKeyException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -75,14 +71,15 @@ public final class SignalChannel implements SecureChannel {
   private final ProtocolStore store;
   private final Link authenticated;
   private final Link anonymous;
+  private final OwnAccount account;
+  private final Messaging messaging;
   private final Certificates certificates;
   private final PreKeys preKeys;
   private final Outbox outbox;
+  private final GroupOutbox broadcasts;
   private final KeyExchange exchange;
+  private final Bodies bodies;
   private final Inbox inbox;
-
-  /** Numbers of chunked bodies; they begin anywhere, so that two processes' do not meet. */
-  private final AtomicLong bodies = new AtomicLong(new SecureRandom().nextLong());
 
   private volatile Roster roster;
   private volatile @Nullable Consumer<InboundMessage> receiver;
@@ -112,7 +109,8 @@ public final class SignalChannel implements SecureChannel {
             .byAddress(account.aci(), account.deviceId())
             .orElseThrow(
                 () -> new IllegalArgumentException("the roster does not contain " + account));
-    IdentityKeyPair identity = identity(account);
+    this.account = new OwnAccount(account, roster);
+    IdentityKeyPair identity = this.account.identity();
     if (!Arrays.equals(identity.getPublicKey().serialize(), self.identityKey())) {
       throw new IllegalArgumentException(
           "the roster pins another identity key for " + self.name() + " than this account has");
@@ -135,14 +133,35 @@ public final class SignalChannel implements SecureChannel {
     this.metrics = new ChannelMetrics(registry, () -> reachable().size());
     SSLContext tls = PinnedTls.context(config.caPem());
     this.authenticated =
-        new Link(name + "-in", config, tls, authorization(account), new Incoming(), pool, metrics);
+        new Link(
+            name + "-in",
+            config,
+            tls,
+            this.account.authorization(),
+            new Incoming(),
+            pool,
+            metrics);
     this.anonymous = new Link(name + "-out", config, tls, null, new Outgoing(), pool, metrics);
-    Messaging messaging = new Messaging(authenticated, anonymous, config, pool);
+    this.messaging = new Messaging(authenticated, anonymous, config, pool);
     this.certificates = new Certificates(self, config.trustRoot(), messaging::senderCertificate);
     this.preKeys = new PreKeys(store, messaging, config.limits().preKeyBatch());
-    this.outbox = new Outbox(store, messaging, certificates, self, pool);
+    Waiters waiters = new Waiters(pool);
+    this.outbox = new Outbox(store, messaging, certificates, self, waiters, config.timing(), pool);
+    this.broadcasts =
+        new GroupOutbox(store, messaging, outbox, self, config.timing(), pool);
     this.exchange =
-        new KeyExchange(config, store, outbox, certificates, metrics, pool, self, peers.values());
+        new KeyExchange(
+            config,
+            store,
+            outbox,
+            certificates,
+            metrics,
+            pool,
+            self,
+            this.account::accessKey,
+            waiters,
+            peers.values());
+    this.bodies = new Bodies(config, exchange, outbox, broadcasts);
     this.inbox =
         new Inbox(config, store, certificates, exchange, metrics, pool, peers, this::deliver);
     for (Member member : roster.members()) {
@@ -157,28 +176,6 @@ public final class SignalChannel implements SecureChannel {
     store.pin(peer.address, peer.identity);
     peers.put(new Inbox.Address(member.aci(), member.deviceId()), peer);
     return peer;
-  }
-
-  private static IdentityKeyPair identity(ChannelAccount account) {
-    try {
-      return new IdentityKeyPair(account.identityKeyPair());
-    } catch (InvalidKeyException e) {
-      throw new IllegalArgumentException("the identity key pair of the account is damaged", e);
-    }
-  }
-
-  private static byte[] authorization(ChannelAccount account) {
-    byte[] user =
-        (account.aci() + "." + account.deviceId() + ":").getBytes(StandardCharsets.US_ASCII);
-    byte[] credentials = Arrays.copyOf(user, user.length + account.password().length);
-    System.arraycopy(account.password(), 0, credentials, user.length, account.password().length);
-    byte[] encoded = Base64.getEncoder().encode(credentials);
-    Arrays.fill(credentials, (byte) 0);
-    byte[] scheme = "Basic ".getBytes(StandardCharsets.US_ASCII);
-    byte[] value = Arrays.copyOf(scheme, scheme.length + encoded.length);
-    System.arraycopy(encoded, 0, value, scheme.length, encoded.length);
-    Arrays.fill(encoded, (byte) 0);
-    return value;
   }
 
   @Override
@@ -196,7 +193,8 @@ public final class SignalChannel implements SecureChannel {
    * nothing they send is accepted, nothing is sent to them, and callers that wait for one of them
    * fail with UNTRUSTED. The sender key is replaced as soon as the reachable members confirm the
    * new one, at the latest after {@code rotation}; until then a former member that the messaging
-   * service helps can still read broadcasts. New members are greeted.
+   * service helps can still read broadcasts. New members are greeted. This account gets another
+   * access key, which the peers are told.
    *
    * <p>Each process has a roster of its own: a member that has not updated it still talks to those
    * that have left.
@@ -220,6 +218,8 @@ public final class SignalChannel implements SecureChannel {
       store.unpin(peer.address);
     }
     roster = newer;
+    account.follow(newer);
+    publishAccessKeySoon();
     exchange.left(gone);
     for (Member member : newer.members()) {
       if (!member.equals(self)
@@ -258,7 +258,7 @@ public final class SignalChannel implements SecureChannel {
     List<Peer> peer = new ArrayList<>();
     resolve(List.of(to), peer);
     return underSenderKey
-        ? outbox.group(Mode.GROUP, exchange.senderKey(), peer, frames, SendOptions.online(null))
+        ? broadcasts.send(Mode.GROUP, exchange.senderKey(), peer, frames, SendOptions.online(null))
         : outbox.pairwise(Mode.PAIRWISE, peer.getFirst(), frames, SendOptions.online(null));
   }
 
@@ -297,41 +297,15 @@ public final class SignalChannel implements SecureChannel {
     long start = System.nanoTime();
     List<Peer> to = new ArrayList<>();
     ChannelException refusal = refusal(recipients, to, body);
-    CompletableFuture<Void> sent;
-    if (refusal != null) {
-      sent = CompletableFuture.failedFuture(refusal);
-    } else if (to.isEmpty()) {
+    if (refusal == null && to.isEmpty()) {
       return CompletableFuture.completedFuture(null);
-    } else {
-      sent =
-          switch (config.sendMode()) {
-            case GROUP -> {
-              List<byte[]> frames = frames(true, body);
-              yield wiping(
-                  frames,
-                  exchange
-                      .when(to, Peer::offered, config.timing().establishWait())
-                      .thenCompose(
-                          ready -> outbox.group(mode, exchange.senderKey(), to, frames, options)));
-            }
-            case PAIRWISE_SEQUENTIAL -> {
-              CompletableFuture<Void> chain = CompletableFuture.completedFuture(null);
-              for (Peer peer : to) {
-                List<byte[]> frames = frames(true, body);
-                chain =
-                    wiping(
-                        frames, chain.thenCompose(before -> pairwise(mode, peer, frames, options)));
-              }
-              yield chain;
-            }
-            case PAIRWISE_PARALLEL ->
-                Outbox.all(
-                    to.stream()
-                        .map(peer -> pairwise(mode, peer, frames(true, body), options))
-                        .toList());
-          };
     }
-    return counted(mode, start, sent);
+    return counted(
+        mode,
+        start,
+        refusal != null
+            ? CompletableFuture.failedFuture(refusal)
+            : bodies.broadcast(to, body, options));
   }
 
   @Override
@@ -342,26 +316,12 @@ public final class SignalChannel implements SecureChannel {
     if (refusal == null && to.isEmpty()) {
       refusal = new ChannelException(Cause.UNTRUSTED, "a member does not send to itself");
     }
-    CompletableFuture<Void> sent =
+    return counted(
+        Mode.PAIRWISE,
+        start,
         refusal != null
             ? CompletableFuture.failedFuture(refusal)
-            : pairwise(Mode.PAIRWISE, to.getFirst(), frames(false, body), options);
-    return counted(Mode.PAIRWISE, start, sent);
-  }
-
-  private CompletableFuture<Void> pairwise(
-      Mode mode, Peer peer, List<byte[]> frames, SendOptions options) {
-    return wiping(
-        frames,
-        exchange
-            .when(List.of(peer), Peer::established, config.timing().establishWait())
-            .thenCompose(ready -> outbox.pairwise(mode, peer, frames, options)));
-  }
-
-  /** Wipes the frames once they have been sent, or will not be. */
-  private static CompletableFuture<Void> wiping(List<byte[]> frames, CompletableFuture<Void> sent) {
-    return sent.whenComplete(
-        (done, failure) -> frames.forEach(frame -> Arrays.fill(frame, (byte) 0)));
+            : bodies.send(to.getFirst(), body, options));
   }
 
   private CompletableFuture<Void> counted(Mode mode, long start, CompletableFuture<Void> sent) {
@@ -409,20 +369,6 @@ public final class SignalChannel implements SecureChannel {
     return null;
   }
 
-  private List<byte[]> frames(boolean broadcast, byte[] body) {
-    int size = config.limits().chunk();
-    int count = Frame.chunks(body.length, size);
-    if (count <= 1) {
-      return List.of(Frame.body(broadcast, body));
-    }
-    long message = bodies.getAndIncrement();
-    List<byte[]> frames = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      frames.add(Frame.chunk(broadcast, message, i, size, body));
-    }
-    return frames;
-  }
-
   private void deliver(InboundMessage message) {
     Consumer<InboundMessage> consumer = receiver;
     if (consumer != null && !closed) {
@@ -435,12 +381,10 @@ public final class SignalChannel implements SecureChannel {
     @Override
     public void onConnected() {
       certificates.renew();
-      // Hellos wait for the upload, so that the first answer already uses keys of this process.
-      preKeys.replenish().whenComplete((uploaded, failure) -> exchange.start());
+      // Hellos wait for both, so that the first answer already uses keys of this process.
+      CompletableFuture.allOf(publishAccessKey(), preKeys.replenish())
+          .whenComplete((done, failure) -> exchange.start());
     }
-
-    @Override
-    public void onDisconnected() {}
 
     @Override
     public void onRequest(
@@ -453,14 +397,26 @@ public final class SignalChannel implements SecureChannel {
     }
   }
 
+  private void publishAccessKeySoon() {
+    pool.execute(
+        () -> {
+          var unused = publishAccessKey();
+        });
+  }
+
+  private CompletableFuture<Void> publishAccessKey() {
+    return account
+        .publish(messaging)
+        .thenAccept(
+            news -> {
+              if (news) {
+                exchange.tellOwnKeys();
+              }
+            });
+  }
+
   /** The socket without the account. */
   private static final class Outgoing implements Link.Listener {
-    @Override
-    public void onConnected() {}
-
-    @Override
-    public void onDisconnected() {}
-
     @Override
     public void onRequest(
         Link.Connection from, WebSocketRequestMessage request, int bytes, long nanos) {
@@ -480,6 +436,9 @@ public final class SignalChannel implements SecureChannel {
         inbox.tick(now);
         if (authenticated.connected()) {
           pool.execute(certificates::renew);
+          if (account.unpublished()) {
+            publishAccessKeySoon();
+          }
           if (now - preKeyCheckNanos >= 0 || preKeys.low()) {
             preKeyCheckNanos = now + config.timing().preKeyCheck().toNanos();
             pool.execute(
@@ -502,12 +461,15 @@ public final class SignalChannel implements SecureChannel {
     var unused = tellAll(Frame.heartbeat());
   }
 
-  /** Broadcasts to all peers that can read it. */
+  /** Broadcasts to all peers that can read it and are reached without a name. */
   private CompletableFuture<Void> tellAll(byte[] frame) {
-    List<Peer> to = peers.values().stream().filter(Peer::offered).toList();
+    List<Peer> to =
+        peers.values().stream()
+            .filter(peer -> peer.offered() && peer.keys.access().isPresent())
+            .toList();
     return to.isEmpty()
         ? CompletableFuture.completedFuture(null)
-        : outbox.group(
+        : broadcasts.send(
             Mode.CONTROL, exchange.senderKey(), to, List.of(frame), SendOptions.online(null));
   }
 

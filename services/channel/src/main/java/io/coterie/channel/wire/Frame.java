@@ -14,13 +14,16 @@ import java.util.UUID;
  */
 public sealed interface Frame {
   /** First byte of every frame. */
-  byte VERSION = 1;
+  byte VERSION = 2;
 
   /** Largest number of chunks of a body. */
   int MAX_CHUNKS = ChannelConfig.Limits.MAX_CHUNKS;
 
   /** Distribution ids, or distributions, a hello may carry. */
   int MAX_DISTRIBUTIONS = 4;
+
+  /** Bytes of an access key in a hello. */
+  int ACCESS_KEY_BYTES = 16;
 
   /** Largest serialised sender-key distribution; libsignal's take about 100 bytes. */
   int MAX_DISTRIBUTION_BYTES = 512;
@@ -42,13 +45,15 @@ public sealed interface Frame {
       implements Frame {}
 
   /**
-   * Says which process this is, hands over sender keys, and says which ones of the other's it has.
+   * Says which process this is, hands over its access key and sender keys, and says which of the
+   * other's sender keys it has.
    *
    * @param incarnation random, new at each start of the process
    * @param sequence grows with every hello of an incarnation to a peer
    * @param confirm whether the sender wants to hear that its sender keys have come, even if they
    *     are not new to the receiver
    * @param asks whether the sender could not read something for want of keys
+   * @param accessKey the key with which the sender's account is reached without a name; secret
    * @param holds distribution ids of the receiver's sender keys that the sender holds
    * @param distributions serialised distributions of the sender's own keys
    */
@@ -57,6 +62,7 @@ public sealed interface Frame {
       long sequence,
       boolean confirm,
       boolean asks,
+      byte[] accessKey,
       List<UUID> holds,
       List<byte[]> distributions)
       implements Frame {}
@@ -130,7 +136,7 @@ public sealed interface Frame {
 
   /** A hello, padded. */
   static byte[] hello(Hello hello) {
-    int length = 3 + 8 + 8 + 1 + 16 * hello.holds.size() + 1;
+    int length = 3 + 8 + 8 + ACCESS_KEY_BYTES + 1 + 16 * hello.holds.size() + 1;
     for (byte[] distribution : hello.distributions) {
       length += 2 + distribution.length;
     }
@@ -141,6 +147,7 @@ public sealed interface Frame {
         .put((byte) ((hello.confirm ? CONFIRM : 0) | (hello.asks ? ASKS : 0)))
         .putLong(hello.incarnation)
         .putLong(hello.sequence)
+        .put(hello.accessKey)
         .put((byte) hello.holds.size());
     for (UUID id : hello.holds) {
       out.putLong(id.getMostSignificantBits()).putLong(id.getLeastSignificantBits());
@@ -270,6 +277,8 @@ public sealed interface Frame {
   private static Hello hello(int flags, ByteBuffer in) throws MalformedException {
     long incarnation = in.getLong();
     long sequence = in.getLong();
+    byte[] accessKey = new byte[ACCESS_KEY_BYTES];
+    in.get(accessKey);
     int held = in.get();
     if (held < 0 || held > MAX_DISTRIBUTIONS) {
       throw new MalformedException("number of sender keys held");
@@ -296,7 +305,13 @@ public sealed interface Frame {
       throw new MalformedException("bytes after a hello");
     }
     return new Hello(
-        incarnation, sequence, (flags & CONFIRM) != 0, (flags & ASKS) != 0, holds, distributions);
+        incarnation,
+        sequence,
+        (flags & CONFIRM) != 0,
+        (flags & ASKS) != 0,
+        accessKey,
+        holds,
+        distributions);
   }
 
   private static byte[] rest(ByteBuffer in) {

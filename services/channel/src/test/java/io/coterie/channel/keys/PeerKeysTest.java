@@ -38,6 +38,7 @@ class PeerKeysTest {
     final ProtocolStore store;
     final SenderKeyRotation own;
     final long incarnation;
+    AccessKey access = AccessKey.random();
     PeerKeys peer;
 
     Side(int partyId, IdentityKeyPair identity, UUID aci, long incarnation, long now) {
@@ -52,7 +53,8 @@ class PeerKeysTest {
 
     void meet(Side other, long now) {
       store.pin(ProtocolStore.address(other.member), other.identity.getPublicKey());
-      peer = new PeerKeys(other.member, store, own, incarnation, CONFIG.timing(), now);
+      peer =
+          new PeerKeys(other.member, store, own, () -> access, incarnation, CONFIG.timing(), now);
     }
 
     /** Opens a session with keys of the other side, as the messaging service hands them out. */
@@ -101,6 +103,10 @@ class PeerKeysTest {
     b = new Side(2, IdentityKeyPair.generate(), UUID.randomUUID(), 12, now);
     a.meet(b, now);
     b.meet(a, now);
+  }
+
+  private static Frame.Hello hello(long incarnation, long sequence) {
+    return new Frame.Hello(incarnation, sequence, true, true, new byte[16], List.of(), List.of());
   }
 
   private void establish() throws Exception {
@@ -173,7 +179,7 @@ class PeerKeysTest {
   @Test
   void lost_hello_is_made_up_for_and_its_cause_is_kept() throws Exception {
     establish();
-    a.peer.heard(new Frame.Hello(12, 9, true, true, List.of(), List.of()));
+    a.peer.heard(hello(12, 9));
     Next next = a.peer.nextHello(now);
     Departing lost = a.peer.depart(now);
     assertThat(lost.confirming()).isTrue();
@@ -206,8 +212,7 @@ class PeerKeysTest {
   @Test
   void old_hello_of_the_same_process_changes_nothing() throws Exception {
     establish();
-    assertThat(a.peer.heard(new Frame.Hello(12, 1, true, true, List.of(), List.of())))
-        .isEqualTo(new Heard(false, false));
+    assertThat(a.peer.heard(hello(12, 1))).isEqualTo(new Heard(false, false));
     assertThat(a.peer.established()).isTrue();
     assertThat(a.peer.nextHello(now)).isEqualTo(Next.NOTHING);
   }
@@ -236,6 +241,7 @@ class PeerKeysTest {
             9,
             false,
             false,
+            new byte[16],
             List.of(a.own.current().id()),
             List.of(b.own.current().distribution())));
     a.peer.brokenSession(now + MILLISECOND);
@@ -247,7 +253,7 @@ class PeerKeysTest {
     establish();
     int sent = 0;
     for (int i = 0; i < 100; i++) {
-      a.peer.heard(new Frame.Hello(12, 10 + i, true, true, List.of(), List.of()));
+      a.peer.heard(hello(12, 10 + i));
       Next next = a.peer.nextHello(now);
       if (next != Next.NOTHING) {
         a.peer.accepted(a.peer.depart(now));
@@ -269,7 +275,7 @@ class PeerKeysTest {
       List<UUID> holds = new ArrayList<>(List.of(ours));
       Stream.generate(UUID::randomUUID).limit(3).forEach(holds::add);
       invented.addAll(holds.subList(1, 4));
-      a.peer.heard(new Frame.Hello(7, i, false, false, holds, List.of()));
+      a.peer.heard(new Frame.Hello(7, i, false, false, new byte[16], holds, List.of()));
     }
     assertThat(a.peer.holds(ours)).isTrue();
     assertThat(invented).noneMatch(a.peer::holds);
@@ -279,7 +285,8 @@ class PeerKeysTest {
   void unreadable_sender_key_is_no_key() {
     Heard heard =
         a.peer.heard(
-            new Frame.Hello(12, 1, false, false, List.of(), List.of(new byte[] {1, 2, 3})));
+            new Frame.Hello(
+                12, 1, false, false, new byte[16], List.of(), List.of(new byte[] {1, 2, 3})));
     assertThat(heard.learned()).isFalse();
   }
 
@@ -319,5 +326,57 @@ class PeerKeysTest {
       a.own.prepare(now);
     }
     assertThat(a.store.senderKeys(ProtocolStore.address(a.member))).hasSize(2).contains(current);
+  }
+
+  @Test
+  void access_keys_are_told_in_hellos() throws Exception {
+    assertThat(a.peer.access()).isEmpty();
+    establish();
+    assertThat(a.peer.access()).contains(b.access);
+    assertThat(b.peer.access()).contains(a.access);
+  }
+
+  @Test
+  void refused_access_key_is_asked_for_until_the_peer_tells_one() throws Exception {
+    establish();
+    now += HELLO_MIN * 60;
+    a.peer.accessRefused(AccessKey.random());
+    assertThat(a.peer.access()).as("another was refused").contains(b.access);
+
+    a.peer.accessRefused(b.access);
+    assertThat(a.peer.access()).isEmpty();
+    assertThat(a.peer.accessRefused()).isTrue();
+    assertThat(a.peer.established()).isFalse();
+    assertThat(a.peer.offered()).as("a broadcast reaches the others").isTrue();
+    Frame.Hello question = a.hello(b, now);
+    assertThat(question.confirm()).isTrue();
+    assertThat(a.peer.nextHello(now)).isEqualTo(Next.NOTHING);
+    now += HELLO_MIN * 2;
+    assertThat(a.hello(b, now).confirm()).as("the first one had no answer").isTrue();
+
+    b.access = AccessKey.random();
+    b.peer.heard(question);
+    a.peer.heard(b.hello(a, now));
+    assertThat(a.peer.access()).contains(b.access);
+    assertThat(a.peer.accessRefused()).isFalse();
+    assertThat(a.peer.established()).isTrue();
+    assertThat(a.peer.nextHello(now + HELLO_MIN * 60)).isEqualTo(Next.NOTHING);
+  }
+
+  @Test
+  void another_own_access_key_is_told_once() throws Exception {
+    establish();
+    a.access = AccessKey.random();
+    a.peer.newOwnKey(now);
+    b.peer.heard(a.hello(b, now));
+    assertThat(b.peer.access()).contains(a.access);
+    assertThat(a.peer.nextHello(now + HELLO_MIN * 60)).isEqualTo(Next.NOTHING);
+  }
+
+  @Test
+  void access_key_in_an_old_hello_is_not_taken() throws Exception {
+    establish();
+    a.peer.heard(hello(12, 1));
+    assertThat(a.peer.access()).contains(b.access);
   }
 }

@@ -1,15 +1,18 @@
 package io.coterie.channel.signal;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.coterie.channel.ChannelConfig;
+import io.coterie.channel.ChannelException;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SendMode;
 import io.coterie.channel.telemetry.ChannelMetrics;
 import io.coterie.trust.Roster;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -254,12 +257,20 @@ class RestartTest {
   void memberThatLeavesTheRosterIsCutOff() throws Exception {
     try (TestGroup group = TestGroup.started(server, 3)) {
       java.util.UUID before = group.node(0).channel.senderKey();
+      TestServer.Account first = server.accounts.get(group.node(0).member().aci());
+      byte[] known = first.accessKey;
       Roster smaller =
           new Roster("test", 2, List.of(group.node(0).member(), group.node(1).member()));
       group.node(0).channel.updateRoster(smaller);
       group.node(1).channel.updateRoster(smaller);
       await().atMost(PATIENCE).until(() -> !group.node(0).channel.senderKey().equals(before));
-      group.node(2).broadcast("from outside");
+      await().atMost(PATIENCE).until(() -> !Arrays.equals(known, first.accessKey));
+      assertThatThrownBy(
+              () -> group.node(2).broadcast(List.of(group.node(0).member()), "from outside"))
+          .cause()
+          .isInstanceOfSatisfying(
+              ChannelException.class,
+              e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.UNAUTHENTICATED));
       group.node(1).broadcast(smaller.members(), "from inside");
       await().atMost(PATIENCE).until(() -> group.node(0).texts().contains("from inside"));
       await()

@@ -103,7 +103,7 @@ public final class TestServer implements AutoCloseable {
     final UUID aci;
     final String password;
     byte[] identityKey;
-    final byte[] accessKey;
+    volatile byte[] accessKey;
     int registrationId;
     JsonNode signedPreKey;
     JsonNode lastResort;
@@ -111,6 +111,9 @@ public final class TestServer implements AutoCloseable {
     final ArrayDeque<JsonNode> kyberPreKeys = new ArrayDeque<>();
     final ArrayDeque<Envelope> stored = new ArrayDeque<>();
     final ArrayDeque<Online> online = new ArrayDeque<>();
+    /** How many more messages to many find the queue full. */
+    final AtomicInteger full = new AtomicInteger();
+
     final List<Integer> devices = new ArrayList<>(List.of(1));
     volatile Connection connection;
 
@@ -605,6 +608,8 @@ public final class TestServer implements AutoCloseable {
         }
       } else if (request.is("GET", "/v2/keys/")) {
         return keys(request, segments[3]);
+      } else if (request.is("PUT", "/v1/accounts/attributes")) {
+        return attributes(request);
       } else if (request.is("GET", "/v1/certificate/delivery")) {
         return certificate(request);
       } else if (request.is("PUT", "/v1/messages/multi_recipient")) {
@@ -668,14 +673,32 @@ public final class TestServer implements AutoCloseable {
     return Answer.of(200);
   }
 
+  private Answer attributes(Request request) {
+    Account account = accounts.get(request.account.orElseThrow());
+    JsonNode body = JSON.readTree(request.body);
+    if (body.path("registrationId").asInt() != account.registrationId
+        || !body.path("fetchesMessages").asBoolean()
+        || body.path("unrestrictedUnidentifiedAccess").asBoolean()) {
+      return Answer.of(422);
+    }
+    account.accessKey = decode(body, "unidentifiedAccessKey");
+    return Answer.of(204);
+  }
+
+  /** A sender who names itself reaches every account, any other needs the access key. */
+  private static boolean opens(Request request, Account account) {
+    String key = request.headers.get("unidentified-access-key");
+    return request.account.isPresent()
+        || (key != null
+            && MessageDigest.isEqual(account.accessKey, Base64.getDecoder().decode(key)));
+  }
+
   private Answer keys(Request request, String target) {
     Account account = accounts.get(UUID.fromString(target));
     if (account == null) {
       return Answer.of(404);
     }
-    if (!MessageDigest.isEqual(
-        account.accessKey,
-        Base64.getDecoder().decode(request.headers.getOrDefault("unidentified-access-key", "")))) {
+    if (!opens(request, account)) {
       return Answer.of(401);
     }
     ObjectNode answer = JSON.createObjectNode();
@@ -717,9 +740,7 @@ public final class TestServer implements AutoCloseable {
     if (account == null) {
       return Answer.of(404);
     }
-    if (!MessageDigest.isEqual(
-        account.accessKey,
-        Base64.getDecoder().decode(request.headers.getOrDefault("unidentified-access-key", "")))) {
+    if (!opens(request, account)) {
       return Answer.of(401);
     }
     JsonNode body = JSON.readTree(request.body);
@@ -784,19 +805,31 @@ public final class TestServer implements AutoCloseable {
     if (!stale.isEmpty()) {
       return Answer.json(410, stale);
     }
+    ArrayNode full = JSON.createArrayNode();
     for (var recipient : message.getRecipients().entrySet()) {
       byte[] content = message.messageForRecipient(recipient.getValue());
       if (content.length > 96 << 10) {
         return Answer.of(413);
       }
+      Account account = accounts.get(recipient.getKey().getRawUUID());
+      if (account.full.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+        full.add(account.aci.toString());
+        continue;
+      }
       deliver(
-          accounts.get(recipient.getKey().getRawUUID()),
+          account,
           content,
           request.path.toLowerCase(Locale.ROOT).contains("online=true"),
           request.headers.get("traceparent"));
     }
     ObjectNode answer = JSON.createObjectNode();
     answer.putArray("uuids404");
+    if (full.size() == message.getRecipients().size()) {
+      return Answer.of(429);
+    }
+    if (!full.isEmpty()) {
+      answer.set("uuids429", full);
+    }
     return Answer.json(200, answer);
   }
 

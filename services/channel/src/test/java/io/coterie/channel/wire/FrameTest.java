@@ -21,6 +21,7 @@ class FrameTest {
           9,
           true,
           true,
+          HexFormat.of().parseHex("a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"),
           List.of(new UUID(1, 2)),
           List.of(new byte[] {1, 2, 3}, new byte[] {4}));
 
@@ -64,6 +65,7 @@ class FrameTest {
     assertThat(hello.sequence()).isEqualTo(9);
     assertThat(hello.confirm()).isTrue();
     assertThat(hello.asks()).isTrue();
+    assertThat(hello.accessKey()).isEqualTo(HELLO.accessKey());
     assertThat(hello.holds()).containsExactly(new UUID(1, 2));
     assertThat(hello.distributions()).containsExactly(new byte[] {1, 2, 3}, new byte[] {4});
     assertThat(Frame.decode(Frame.heartbeat())).isEqualTo(new Frame.Heartbeat());
@@ -73,11 +75,12 @@ class FrameTest {
   /** The layout is a wire contract between versions. */
   @Test
   void bytesDoNotDrift() {
-    assertThat(HexFormat.of().formatHex(Arrays.copyOf(Frame.hello(HELLO), 46)))
+    assertThat(HexFormat.of().formatHex(Arrays.copyOf(Frame.hello(HELLO), 62)))
         .isEqualTo(
-            "010303"
+            "020303"
                 + "0102030405060708"
                 + "0000000000000009"
+                + "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"
                 + "01"
                 + "00000000000000010000000000000002"
                 + "02"
@@ -85,14 +88,14 @@ class FrameTest {
                 + "000104"
                 + "80");
     assertThat(HexFormat.of().formatHex(Arrays.copyOf(Frame.body(true, new byte[] {5}), 6)))
-        .isEqualTo("010101058000");
+        .isEqualTo("020101058000");
     assertThat(
             HexFormat.of()
                 .formatHex(Arrays.copyOf(Frame.chunk(false, 3, 1, 2, new byte[] {1, 2, 9}), 21)))
-        .isEqualTo("010200" + "0000000000000003" + "0001" + "0002" + "00000003" + "09" + "80");
-    assertThat(HexFormat.of().formatHex(Arrays.copyOf(Frame.heartbeat(), 4))).isEqualTo("01040080");
+        .isEqualTo("020200" + "0000000000000003" + "0001" + "0002" + "00000003" + "09" + "80");
+    assertThat(HexFormat.of().formatHex(Arrays.copyOf(Frame.heartbeat(), 4))).isEqualTo("02040080");
     assertThat(HexFormat.of().formatHex(Arrays.copyOf(Frame.farewell(9), 12)))
-        .isEqualTo("010500" + "0000000000000009" + "80");
+        .isEqualTo("020500" + "0000000000000009" + "80");
   }
 
   @ParameterizedTest
@@ -118,8 +121,8 @@ class FrameTest {
     List<byte[]> bad = new ArrayList<>();
     bad.add(new byte[0]);
     bad.add(new byte[160]);
-    bad.add(new byte[] {1, 1, 0, (byte) 0x80}); // not padded to a unit
-    bad.add(changed(Frame.heartbeat(), 0, 2)); // version
+    bad.add(new byte[] {2, 1, 0, (byte) 0x80}); // not padded to a unit
+    bad.add(changed(Frame.heartbeat(), 0, 1)); // version
     bad.add(changed(Frame.heartbeat(), 1, 9)); // kind
     bad.add(changed(Frame.heartbeat(), 2, 2)); // flags
     bad.add(changed(Frame.heartbeat(), 2, 1)); // a heartbeat has none
@@ -127,12 +130,13 @@ class FrameTest {
     bad.add(changed(Frame.heartbeat(), 3, 0x81)); // padding mark
     bad.add(changed(Frame.heartbeat(), 100, 0x80)); // content in a heartbeat
     bad.add(Arrays.copyOf(Frame.heartbeat(), 320)); // more padding than needed
-    bad.add(changed(Frame.hello(HELLO), 19, 5)); // more ids than allowed
-    bad.add(changed(Frame.hello(HELLO), 19, -1));
-    bad.add(changed(Frame.hello(HELLO), 19, 0)); // then the ids are read as distributions
-    bad.add(changed(Frame.hello(HELLO), 36, 5));
-    bad.add(changed(Frame.hello(HELLO), 36, 1)); // bytes left over
-    bad.add(changed(Frame.hello(HELLO), 37, 0x7f)); // length of a distribution
+    bad.add(changed(Frame.hello(HELLO), 35, 5)); // more ids than allowed
+    bad.add(changed(Frame.hello(HELLO), 35, -1));
+    bad.add(changed(Frame.hello(HELLO), 35, 0)); // then the ids are read as distributions
+    bad.add(changed(Frame.hello(HELLO), 52, 5));
+    bad.add(changed(Frame.hello(HELLO), 52, 1)); // bytes left over
+    bad.add(changed(Frame.hello(HELLO), 53, 0x7f)); // length of a distribution
+    bad.add(changed(helloWithoutAccessKey(), 2, 0));
     bad.add(changed(Frame.farewell(9), 2, 1)); // a farewell has no flags
     bad.add(changed(Frame.farewell(9), 12, 0x80)); // bytes left over
     bad.add(changed(Frame.heartbeat(), 1, Frame.KIND_FAREWELL)); // of no process
@@ -156,7 +160,7 @@ class FrameTest {
       byte[] frame = new byte[random.nextInt(4) * 160];
       random.nextBytes(frame);
       if (frame.length > 2) {
-        frame[0] = 1;
+        frame[0] = Frame.VERSION;
         frame[1] = (byte) (1 + random.nextInt(5));
         frame[2] = (byte) random.nextInt(2);
         int end = 3 + random.nextInt(frame.length - 3);
@@ -169,6 +173,15 @@ class FrameTest {
         assertThat(e).hasMessageNotContaining("null");
       }
     }
+  }
+
+  /** Ids and distributions stand where the access key should. */
+  private static byte[] helloWithoutAccessKey() {
+    byte[] hello = Frame.hello(HELLO);
+    byte[] shorter = new byte[hello.length];
+    System.arraycopy(hello, 0, shorter, 0, 19);
+    System.arraycopy(hello, 35, shorter, 19, hello.length - 35);
+    return shorter;
   }
 
   private static byte[] changed(byte[] frame, int at, int value) {

@@ -1,0 +1,71 @@
+package io.coterie.channel.signal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.coterie.channel.ChannelException;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The service has room for a broadcast in the queues of some of its recipients. */
+class FullQueuesTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(TestGroup.PATIENCE_SECONDS);
+
+  private TestServer server;
+
+  @BeforeEach
+  void startServer() throws Exception {
+    server = new TestServer();
+  }
+
+  @AfterEach
+  void stopServer() throws Exception {
+    server.close();
+  }
+
+  private TestServer.Account account(TestGroup.Node node) {
+    return server.accounts.get(node.member().aci());
+  }
+
+  @Test
+  void those_whose_queues_are_full_get_it_later_and_the_others_once() throws Exception {
+    try (TestGroup group =
+        TestGroup.started(
+            server, 4, config -> config.withTiming(Timings.heartbeat(Duration.ofMinutes(1))))) {
+      account(group.node(2)).full.set(1);
+      account(group.node(3)).full.set(3);
+      int before = server.count("PUT messages/many");
+      group.node(0).broadcast("first");
+      for (TestGroup.Node node : group.nodes.subList(1, 4)) {
+        await().atMost(PATIENCE).until(() -> node.texts().equals(List.of("first")));
+      }
+      // To all, to two, and twice to the last, for whom alone the service answers 429.
+      assertThat(server.count("PUT messages/many")).isEqualTo(before + 4);
+      group.node(0).broadcast("second");
+      for (TestGroup.Node node : group.nodes.subList(1, 4)) {
+        await().atMost(PATIENCE).until(() -> node.texts().equals(List.of("first", "second")));
+      }
+    }
+  }
+
+  @Test
+  void a_queue_that_stays_full_fails_the_broadcast_in_the_end_and_keeps_nobody_else_from_it()
+      throws Exception {
+    try (TestGroup group =
+        TestGroup.started(server, 3, config -> config.withTiming(Timings.impatient()))) {
+      account(group.node(2)).full.set(Integer.MAX_VALUE);
+      assertThatThrownBy(() -> group.node(0).broadcast("to all"))
+          .cause()
+          .isInstanceOfSatisfying(
+              ChannelException.class,
+              e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.RATE_LIMITED))
+          .hasMessageContaining("p3");
+      await().atMost(PATIENCE).until(() -> group.node(1).texts().equals(List.of("to all")));
+      assertThat(group.node(2).received).isEmpty();
+    }
+  }
+}
