@@ -70,6 +70,11 @@ public interface SecureChannel extends AutoCloseable {
       return new SendOptions(true, traceparent);
     }
 
+    /** The same, but stored until fetched. */
+    public SendOptions asStored() {
+      return stored(traceparent);
+    }
+
     /** Stored until fetched. */
     public static SendOptions stored(@Nullable String traceparent) {
       return new SendOptions(false, traceparent);

@@ -1,11 +1,16 @@
 package io.coterie.channel;
 
-/** How a broadcast travels. The two pairwise modes exist to compare against. */
+/** How a broadcast travels. All but {@link #GROUP} exist to compare against. */
 public enum SendMode {
   /** One sealed-sender multi-recipient request, whatever the number of recipients. */
   GROUP,
   /** One pairwise message after another, each sent when the one before was accepted. */
   PAIRWISE_SEQUENTIAL,
   /** Pairwise messages, all in flight at once. */
-  PAIRWISE_PARALLEL
+  PAIRWISE_PARALLEL,
+  /**
+   * One pairwise message after another, each with the sender's name, over a REST call of its own,
+   * stored by the messaging service: how prototypes without sealed sender and WebSocket send.
+   */
+  NAMED_STORED
 }

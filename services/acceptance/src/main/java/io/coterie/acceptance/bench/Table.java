@@ -43,17 +43,25 @@ final class Table {
             scenario.equals("keygen") ? "Key generation" : "Signing",
             phase.equals(Rows.FIRST) ? "first contact" : "subsequent");
         out.printf(
-            "  %-8s %14s %24s %24s%n",
-            "", "group", "pairwise, in parallel", "pairwise, sequential");
+            "  %-8s %14s %24s %24s %24s%n",
+            "", "group", "pairwise, in parallel", "pairwise, sequential", "named, stored, by REST");
         for (Shape shape : shapes) {
           double group = rows.value(scenario, shape, SendMode.GROUP, phase, "latency");
           double parallel =
               rows.value(scenario, shape, SendMode.PAIRWISE_PARALLEL, phase, "latency");
           double sequential =
               rows.value(scenario, shape, SendMode.PAIRWISE_SEQUENTIAL, phase, "latency");
+          double stored = rows.value(scenario, shape, SendMode.NAMED_STORED, phase, "latency");
           out.printf(
-              "  %-8s %14.1f %16.1f (%.2f) %17.1f (%.2f)%n",
-              shape, group, parallel, parallel / group, sequential, sequential / group);
+              "  %-8s %14.1f %16.1f (%.2f) %17.1f (%.2f) %17.1f (%.2f)%n",
+              shape,
+              group,
+              parallel,
+              parallel / group,
+              sequential,
+              sequential / group,
+              stored,
+              stored / group);
         }
       }
       out.println();
@@ -62,8 +70,7 @@ final class Table {
           "", scenario.equals("keygen") ? "key generation" : "signature");
       for (Shape shape : shapes) {
         StringBuilder line = new StringBuilder("  %-8s".formatted(shape));
-        for (SendMode mode :
-            List.of(SendMode.GROUP, SendMode.PAIRWISE_PARALLEL, SendMode.PAIRWISE_SEQUENTIAL)) {
+        for (SendMode mode : SendMode.values()) {
           line.append(
               "%12.1f %10.0f B"
                   .formatted(

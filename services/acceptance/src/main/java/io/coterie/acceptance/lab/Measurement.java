@@ -371,9 +371,10 @@ final class Measurement implements AutoCloseable {
   static double floor(Cell cell, Floor.Operation operation, List<String> parties) {
     return new Floor(
             cell.setting().oneWayMillis(),
-            cell.mode() == SendMode.PAIRWISE_SEQUENTIAL
-                ? Floor.Sending.ONE_AFTER_ANOTHER
-                : Floor.Sending.AT_ONCE)
+            switch (cell.mode()) {
+              case PAIRWISE_SEQUENTIAL, NAMED_STORED -> Floor.Sending.ONE_AFTER_ANOTHER;
+              case GROUP, PAIRWISE_PARALLEL -> Floor.Sending.AT_ONCE;
+            })
         .millis(
             operation,
             new Floor.Places(

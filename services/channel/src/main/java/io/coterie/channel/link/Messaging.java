@@ -15,11 +15,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKey;
 import org.signal.libsignal.protocol.InvalidKeyException;
@@ -37,8 +39,8 @@ import tools.jackson.databind.node.ObjectNode;
 
 /**
  * The calls of the Signal server API that the channel makes, over the two sockets: what needs the
- * account on the authenticated one, everything that must not say who is asking on the other. A
- * peer whose access key is not known is reached over the authenticated one, by name.
+ * account on the authenticated one, everything that must not say who is asking on the other. A peer
+ * whose access key is not known is reached over the authenticated one, by name.
  */
 public final class Messaging implements PreKeys.Service {
   /** Pause before a request is repeated when the service did not say how long. */
@@ -48,15 +50,25 @@ public final class Messaging implements PreKeys.Service {
 
   private final Link authenticated;
   private final Link anonymous;
+  private final @Nullable Rest rest;
   private final ChannelConfig config;
   private final Executor pool;
 
   /** Devices the service names in a 409 or 410. */
   public record DeviceProblem(@Nullable UUID account, List<Integer> missing, List<Integer> extra) {}
 
-  public Messaging(Link authenticated, Link anonymous, ChannelConfig config, Executor pool) {
+  /**
+   * @param rest carries the messages of {@link Mode#NAMED_STORED}; null if there are none
+   */
+  public Messaging(
+      Link authenticated,
+      Link anonymous,
+      @Nullable Rest rest,
+      ChannelConfig config,
+      Executor pool) {
     this.authenticated = authenticated;
     this.anonymous = anonymous;
+    this.rest = rest;
     this.config = config;
     this.pool = pool;
   }
@@ -259,14 +271,14 @@ public final class Messaging implements PreKeys.Service {
                 + System.currentTimeMillis()
                 + "}")
             .getBytes(StandardCharsets.ISO_8859_1);
+    String path = "/v1/messages/" + to.member().aci() + "?story=false";
     byte[] key = access == null ? null : access.bytes();
-    return call(
-        access == null ? authenticated : anonymous,
-        mode,
-        "PUT",
-        "/v1/messages/" + to.member().aci() + "?story=false",
-        headers("application/json", key, options.traceparent()),
-        body);
+    List<String> headers = headers("application/json", key, options.traceparent());
+    if (mode == Mode.NAMED_STORED) {
+      Rest by = Objects.requireNonNull(rest, "there is no client for this mode");
+      return repeated(() -> by.request(mode, "PUT", path, headers, body));
+    }
+    return call(access == null ? authenticated : anonymous, mode, "PUT", path, headers, body);
   }
 
   /**
@@ -313,10 +325,6 @@ public final class Messaging implements PreKeys.Service {
     return "unidentified-access-key:" + base64(accessKey);
   }
 
-  /**
-   * A request that is repeated after 429 and 503, as long as that fits into the time a request may
-   * take.
-   */
   private CompletableFuture<Response> call(
       Link link,
       Mode mode,
@@ -324,20 +332,21 @@ public final class Messaging implements PreKeys.Service {
       String path,
       List<String> headers,
       byte @Nullable [] body) {
-    long deadline = System.nanoTime() + config.timing().request().toNanos();
-    return attempt(link, mode, verb, path, headers, body, deadline, 0);
+    return repeated(() -> link.request(mode, verb, path, headers, body));
+  }
+
+  /**
+   * A request that is repeated after 429 and 503, as long as that fits into the time a request may
+   * take.
+   */
+  private CompletableFuture<Response> repeated(Supplier<CompletableFuture<Response>> request) {
+    return attempt(request, System.nanoTime() + config.timing().request().toNanos(), 0);
   }
 
   private CompletableFuture<Response> attempt(
-      Link link,
-      Mode mode,
-      String verb,
-      String path,
-      List<String> headers,
-      byte @Nullable [] body,
-      long deadline,
-      int attempt) {
-    return link.request(mode, verb, path, headers, body)
+      Supplier<CompletableFuture<Response>> request, long deadline, int attempt) {
+    return request
+        .get()
         .thenCompose(
             response -> {
               if (response.status() != 429 && response.status() != 503) {
@@ -349,7 +358,7 @@ public final class Messaging implements PreKeys.Service {
                 return CompletableFuture.completedFuture(response);
               }
               return CompletableFuture.supplyAsync(
-                      () -> attempt(link, mode, verb, path, headers, body, deadline, attempt + 1),
+                      () -> attempt(request, deadline, attempt + 1),
                       CompletableFuture.delayedExecutor(
                           pause.toNanos(), TimeUnit.NANOSECONDS, pool))
                   .thenCompose(again -> again);

@@ -42,6 +42,7 @@ final class Bodies {
                     ready -> broadcasts.send(mode, exchange.senderKey(), to, frames, options)));
       }
       case PAIRWISE_SEQUENTIAL -> oneAfterAnother(mode, to, body, options);
+      case NAMED_STORED -> oneAfterAnother(mode, to, body, options.asStored());
       case PAIRWISE_PARALLEL ->
           Outbox.all(
               to.stream().map(peer -> pairwise(mode, peer, frames(true, body), options)).toList());

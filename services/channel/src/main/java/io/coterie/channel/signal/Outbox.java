@@ -11,7 +11,6 @@ import io.coterie.channel.link.Link.Response;
 import io.coterie.channel.link.Messaging;
 import io.coterie.channel.telemetry.ChannelMetrics.Mode;
 import io.coterie.trust.Member;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -122,7 +121,8 @@ public final class Outbox {
               ChannelException cause = ChannelException.of(failure);
               return switch (cause.reason()) {
                 case CLOSED, UNTRUSTED -> CompletableFuture.failedFuture(cause);
-                default -> failed(Cause.UNAUTHENTICATED, peer + ": its access key is refused", cause);
+                default ->
+                    failed(Cause.UNAUTHENTICATED, peer + ": its access key is refused", cause);
               };
             });
   }
@@ -145,9 +145,10 @@ public final class Outbox {
 
   private CompletableFuture<Void> pairwise(
       Mode mode, Peer peer, byte[] frame, SendOptions options, int repairs) {
-    AccessKey access = peer.keys.access().orElse(null);
-    // Hellos alone go by name, because they ask for the key.
-    if (access == null && mode != Mode.CONTROL) {
+    boolean named = mode == Mode.NAMED_STORED;
+    AccessKey access = named ? null : peer.keys.access().orElse(null);
+    // Hellos go by name if they have to, because they ask for the key.
+    if (access == null && !named && mode != Mode.CONTROL) {
       return repairs == 0
           ? failed(Cause.UNAUTHENTICATED, peer + ": its access key is not known", null)
           : accessTold(peer)
@@ -219,8 +220,7 @@ public final class Outbox {
   }
 
   /** A member has the one device that is pinned; the service may not add another. */
-  static void refuseUnpinnedDevices(
-      Peer peer, int status, Messaging.DeviceProblem problem) {
+  static void refuseUnpinnedDevices(Peer peer, int status, Messaging.DeviceProblem problem) {
     if (status == 409 && !problem.missing().isEmpty()) {
       throw new ChannelException(
           Cause.UNTRUSTED, peer + ": the account has devices that the roster does not pin");
@@ -282,8 +282,7 @@ public final class Outbox {
         });
   }
 
-  static CompletableFuture<Void> failed(
-      Cause cause, String text, @Nullable Throwable reason) {
+  static CompletableFuture<Void> failed(Cause cause, String text, @Nullable Throwable reason) {
     return CompletableFuture.failedFuture(
         reason == null
             ? new ChannelException(cause, text)

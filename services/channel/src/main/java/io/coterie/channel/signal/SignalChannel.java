@@ -6,12 +6,14 @@ import io.coterie.channel.ChannelException;
 import io.coterie.channel.ChannelException.Cause;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SecureChannel;
+import io.coterie.channel.SendMode;
 import io.coterie.channel.keys.Certificates;
 import io.coterie.channel.keys.PreKeys;
 import io.coterie.channel.keys.ProtocolStore;
 import io.coterie.channel.link.Link;
 import io.coterie.channel.link.Messaging;
 import io.coterie.channel.link.PinnedTls;
+import io.coterie.channel.link.Rest;
 import io.coterie.channel.telemetry.ChannelMetrics;
 import io.coterie.channel.telemetry.ChannelMetrics.Mode;
 import io.coterie.channel.wire.Frame;
@@ -71,6 +73,7 @@ public final class SignalChannel implements SecureChannel {
   private final ProtocolStore store;
   private final Link authenticated;
   private final Link anonymous;
+  private final @Nullable Rest rest;
   private final OwnAccount account;
   private final Messaging messaging;
   private final Certificates certificates;
@@ -134,21 +137,18 @@ public final class SignalChannel implements SecureChannel {
     SSLContext tls = PinnedTls.context(config.caPem());
     this.authenticated =
         new Link(
-            name + "-in",
-            config,
-            tls,
-            this.account.authorization(),
-            new Incoming(),
-            pool,
-            metrics);
+            name + "-in", config, tls, this.account.authorization(), new Incoming(), pool, metrics);
     this.anonymous = new Link(name + "-out", config, tls, null, new Outgoing(), pool, metrics);
-    this.messaging = new Messaging(authenticated, anonymous, config, pool);
+    this.rest =
+        config.sendMode() == SendMode.NAMED_STORED
+            ? new Rest(config, tls, this.account.authorization(), pool, metrics)
+            : null;
+    this.messaging = new Messaging(authenticated, anonymous, rest, config, pool);
     this.certificates = new Certificates(self, config.trustRoot(), messaging::senderCertificate);
     this.preKeys = new PreKeys(store, messaging, config.limits().preKeyBatch());
     Waiters waiters = new Waiters(pool);
     this.outbox = new Outbox(store, messaging, certificates, self, waiters, config.timing(), pool);
-    this.broadcasts =
-        new GroupOutbox(store, messaging, outbox, self, config.timing(), pool);
+    this.broadcasts = new GroupOutbox(store, messaging, outbox, self, config.timing(), pool);
     this.exchange =
         new KeyExchange(
             config,
@@ -495,6 +495,9 @@ public final class SignalChannel implements SecureChannel {
     certificates.close();
     authenticated.close();
     anonymous.close();
+    if (rest != null) {
+      rest.close();
+    }
     pool.shutdown();
     try {
       if (!pool.awaitTermination(CLOSE_PATIENCE.toMillis(), TimeUnit.MILLISECONDS)) {

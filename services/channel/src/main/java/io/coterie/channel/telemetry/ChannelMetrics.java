@@ -42,6 +42,7 @@ public final class ChannelMetrics {
     GROUP,
     PAIRWISE_SEQUENTIAL,
     PAIRWISE_PARALLEL,
+    NAMED_STORED,
     /** A body for one member. */
     PAIRWISE,
     /** Keys, hellos, heartbeats, keep-alive. */
@@ -56,6 +57,7 @@ public final class ChannelMetrics {
         case GROUP -> GROUP;
         case PAIRWISE_SEQUENTIAL -> PAIRWISE_SEQUENTIAL;
         case PAIRWISE_PARALLEL -> PAIRWISE_PARALLEL;
+        case NAMED_STORED -> NAMED_STORED;
       };
     }
   }

@@ -6,9 +6,12 @@ import static org.awaitility.Awaitility.await;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SendMode;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -37,7 +40,8 @@ class SignalChannelTest {
     "2, PAIRWISE_SEQUENTIAL",
     "5, PAIRWISE_SEQUENTIAL",
     "2, PAIRWISE_PARALLEL",
-    "5, PAIRWISE_PARALLEL"
+    "5, PAIRWISE_PARALLEL",
+    "5, NAMED_STORED"
   })
   void everyoneHearsEveryone(int size, SendMode mode) throws Exception {
     try (TestGroup group = TestGroup.started(server, size, config -> config.withSendMode(mode))) {
@@ -55,6 +59,32 @@ class SignalChannelTest {
                     assertThat(new String(m.body()))
                         .isEqualTo("from " + (m.sender().partyId() - 1)));
       }
+    }
+  }
+
+  /** A request inside a WebSocket has no credentials of its own. */
+  @Test
+  void namedMessagesAreStoredAndGoByRest() throws Exception {
+    try (TestGroup group =
+        TestGroup.started(server, 3, config -> config.withSendMode(SendMode.NAMED_STORED))) {
+      List<TestServer.Request> sent = new CopyOnWriteArrayList<>();
+      server.intercept =
+          request -> {
+            if (request.is("PUT", "/v1/messages/")
+                && request.headers().containsKey("authorization")) {
+              sent.add(request);
+            }
+            return Optional.empty();
+          };
+      group.node(0).broadcast("named");
+      assertThat(sent).hasSize(2);
+      for (TestServer.Request request : sent) {
+        assertThat(request.account()).contains(group.node(0).member().aci());
+        assertThat(request.headers()).doesNotContainKey("unidentified-access-key");
+        assertThat(new String(request.body(), StandardCharsets.US_ASCII))
+            .contains("\"online\":false");
+      }
+      await().until(() -> group.node(2).texts().equals(List.of("named")));
     }
   }
 

@@ -44,6 +44,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
@@ -111,6 +112,7 @@ public final class TestServer implements AutoCloseable {
     final ArrayDeque<JsonNode> kyberPreKeys = new ArrayDeque<>();
     final ArrayDeque<Envelope> stored = new ArrayDeque<>();
     final ArrayDeque<Online> online = new ArrayDeque<>();
+
     /** How many more messages to many find the queue full. */
     final AtomicInteger full = new AtomicInteger();
 
@@ -391,12 +393,25 @@ public final class TestServer implements AutoCloseable {
         webSocket(socket, in, out, start[1], headers);
       } else {
         byte[] body = in.readNBytes(Integer.parseInt(headers.getOrDefault("Content-Length", "0")));
-        Answer answer =
-            handle(new Request(start[0], start[1], headers, body, Optional.empty()), headers);
+        String authorization = headers.get("Authorization");
+        Optional<Account> account =
+            authorization == null || start[1].startsWith("/v1/registration")
+                ? Optional.empty()
+                : authenticate(authorization);
+        Request request =
+            new Request(start[0], start[1], headers, body, account.map(known -> known.aci));
+        Answer answer = handle(request, headers);
+        if (answer.status == 0) {
+          return;
+        }
         out.write(
             ("HTTP/1.1 "
                     + answer.status
                     + " x\r\nConnection: close\r\nContent-Type: application/json"
+                    + answer.headers.stream()
+                        .filter(header -> !header.startsWith("content-type"))
+                        .map(header -> "\r\n" + header)
+                        .collect(Collectors.joining())
                     + "\r\nContent-Length: "
                     + answer.body.length
                     + "\r\n\r\n")
