@@ -32,7 +32,10 @@ bootstrap: build/env.mk ## find or fetch the tools, say what is missing
 build/env.mk: .ci/bootstrap
 	@.ci/bootstrap
 
-build: build/classpath build/native/libsignal_jni.so build/verifier bin/coterie bin/circuit ## compile everything
+# Packages of npm that Java tests run.
+NPM := build/verifier build/signal-client
+
+build: build/classpath build/native/libsignal_jni.so $(NPM) bin/coterie bin/circuit ## compile everything
 
 build/classpath: $(SOURCES)
 	@$(STEP) build $(MAVEN) package -Dmaven.test.skip=true
@@ -44,6 +47,11 @@ build/native/libsignal_jni.so: | build/classpath
 build/verifier: services/acceptance/verifier/package-lock.json
 	@cd services/acceptance/verifier && \
 	  ../../../$(STEP) verifier npm ci --prefix services/acceptance/verifier --no-audit --no-fund
+	@touch $@
+
+build/signal-client: services/messaging-compat/node/package-lock.json
+	@cd services/messaging-compat/node && \
+	  ../../../$(STEP) signal-client npm ci --prefix services/messaging-compat/node --no-audit --no-fund
 	@touch $@
 
 bin/coterie: build/classpath .ci/wrapper
@@ -176,5 +184,5 @@ fmt: build/classpath ## format every language
 
 clean: ## remove what the build made
 	rm -rf build bin services/mpc-core/target proto/node_modules services/acceptance/verifier/node_modules \
-	  loadtest/k6/node_modules
+	  services/messaging-compat/node/node_modules loadtest/k6/node_modules
 	find . -type d -name target -not -path './services/mpc-core/*' -prune -exec rm -rf {} +

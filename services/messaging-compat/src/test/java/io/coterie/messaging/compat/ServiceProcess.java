@@ -153,6 +153,10 @@ final class ServiceProcess implements AutoCloseable {
     return "https://localhost:" + port;
   }
 
+  int port() {
+    return port;
+  }
+
   /** The one-time token of a number. */
   byte[] token(String number) {
     return tokens.get(number);
@@ -161,6 +165,11 @@ final class ServiceProcess implements AutoCloseable {
   /** The public key that signed the server certificate. */
   byte[] trustRoot() throws IOException {
     return Base64.getDecoder().decode(Files.readString(folder.resolve("trust-root.pub")).strip());
+  }
+
+  /** The installation's CA, in DER. */
+  byte[] ca() throws Exception {
+    return ca.getEncoded();
   }
 
   /** The installation's CA, as Signal's clients want it. */
