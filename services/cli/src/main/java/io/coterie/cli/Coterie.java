@@ -11,6 +11,7 @@ import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Terminal;
 import io.coterie.cli.trust.TrustCommand;
+import java.util.List;
 import java.util.logging.LogManager;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -22,17 +23,6 @@ import picocli.CommandLine.ParameterException;
     mixinStandardHelpOptions = true,
     version = "coterie 0.1.0",
     description = "Keys that exist only as shares, and signatures made by a quorum.",
-    subcommands = {
-      KeysCommand.class,
-      SignCommand.class,
-      VerifyCommand.class,
-      IntentCommand.class,
-      TrustCommand.class,
-      DoctorCommand.class,
-      PlanCommand.class,
-      LoadCommand.class,
-      CommandLine.HelpCommand.class
-    },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
       "0:done",
@@ -51,6 +41,20 @@ import picocli.CommandLine.ParameterException;
       "  the environment over the profile."
     })
 public final class Coterie implements Terminal.Holder {
+
+  /** In the order of the help. */
+  private static final List<Class<?>> COMMANDS =
+      List.of(
+          KeysCommand.class,
+          SignCommand.class,
+          VerifyCommand.class,
+          IntentCommand.class,
+          TrustCommand.class,
+          DoctorCommand.class,
+          PlanCommand.class,
+          LoadCommand.class,
+          CommandLine.HelpCommand.class);
+
   private final Terminal terminal;
 
   private Coterie(Terminal terminal) {
@@ -59,7 +63,7 @@ public final class Coterie implements Terminal.Holder {
 
   public static void main(String... args) {
     silenceLibraries();
-    System.exit(commandLine().execute(args));
+    System.exit(commandLine(Terminal.OF_PROCESS, commands(args)).execute(args));
   }
 
   /**
@@ -78,7 +82,31 @@ public final class Coterie implements Terminal.Holder {
   }
 
   static CommandLine commandLine(Terminal terminal) {
+    return commandLine(terminal, COMMANDS);
+  }
+
+  /**
+   * The command that the arguments name, or all where all may be spoken of. To make the models of
+   * all would take most of a start.
+   */
+  static List<Class<?>> commands(String... args) {
+    String first = args.length == 0 ? "" : args[0];
+    if (first.equals("--version") || first.equals("-V")) {
+      return List.of();
+    }
+    List<Class<?>> named = COMMANDS.stream().filter(command -> isNamed(command, first)).toList();
+    // The help command describes the others.
+    return named.isEmpty() || named.contains(CommandLine.HelpCommand.class) ? COMMANDS : named;
+  }
+
+  private static boolean isNamed(Class<?> command, String name) {
+    Command declared = command.getAnnotation(Command.class);
+    return declared.name().equals(name) || List.of(declared.aliases()).contains(name);
+  }
+
+  private static CommandLine commandLine(Terminal terminal, List<Class<?>> commands) {
     CommandLine line = new CommandLine(new Coterie(terminal));
+    commands.forEach(line::addSubcommand);
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setParameterExceptionHandler(Coterie::wrongCommandLine);
     line.setExecutionExceptionHandler(

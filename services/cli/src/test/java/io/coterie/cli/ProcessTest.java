@@ -42,6 +42,10 @@ class ProcessTest {
   }
 
   private static Run coterie(String... args) throws Exception {
+    return coterie(List.of(), args);
+  }
+
+  private static Run coterie(List<String> options, String... args) throws Exception {
     Path classPath = Path.of("target", "runtime.classpath");
     assumeThat(classPath).exists();
     List<String> command =
@@ -50,23 +54,43 @@ class ProcessTest {
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "--sun-misc-unsafe-memory-access=allow",
-                "-XX:TieredStopAtLevel=1",
-                "-cp",
-                Path.of("target", "classes") + ":" + Files.readString(classPath).strip(),
-                Coterie.class.getName()));
+                "-XX:TieredStopAtLevel=1"));
+    command.addAll(options);
+    command.addAll(
+        List.of(
+            "-cp",
+            Path.of("target", "classes") + ":" + Files.readString(classPath).strip(),
+            Coterie.class.getName()));
     command.addAll(List.of(args));
     return run(command);
   }
 
   private static Run online(String endpoint, String ca, String key, String... more)
       throws Exception {
+    return coterie(connected(endpoint, ca, key, more));
+  }
+
+  private static String[] connected(String endpoint, String ca, String key, String... more) {
     List<String> args = new ArrayList<>(List.of(more));
     args.addAll(List.of("--endpoint", endpoint, "--timeout", "10"));
     args.addAll(List.of("--ca", "" + folder.resolve(ca)));
     args.addAll(List.of("--cert", "" + folder.resolve("wallet.pem")));
     args.addAll(List.of("--key", "" + folder.resolve(key)));
     args.addAll(List.of("--trust", "" + folder.resolve("trust.json")));
-    return coterie(args.toArray(String[]::new));
+    return args.toArray(String[]::new);
+  }
+
+  /** It would take a third of a start, and its classes are in a signed jar, which no cache holds. */
+  @Test
+  void a_call_starts_without_bouncycastles_provider() throws Exception {
+    Path loaded = folder.resolve("loaded");
+    List<String> options = List.of("-Xlog:class+load:file=" + loaded);
+    Run nobody =
+        coterie(options, connected("localhost:1", "wallet.pem", "wallet-key.pem", "keys", "list"));
+    assertThat(nobody.exitCode()).as(nobody.err()).isEqualTo(Coterie.UNAVAILABLE);
+    List<String> classes = Files.readAllLines(loaded);
+    assertThat(classes).anyMatch(line -> line.contains(" io.coterie.cli.TlsFiles "));
+    assertThat(classes).noneMatch(line -> line.contains(" org.bouncycastle.jce.provider."));
   }
 
   @Test

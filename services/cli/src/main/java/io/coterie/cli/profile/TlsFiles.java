@@ -10,18 +10,22 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyFactory;
+import java.security.KeyStore;
 import java.security.PrivateKey;
 import java.security.Signature;
-import java.security.cert.Certificate;
 import java.security.cert.CertificateException;
 import java.security.cert.CertificateFactory;
 import java.security.cert.X509Certificate;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.Arrays;
 import java.util.Base64;
-import java.util.Collection;
+import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import javax.net.ssl.KeyManager;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.TrustManagerFactory;
 
 /** The files of a TLS connection, read here first: what gRPC says of them names no file. */
 public final class TlsFiles {
@@ -36,17 +40,43 @@ public final class TlsFiles {
    * @throws CliException naming the file that cannot be used
    */
   static ChannelCredentials credentials(Path ca, Path certificate, Path key) {
-    certificate("ca", ca);
-    privateKey(key, certificate("cert", certificate).getPublicKey().getAlgorithm());
     try {
       return TlsChannelCredentials.newBuilder()
-          .trustManager(ca.toFile())
-          .keyManager(certificate.toFile(), key.toFile())
+          .trustManager(trust(certificates("ca", ca)))
+          .keyManager(own(certificates("cert", certificate), key))
           .build();
-    } catch (IOException | IllegalArgumentException e) {
+    } catch (IOException | GeneralSecurityException e) {
       throw CliException.local(
           "certificate, key or CA cannot be used: " + CliException.firstLine(e.getMessage()));
     }
+  }
+
+  private static TrustManager[] trust(List<X509Certificate> authorities)
+      throws IOException, GeneralSecurityException {
+    KeyStore store = empty();
+    for (X509Certificate authority : authorities) {
+      store.setCertificateEntry("ca-" + store.size(), authority);
+    }
+    TrustManagerFactory managers = TrustManagerFactory.getInstance("PKIX");
+    managers.init(store);
+    return managers.getTrustManagers();
+  }
+
+  /** gRPC could read the files too, by BouncyCastle's provider, which takes a third of a start. */
+  private static KeyManager[] own(List<X509Certificate> chain, Path key)
+      throws IOException, GeneralSecurityException {
+    PrivateKey own = privateKey(key, chain.getFirst().getPublicKey().getAlgorithm());
+    KeyStore store = empty();
+    store.setKeyEntry("own", own, new char[0], chain.toArray(X509Certificate[]::new));
+    KeyManagerFactory managers = KeyManagerFactory.getInstance("PKIX");
+    managers.init(store, new char[0]);
+    return managers.getKeyManagers();
+  }
+
+  private static KeyStore empty() throws IOException, GeneralSecurityException {
+    KeyStore store = KeyStore.getInstance("JKS");
+    store.load(null, null);
+    return store;
   }
 
   /**
@@ -56,11 +86,17 @@ public final class TlsFiles {
    * @throws CliException if there is none
    */
   public static X509Certificate certificate(String what, Path file) {
+    return certificates(what, file).getFirst();
+  }
+
+  private static List<X509Certificate> certificates(String what, Path file) {
     try (InputStream in = Files.newInputStream(file)) {
-      Collection<? extends Certificate> all =
-          CertificateFactory.getInstance("X.509").generateCertificates(in);
+      List<X509Certificate> all =
+          CertificateFactory.getInstance("X.509").generateCertificates(in).stream()
+              .map(X509Certificate.class::cast)
+              .toList();
       if (!all.isEmpty()) {
-        return (X509Certificate) all.iterator().next();
+        return all;
       }
     } catch (IOException | CertificateException e) {
       // Said below.
