@@ -128,6 +128,14 @@ def overview():
                           query("sum(coterie_coordinator_runs)", "under way"),
                           query("sum(coterie_coordinator_waiting)", "waiting for their turn"),
                           query("sum(coterie_coordinator_at_once)", "signing sessions that may run at once")))
+        .with_panel(graph("Requests under way, by requester", "none",
+                          query("sum by (requester) (coterie_coordinator_requester_runs)", "{{requester}}"),
+                          query("sum by (requester) (coterie_coordinator_requester_waiting)",
+                                "{{requester}}, waiting for their turn")))
+        .with_panel(graph("Requests refused because there were too many, by requester", "reqps",
+                          query("sum by (requester, reason) "
+                                f"(rate(coterie_coordinator_requester_refused_total{RATE}))",
+                                "{{requester}} {{reason}}")))
         .with_panel(graph("Presignatures of the coordinator", "none",
                           query("sum(coterie_coordinator_presignatures_ready)", "ready"),
                           query("sum(coterie_coordinator_presignatures_wanted)", "wanted"),

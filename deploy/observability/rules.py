@@ -6,9 +6,9 @@ An expression that depends on a time window is written once and made for each.
 RUNBOOKS = "https://github.com/coterie/coterie/blob/main/docs/runbooks/alerts"
 
 # Outcomes that are this system's fault. A refusal is an answer; a deadline that could not be met from the start is the
-# caller's.
+# caller's, and so is more than a requester's share.
 BAD = ('status=~"INTERNAL|UNAVAILABLE|DEADLINE_EXCEEDED|ABORTED|RESOURCE_EXHAUSTED|UNKNOWN|DATA_LOSS",'
-       'reason!="DEADLINE_TOO_SHORT"')
+       'reason!~"DEADLINE_TOO_SHORT|REQUESTER_OVERLOADED"')
 REQUESTS = "coterie_coordinator_requests_seconds"
 WINDOWS = ["5m", "30m", "1h", "2h", "6h", "1d", "3d"]
 
@@ -154,6 +154,11 @@ def state_alerts():
               "(rate(coterie_protocol_wait_seconds_bucket[5m]))) > 0.25",
               "15m", "ticket", "{{ $labels.straggler }} holds up the others",
               "{{ $value | humanizePercentage }} of all waiting in protocol rounds is for this party."),
+        alert("CoterieRequesterOverloaded",
+              "sum by (requester) "
+              "(rate(coterie_coordinator_requester_refused_total{reason=\"requester_overloaded\"}[5m])) > 0",
+              "10m", "ticket", "{{ $labels.requester }} asks for more than its share",
+              "{{ $value | humanize }} requests a second are refused, so that others keep their places."),
         alert("CoterieMessagesPileUp", "max(coterie_messaging_queue_depth{kind=\"stored\"}) > 5000", "15m", "ticket",
               "Stored messages pile up", "{{ $value }} messages wait for devices that do not fetch them."),
         alert("CoterieReplicasApart",

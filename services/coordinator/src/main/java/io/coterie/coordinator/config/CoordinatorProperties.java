@@ -133,7 +133,8 @@ public record CoordinatorProperties(
   /**
    * Bounds.
    *
-   * @param runs requests being worked on at once
+   * @param runs requests being worked on at once; one requester gets at most seven times as many as
+   *     are free, so seven of eight if it is alone
    * @param atOnce signing sessions at once; more requests than that wait for their turn. Fewer run
    *     while the parties cannot do as many in time
    * @param signingSessions sessions tried for one signature

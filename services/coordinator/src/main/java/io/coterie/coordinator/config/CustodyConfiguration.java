@@ -253,6 +253,12 @@ class CustodyConfiguration {
                 services.clock()),
             services);
     services.metrics().watchTurns(signings::waiting, signings::atOnce);
+    for (CoordinatorProperties.Requester requester : properties.requesters()) {
+      String name = requester.name();
+      services
+          .metrics()
+          .watchRequester(name, () -> signings.running(name), () -> signings.waiting(name));
+    }
     return signings;
   }
 

@@ -1,6 +1,8 @@
 package io.coterie.coordinator.telemetry;
 
+import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.custody.v1.Scheme;
+import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
@@ -34,6 +36,14 @@ public final class CoordinatorMetrics {
 
   /** Gauge: signings that wait until a session of theirs may begin. */
   public static final String WAITING = "coterie.coordinator.waiting";
+
+  /** Gauges {requester}: signings of a requester that are running, and those of them that wait. */
+  public static final String REQUESTER_RUNS = "coterie.coordinator.requester.runs";
+
+  public static final String REQUESTER_WAITING = "coterie.coordinator.requester.waiting";
+
+  /** Counter {requester, reason}: new requests that were refused because there were too many. */
+  public static final String REQUESTER_REFUSED = "coterie.coordinator.requester.refused";
 
   /** Gauge: signing sessions that may run at once with the slowest party, as it did lately. */
   public static final String AT_ONCE = "coterie.coordinator.at.once";
@@ -149,6 +159,34 @@ public final class CoordinatorMetrics {
   public void watchTurns(Supplier<Number> waiting, Supplier<Number> atOnce) {
     Gauge.builder(WAITING, waiting).register(registry);
     Gauge.builder(AT_ONCE, atOnce).register(registry);
+  }
+
+  /**
+   * Watches {@link #REQUESTER_RUNS} and {@link #REQUESTER_WAITING} of one requester, and counts
+   * {@link #REQUESTER_REFUSED} from the start.
+   *
+   * @param requester a name of the configuration, so that there are not many
+   */
+  public void watchRequester(String requester, Supplier<Number> runs, Supplier<Number> waiting) {
+    Gauge.builder(REQUESTER_RUNS, runs).tag("requester", requester).register(registry);
+    Gauge.builder(REQUESTER_WAITING, waiting).tag("requester", requester).register(registry);
+    for (ErrorReason reason : List.of(ErrorReason.OVERLOADED, ErrorReason.REQUESTER_OVERLOADED)) {
+      refusals(requester, reason).increment(0);
+    }
+  }
+
+  /** A new request was refused because there were too many. */
+  public void refused(String requester, ErrorReason reason) {
+    refusals(requester, reason).increment();
+  }
+
+  private Counter refusals(String requester, ErrorReason reason) {
+    return registry.counter(
+        REQUESTER_REFUSED,
+        "requester",
+        requester,
+        "reason",
+        reason.name().toLowerCase(Locale.ROOT));
   }
 
   /** Watches the pool of presignatures. */

@@ -1,6 +1,8 @@
 package io.coterie.platform.error;
 
 import io.grpc.Status;
+import java.time.Duration;
+import java.util.Optional;
 
 /**
  * Why a call failed. The name is part of the API: it is the {@code reason} of {@code
@@ -163,6 +165,11 @@ public enum ErrorReason {
       Status.Code.RESOURCE_EXHAUSTED,
       "too many requests are in flight",
       "Retry with the same intent after a pause that grows."),
+  REQUESTER_OVERLOADED(
+      Status.Code.RESOURCE_EXHAUSTED,
+      "too many requests of this requester are in flight",
+      "Wait for the ends of earlier requests, then retry with the same intent. Others have places"
+          + " that this requester does not get."),
   DRAINING(
       Status.Code.UNAVAILABLE,
       "the service is stopping",
@@ -213,6 +220,16 @@ public enum ErrorReason {
       case UNAVAILABLE, ABORTED, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED -> true;
       default -> false;
     };
+  }
+
+  /**
+   * How long a client waits at least before it asks again: {@code google.rpc.RetryInfo} says so in
+   * every answer with this reason.
+   */
+  public Optional<Duration> retryAfter() {
+    return code == Status.Code.RESOURCE_EXHAUSTED
+        ? Optional.of(Duration.ofSeconds(1))
+        : Optional.empty();
   }
 
   /** One line for people, without values. */

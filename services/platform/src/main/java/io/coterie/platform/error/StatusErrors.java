@@ -2,7 +2,9 @@ package io.coterie.platform.error;
 
 import com.google.protobuf.Any;
 import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.util.Durations;
 import com.google.rpc.ErrorInfo;
+import com.google.rpc.RetryInfo;
 import com.google.rpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
@@ -65,17 +67,27 @@ public final class StatusErrors {
 
   /** The status to store or to send. */
   public static Status status(ErrorReason reason, Map<String, String> metadata) {
-    return Status.newBuilder()
-        .setCode(reason.code().value())
-        .setMessage(reason.text())
-        .addDetails(
-            Any.pack(
-                ErrorInfo.newBuilder()
-                    .setReason(reason.name())
-                    .setDomain(ErrorReason.DOMAIN)
-                    .putAllMetadata(metadata)
-                    .build()))
-        .build();
+    Status.Builder status =
+        Status.newBuilder()
+            .setCode(reason.code().value())
+            .setMessage(reason.text())
+            .addDetails(
+                Any.pack(
+                    ErrorInfo.newBuilder()
+                        .setReason(reason.name())
+                        .setDomain(ErrorReason.DOMAIN)
+                        .putAllMetadata(metadata)
+                        .build()));
+    reason
+        .retryAfter()
+        .ifPresent(
+            pause ->
+                status.addDetails(
+                    Any.pack(
+                        RetryInfo.newBuilder()
+                            .setRetryDelay(Durations.fromNanos(pause.toNanos()))
+                            .build())));
+    return status.build();
   }
 
   /** The exception a gRPC handler ends a call with. */

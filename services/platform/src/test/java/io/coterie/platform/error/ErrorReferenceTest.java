@@ -47,7 +47,8 @@ class ErrorReferenceTest {
     out.append("`cause` (see the abort causes and refusals below), `problem` (see the problems ");
     out.append("of intents),\n`detail` (the rule by which a party refused, in its words, for ");
     out.append("people alone), `resource`. Names and numbers are stable: new ones are added, ");
-    out.append("none changes its meaning.\n\n## Reasons\n\n");
+    out.append("none changes its meaning.\n\nAn answer with `RESOURCE_EXHAUSTED` also carries a ");
+    out.append("`google.rpc.RetryInfo`: how long to wait at least.\n\n## Reasons\n\n");
     table(out, "reason", "gRPC status", "meaning", "what to do");
     for (ErrorReason reason : ErrorReason.values()) {
       row(out, code(reason.name()), reason.code().name(), reason.text(), reason.advice());

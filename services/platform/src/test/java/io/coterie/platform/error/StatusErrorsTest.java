@@ -2,9 +2,14 @@ package io.coterie.platform.error;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.Any;
+import com.google.rpc.RetryInfo;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.nio.channels.ClosedChannelException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +27,25 @@ class StatusErrorsTest {
     assertThat(StatusErrors.info(thrown).orElseThrow().getMetadataMap())
         .containsExactlyEntriesOf(Map.of("party", "beta"));
     assertThat(StatusErrors.reason(StatusErrors.status(reason, Map.of()))).contains(reason);
+  }
+
+  @Test
+  void whoever_asks_too_much_is_told_when_to_ask_again() throws Exception {
+    for (ErrorReason reason : ErrorReason.values()) {
+      List<Duration> pauses = new ArrayList<>();
+      for (Any detail : StatusErrors.status(reason, Map.of()).getDetailsList()) {
+        if (detail.is(RetryInfo.class)) {
+          pauses.add(
+              Duration.ofSeconds(detail.unpack(RetryInfo.class).getRetryDelay().getSeconds()));
+        }
+      }
+      assertThat(pauses)
+          .as(reason.name())
+          .isEqualTo(
+              reason.code() == Status.Code.RESOURCE_EXHAUSTED
+                  ? List.of(Duration.ofSeconds(1))
+                  : List.of());
+    }
   }
 
   @Test

@@ -93,7 +93,8 @@ public record SignerProperties(
       @DefaultValue("6h") Duration senderKeyAge) {}
 
   /**
-   * Limits of sessions; see {@link SessionLimits}.
+   * Limits of sessions; see {@link SessionLimits}. However high {@code maxPerRequester} is, a
+   * requester leaves places to others.
    *
    * @param threads that compute; 0 for one a processor
    */

@@ -6,7 +6,8 @@ import java.time.Duration;
  * How much this party does at once, and for how long.
  *
  * @param maxSessions sessions from order to last own message
- * @param maxSessionsPerRequester the same, for one requester
+ * @param maxSessionsPerRequester the same, for one requester, which never gets more than seven
+ *     times as many as are free: {@link io.coterie.platform.limit.FairPlaces}
  * @param maxCombining sessions that only wait to see their result, if that cannot be another one;
  *     beyond it a session ends with its last own message. Of others as many as {@code maxSessions}.
  * @param maxSessionTime an order with a later deadline is refused

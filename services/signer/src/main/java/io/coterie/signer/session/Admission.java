@@ -99,7 +99,8 @@ final class Admission {
       throws RefusedException {
     if (request != null && !leases.admit(session, request.requester())) {
       throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_OVERLOADED, "too many sessions of this requester at once");
+          RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
+          "too many sessions of this requester at once");
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.limit.FairPlaces;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
@@ -17,13 +18,14 @@ final class Leases {
   private final SessionLimits limits;
   private final AtomicInteger active = new AtomicInteger();
   private final AtomicInteger combining = new AtomicInteger();
-  private final Map<String, Integer> perRequester = new ConcurrentHashMap<>();
+  private final FairPlaces requesters;
 
   /** By key: the session that makes a share of it. */
   private final Map<String, Session> sharings = new ConcurrentHashMap<>();
 
   Leases(SessionLimits limits) {
     this.limits = limits;
+    this.requesters = new FairPlaces(limits.maxSessions());
   }
 
   /** Takes a place among all sessions that still have something to send; false without one. */
@@ -31,21 +33,16 @@ final class Leases {
     return takeOf(active, limits.maxSessions(), session.untilLastSent);
   }
 
-  /** The same among the sessions of a requester. */
+  /**
+   * The same among the sessions of a requester: whatever coordinators order for one, places are
+   * left for others.
+   */
   boolean admit(Session session, String requester) {
-    int most = limits.maxSessionsPerRequester();
-    boolean[] taken = new boolean[1];
-    perRequester.compute(
-        requester,
-        (_, before) -> {
-          int now = before == null ? 0 : before;
-          taken[0] = now < most;
-          return taken[0] ? Integer.valueOf(now + 1) : before;
-        });
-    if (taken[0]) {
-      session.untilLastSent.add(() -> giveBack(requester));
+    if (!requesters.take(requester, limits.maxSessionsPerRequester())) {
+      return false;
     }
-    return taken[0];
+    session.untilLastSent.add(() -> requesters.giveBack(requester));
+    return true;
   }
 
   /**
@@ -86,9 +83,5 @@ final class Leases {
     }
     held.add(places::decrementAndGet);
     return true;
-  }
-
-  private void giveBack(String requester) {
-    perRequester.computeIfPresent(requester, (_, now) -> now == 1 ? null : now - 1);
   }
 }

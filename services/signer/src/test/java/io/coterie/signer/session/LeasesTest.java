@@ -102,6 +102,26 @@ class LeasesTest {
   }
 
   @Test
+  void a_requester_alone_leaves_places_to_others() {
+    Leases many =
+        new Leases(
+            new SessionLimits(
+                256,
+                256,
+                1,
+                Duration.ofSeconds(60),
+                Duration.ZERO,
+                Duration.ZERO,
+                new PresignatureLimits(1, 1, 1, Duration.ofSeconds(60))));
+    int got = 0;
+    while (many.admit(session(), "wallet")) {
+      got++;
+    }
+    assertThat(got).isEqualTo(224);
+    assertThat(many.admit(session(), "exchange")).isTrue();
+  }
+
+  @Test
   void signature_that_would_be_another_one_has_more_places_to_wait() {
     assertThat(leases.combine(session())).isTrue();
     assertThat(leases.combine(session())).isFalse();

@@ -278,7 +278,7 @@ abstract class SigningTest extends SessionFixture {
     SessionId first = claiming();
     SessionId second = give(signing(1, 2));
     assertThat(awaitReport(second).getRefused().getReason())
-        .isEqualTo(RefusalReason.REFUSAL_REASON_OVERLOADED);
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED);
     driver().onCancel(coordinator, first);
     awaitEnded("bls_sign cancelled none");
     ledger.held = false;

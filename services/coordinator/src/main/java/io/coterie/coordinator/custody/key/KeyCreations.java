@@ -34,7 +34,7 @@ public final class KeyCreations implements Handover.Work {
     this.store = store;
     this.shares = shares;
     this.metrics = services.metrics();
-    this.requests = new Requests<>(new Kind(), services);
+    this.requests = new Requests<>(new Kind(), services, shares.maxRuns());
   }
 
   /**
@@ -106,6 +106,7 @@ public final class KeyCreations implements Handover.Work {
 
     @Override
     public Claim<KeyRecord> store(KeyRecord prepared) {
+      requests.requirePlace(prepared);
       return switch (store.create(prepared)) {
         case KeyStore.Creation.Stored(KeyRecord record) -> new Claim<>(record, true);
         case KeyStore.Creation.Known(KeyRecord record) -> new Claim<>(record, false);

@@ -57,7 +57,7 @@ public final class KeyRenewals implements Handover.Work {
     this.shares = shares;
     this.metrics = services.metrics();
     this.stopping = services.stopping();
-    this.requests = new Requests<>(kind, services);
+    this.requests = new Requests<>(kind, services, shares.maxRuns());
   }
 
   /**
@@ -263,6 +263,7 @@ public final class KeyRenewals implements Handover.Work {
 
     @Override
     public Claim<Renewal> store(Renewal prepared) {
+      requests.requirePlace(prepared);
       return switch (store.start(prepared)) {
         case RenewalStore.Start.Stored(Renewal record) -> new Claim<>(record, true);
         case RenewalStore.Start.Known(Renewal record) -> new Claim<>(record, false);

@@ -101,6 +101,11 @@ public final class ShareSessions {
     this.clock = clock;
   }
 
+  /** Requests of one kind that may be worked on at once. */
+  int maxRuns() {
+    return limits.maxRuns();
+  }
+
   /**
    * The parties of those names, in ascending order of party id.
    *

@@ -6,6 +6,7 @@ import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.limit.FairPlaces;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
 import java.security.SecureRandom;
@@ -51,13 +52,19 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       SecureRandom random) {}
 
   private final ConcurrentHashMap<Run.Key, Run<R>> runs = new ConcurrentHashMap<>();
+  private final FairPlaces places;
   private final RequestKind<Q, V, R> kind;
   private final Services services;
   private final Stopping stopping;
 
-  /** The requests of one kind; nothing is worked on yet. */
-  public Requests(RequestKind<Q, V, R> kind, Services services) {
+  /**
+   * The requests of one kind; nothing is worked on yet.
+   *
+   * @param most requests being worked on at once; more are refused by {@link #requirePlace}
+   */
+  public Requests(RequestKind<Q, V, R> kind, Services services, int most) {
     this.kind = kind;
+    this.places = new FairPlaces(most);
     this.services = services;
     this.stopping = services.stopping();
   }
@@ -114,6 +121,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         run.join(caller);
       } else {
         run = fresh;
+        places.add(key.requester());
         boolean goesOn = false;
         try {
           goesOn = start.test(fresh);
@@ -122,7 +130,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
           throw e;
         } finally {
           if (!goesOn) {
-            runs.remove(key, fresh);
+            remove(key, fresh);
           }
         }
       }
@@ -135,7 +143,33 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   }
 
   private Run<R> run(Run.Key key, String resource, Caller caller) {
-    return new Run<>(resource, caller, ended -> runs.remove(key, ended));
+    return new Run<>(resource, caller, ended -> remove(key, ended));
+  }
+
+  private void remove(Run.Key key, Run<R> run) {
+    if (runs.remove(key, run)) {
+      places.giveBack(key.requester());
+    }
+  }
+
+  /**
+   * Refuses a new request if too many are being worked on, or too many of its requester. Called by
+   * {@link RequestKind#store}: the run of the request has its place by then.
+   *
+   * @throws CustodyException OVERLOADED or REQUESTER_OVERLOADED
+   */
+  public void requirePlace(Q prepared) {
+    if (!places.isEnough()) {
+      throw refused(prepared, ErrorReason.OVERLOADED);
+    }
+    if (!places.isWithin(prepared.requester())) {
+      throw refused(prepared, ErrorReason.REQUESTER_OVERLOADED);
+    }
+  }
+
+  private CustodyException refused(Q prepared, ErrorReason reason) {
+    services.metrics().refused(prepared.requester(), reason);
+    return Failure.of(reason, prepared.resource()).toException();
   }
 
   /** Stores the request, or finds it stored. */
@@ -184,6 +218,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     Caller nobody = new Caller(System.nanoTime(), TraceContext.create(services.random()));
     Run<R> run = run(key, request.resource(), nobody);
     if (runs.putIfAbsent(key, run) == null) {
+      places.add(key.requester());
       begin(run, request, () -> recheck(request), mine);
     }
   }
@@ -373,5 +408,10 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   /** How many requests are being worked on, or waited for. */
   public int running() {
     return runs.size();
+  }
+
+  /** How many requests of that requester are being worked on, or waited for. */
+  public int running(String requester) {
+    return places.of(requester);
   }
 }

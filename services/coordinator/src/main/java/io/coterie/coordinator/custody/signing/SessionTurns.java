@@ -3,7 +3,6 @@ package io.coterie.coordinator.custody.signing;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -11,84 +10,71 @@ import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
- * How many signing sessions run at once. More than a party can do at a time does not make it
- * faster: each session takes longer then, until none ends in time and all the work is for nothing.
+ * How many signing sessions run at once, and whose is next. More than a party can do at a time does
+ * not make it faster: each session takes longer then, until none ends in time and all the work is
+ * for nothing.
  *
  * <p>What each party can do is found out as TCP finds out what a path can carry (RFC 5681): its
  * window doubles from a low start until sessions that wait for it run out of time, is halved then,
  * once for all that ran at that moment, and grows by one from there each time that so many sessions
  * have ended well. A session takes a place in the window of each of its parties; so a party that is
  * silent, or only pretends to be slow, keeps sessions without it from nothing. A part of each
- * window, and no more, is for requests that nobody waits for. Thread-safe.
+ * window, and no more, is for requests that nobody waits for.
+ *
+ * <p>A free place goes to the requester that holds the smallest part of the windows that others
+ * wait for too: dominant resource fairness (Ghodsi and others, NSDI 2011), counted where places are
+ * scarce. Among requests of one requester the oldest is first. Thread-safe.
  */
 public final class SessionTurns {
-  /** One of so many is for requests that nobody waits for. */
-  private static final int UNATTENDED_SHARE = 4;
-
-  /** Where a window begins. */
-  private static final int FIRST = 16;
-
-  /** Where halving ends. */
-  private static final int FEWEST = 2;
+  private static final Comparator<Waiter> AGE =
+      Comparator.<Waiter>comparingLong(w -> w.sinceNanos).thenComparingLong(w -> w.number);
 
   private static final long LOOK_SECONDS = 1;
 
   private final int most;
-  private final Map<Integer, Window> windows = new HashMap<>();
-  private final TreeSet<Waiter> waiting =
-      new TreeSet<>(
-          Comparator.<Waiter>comparingLong(w -> w.sinceNanos).thenComparingLong(w -> w.number));
+  private final TurnPlaces all;
+  private final Map<Integer, TurnPlaces> windows = new HashMap<>();
+
+  /** Requests that find a place at the same moments wait in one line, the oldest first. */
+  private final Map<Line, TreeSet<Waiter>> waiting = new HashMap<>();
+
   private long waiters;
-  private int running;
 
   /**
    * @param most sessions at once, however well it goes
    */
   public SessionTurns(int most) {
     this.most = most;
+    this.all = TurnPlaces.ofReplica(most);
   }
 
-  /** The number of sessions that one party can do at once, as far as is known. */
-  private static final class Window {
-    double size;
-
-    /** Up to here it doubles. */
-    double slowStartThreshold;
-
-    int running;
-    int aside;
-
-    /** Counts the halvings: a turn that was given before the last one says nothing new. */
-    int halvings;
-
-    Window(int most) {
-      size = Math.min(FIRST, most);
-      slowStartThreshold = most;
-    }
-
-    boolean isFull() {
-      return running >= (int) size;
-    }
-
-    boolean hasRoom(boolean toBeAside) {
-      return !isFull() && !(toBeAside && aside >= Math.max(1, (int) size / UNATTENDED_SHARE));
-    }
-  }
+  /** The requests that wait for the same places with the same right. */
+  private record Line(String requester, List<Integer> parties, boolean attended) {}
 
   private static final class Waiter {
     final CountDownLatch granted = new CountDownLatch(1);
     final long sinceNanos;
-    final Map<Integer, Window> windows;
-    long number;
-    boolean attended;
+    final long number;
+    final Map<Integer, TurnPlaces> windows;
+    Line line;
     boolean hasTurn;
-    boolean wasAside;
 
-    Waiter(long sinceNanos, Map<Integer, Window> windows) {
+    Waiter(long sinceNanos, long number, Map<Integer, TurnPlaces> windows, Line line) {
       this.sinceNanos = sinceNanos;
+      this.number = number;
       this.windows = windows;
+      this.line = line;
+    }
+
+    String requester() {
+      return line.requester();
+    }
+
+    boolean toBeAside() {
+      return !line.attended();
     }
   }
 
@@ -99,7 +85,7 @@ public final class SessionTurns {
 
     private Turn(Waiter waiter) {
       this.waiter = waiter;
-      waiter.windows.forEach((party, window) -> halvings.put(party, window.halvings));
+      waiter.windows.forEach((party, window) -> halvings.put(party, window.halvings()));
     }
 
     /** The session has ended as it should. */
@@ -123,9 +109,9 @@ public final class SessionTurns {
   }
 
   /**
-   * Waits for a turn. The oldest request whose parties have room is the first, whether or not it
-   * has had one before.
+   * Waits for a turn.
    *
+   * @param requester whose request it is
    * @param sinceNanos when the request came, monotonic, ns from a moment of this process
    * @param parties of the session
    * @param attended whether somebody waits for the request
@@ -133,9 +119,13 @@ public final class SessionTurns {
    * @return empty if it was over first
    */
   Optional<Turn> await(
-      long sinceNanos, List<Integer> parties, BooleanSupplier attended, BooleanSupplier over)
+      String requester,
+      long sinceNanos,
+      List<Integer> parties,
+      BooleanSupplier attended,
+      BooleanSupplier over)
       throws InterruptedException {
-    Waiter waiter = join(sinceNanos, parties, attended.getAsBoolean());
+    Waiter waiter = join(sinceNanos, new Line(requester, parties, attended.getAsBoolean()));
     Optional<Turn> turn = Optional.empty();
     try {
       while (turn.isEmpty() && !over.getAsBoolean()) {
@@ -153,21 +143,36 @@ public final class SessionTurns {
     }
   }
 
-  private synchronized Waiter join(long sinceNanos, List<Integer> parties, boolean attended) {
-    Map<Integer, Window> own = new HashMap<>();
-    for (int party : parties) {
-      own.put(party, windows.computeIfAbsent(party, p -> new Window(most)));
+  private synchronized Waiter join(long sinceNanos, Line line) {
+    Map<Integer, TurnPlaces> own = new HashMap<>();
+    for (int party : line.parties()) {
+      own.put(party, windows.computeIfAbsent(party, _ -> TurnPlaces.ofParty(most)));
     }
-    Waiter waiter = new Waiter(sinceNanos, own);
-    waiter.attended = attended;
-    waiter.number = waiters++;
-    waiting.add(waiter);
+    Waiter waiter = new Waiter(sinceNanos, waiters++, own, line);
+    enter(waiter);
+    own.values().forEach(window -> window.joined(waiter.requester()));
+    all.joined(waiter.requester());
     give();
     return waiter;
   }
 
+  private void enter(Waiter waiter) {
+    waiting.computeIfAbsent(waiter.line, _ -> new TreeSet<>(AGE)).add(waiter);
+  }
+
+  private void exit(Waiter waiter) {
+    TreeSet<Waiter> line = waiting.get(waiter.line);
+    if (line != null && line.remove(waiter) && line.isEmpty()) {
+      waiting.remove(waiter.line);
+    }
+  }
+
   private synchronized void again(Waiter waiter, boolean attended) {
-    waiter.attended = attended;
+    if (!waiter.hasTurn && waiter.line.attended() != attended) {
+      exit(waiter);
+      waiter.line = new Line(waiter.requester(), waiter.line.parties(), attended);
+      enter(waiter);
+    }
     give();
   }
 
@@ -179,51 +184,71 @@ public final class SessionTurns {
     if (waiter.hasTurn) {
       end(waiter);
     } else {
-      waiting.remove(waiter);
+      exit(waiter);
+      waiter.windows.values().forEach(window -> window.left(waiter.requester()));
+      all.left(waiter.requester());
+      give();
     }
   }
 
   private synchronized void end(Waiter waiter) {
-    running--;
-    for (Window window : waiter.windows.values()) {
-      window.running--;
-      if (waiter.wasAside) {
-        window.aside--;
-      }
-    }
+    String requester = waiter.requester();
+    waiter.windows.values().forEach(window -> window.giveBack(requester, waiter.toBeAside()));
+    all.giveBack(requester, false);
     give();
   }
 
   private void give() {
-    Iterator<Waiter> all = waiting.iterator();
-    while (running < most && all.hasNext()) {
-      Waiter next = all.next();
-      boolean toBeAside = !next.attended;
-      if (!next.windows.values().stream().allMatch(window -> window.hasRoom(toBeAside))) {
-        continue;
+    Waiter next = next();
+    while (next != null) {
+      exit(next);
+      String requester = next.requester();
+      for (TurnPlaces window : next.windows.values()) {
+        window.left(requester);
+        window.take(requester, next.toBeAside());
       }
-      all.remove();
-      running++;
-      for (Window window : next.windows.values()) {
-        window.running++;
-        if (toBeAside) {
-          window.aside++;
-        }
-      }
-      next.wasAside = toBeAside;
+      all.left(requester);
+      all.take(requester, false);
       next.hasTurn = true;
       next.granted.countDown();
+      next = next();
     }
   }
 
-  private synchronized void grow(Collection<Window> parties) {
-    for (Window window : parties) {
-      // A window that was not full has shown nothing.
-      if (window.isFull()) {
-        double more = window.size < window.slowStartThreshold ? 1 : 1 / window.size;
-        window.size = Math.min(most, window.size + more);
+  /** The request that gets a turn now; null if none may. */
+  private @Nullable Waiter next() {
+    Waiter best = null;
+    double least = 0;
+    for (TreeSet<Waiter> line : waiting.values()) {
+      Waiter oldest = line.first();
+      if (!hasRoom(oldest)) {
+        continue;
+      }
+      double share = contestedShare(oldest);
+      if (best == null || share < least || (share == least && AGE.compare(oldest, best) < 0)) {
+        best = oldest;
+        least = share;
       }
     }
+    return best;
+  }
+
+  private boolean hasRoom(Waiter waiter) {
+    return all.hasRoom(waiter.requester(), false)
+        && waiter.windows.values().stream()
+            .allMatch(window -> window.hasRoom(waiter.requester(), waiter.toBeAside()));
+  }
+
+  private double contestedShare(Waiter waiter) {
+    double largest = all.contestedShare(waiter.requester());
+    for (TurnPlaces window : waiter.windows.values()) {
+      largest = Math.max(largest, window.contestedShare(waiter.requester()));
+    }
+    return largest;
+  }
+
+  private synchronized void grow(Collection<TurnPlaces> parties) {
+    parties.forEach(TurnPlaces::grow);
     give();
   }
 
@@ -231,10 +256,8 @@ public final class SessionTurns {
     turn.waiter.windows.forEach(
         (party, window) -> {
           boolean late = slow.isEmpty() || slow.contains(party);
-          if (late && turn.halvings.getOrDefault(party, -1) == window.halvings) {
-            window.halvings++;
-            window.size = Math.min(most, Math.max(FEWEST, window.size / 2));
-            window.slowStartThreshold = window.size;
+          if (late && turn.halvings.getOrDefault(party, -1) == window.halvings()) {
+            window.shrink();
           }
         });
   }
@@ -242,21 +265,29 @@ public final class SessionTurns {
   /** How many sessions may run at once now with the slowest party. */
   synchronized int limit() {
     return windows.values().stream()
-        .mapToInt(window -> (int) window.size)
+        .mapToInt(TurnPlaces::size)
         .min()
-        .orElse(Math.min(FIRST, most));
+        .orElse(TurnPlaces.ofParty(most).size());
   }
 
   /** Whether each of these parties could do more than it has to do now. */
   synchronized boolean hasRoom(Collection<Integer> parties) {
-    return running < most
+    return !all.isBusy()
         && parties.stream()
             .map(windows::get)
-            .noneMatch(window -> window != null && window.isFull());
+            .noneMatch(window -> window != null && window.isBusy());
   }
 
   /** How many requests wait for their turn. */
   synchronized int waiting() {
-    return waiting.size();
+    return waiting.values().stream().mapToInt(TreeSet::size).sum();
+  }
+
+  /** How many requests of that requester wait for their turn. */
+  synchronized int waiting(String requester) {
+    return waiting.entrySet().stream()
+        .filter(line -> line.getKey().requester().equals(requester))
+        .mapToInt(line -> line.getValue().size())
+        .sum();
   }
 }

@@ -465,6 +465,7 @@ public final class SigningAttempts {
     return services
         .turns()
         .await(
+            intent.requester(),
             run.startedNanos - BEGINNING,
             parties.stream().map(Member::partyId).toList(),
             () -> run.patienceNanos() > 0,

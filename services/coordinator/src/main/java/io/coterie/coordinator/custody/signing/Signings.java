@@ -60,7 +60,7 @@ public final class Signings implements Handover.Work {
     this.stopping = services.stopping();
     this.metrics = services.metrics();
     this.clock = services.clock();
-    this.requests = new Requests<>(kind, services);
+    this.requests = new Requests<>(kind, services, limits.maxRuns());
   }
 
   /**
@@ -140,7 +140,12 @@ public final class Signings implements Handover.Work {
     return requests.running();
   }
 
-  /** How many of them wait until a session may begin. */
+  /** How many requests of that requester are being worked on. */
+  public int running(String requester) {
+    return requests.running(requester);
+  }
+
+  /** How many requests wait until a session may begin. */
   public int waiting() {
     return attempts.turns().waiting();
   }
@@ -148,6 +153,11 @@ public final class Signings implements Handover.Work {
   /** Whether each of these parties could do more than it has to do now. */
   public boolean hasRoom(List<Integer> parties) {
     return attempts.turns().hasRoom(parties);
+  /** How many requests of that requester wait until a session may begin. */
+  public int waiting(String requester) {
+    return attempts.turns().waiting(requester);
+  }
+
   }
 
   /** How many signing sessions may run at once now with the slowest party. */
@@ -212,9 +222,7 @@ public final class Signings implements Handover.Work {
     @Override
     public Claim<SigningRecord> store(SigningRecord prepared) {
       // Here and not earlier: the refusal of a signing costs no look at the store.
-      if (requests.running() > limits.maxRuns()) {
-        throw Failure.of(ErrorReason.OVERLOADED, prepared.key()).toException();
-      }
+      requests.requirePlace(prepared);
       return store
           .claimOnce(prepared)
           .map(known -> new Claim<>(known, false))

@@ -42,6 +42,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -58,6 +59,9 @@ class RequestsTest {
   }
 
   private static final Instant NOW = Instant.parse("2030-01-01T00:00:00Z");
+
+  /** Requests that one replica works on. */
+  private static final int MOST = 64;
 
   private final MemoryStores database = new MemoryStores();
   private final Coordinator here = new Coordinator("here");
@@ -98,7 +102,8 @@ class RequestsTest {
                   stopping,
                   new CoordinatorMetrics(new SimpleMeterRegistry()),
                   Clock.fixed(NOW, ZoneOffset.UTC),
-                  new SecureRandom()));
+                  new SecureRandom()),
+              MOST);
     }
 
     boolean sign(Run<SigningRecord> run, SigningRecord request) throws InterruptedException {
@@ -157,6 +162,7 @@ class RequestsTest {
 
     @Override
     public Claim<SigningRecord> store(SigningRecord prepared) {
+      requests.requirePlace(prepared);
       return stores
           .signings()
           .claimOnce(prepared)
@@ -211,6 +217,11 @@ class RequestsTest {
   }
 
   private VerifiedIntent.Signing intent(String requestId, String payload, Instant notAfter) {
+    return intent("wallet", requestId, payload, notAfter);
+  }
+
+  private VerifiedIntent.Signing intent(
+      String requester, String requestId, String payload, Instant notAfter) {
     SigningIntent intent =
         SigningIntent.newBuilder()
             .setRequestId(requestId)
@@ -220,7 +231,7 @@ class RequestsTest {
             .build();
     VerifiedIntent.Signing verified =
         new VerifiedIntent.Signing(
-            "wallet",
+            requester,
             ByteString.copyFromUtf8(payload),
             SignedIntent.newBuilder().setPayload(ByteString.copyFromUtf8(payload)).build(),
             intent);
@@ -277,6 +288,35 @@ class RequestsTest {
     callers.shutdownNow();
     here.threads.close();
     other.threads.close();
+  }
+
+  @Test
+  void a_requester_leaves_places_to_others() throws Exception {
+    CountDownLatch go = new CountDownLatch(1);
+    here.work =
+        (run, request, verified) -> {
+          go.await();
+          return here.sign(run, request);
+        };
+    List<Future<SigningRecord>> answers = new ArrayList<>();
+    for (int i = 0; i < MOST * 7 / 8; i++) {
+      VerifiedIntent.Signing intent = intent();
+      answers.add(callers.submit(() -> here.requests.await(intent, patient())));
+      int running = i + 1;
+      Awaitility.await().until(() -> here.requests.running("wallet") == running);
+    }
+    VerifiedIntent.Signing more = intent();
+    refuses(ErrorReason.REQUESTER_OVERLOADED, () -> here.requests.await(more, patient()));
+    VerifiedIntent.Signing others = intent("treasury", "1", "of another", NOW.plusSeconds(60));
+    answers.add(callers.submit(() -> here.requests.await(others, patient())));
+    Awaitility.await().until(() -> here.works.get() == answers.size());
+    assertThat(here.requests.running("treasury")).isEqualTo(1);
+    go.countDown();
+    for (Future<SigningRecord> answer : answers) {
+      assertThat(answer.get().state()).isEqualTo(Signing.State.SIGNED);
+    }
+    assertThat(here.requests.running("wallet")).isZero();
+    assertThat(here.requests.await(more, patient()).state()).isEqualTo(Signing.State.SIGNED);
   }
 
   @Test

@@ -29,7 +29,7 @@ class SessionTurnsLimitTest {
   }
 
   private Turn turn(List<Integer> parties) throws InterruptedException {
-    return turns.await(0, parties, () -> true, () -> false).orElseThrow();
+    return turns.await("wallet", 0, parties, () -> true, () -> false).orElseThrow();
   }
 
   private static void late(Turn turn) {
@@ -115,7 +115,8 @@ class SessionTurnsLimitTest {
         waiting.add(
             threads.submit(
                 () -> {
-                  Turn turn = turns.await(since, BOTH, () -> true, () -> false).orElseThrow();
+                  Turn turn =
+                      turns.await("wallet", since, BOTH, () -> true, () -> false).orElseThrow();
                   synchronized (order) {
                     order.add(since);
                   }
@@ -143,7 +144,8 @@ class SessionTurnsLimitTest {
         waiting.add(
             threads.submit(
                 () -> {
-                  Turn turn = turns.await(0, BOTH, () -> false, () -> false).orElseThrow();
+                  Turn turn =
+                      turns.await("wallet", 0, BOTH, () -> false, () -> false).orElseThrow();
                   synchronized (unattended) {
                     unattended.add(turn);
                   }
@@ -184,7 +186,7 @@ class SessionTurnsLimitTest {
   @Test
   void who_is_over_leaves() throws InterruptedException {
     List<Turn> all = all();
-    assertThat(turns.await(0, BOTH, () -> true, () -> true)).isEmpty();
+    assertThat(turns.await("wallet", 0, BOTH, () -> true, () -> true)).isEmpty();
     assertThat(turns.waiting()).isZero();
     all.forEach(Turn::close);
   }
@@ -207,7 +209,7 @@ class SessionTurnsLimitTest {
       Awaitility.await().until(() -> turns.waiting() == 1);
       // Younger, and not behind it.
       for (int i = 0; i < 14; i++) {
-        held.add(turns.await(1, BOTH, () -> true, () -> false).orElseThrow());
+        held.add(turns.await("wallet", 1, BOTH, () -> true, () -> false).orElseThrow());
       }
       assertThat(third).isNotDone();
       held.removeFirst().close();
@@ -222,12 +224,12 @@ class SessionTurnsLimitTest {
     SessionTurns few = new SessionTurns(3);
     List<Turn> all = new ArrayList<>();
     for (int i = 0; i < 3; i++) {
-      all.add(few.await(0, List.of(i, i + 10), () -> true, () -> false).orElseThrow());
+      all.add(few.await("wallet", 0, List.of(i, i + 10), () -> true, () -> false).orElseThrow());
     }
     AtomicBoolean over = new AtomicBoolean();
     try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
       Future<Optional<Turn>> fourth =
-          threads.submit(() -> few.await(0, List.of(7, 8), () -> true, over::get));
+          threads.submit(() -> few.await("wallet", 0, List.of(7, 8), () -> true, over::get));
       Awaitility.await().until(() -> few.waiting() == 1);
       assertThat(few.hasRoom(List.of(7, 8))).isFalse();
       over.set(true);
