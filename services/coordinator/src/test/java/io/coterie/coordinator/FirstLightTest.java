@@ -4,16 +4,19 @@ import static io.coterie.coordinator.Calls.fails;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.platform.error.ErrorReason;
+import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.ListSigningsRequest;
 import io.coterie.proto.custody.v1.ListSigningsResponse;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.coterie.proto.custody.v1.WatchSigningRequest;
 import io.grpc.ManagedChannel;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.bouncycastle.asn1.x509.GeneralName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -83,6 +86,51 @@ class FirstLightTest {
       fails(
           ErrorReason.CLIENT_NOT_ALLOWED,
           () -> TestInstallation.signing(auditor).listSignings(page("keys/hot", 0, "")));
+    }
+  }
+
+  @Test
+  void signings_of_another_requester_are_not_there_for_those_who_may_not_read_them() {
+    GeneralName desk = new GeneralName(GeneralName.dNSName, "desk.example");
+    GeneralName control = new GeneralName(GeneralName.dNSName, "control.example");
+    try (TestInstallation installation =
+        new TestInstallation(
+                folder,
+                3,
+                "--coterie.coordinator.clients[2].name=desk",
+                "--coterie.coordinator.clients[2].certificates[0]=dns:desk.example",
+                "--coterie.coordinator.clients[2].submit-for[0]=treasury",
+                "--coterie.coordinator.clients[2].read-keys[0]=keys/*",
+                "--coterie.coordinator.clients[3].name=control",
+                "--coterie.coordinator.clients[3].certificates[0]=dns:control.example",
+                "--coterie.coordinator.clients[3].read-keys[0]=keys/*",
+                "--coterie.coordinator.clients[3].read-signings[0]=*")
+            .start()) {
+      ManagedChannel backend = installation.backend();
+      installation.createKey(backend, "hot", 2, 3);
+      Signing made =
+          TestInstallation.signing(backend)
+              .sign(
+                  TestInstallation.sign(
+                      installation.wallet.sign(
+                          TestInstallation.signingIntent("hot", "pay 5").build())));
+      SigningServiceGrpc.SigningServiceBlockingStub others =
+          TestInstallation.signing(installation.client("desk", desk));
+      GetSigningRequest get = GetSigningRequest.newBuilder().setName(made.getName()).build();
+      fails(ErrorReason.SIGNING_NOT_FOUND, () -> others.getSigning(get));
+      fails(
+          ErrorReason.SIGNING_NOT_FOUND,
+          () ->
+              others
+                  .watchSigning(WatchSigningRequest.newBuilder().setName(made.getName()).build())
+                  .next());
+      assertThat(others.listSignings(page("keys/hot", 9, "")).getSigningsList()).isEmpty();
+      for (ManagedChannel reader : List.of(backend, installation.client("control", control))) {
+        SigningServiceGrpc.SigningServiceBlockingStub stub = TestInstallation.signing(reader);
+        assertThat(stub.getSigning(get)).isEqualTo(made);
+        assertThat(stub.listSignings(page("keys/hot", 9, "")).getSigningsList())
+            .containsExactly(made);
+      }
     }
   }
 

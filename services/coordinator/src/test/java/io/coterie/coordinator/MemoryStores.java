@@ -494,7 +494,8 @@ public final class MemoryStores {
     }
 
     @Override
-    public List<SigningRecord> list(String key, @Nullable Place after, int limit) {
+    public List<SigningRecord> list(
+        String key, @Nullable Set<String> requesters, @Nullable Place after, int limit) {
       Comparator<Place> newest =
           Comparator.comparing(Place::createdAt)
               .thenComparing(place -> place.id().toString())
@@ -503,6 +504,7 @@ public final class MemoryStores {
         return signings.values().stream()
             .map(row -> row.record)
             .filter(signing -> signing.key().equals(key))
+            .filter(signing -> requesters == null || requesters.contains(signing.requester()))
             .filter(signing -> after == null || newest.compare(place(signing), after) > 0)
             .sorted(Comparator.comparing(Signings::place, newest))
             .limit(limit)

@@ -563,11 +563,11 @@ class StoreContractTest {
     here.signings().finish(ended);
     stored.set(3, ended);
     List<SigningRecord> all = new ArrayList<>();
-    List<SigningRecord> page = here.signings().list(key, null, 3);
+    List<SigningRecord> page = here.signings().list(key, null, null, 3);
     while (!page.isEmpty()) {
       all.addAll(page);
       assertThat(page).hasSizeLessThanOrEqualTo(3);
-      page = here.signings().list(key, place(page.getLast()), 3);
+      page = here.signings().list(key, null, place(page.getLast()), 3);
     }
     assertThat(all.stream().map(SigningRecord::id))
         .containsExactlyInAnyOrderElementsOf(stored.stream().map(SigningRecord::id).toList());
@@ -577,9 +577,13 @@ class StoreContractTest {
                 .reversed())
         .allMatch(signing -> signing.header().intent().equals(SignedIntent.getDefaultInstance()))
         .anyMatch(signing -> ended.result().equals(signing.result()));
+    String requester = stored.getFirst().requester();
+    assertThat(here.signings().list(key, Set.of("another", requester), null, 9)).hasSize(7);
+    assertThat(here.signings().list(key, Set.of("another"), null, 9)).isEmpty();
+    assertThat(here.signings().list(key, Set.of(), null, 9)).isEmpty();
     // A place is one whether or not its signing is there.
     SigningStore.Place between = new SigningStore.Place(NOW.plusSeconds(1), new UUID(0, 0));
-    assertThat(here.signings().list(key, between, 9))
+    assertThat(here.signings().list(key, null, between, 9))
         .hasSize(2)
         .allMatch(signing -> signing.header().createdAt().equals(NOW));
   }

@@ -3,23 +3,44 @@ package io.coterie.coordinator.api;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Someone with a client certificate, and what the configuration lets it do.
  *
  * @param submitFor names of the requesters whose intents it may submit
- * @param readKeys which keys, and signings of them, it may read: resource names in which {@code *}
- *     stands for any text
+ * @param readKeys which keys it may read, and signings of which keys: resource names in which
+ *     {@code *} stands for any text
+ * @param readSignings names of the requesters whose signings it may read, those that it submits for
+ *     included; null: those of all
  */
-public record Client(String name, Set<String> submitFor, Set<String> readKeys) {
+public record Client(
+    String name, Set<String> submitFor, Set<String> readKeys, @Nullable Set<String> readSignings) {
+  /** In a configuration: the signings of all requesters. */
+  private static final String ALL = "*";
 
   public Client {
     submitFor = Set.copyOf(submitFor);
     readKeys = Set.copyOf(readKeys);
+    readSignings = readSignings == null ? null : Set.copyOf(readSignings);
+  }
+
+  /**
+   * A client of the configuration.
+   *
+   * @param readSignings requesters whose signings it may read besides those that it submits for;
+   *     {@code *} for all
+   */
+  public static Client of(
+      String name, Set<String> submitFor, Set<String> readKeys, Set<String> readSignings) {
+    Set<String> all = new HashSet<>(readSignings);
+    all.addAll(submitFor);
+    return new Client(name, submitFor, readKeys, readSignings.contains(ALL) ? null : all);
   }
 
   /** Refuses intents of requesters this client does not speak for. */
@@ -37,6 +58,11 @@ public record Client(String name, Set<String> submitFor, Set<String> readKeys) {
           ErrorReason.CLIENT_NOT_ALLOWED,
           Map.of(StatusErrors.CAUSE, "read_keys", StatusErrors.RESOURCE, key));
     }
+  }
+
+  /** Whether it may read the signings of that requester, of keys that it may read. */
+  boolean mayReadSigningsOf(String requester) {
+    return readSignings == null || readSignings.contains(requester);
   }
 
   private static boolean matches(String glob, String key) {

@@ -59,7 +59,7 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
   public void getSigning(GetSigningRequest request, StreamObserver<Signing> answer) {
     SigningName name = SigningName.parse(request.getName());
     Call.current().client().requireMayRead(name.key());
-    answer.onNext(Resources.signing(find(name)));
+    answer.onNext(Resources.signing(find(name, Call.current().client())));
     answer.onCompleted();
   }
 
@@ -74,7 +74,8 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
             text -> Resources.isPlace(text) && text.startsWith(key + "/signings/"));
     SigningStore.Place after = token.isEmpty() ? null : Resources.parsePlace(token);
     int size = Page.size(request.getPageSize(), MAX_PAGE);
-    List<SigningRecord> found = signings.list(key, after, size + 1);
+    List<SigningRecord> found =
+        signings.list(key, Call.current().client().readSignings(), after, size + 1);
     Page<Signing> page = Page.of(found, size, Resources::signing);
     answer.onNext(
         ListSigningsResponse.newBuilder()
@@ -87,12 +88,16 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
   @Override
   public void watchSigning(WatchSigningRequest request, StreamObserver<Signing> answer) {
     SigningName name = SigningName.parse(request.getName());
-    Call.current().client().requireMayRead(name.key());
+    Client client = Call.current().client();
+    client.requireMayRead(name.key());
     Watch watch = new Watch((ServerCallStreamObserver<Signing>) answer);
-    // Before the first look, so that no change falls between.
+    // A signing that the client may not see is as one that is not there, before anything is
+    // watched.
+    find(name, client);
+    // Before the look that counts, so that no change falls between.
     watch.stopWith(signings.watch(name.id(), watch));
     try {
-      SigningRecord record = find(name);
+      SigningRecord record = find(name, client);
       watch.changed(record);
       signings.follow(record);
     } catch (CustodyException e) {
@@ -101,10 +106,10 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
     }
   }
 
-  private SigningRecord find(SigningName name) {
+  private SigningRecord find(SigningName name, Client client) {
     return signings
         .find(name.id())
-        .filter(s -> s.key().equals(name.key()))
+        .filter(s -> s.key().equals(name.key()) && client.mayReadSigningsOf(s.requester()))
         .orElseThrow(
             () ->
                 new CustodyException(

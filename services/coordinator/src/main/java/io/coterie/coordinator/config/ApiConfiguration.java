@@ -79,7 +79,8 @@ class ApiConfiguration {
   ClientDirectory clientDirectory(CoordinatorProperties properties) {
     Map<Client, Set<String>> clients = new LinkedHashMap<>();
     for (CoordinatorProperties.Client c : properties.clients()) {
-      clients.put(new Client(c.name(), c.submitFor(), c.readKeys()), c.certificates());
+      clients.put(
+          Client.of(c.name(), c.submitFor(), c.readKeys(), c.readSignings()), c.certificates());
     }
     return new ClientDirectory(clients, properties.edges());
   }

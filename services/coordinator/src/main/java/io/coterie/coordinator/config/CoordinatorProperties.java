@@ -128,11 +128,14 @@ public record CoordinatorProperties(
       String name,
       Set<String> certificates,
       @DefaultValue Set<String> submitFor,
-      @DefaultValue Set<String> readKeys) {}
+      @DefaultValue Set<String> readKeys,
+      @DefaultValue Set<String> readSignings) {}
 
   /**
    * Bounds.
    *
+   * @param readSignings requesters whose signings of these keys it may read, besides those that it
+   *     submits for; {@code *} for all
    * @param runs requests being worked on at once; one requester gets at most seven times as many as
    *     are free, so seven of eight if it is alone
    * @param atOnce signing sessions at once; more requests than that wait for their turn. Fewer run

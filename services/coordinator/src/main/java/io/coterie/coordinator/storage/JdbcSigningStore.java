@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.UUID;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
@@ -24,8 +25,8 @@ public final class JdbcSigningStore implements SigningStore {
   private static final String COLUMNS =
       "id, "
           + Headers.COLUMNS
-          + ", key_name, scheme, state, sessions, signing_set, payload_digest, decoded, completed_at,"
-          + " signature, recovery_id, public_key, presigned, error";
+          + ", key_name, scheme, state, sessions, signing_set, payload_digest, decoded,"
+          + " completed_at, signature, recovery_id, public_key, presigned, error";
 
   private static final String CLAIM =
       "insert into signings ("
@@ -45,13 +46,13 @@ public final class JdbcSigningStore implements SigningStore {
   private static final String LISTED =
       "select " + COLUMNS.replace("signed_intent", "''::bytea as signed_intent") + " from signings";
 
-  private static final String LIST =
-      LISTED + " where key_name = ? order by created_at desc, id desc limit ?";
+  private static final String LISTED_OF =
+      LISTED + " where key_name = ? and (? or requester = any(?))";
+
+  private static final String LIST = LISTED_OF + " order by created_at desc, id desc limit ?";
 
   private static final String LIST_AFTER =
-      LISTED
-          + " where key_name = ? and (created_at, id) < (?, ?)"
-          + " order by created_at desc, id desc limit ?";
+      LISTED_OF + " and (created_at, id) < (?, ?)" + " order by created_at desc, id desc limit ?";
 
   private static final String TAKE = Worker.take("signings", COLUMNS);
 
@@ -141,12 +142,16 @@ public final class JdbcSigningStore implements SigningStore {
   }
 
   @Override
-  public List<SigningRecord> list(String key, @Nullable Place after, int limit) {
+  public List<SigningRecord> list(
+      String key, @Nullable Set<String> requesters, @Nullable Place after, int limit) {
+    Object[] some = requesters == null ? new Object[0] : requesters.toArray();
     return durable.query(
         after == null ? LIST : LIST_AFTER,
         s -> {
           int next = 1;
           s.setString(next++, key);
+          s.setBoolean(next++, requesters == null);
+          s.setArray(next++, s.getConnection().createArrayOf("text", some));
           if (after != null) {
             s.setObject(next++, Sql.time(after.createdAt()));
             s.setObject(next++, after.id());

@@ -15,8 +15,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ClientDirectoryTest {
   @Test
   void a_certificate_name_stands_for_one_client() {
-    Client one = new Client("one", Set.of(), Set.of());
-    Client two = new Client("two", Set.of(), Set.of());
+    Client one = Client.of("one", Set.of(), Set.of(), Set.of());
+    Client two = Client.of("two", Set.of(), Set.of(), Set.of());
     assertThatThrownBy(
             () ->
                 new ClientDirectory(
@@ -29,7 +29,7 @@ class ClientDirectoryTest {
 
   @Test
   void a_certificate_name_stands_for_a_client_or_an_edge() {
-    Client one = new Client("one", Set.of(), Set.of());
+    Client one = Client.of("one", Set.of(), Set.of(), Set.of());
     assertThatThrownBy(
             () -> new ClientDirectory(Map.of(one, Set.of("dns:edge")), Set.of("dns:edge")))
         .isInstanceOf(IllegalArgumentException.class);
@@ -48,12 +48,27 @@ class ClientDirectoryTest {
     "*,keys/anything,true"
   })
   void globs(String glob, String key, boolean allowed) {
-    Client client = new Client("c", Set.of(), Set.of(glob));
+    Client client = Client.of("c", Set.of(), Set.of(glob), Set.of());
     if (allowed) {
       assertThatCode(() -> client.requireMayRead(key)).doesNotThrowAnyException();
     } else {
       assertThatThrownBy(() -> client.requireMayRead(key)).isInstanceOf(CustodyException.class);
     }
+  }
+
+  @Test
+  void signings_are_read_by_whoever_submits_them_and_by_those_who_are_named() {
+    Client backend = Client.of("backend", Set.of("wallet"), Set.of("*"), Set.of());
+    assertThat(backend.mayReadSigningsOf("wallet")).isTrue();
+    assertThat(backend.mayReadSigningsOf("treasury")).isFalse();
+    Client auditor = Client.of("auditor", Set.of(), Set.of("*"), Set.of("treasury"));
+    assertThat(auditor.mayReadSigningsOf("treasury")).isTrue();
+    assertThat(auditor.mayReadSigningsOf("wallet")).isFalse();
+    Client all = Client.of("all", Set.of(), Set.of("*"), Set.of("*"));
+    assertThat(all.mayReadSigningsOf("wallet")).isTrue();
+    // A requester of that name would be none of the configuration.
+    assertThat(Client.of("c", Set.of("*"), Set.of("*"), Set.of()).mayReadSigningsOf("wallet"))
+        .isFalse();
   }
 
   @Test

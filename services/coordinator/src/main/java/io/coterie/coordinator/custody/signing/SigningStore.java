@@ -3,6 +3,7 @@ package io.coterie.coordinator.custody.signing;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -37,10 +38,12 @@ public interface SigningStore {
    * Signings of a key, the newest first, each without the intent that asked for it: some intents
    * are large, and a page of them would not fit into memory.
    *
+   * @param requesters whose signings; null: those of all
    * @param after where the page before ended; null: from the newest
    * @return at most {@code limit}
    */
-  List<SigningRecord> list(String key, @Nullable Place after, int limit);
+  List<SigningRecord> list(
+      String key, @Nullable Set<String> requesters, @Nullable Place after, int limit);
 
   /**
    * Makes a PENDING signing this replica's work, unless another replica that is there works on it.

@@ -24,6 +24,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
@@ -83,10 +84,12 @@ public final class Signings implements Handover.Work {
   /**
    * Signings of a key, the newest first, without the intents that asked for them.
    *
+   * @param requesters whose signings; null: those of all
    * @param after where the page before ended; null: from the newest
    */
-  public List<SigningRecord> list(String key, SigningStore.@Nullable Place after, int limit) {
-    return store.list(key, after, limit);
+  public List<SigningRecord> list(
+      String key, @Nullable Set<String> requesters, SigningStore.@Nullable Place after, int limit) {
+    return store.list(key, requesters, after, limit);
   }
 
   /**
@@ -150,14 +153,14 @@ public final class Signings implements Handover.Work {
     return attempts.turns().waiting();
   }
 
-  /** Whether each of these parties could do more than it has to do now. */
-  public boolean hasRoom(List<Integer> parties) {
-    return attempts.turns().hasRoom(parties);
   /** How many requests of that requester wait until a session may begin. */
   public int waiting(String requester) {
     return attempts.turns().waiting(requester);
   }
 
+  /** Whether each of these parties could do more than it has to do now. */
+  public boolean hasRoom(List<Integer> parties) {
+    return attempts.turns().hasRoom(parties);
   }
 
   /** How many signing sessions may run at once now with the slowest party. */
