@@ -18,7 +18,8 @@ public enum IntentProblem {
   PAYLOAD_UNKNOWN_FIELD(ErrorReason.INTENT_MALFORMED, "the intent has a field unknown here"),
   PAYLOAD_NOT_MINIMAL(
       ErrorReason.INTENT_MALFORMED,
-      "the intent's encoding is longer than needed: a field occurs twice or spells out its default"),
+      "the intent's encoding is not the canonical one: fields in the order of their numbers, none"
+          + " twice, no default spelled out"),
   REQUEST_ID_MALFORMED(
       ErrorReason.INTENT_MALFORMED, "request_id is not a lower-case UUID of version 7"),
   REQUEST_ID_AHEAD(
@@ -66,7 +67,8 @@ public enum IntentProblem {
       ErrorReason.PAYLOAD_INVALID, "the input of psbt does not say which output it spends"),
   PSBT_UTXO_NOT_OF_KEY(
       ErrorReason.PAYLOAD_INVALID,
-      "the output that the input of psbt spends does not pay to this key by P2WPKH (ECDSA) or P2TR (BIP-340)"),
+      "the output that the input of psbt spends does not pay to this key by P2WPKH (ECDSA) or P2TR"
+          + " (BIP-340)"),
   PSBT_TAPROOT(
       ErrorReason.PAYLOAD_INVALID,
       "the intent has no taproot, or the input of psbt has another internal key or merkle root"),

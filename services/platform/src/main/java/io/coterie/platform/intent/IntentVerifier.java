@@ -133,8 +133,10 @@ public final class IntentVerifier {
       throw new IntentException(IntentProblem.PAYLOAD_UNDECODABLE);
     }
     require(message.getUnknownFields().isEmpty(), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
-    // All that was signed must be acted on: of a repeated field the decoder keeps the last.
-    require(message.getSerializedSize() == payload.size(), IntentProblem.PAYLOAD_NOT_MINIMAL);
+    // All that was signed must be acted on: of a repeated field the decoder keeps the last. With
+    // one
+    // encoding of each intent, one intent also has one digest.
+    require(message.toByteString().equals(payload), IntentProblem.PAYLOAD_NOT_MINIMAL);
     return message;
   }
 

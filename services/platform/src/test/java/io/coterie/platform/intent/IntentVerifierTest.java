@@ -828,6 +828,34 @@ class IntentVerifierTest {
     assertRefused(
         requester.sign(Dsse.SIGNING_TYPE, good.concat(secondKey)),
         IntentProblem.PAYLOAD_NOT_MINIMAL);
+    // As long as the canonical encoding, and not it.
+    ByteString reordered =
+        signing()
+            .clearRequestId()
+            .build()
+            .toByteString()
+            .concat(
+                SigningIntent.newBuilder()
+                    .setRequestId(signing().getRequestId())
+                    .build()
+                    .toByteString());
+    assertThat(reordered.size()).isEqualTo(good.size());
+    assertRefused(requester.sign(Dsse.SIGNING_TYPE, reordered), IntentProblem.PAYLOAD_NOT_MINIMAL);
+    // A path of one number that is not packed saves a byte, which the scheme's number wastes.
+    SigningIntent derived =
+        signing().setScheme(Scheme.SCHEME_ECDSA_SECP256K1).addDerivationPath(1).build();
+    ByteString slack =
+        ByteString.copyFrom(
+                new byte[] {
+                  SigningIntent.SCHEME_FIELD_NUMBER << 3,
+                  (byte) (0x80 | Scheme.SCHEME_ECDSA_SECP256K1_VALUE),
+                  0,
+                  SigningIntent.DERIVATION_PATH_FIELD_NUMBER << 3,
+                  1
+                })
+            .concat(derived.toBuilder().clearScheme().clearDerivationPath().build().toByteString());
+    assertThat(slack.size()).isEqualTo(derived.getSerializedSize());
+    assertRefused(requester.sign(Dsse.SIGNING_TYPE, slack), IntentProblem.PAYLOAD_NOT_MINIMAL);
     // Field 17.
     ByteString unknown = ByteString.copyFrom(new byte[] {(byte) 0x88, 1, 1});
     assertRefused(
