@@ -1,6 +1,7 @@
 // The charts as they come out of helm, with no cluster: what must hold of every pod, and what is refused.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -82,6 +83,34 @@ for (const name of Object.keys(minimal)) {
     refused(name, { ...minimal[name], image: { tag: "x", digest: "sha256:1" } }, /digest/);
   });
 
+  test(`${name}: it knows the password of the metrics by an existing Secret`, () => {
+    const objects = render(name, { metrics: { secret: "scraping" } });
+    const { volumes, containers } = workload(objects).spec.template.spec;
+    const { secret } = volumes.find((volume) => volume.name === "metrics");
+    const { mountPath } = containers[0].volumeMounts.find((mount) => mount.name === "metrics");
+    assert.equal(secret.secretName, "scraping");
+    const [file] = secret.items;
+    // The files of the script that makes it.
+    assert.ok(readFileSync(path.join(root, "deploy/metrics-password"), "utf8").includes(`"$1/${file.key}"`));
+    const config = Object.values(one(objects, "ConfigMap").data).join("\n");
+    assert.ok(config.includes(`${mountPath}/${file.path}`), `${mountPath}/${file.path} is in no configuration`);
+    refused(name, { ...minimal[name], metrics: { secret: "" } }, /secret/);
+  });
+
+  test(`${name}: it resolves names at the pods that do that, and at no other`, () => {
+    const dns = one(render(name), "NetworkPolicy").spec.egress.filter((rule) =>
+      rule.ports.some((port) => port.port === 53),
+    );
+    assert.equal(dns.length, 1);
+    assert.deepEqual(dns[0].to, [
+      {
+        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "kube-system" } },
+        podSelector: { matchLabels: { "k8s-app": "kube-dns" } },
+      },
+    ]);
+    refused(name, { ...minimal[name], networkPolicy: { dnsPods: "all" } }, /dnsPods/);
+  });
+
   test(`${name}: a ServiceMonitor only when asked for`, () => {
     assert.equal(render(name).filter((object) => object.kind === "ServiceMonitor").length, 0);
     const monitor = one(
@@ -90,6 +119,11 @@ for (const name of Object.keys(minimal)) {
     );
     assert.equal(monitor.metadata.labels.release, "prometheus");
     assert.equal(monitor.spec.endpoints[0].scheme, "https");
+    const secret = `${name}-metrics`;
+    assert.deepEqual(monitor.spec.endpoints[0].basicAuth, {
+      username: { name: secret, key: "username" },
+      password: { name: secret, key: "password" },
+    });
     const service = one(render(name), "Service");
     assert.ok(service.spec.ports.map((port) => port.name).includes(monitor.spec.endpoints[0].port));
     // The alert about a target that is down selects jobs of this name.
@@ -419,15 +453,49 @@ test("edge: names and limits are those of the values, and Envoy takes the file",
       `${folder}/tls.crt`,
     ]);
     writeFileSync(`${folder}/ca.crt`, readFileSync(`${folder}/tls.crt`));
+    writeFileSync(`${folder}/users`, "metrics:{SHA}AAAAAAAAAAAAAAAAAAAAAAAAAAA=\n");
     writeFileSync(
       `${folder}/custody.protoset`,
       Buffer.from(one(objects, "ConfigMap").binaryData["custody.protoset"], "base64"),
     );
     writeFileSync(
       `${folder}/envoy.yaml`,
-      text.replaceAll("/etc/envoy-tls/", `${folder}/`).replaceAll("/etc/envoy/", `${folder}/`),
+      text.replaceAll(/\/etc\/envoy(-tls|-metrics)?\//g, `${folder}/`),
     );
     run(envoy, ["--mode", "validate", "-c", `${folder}/envoy.yaml`, "--log-level", "error"]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("new-token leaves nothing but the token", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "token-"));
+  try {
+    const line = execFileSync(path.join(root, "deploy/new-token"), ["+15550000001", `${folder}/token`], {
+      encoding: "utf8",
+    });
+    assert.deepEqual(readdirSync(folder), ["token"]);
+    const token = Buffer.from(readFileSync(`${folder}/token`, "utf8"), "base64");
+    assert.equal(token.length, 24);
+    assert.equal(parse(line)[0].tokenSha256, createHash("sha256").update(token).digest("hex"));
+    // No other file has it on the way: one that is killed could leave that.
+    const script = readFileSync(path.join(root, "deploy/new-token"), "utf8");
+    assert.deepEqual(script.match(/>"[^"]+"/g), ['>"$2"']);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("metrics-password makes what the Secrets need, and the hash is that of the password", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "metrics-"));
+  try {
+    execFileSync(path.join(root, "deploy/metrics-password"), [`${folder}/new`]);
+    const read = (name) => readFileSync(`${folder}/new/${name}`, "utf8");
+    assert.deepEqual(readdirSync(`${folder}/new`).sort(), ["password", "username", "users"]);
+    assert.equal(read("username"), "metrics");
+    assert.ok(Buffer.from(read("password"), "base64").length === 24);
+    const hash = createHash("sha1").update(read("password")).digest("base64");
+    assert.equal(read("users"), `metrics:{SHA}${hash}\n`);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
 import https from "node:https";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -15,6 +16,8 @@ const reasons = readFileSync(path.join(root, "docs/reference/errors.md"), "utf8"
 let folder;
 let process;
 let port;
+let managementPort;
+const password = "a password of some length";
 
 const freePort = () =>
   new Promise((resolve) => {
@@ -24,14 +27,14 @@ const freePort = () =>
     });
   });
 
-function ask(method, target, body, headers = {}) {
+function ask(method, target, body, headers = {}, at = port) {
   return new Promise((resolve, reject) => {
     const tls = {
       cert: readFileSync(`${folder}/tls.crt`),
       key: readFileSync(`${folder}/tls.key`),
       rejectUnauthorized: false,
     };
-    const request = https.request({ host: "127.0.0.1", port, method, path: target, headers, ...tls }, (response) => {
+    const request = https.request({ host: "127.0.0.1", port: at, method, path: target, headers, ...tls }, (response) => {
       let text = "";
       response
         .on("data", (chunk) => (text += chunk))
@@ -77,6 +80,8 @@ before(async () => {
     { stdio: "pipe" },
   );
   writeFileSync(`${folder}/ca.crt`, readFileSync(`${folder}/tls.crt`));
+  const hash = createHash("sha1").update(password).digest("base64");
+  writeFileSync(`${folder}/users`, `metrics:{SHA}${hash}\n`);
   const rendered = helmTemplate("edge", {
     coordinator: { host: "localhost" },
     messaging: { host: "localhost" },
@@ -86,13 +91,15 @@ before(async () => {
   writeFileSync(`${folder}/custody.protoset`, Buffer.from(map.binaryData["custody.protoset"], "base64"));
   let text = map.data["envoy.yaml"]
     .replaceAll("/etc/envoy-tls/", `${folder}/`)
+    .replaceAll("/etc/envoy-metrics/", `${folder}/`)
     .replaceAll("/etc/envoy/", `${folder}/`)
     .replaceAll("0.0.0.0", "127.0.0.1");
   port = await freePort();
+  managementPort = await freePort();
   for (const [fixed, free] of [
     [8443, port],
     [8444, await freePort()],
-    [9443, await freePort()],
+    [9443, managementPort],
     [9901, await freePort()],
     [9090, await freePort()],
   ]) {
@@ -139,4 +146,20 @@ test("edge: its own errors are JSON with a reason, and say when to come back", {
   for (let i = 0; i < 60 && limited?.status !== 429; i++) limited = await ask("GET", "/v1/keys?nonsense=1");
   assertError(limited, 429, 8, "OVERLOADED");
   assert.equal(limited.headers["retry-after"], "1");
+});
+
+test("edge: readiness is for everybody, metrics are for whoever has the password", { skip }, async () => {
+  const get = (target, user) =>
+    ask("GET", target, undefined, user ? { authorization: `Basic ${btoa(user)}` } : {}, managementPort);
+  assert.equal((await get("/ready")).status, 200);
+  for (const nobody of [undefined, "metrics:", "metrics:wrong", `root:${password}`]) {
+    const refused = await get("/stats/prometheus", nobody);
+    assert.equal(refused.status, 401);
+    assert.doesNotMatch(refused.text, /envoy_/);
+    for (const other of ["/ready/", "/config_dump"]) assert.equal((await get(other, nobody)).status, 401);
+  }
+  const metrics = await get("/stats/prometheus", `metrics:${password}`);
+  assert.equal(metrics.status, 200);
+  assert.match(metrics.text, /envoy_http_downstream_rq_total/);
+  assert.equal((await get("/config_dump", `metrics:${password}`)).status, 404);
 });

@@ -165,6 +165,9 @@ spec:
         ca:
           secret: {name: {{ .Values.tls.secret }}, key: ca.crt}
         serverName: {{ .Values.tls.serverName | default (include "coterie.fullname" .) }}
+      basicAuth:
+        username: {name: {{ .Values.metrics.secret }}, key: username}
+        password: {name: {{ .Values.metrics.secret }}, key: password}
 {{- end -}}
 {{- end -}}
 
@@ -233,7 +236,8 @@ spec:
 
 {{/* Rules of a NetworkPolicy. */}}
 {{- define "coterie.ingressMetrics" -}}
-# Metrics, for Prometheus; health, for the pod of `helm test`. The kubelet's probes come from the node.
+# Metrics, for Prometheus, which shows a password too; health, for the pod of `helm test`. The kubelet's probes come
+# from the node.
 - from:
     {{- with .Values.metrics.namespace }}
     - namespaceSelector:
@@ -249,6 +253,9 @@ spec:
 - to:
     - namespaceSelector:
         matchLabels: {kubernetes.io/metadata.name: {{ .Values.networkPolicy.dnsNamespace }}}
+      podSelector:
+        matchLabels:
+          {{- toYaml .Values.networkPolicy.dnsPods | nindent 10 }}
   ports:
     - {port: 53, protocol: UDP}
     - {port: 53, protocol: TCP}

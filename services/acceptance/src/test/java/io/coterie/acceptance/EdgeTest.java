@@ -414,6 +414,7 @@ class EdgeTest {
                 new Edge.Plan(ProjectRoot.PATH),
                 cluster.folder().resolve("edge-before-silence"),
                 cluster.ca(),
+                cluster.metricsUser(),
                 new Edge.Ports(ports.get(0), ports.get(1), ports.get(2), ports.get(3)),
                 new Edge.Upstream("localhost", silent.getLocalPort()),
                 new Edge.Upstream("localhost", silent.getLocalPort()),
@@ -473,6 +474,9 @@ class EdgeTest {
     for (String path : List.of("/config_dump", "/certs", "/stats", "/")) {
       assertThat(edge.status(path)).as(path).isEqualTo(404);
     }
+    // Without the password, which the client of "edge" shows.
+    assertThat(statusFor("/ready")).isEqualTo(200);
+    assertThat(statusFor("/stats/prometheus")).isEqualTo(401);
     Metrics before = edge.metrics();
     cluster.wallet().sign(KEY, "measured");
     assertThat(
@@ -491,6 +495,14 @@ class EdgeTest {
                     HttpRequest.newBuilder(plain).timeout(PATIENCE).build(),
                     HttpResponse.BodyHandlers.discarding()))
         .isInstanceOf(IOException.class);
+  }
+
+  /** The answer of the management port to somebody without the password. */
+  private static int statusFor(String path) throws Exception {
+    return http.send(
+            HttpRequest.newBuilder(edge.management().resolve(path)).timeout(PATIENCE).build(),
+            HttpResponse.BodyHandlers.discarding())
+        .statusCode();
   }
 
   @Test

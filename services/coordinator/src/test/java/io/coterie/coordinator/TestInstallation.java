@@ -66,6 +66,8 @@ final class TestInstallation implements AutoCloseable {
   final TestRequester treasury;
   final TestRequester stranger;
   final int port = freePort();
+  static final String METRICS_PASSWORD = "password of the metrics";
+
   final int managementPort = freePort();
   private final String replica;
   private final boolean first;
@@ -130,6 +132,7 @@ final class TestInstallation implements AutoCloseable {
             "--coterie.coordinator.channel.number=+10000000000",
             "--coterie.coordinator.channel.token-file=" + folder.resolve("token"),
             "--coterie.coordinator.unseal.passphrase-file=" + folder.resolve("passphrase"),
+            "--coterie.coordinator.metrics.password-file=" + metricsPassword(),
             "--coterie.coordinator.clients[0].name=backend",
             "--coterie.coordinator.clients[0].certificates[0]=dns:backend.example",
             "--coterie.coordinator.clients[0].submit-for[0]=wallet",
@@ -189,6 +192,14 @@ final class TestInstallation implements AutoCloseable {
       }
       return "jdbc:postgresql://localhost:" + postgres.getPort() + "/" + name;
     } catch (IOException | SQLException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private Path metricsPassword() {
+    try {
+      return Files.writeString(folder.resolve("metrics-password"), METRICS_PASSWORD);
+    } catch (IOException e) {
       throw new IllegalStateException(e);
     }
   }

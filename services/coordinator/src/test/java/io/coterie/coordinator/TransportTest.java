@@ -3,6 +3,7 @@ package io.coterie.coordinator;
 import static io.coterie.coordinator.Calls.eventually;
 import static io.coterie.coordinator.Calls.fails;
 import static io.coterie.coordinator.TestInstallation.keys;
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -31,6 +32,7 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
+import java.util.Base64;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
@@ -233,7 +235,10 @@ class TransportTest {
         .sign(
             TestInstallation.sign(
                 installation.wallet.sign(TestInstallation.signingIntent("measured", "m").build())));
-    String metrics = get("/actuator/prometheus");
+    assertThat(get("/actuator/health/readiness")).as("for everybody").doesNotContain("channel");
+    assertThat(asUser("/actuator/health/readiness")).contains("channel", "db");
+    assertThat(answer("/actuator/prometheus").statusCode()).isEqualTo(401);
+    String metrics = asUser("/actuator/prometheus");
     assertThat(metrics)
         .contains("coterie_signings_total{outcome=\"ok\",scheme=\"bls12381\"} 1.0")
         .contains("coterie_key_creations_total{outcome=\"ok\",scheme=\"bls12381\"} 1.0")
@@ -249,9 +254,15 @@ class TransportTest {
         .contains(
             "coterie_coordinator_replicas 1.0",
             "coterie_coordinator_taken_over_total{work=\"signing\"} 0.0")
+        .contains(
+            "coterie_coordinator_requester_runs{requester=\"wallet\"} 0.0",
+            "coterie_coordinator_requester_waiting{requester=\"treasury\"} 0.0",
+            "coterie_coordinator_requester_refused_total{reason=\"requester_overloaded\","
+                + "requester=\"wallet\"} 0.0")
         .contains("jvm_memory_used_bytes");
     for (String path : new String[] {"/", "/actuator/env", "/actuator/heapdump", "/error"}) {
-      assertThat(get(path)).doesNotContain("Exception", "trace");
+      assertThat(answer(path).statusCode()).as(path).isEqualTo(401);
+      assertThat(asUser(path)).doesNotContain("Exception", "trace");
     }
   }
 
@@ -276,13 +287,27 @@ class TransportTest {
   }
 
   private static String get(String path) throws Exception {
+    return answer(path).body();
+  }
+
+  private static String asUser(String path) throws Exception {
+    String credentials = "metrics:" + TestInstallation.METRICS_PASSWORD;
+    return answer(
+            path,
+            "Authorization",
+            "Basic " + Base64.getEncoder().encodeToString(credentials.getBytes(UTF_8)))
+        .body();
+  }
+
+  private static HttpResponse<String> answer(String path, String... headers) throws Exception {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(
+            URI.create("https://localhost:" + installation.managementPort + path));
+    if (headers.length > 0) {
+      request.headers(headers);
+    }
     try (HttpClient http = HttpClient.newBuilder().sslContext(trusting()).build()) {
-      return http.send(
-              HttpRequest.newBuilder(
-                      URI.create("https://localhost:" + installation.managementPort + path))
-                  .build(),
-              HttpResponse.BodyHandlers.ofString())
-          .body();
+      return http.send(request.build(), HttpResponse.BodyHandlers.ofString());
     }
   }
 

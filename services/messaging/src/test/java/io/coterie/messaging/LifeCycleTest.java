@@ -123,14 +123,21 @@ class LifeCycleTest {
     }
   }
 
-  private static HttpResponse<String> management(TestService service, String path)
-      throws Exception {
-    try (HttpClient http = HttpClient.newBuilder().sslContext(service.trust()).build()) {
-      return http.send(
-          HttpRequest.newBuilder(URI.create("https://localhost:" + service.managementPort() + path))
-              .build(),
-          HttpResponse.BodyHandlers.ofString());
+  private static HttpResponse<String> management(
+      TestService service, String path, String... headers) throws Exception {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(URI.create("https://localhost:" + service.managementPort() + path));
+    if (headers.length > 0) {
+      request.headers(headers);
     }
+    try (HttpClient http = HttpClient.newBuilder().sslContext(service.trust()).build()) {
+      return http.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    }
+  }
+
+  private static HttpResponse<String> asUser(TestService service, String path) throws Exception {
+    return management(
+        service, path, "Authorization", TestClient.basic("metrics", TestService.METRICS_PASSWORD));
   }
 
   @Test
@@ -145,7 +152,7 @@ class LifeCycleTest {
       Awaitility.await()
           .untilAsserted(
               () ->
-                  assertThat(management(service, "/actuator/prometheus").body())
+                  assertThat(asUser(service, "/actuator/prometheus").body())
                       .contains(
                           "coterie_messaging_requests_seconds_bucket{",
                           "route=\"/v1/messages/multi_recipient\",status=\"200\"",
@@ -159,7 +166,12 @@ class LifeCycleTest {
                       .doesNotContain(party.aci.toString(), party.number));
     }
     assertThat(client.rest(null).call("GET", "/actuator/health").status()).isEqualTo(404);
-    assertThat(management(service, "/v1/keepalive").statusCode()).isEqualTo(404);
+    assertThat(management(service, "/v1/keepalive").statusCode()).isEqualTo(401);
+    assertThat(asUser(service, "/v1/keepalive").statusCode()).isEqualTo(404);
+    assertThat(management(service, "/actuator/prometheus").statusCode()).isEqualTo(401);
+    String everybody = management(service, "/actuator/health/readiness").body();
+    assertThat(everybody).contains("UP").doesNotContain("db");
+    assertThat(asUser(service, "/actuator/health/readiness").body()).contains("db");
   }
 
   @Test

@@ -92,6 +92,8 @@ public final class TestService implements AutoCloseable {
             "--management.server.port=0",
             "--logging.structured.format.console=",
             "--logging.level.root=error",
+            "--coterie.messaging.metrics.password-file="
+                + Files.writeString(folder.resolve("metrics-password"), METRICS_PASSWORD),
             "--coterie.messaging.tls.certificate=" + folder.resolve("tls.pem"),
             "--coterie.messaging.tls.private-key=" + folder.resolve("tls.key"),
             "--coterie.messaging.certificates.trust-root=" + files.trustRoot(),
@@ -219,6 +221,9 @@ public final class TestService implements AutoCloseable {
   public int port() {
     return ((WebServerApplicationContext) context).getWebServer().getPort();
   }
+
+  /** Of the user "metrics". */
+  static final String METRICS_PASSWORD = "password of the metrics";
 
   public int managementPort() {
     return context.getEnvironment().getRequiredProperty("local.management.port", Integer.class);

@@ -1,5 +1,6 @@
 package io.coterie.signer;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -22,7 +23,10 @@ import org.springframework.context.ConfigurableApplicationContext;
 class SignerApplicationTest {
   @TempDir Path folder;
 
+  private static final String PASSWORD = "password of the metrics";
+
   private List<String> arguments() throws Exception {
+    Path password = Files.writeString(folder.resolve("metrics-password"), PASSWORD);
     Path pem = folder.resolve("wallet.pem");
     Files.writeString(
         pem,
@@ -40,6 +44,7 @@ class SignerApplicationTest {
             "--coterie.signer.channel.ca-file=" + folder.resolve("ca.pem"),
             "--coterie.signer.channel.trust-root=AAAA",
             "--coterie.signer.channel.number=+4911",
+            "--coterie.signer.metrics.password-file=" + password,
             "--coterie.signer.requesters[0].name=wallet",
             "--coterie.signer.requesters[0].public-key-file=" + pem,
             "--coterie.signer.requesters[0].keys[0]=keys/*",
@@ -59,12 +64,15 @@ class SignerApplicationTest {
       assertThat(get(port, "/actuator/health/liveness").statusCode()).isEqualTo(200);
       HttpResponse<String> readiness = get(port, "/actuator/health/readiness");
       assertThat(readiness.statusCode()).isEqualTo(503);
-      assertThat(readiness.body()).contains("SEALED");
-      HttpResponse<String> metrics = get(port, "/actuator/prometheus");
+      assertThat(readiness.body()).as("for everybody").doesNotContain("SEALED", "party");
+      assertThat(asUser(port, "/actuator/health/readiness").body()).contains("SEALED");
+      assertThat(get(port, "/actuator/prometheus").statusCode()).isEqualTo(401);
+      HttpResponse<String> metrics = asUser(port, "/actuator/prometheus");
       assertThat(metrics.statusCode()).isEqualTo(200);
       assertThat(metrics.body()).contains("coterie_vault_open 0.0");
       for (String closed : List.of("/", "/actuator/env", "/actuator/shutdown", "/error")) {
-        assertThat(get(port, closed).statusCode()).as(closed).isNotEqualTo(200);
+        assertThat(get(port, closed).statusCode()).as(closed).isEqualTo(401);
+        assertThat(asUser(port, closed).statusCode()).as(closed).isNotEqualTo(200);
       }
     }
   }
@@ -89,11 +97,21 @@ class SignerApplicationTest {
     }
   }
 
-  private static HttpResponse<String> get(String port, String path) throws Exception {
-    try (HttpClient http = HttpClient.newHttpClient()) {
-      return http.send(
-          HttpRequest.newBuilder(URI.create("http://localhost:" + port + path)).build(),
-          HttpResponse.BodyHandlers.ofString());
+  private static HttpResponse<String> get(String port, String path, String... headers)
+      throws Exception {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(URI.create("http://localhost:" + port + path));
+    if (headers.length > 0) {
+      request.headers(headers);
     }
+    try (HttpClient http = HttpClient.newHttpClient()) {
+      return http.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    }
+  }
+
+  private static HttpResponse<String> asUser(String port, String path) throws Exception {
+    String credentials =
+        Base64.getEncoder().encodeToString(("metrics:" + PASSWORD).getBytes(UTF_8));
+    return get(port, path, "Authorization", "Basic " + credentials);
   }
 }

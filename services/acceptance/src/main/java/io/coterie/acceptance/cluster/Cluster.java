@@ -57,6 +57,7 @@ public final class Cluster implements AutoCloseable {
   private final ClusterPlan plan;
   private final Path folder;
   private final InstallationCa ca;
+  private final MetricsUser metricsUser;
   private final Settings settings;
   private final Database database;
   private final Service messaging;
@@ -79,6 +80,7 @@ public final class Cluster implements AutoCloseable {
     this.folder = plan.folder.toAbsolutePath().normalize();
     empty(folder);
     ca = InstallationCa.create(folder.resolve("ca"));
+    metricsUser = MetricsUser.create(folder.resolve("metrics"));
     int edgePorts = 3 + plan.parties + 2 * plan.coordinators;
     List<Integer> ports = FreePorts.find(edgePorts + 4);
     messagingPort = ports.get(1);
@@ -93,6 +95,7 @@ public final class Cluster implements AutoCloseable {
         new Settings(
             folder,
             ca,
+            metricsUser,
             messagingUri(),
             edge == null ? messagingUri() : edge.parties(),
             plan.sendMode,
@@ -140,6 +143,7 @@ public final class Cluster implements AutoCloseable {
         edge,
         folder.resolve(Edge.NAME),
         ca,
+        metricsUser,
         new Edge.Ports(ports.get(0), ports.get(1), ports.get(2), ports.get(3)),
         new Edge.Upstream("localhost", apiPorts.getFirst()),
         new Edge.Upstream("localhost", messagingPort),
@@ -346,6 +350,11 @@ public final class Cluster implements AutoCloseable {
     signer(party).restart(START_TIMEOUT);
   }
 
+  /** The user who may read the metrics, as Prometheus does. */
+  public MetricsUser metricsUser() {
+    return metricsUser;
+  }
+
   /** One reading of all services' metrics. */
   public Metrics metrics() {
     return Metrics.union(services().stream().map(Service::metrics).toList());
@@ -412,6 +421,7 @@ public final class Cluster implements AutoCloseable {
     return HttpClient.newBuilder()
         .version(HttpClient.Version.HTTP_1_1)
         .sslContext(ca.tls())
+        .authenticator(metricsUser.authenticator())
         .connectTimeout(Duration.ofSeconds(5))
         .build();
   }

@@ -79,7 +79,8 @@ public final class Edge implements AutoCloseable {
    * Writes the configuration; {@link #start} starts Envoy.
    *
    * @param folder for its files
-   * @param http a client that trusts the installation's CA
+   * @param metricsUser who may read its metrics
+   * @param http a client that trusts the installation's CA, and is that user
    * @throws IllegalStateException if there is no Envoy, or the file has changed so that it cannot
    *     be made fit
    */
@@ -87,6 +88,7 @@ public final class Edge implements AutoCloseable {
       Plan plan,
       Path folder,
       InstallationCa ca,
+      MetricsUser metricsUser,
       Ports ports,
       Upstream coordinator,
       Upstream messaging,
@@ -110,6 +112,7 @@ public final class Edge implements AutoCloseable {
       text = replace(text, "/etc/envoy-tls/tls.crt", quoted(tls.certificate()));
       text = replace(text, "/etc/envoy-tls/tls.key", quoted(tls.key()));
       text = replace(text, "/etc/envoy-tls/ca.crt", quoted(ca.certificateFile()));
+      text = replace(text, "/etc/envoy-metrics/users", quoted(metricsUser.usersFile()));
       text = replace(text, "/etc/envoy/custody.protoset", quoted(root.resolve(CONTRACTS)));
       text =
           replace(

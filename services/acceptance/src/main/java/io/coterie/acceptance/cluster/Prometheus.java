@@ -90,13 +90,19 @@ public final class Prometheus implements AutoCloseable {
             .map(s -> "'" + s.management().getAuthority() + "'")
             .collect(Collectors.joining(", "));
     return """
-        - job_name: coterie-%s
-          scheme: https
-          metrics_path: /actuator/prometheus
-          tls_config: {ca_file: '%s'}
-          static_configs: [{targets: [%s]}]
-        """
-        .formatted(name, cluster.ca().certificateFile().toAbsolutePath(), targets);
+    - job_name: coterie-%s
+      scheme: https
+      metrics_path: /actuator/prometheus
+      tls_config: {ca_file: '%s'}
+      basic_auth: {username: %s, password_file: '%s'}
+      static_configs: [{targets: [%s]}]
+    """
+        .formatted(
+            name,
+            cluster.ca().certificateFile().toAbsolutePath(),
+            MetricsUser.NAME,
+            cluster.metricsUser().passwordFile().toAbsolutePath(),
+            targets);
   }
 
   private void awaitReady() throws IOException {

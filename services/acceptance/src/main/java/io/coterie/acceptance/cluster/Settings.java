@@ -35,6 +35,7 @@ public final class Settings {
 
   private final Path folder;
   private final InstallationCa ca;
+  private final MetricsUser metricsUser;
   private final URI messagingUri;
   private final URI partiesUri;
   private final SendMode sendMode;
@@ -66,6 +67,7 @@ public final class Settings {
   Settings(
       Path folder,
       InstallationCa ca,
+      MetricsUser metricsUser,
       URI messagingUri,
       URI partiesUri,
       SendMode sendMode,
@@ -74,6 +76,7 @@ public final class Settings {
       List<String> members) {
     this.folder = folder;
     this.ca = ca;
+    this.metricsUser = metricsUser;
     this.messagingUri = messagingUri;
     this.partiesUri = partiesUri;
     this.sendMode = sendMode;
@@ -134,7 +137,7 @@ public final class Settings {
             port: %d
         """
             .formatted(database.url("messaging"), database.user(), port, managementPort));
-    return arguments("messaging", text.toString());
+    return arguments("messaging", "messaging", text.toString());
   }
 
   List<String> coordinator(
@@ -202,7 +205,7 @@ public final class Settings {
             port: %d
         """
             .formatted(database.url("coordinator"), database.user(), port, managementPort));
-    return arguments(replica, text.toString());
+    return arguments(replica, "coordinator", text.toString());
   }
 
   List<String> signer(
@@ -271,7 +274,7 @@ public final class Settings {
             port: %d
         """
             .formatted(tls.certificate(), tls.key(), managementPort));
-    return arguments(name, text.toString());
+    return arguments(name, "signer", text.toString());
   }
 
   private InstallationCa.Leaf certificate(String service) {
@@ -303,11 +306,13 @@ public final class Settings {
   }
 
   /** Writes the configuration file and says how to start with it. */
-  private List<String> arguments(String service, String yaml) {
+  private List<String> arguments(String service, String kind, String yaml) {
     Path file = write(service, "config.yaml", yaml);
     List<String> arguments = new ArrayList<>();
     arguments.add("--spring.config.additional-location=file:" + file);
     arguments.add("--spring.main.banner-mode=off");
+    arguments.add(
+        "--coterie.%s.metrics.password-file=%s".formatted(kind, metricsUser.passwordFile()));
     if (!ownLogs) {
       // One JVM has one logging system: everything goes to one file, nothing to the console.
       arguments.add("--logging.file.name=" + sharedLog);

@@ -5,6 +5,7 @@ import io.coterie.acceptance.cluster.ClusterPlan;
 import io.coterie.acceptance.cluster.Edge;
 import io.coterie.acceptance.cluster.InstallationCa;
 import io.coterie.acceptance.cluster.Metrics;
+import io.coterie.acceptance.cluster.MetricsUser;
 import io.coterie.acceptance.cluster.OutsideVerifier;
 import io.coterie.acceptance.cluster.Service;
 import io.coterie.acceptance.cluster.WalletBackend;
@@ -210,6 +211,10 @@ public final class Demo {
     for (Service service : cluster.services()) {
       page.row(service.name(), service.management() + "/actuator/prometheus");
     }
+    page.row(
+        "for metrics",
+        "user %s, password in %s"
+            .formatted(MetricsUser.NAME, relative(cluster.metricsUser().passwordFile())));
     page.row("log of all", relative(cluster.coordinator().log()).toString());
     page.gap();
     page.line("  Try:");

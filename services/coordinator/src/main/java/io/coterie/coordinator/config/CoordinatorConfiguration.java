@@ -1,6 +1,7 @@
 package io.coterie.coordinator.config;
 
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.management.ManagementAccess;
 import io.coterie.platform.telemetry.Buckets;
 import io.coterie.platform.telemetry.ProtocolMetrics;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -23,6 +24,12 @@ class CoordinatorConfiguration {
   @Bean
   SecureRandom secureRandom() {
     return new SecureRandom();
+  }
+
+  /** The only web server is that of the management port. */
+  @Bean
+  ManagementAccess managementAccess(CoordinatorProperties properties) {
+    return new ManagementAccess(properties.metrics().passwordFile());
   }
 
   @Bean

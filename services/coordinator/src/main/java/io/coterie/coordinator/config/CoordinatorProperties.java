@@ -30,6 +30,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param signing time for one session of a signature
  * @param keygen time for one session of a key generation or refresh
  * @param presignatures what is kept ready for signings to come
+ * @param metrics who may read them
  */
 @ConfigurationProperties(prefix = "coterie.coordinator", ignoreUnknownFields = false)
 public record CoordinatorProperties(
@@ -46,7 +47,8 @@ public record CoordinatorProperties(
     @DefaultValue Handover handover,
     @DefaultValue SigningTime signing,
     @DefaultValue KeygenTime keygen,
-    @DefaultValue Presignatures presignatures) {
+    @DefaultValue Presignatures presignatures,
+    @DefaultValue Metrics metrics) {
 
   /** A party refuses orders whose deadline is further away: its {@code sessions.max-time}. */
   private static final Duration LONGEST_ORDER = Duration.ofMinutes(2);
@@ -77,6 +79,14 @@ public record CoordinatorProperties(
    * @param clientCa PEM file with the authorities whose client certificates are accepted
    */
   public record Tls(Path certificate, Path privateKey, Path clientCa) {}
+
+  /**
+   * Access to the metrics, and to the details of health.
+   *
+   * @param passwordFile with the password of the user {@code metrics}; nobody may read them if it
+   *     is not given
+   */
+  public record Metrics(@Nullable Path passwordFile) {}
 
   /**
    * The way to the parties.
@@ -123,6 +133,8 @@ public record CoordinatorProperties(
    *     {@code uri:...}; one match is enough
    * @param submitFor requesters whose intents it may submit
    * @param readKeys keys it may read: resource names in which {@code *} stands for any text
+   * @param readSignings requesters whose signings of these keys it may read, besides those that it
+   *     submits for; {@code *} for all
    */
   public record Client(
       String name,
@@ -134,8 +146,6 @@ public record CoordinatorProperties(
   /**
    * Bounds.
    *
-   * @param readSignings requesters whose signings of these keys it may read, besides those that it
-   *     submits for; {@code *} for all
    * @param runs requests being worked on at once; one requester gets at most seven times as many as
    *     are free, so seven of eight if it is alone
    * @param atOnce signing sessions at once; more requests than that wait for their turn. Fewer run

@@ -21,6 +21,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param enrolments one-time tokens with which numbers may register
  * @param redis through which several replicas share online messages and presence; if it is missing,
  *     there must be one replica
+ * @param metrics who may read them
  * @param stories whether messages may be sent as stories: by anyone, to every account
  * @param limits sizes and times
  * @param rates token buckets
@@ -31,6 +32,7 @@ public record MessagingProperties(
     Certificates certificates,
     @DefaultValue List<Enrolment> enrolments,
     @Nullable Redis redis,
+    @DefaultValue Metrics metrics,
     @DefaultValue("false") boolean stories,
     @DefaultValue Limits limits,
     @DefaultValue Rates rates) {
@@ -51,6 +53,14 @@ public record MessagingProperties(
       requirePresent(privateKey, "tls.private-key");
     }
   }
+
+  /**
+   * Access to the metrics, and to the details of health.
+   *
+   * @param passwordFile with the password of the user {@code metrics}; nobody may read them if it
+   *     is not given
+   */
+  public record Metrics(@Nullable Path passwordFile) {}
 
   /**
    * @param trustRoot file with the base64 of the trust root's public key

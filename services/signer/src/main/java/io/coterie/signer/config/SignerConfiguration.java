@@ -3,6 +3,7 @@ package io.coterie.signer.config;
 import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.intent.RequesterDirectory;
+import io.coterie.platform.management.ManagementAccess;
 import io.coterie.platform.telemetry.Buckets;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.platform.unseal.PassphraseDataKeySource;
@@ -89,6 +90,12 @@ import org.springframework.context.annotation.Configuration;
   WebMvcHealthEndpointExtensionAutoConfiguration.class,
 })
 public class SignerConfiguration {
+
+  /** The only web server is that of the management port. */
+  @Bean
+  ManagementAccess managementAccess(SignerProperties properties) {
+    return new ManagementAccess(properties.metrics().passwordFile());
+  }
 
   @Bean
   MeterFilter latencyBuckets() {

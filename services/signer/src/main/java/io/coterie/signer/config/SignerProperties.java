@@ -35,6 +35,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param region where it runs, as it appears in metrics
  * @param data folder of everything the party keeps; owned by this process alone
  * @param drain how long running sessions may take to finish at shutdown
+ * @param metrics who may read them
  * @param requesters whom this party obeys, and how far
  */
 @ConfigurationProperties(prefix = "coterie.signer", ignoreUnknownFields = false)
@@ -48,6 +49,7 @@ public record SignerProperties(
     @DefaultValue Sessions sessions,
     @DefaultValue Presignatures presignatures,
     @DefaultValue("10s") Duration drain,
+    @DefaultValue Metrics metrics,
     @DefaultValue List<RequesterSettings> requesters) {
 
   private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
@@ -67,6 +69,14 @@ public record SignerProperties(
    *     the first start.
    */
   public record Unseal(Path passphraseFile, @Nullable Path keyFile) {}
+
+  /**
+   * Access to the metrics, and to the details of health.
+   *
+   * @param passwordFile with the password of the user {@code metrics}; nobody may read them if it
+   *     is not given
+   */
+  public record Metrics(@Nullable Path passwordFile) {}
 
   /**
    * How the party gets onto the secure channel.

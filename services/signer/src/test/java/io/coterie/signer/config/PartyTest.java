@@ -116,6 +116,7 @@ class PartyTest {
                     8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
                 new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
                 Duration.ofSeconds(1),
+                new SignerProperties.Metrics(null),
                 List.of()),
             () -> dataKeys.dataKey(),
             NativeMpcCore::load,

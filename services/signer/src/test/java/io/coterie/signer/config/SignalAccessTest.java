@@ -63,6 +63,7 @@ class SignalAccessTest {
                 8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
             new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
             Duration.ofSeconds(1),
+            new SignerProperties.Metrics(null),
             List.of()),
         new SimpleMeterRegistry());
   }
