@@ -31,6 +31,7 @@ import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.ProtocolCore;
+import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.policy.ConfiguredPolicy;
 import io.coterie.signer.policy.PathPrefix;
@@ -299,7 +300,7 @@ public final class Installation implements AutoCloseable {
             }
           };
       store = PartyStore.open(folder.resolve(name), name, clock, metrics::committed);
-      pool = new WorkPool(name, 2, limits.combineDelay());
+      pool = new ThreadWorkPool(name, 2, limits.combineDelay());
       channel = network.channel(name);
       ChannelNetwork net = new ChannelNetwork(channel, pool, metrics);
       ConfiguredPolicy policy =

@@ -92,14 +92,14 @@ public final class ChannelNetwork implements PartyNetwork {
     }
     byte[] body = message.toByteArray();
     SendOptions options = SendOptions.online(traceparent);
-    attempt(() -> channel.broadcast(to, body, options), body, System.nanoTime());
+    attempt(() -> channel.broadcast(to, body, options), body, pool.nanos());
   }
 
   @Override
   public void send(Member recipient, PartyMessage message, @Nullable String traceparent) {
     byte[] body = message.toByteArray();
     SendOptions options = SendOptions.online(traceparent);
-    attempt(() -> channel.send(recipient, body, options), body, System.nanoTime());
+    attempt(() -> channel.send(recipient, body, options), body, pool.nanos());
   }
 
   private void attempt(Supplier<CompletionStage<Void>> send, byte[] body, long firstNanos) {
@@ -126,7 +126,7 @@ public final class ChannelNetwork implements PartyNetwork {
         failure instanceof CompletionException && failure.getCause() != null
             ? failure.getCause()
             : failure;
-    if (System.nanoTime() - firstNanos < RETRY_NANOS && isPassing(cause)) {
+    if (pool.nanos() - firstNanos < RETRY_NANOS && isPassing(cause)) {
       if (retrying.incrementAndGet() <= MAX_RETRYING) {
         pool.after(
             RETRY_PAUSE,

@@ -8,6 +8,7 @@ import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.order.PolicyGate;
+import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionPorts;
 import io.coterie.signer.session.SessionService;
@@ -256,7 +257,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private void connect() throws IOException {
     closeSessions();
     WorkPool freshPool =
-        new WorkPool(
+        new ThreadWorkPool(
             properties.name(),
             properties.sessions().poolSize(),
             properties.sessions().combineDelay());

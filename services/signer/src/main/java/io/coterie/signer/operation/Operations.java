@@ -8,6 +8,7 @@ import io.coterie.signer.order.SessionPlan.Work;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.trust.Member;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,13 +16,15 @@ import org.jspecify.annotations.Nullable;
  *
  * @param discard tells the core that a presignature is not kept
  * @param self id of this party
+ * @param nanos a clock that only goes forward
  */
 public record Operations(
     KeyShareStore shares,
     PresignaturePool presignatures,
     RequestBindings bindings,
     Consumer<ByteString> discard,
-    int self) {
+    int self,
+    LongSupplier nanos) {
 
   /**
    * The operation of a session.
@@ -38,7 +41,8 @@ public record Operations(
             : new BoundSigning(signing, order, coordinator.name(), presignatures, bindings);
       }
       case Work.Presign work ->
-          new Presigning(plan, work, coordinator.name(), shares, presignatures, discard);
+          new Presigning(
+              plan, work, coordinator.name(), shares, presignatures, discard, nanos);
       case Work.Keygen _ -> new KeyGeneration(plan, coordinator.name(), shares, self);
       case Work.Refresh _, Work.Reshare _ -> new NextEpoch(plan, coordinator.name(), shares, self);
     };

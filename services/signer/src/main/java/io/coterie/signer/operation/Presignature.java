@@ -18,7 +18,7 @@ import java.util.List;
  * @param coordinator roster name of the one that ordered it, and may order its use
  * @param coordinatorIncarnation the process of it that did so
  * @param sealed opens only in the vault that made it, once
- * @param madeNanos {@link System#nanoTime}
+ * @param madeNanos when it was made, by a clock that only goes forward
  */
 public record Presignature(
     ByteString id,

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 
 /** Makes presignatures for the pool. Nobody waits for them. */
 final class Presigning implements Operation {
@@ -23,6 +24,7 @@ final class Presigning implements Operation {
   private final KeyShareStore shares;
   private final PresignaturePool presignatures;
   private final Consumer<ByteString> discard;
+  private final LongSupplier nanos;
 
   /** Whether the pool keeps room for what this session makes. */
   private boolean reserved;
@@ -31,6 +33,7 @@ final class Presigning implements Operation {
    * @param work of the plan
    * @param coordinator roster name of the one that gave the order
    * @param discard tells the core that a presignature is not kept
+   * @param nanos a clock that only goes forward
    */
   Presigning(
       SessionPlan plan,
@@ -38,13 +41,15 @@ final class Presigning implements Operation {
       String coordinator,
       KeyShareStore shares,
       PresignaturePool presignatures,
-      Consumer<ByteString> discard) {
+      Consumer<ByteString> discard,
+      LongSupplier nanos) {
     this.plan = plan;
     this.work = work;
     this.coordinator = coordinator;
     this.shares = shares;
     this.presignatures = presignatures;
     this.discard = discard;
+    this.nanos = nanos;
   }
 
   @Override
@@ -76,7 +81,7 @@ final class Presigning implements Operation {
 
   @Override
   public Ending complete(Done done) {
-    List<Presignature> made = made(done, System.nanoTime());
+    List<Presignature> made = made(done, nanos.getAsLong());
     try {
       // Between order and end somebody may have been excluded, or the shares may be new ones.
       ShareCheck.notExcluded(shares.excluded(plan.key()), plan);

@@ -49,7 +49,7 @@ final class EarlyEnvelopes {
    * An envelope as the channel delivered it.
    *
    * @param sender the party the channel proved
-   * @param receivedNanos {@link System#nanoTime} when it came off the socket
+   * @param receivedNanos when it came off the socket, by a clock that only goes forward
    */
   record Arrived(int sender, byte[] envelope, long receivedNanos) {
     private int cost() {

@@ -7,7 +7,7 @@ import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.share.KeyActivation;
 import io.coterie.signer.share.KeyShareStore;
 import java.time.Duration;
-import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.Future;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,14 +26,15 @@ final class Housekeeping implements AutoCloseable {
   private final ClaimWitnesses witnesses;
   private final KeyShareStore shares;
   private final ClaimLedger claims;
+  private final WorkPool pool;
 
   /** Work that reads the disk now and then. */
   private final WorkPool.Lane disk;
 
-  private final ScheduledFuture<?> ticking;
+  private final Future<?> ticking;
 
   /** When the ledger was last asked to forget; touched by the timer alone. */
-  private long forgotNanos = System.nanoTime();
+  private long forgotNanos;
 
   Housekeeping(
       Inbox inbox,
@@ -49,13 +50,15 @@ final class Housekeeping implements AutoCloseable {
     this.witnesses = witnesses;
     this.shares = shares;
     this.claims = claims;
+    this.pool = pool;
+    this.forgotNanos = pool.nanos();
     this.disk = pool.lane();
     this.ticking = pool.every(TICK, this::tick);
   }
 
   private void tick() {
     try {
-      long now = System.nanoTime();
+      long now = pool.nanos();
       inbox.expire(now);
       presignatures.expire(now);
       activation.tick(now);

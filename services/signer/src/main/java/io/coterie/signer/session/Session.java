@@ -13,7 +13,7 @@ import io.coterie.signer.party.WorkPool;
 import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.Future;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -32,7 +32,7 @@ final class Session {
   private final Consumer<Session> onFailure;
 
   /** When the order came. */
-  final long orderedNanos = System.nanoTime();
+  final long orderedNanos;
 
   SessionLifecycle.State state = SessionLifecycle.State.RECEIVED;
   @Nullable SessionPlan plan;
@@ -41,7 +41,7 @@ final class Session {
   @Nullable Operation operation;
 
   ProtocolCore.@Nullable Run run;
-  @Nullable ScheduledFuture<?> deadline;
+  @Nullable Future<?> deadline;
 
   /** Its places among the sessions that still have something to send. */
   final HeldPlaces untilLastSent = new HeldPlaces();
@@ -93,6 +93,7 @@ final class Session {
   @Nullable Abort abort;
 
   /**
+   * @param orderedNanos when the order came
    * @param onFailure told, in the lane, that a task has failed
    */
   Session(
@@ -100,6 +101,7 @@ final class Session {
       Member coordinator,
       @Nullable String traceparent,
       WorkPool.Lane lane,
+      long orderedNanos,
       SessionLifecycle.Observer observer,
       Consumer<Session> onFailure) {
     this.id = id;
@@ -107,6 +109,7 @@ final class Session {
     this.coordinator = coordinator;
     this.traceparent = traceparent;
     this.lane = lane;
+    this.orderedNanos = orderedNanos;
     this.observer = observer;
     this.onFailure = onFailure;
   }

@@ -78,13 +78,13 @@ final class SessionDriver {
    * @param first what it says
    */
   void started(Session session, Step first) {
-    long now = System.nanoTime();
+    long now = pool.nanos();
     session.roundEnteredNanos = now;
     awaitWitnesses(session);
     apply(session, first, null, now);
     accounts
         .telemetry()
-        .started(session.plan().protocol(), System.nanoTime() - session.orderedNanos);
+        .started(session.plan().protocol(), pool.nanos() - session.orderedNanos);
   }
 
   /**
@@ -124,7 +124,7 @@ final class SessionDriver {
         session.heard = true;
         Step step = run.handle(arrived.sender(), arrived.envelope());
         Arrays.fill(arrived.envelope(), (byte) 0);
-        apply(session, step, arrived, System.nanoTime());
+        apply(session, step, arrived, pool.nanos());
       }
       case RECEIVED, WAITING_FOR_KEY, CLAIMING -> running.inbox().keep(session, arrived);
       case STORING, COMPLETED, ABORTED -> deliverLate(session, arrived);

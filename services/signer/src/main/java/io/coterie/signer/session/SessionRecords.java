@@ -15,6 +15,7 @@ import io.coterie.signer.session.SessionLifecycle.State;
 import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.Locale;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,11 +32,17 @@ final class SessionRecords {
 
   private final AuditLog audit;
   private final SessionTelemetry telemetry;
-  private final RefusalRate refusals = new RefusalRate(System.nanoTime());
+  private final LongSupplier nanos;
+  private final RefusalRate refusals;
 
-  SessionRecords(AuditLog audit, SessionTelemetry telemetry) {
+  /**
+   * @param nanos a clock that only goes forward
+   */
+  SessionRecords(AuditLog audit, SessionTelemetry telemetry, LongSupplier nanos) {
     this.audit = audit;
     this.telemetry = telemetry;
+    this.nanos = nanos;
+    this.refusals = new RefusalRate(nanos.getAsLong());
   }
 
   /** As in metrics and the audit trail: {@code key_frozen}. */
@@ -93,7 +100,7 @@ final class SessionRecords {
             session.state.label(),
             cause,
             session.refusal.isEmpty() ? "" : ": " + StatusErrors.detail(session.refusal),
-            Duration.ofNanos(System.nanoTime() - session.orderedNanos).toMillis());
+            Duration.ofNanos(nanos.getAsLong() - session.orderedNanos).toMillis());
   }
 
   /**
@@ -138,7 +145,7 @@ final class SessionRecords {
   }
 
   private void refusal(AuditEvent refusal) {
-    long unrecorded = refusals.next(System.nanoTime());
+    long unrecorded = refusals.next(nanos.getAsLong());
     if (unrecorded >= 0) {
       audit.record(Audit.after(refusal, unrecorded));
       log.info("{} refused: {}", refusal.action(), refusal.fields());

@@ -81,6 +81,7 @@ public final class SessionService implements AutoCloseable {
             shares,
             pool.lane(),
             core,
+            pool::nanos,
             telemetry::dropped,
             (share, sameEpoch) ->
                 presignatures.refreshed(
@@ -89,7 +90,7 @@ public final class SessionService implements AutoCloseable {
     // Many may come at once, and signing goes first.
     questions.priority(WorkPool.Priority.BACKGROUND);
     this.epochs =
-        new EpochAnswers(network, shares, core, questions, telemetry::dropped, System::nanoTime);
+        new EpochAnswers(network, shares, core, questions, telemetry::dropped, pool::nanos);
     this.witnesses =
         new ClaimWitnesses(
             network,
@@ -98,8 +99,8 @@ public final class SessionService implements AutoCloseable {
             core,
             pool.lane(),
             this::exclusionsChanged,
-            System::nanoTime);
-    this.records = new SessionRecords(ports.audit(), telemetry);
+            pool::nanos);
+    this.records = new SessionRecords(ports.audit(), telemetry, pool::nanos);
     SessionReports reports = new SessionReports(network, bindings);
     this.refusals = new Refusals(claims, bindings, reports, records);
     SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
@@ -119,7 +120,8 @@ public final class SessionService implements AutoCloseable {
             clock,
             pool);
     Operations operations =
-        new Operations(shares, presignatures, bindings, core::discardPresignature, self);
+        new Operations(
+            shares, presignatures, bindings, core::discardPresignature, self, pool::nanos);
     Admission admission =
         new Admission(
             ports.policy(),
@@ -147,7 +149,8 @@ public final class SessionService implements AutoCloseable {
       records.orderOfParty(id, sender);
       return;
     }
-    Session session = new Session(id, sender, traceparent, pool.lane(), telemetry, driver::failed);
+    Session session = new Session(
+            id, sender, traceparent, pool.lane(), pool.nanos(), telemetry, driver::failed);
     if (draining) {
       refusals.unseen(
           session, RefusalReason.REFUSAL_REASON_NOT_READY, "this party is shutting down");

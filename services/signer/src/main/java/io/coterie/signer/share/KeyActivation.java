@@ -22,6 +22,7 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -60,6 +61,7 @@ public final class KeyActivation {
   private final KeyShareStore shares;
   private final Executor lane;
   private final ShareGossip gossip;
+  private final LongSupplier nanos;
   private final Consumer<String> dropped;
   private final Listener listener;
   private final Map<SessionId, ShareCandidate> candidates = new LinkedHashMap<>();
@@ -83,6 +85,7 @@ public final class KeyActivation {
 
   /**
    * @param lane of this object alone
+   * @param nanos a clock that only goes forward
    * @param dropped told why the message of a peer is ignored
    * @param listener called in the lane
    */
@@ -91,12 +94,14 @@ public final class KeyActivation {
       KeyShareStore shares,
       Executor lane,
       ProtocolCore core,
+      LongSupplier nanos,
       Consumer<String> dropped,
       Listener listener) {
     this.network = network;
     this.shares = shares;
     this.lane = lane;
-    this.gossip = new ShareGossip(network, core, candidates::get);
+    this.nanos = nanos;
+    this.gossip = new ShareGossip(network, core, nanos, candidates::get);
     this.dropped = dropped;
     this.listener = listener;
   }
@@ -261,12 +266,12 @@ public final class KeyActivation {
         candidates.computeIfAbsent(
             share.session(), _ -> new ShareCandidate(share.key(), Set.copyOf(share.members())));
     candidate.own = share;
-    candidate.sinceNanos = System.nanoTime();
+    candidate.sinceNanos = nanos.getAsLong();
     activateIfAgreed(candidate);
   }
 
   private void take(Member sender, SessionId session, Completed completed) {
-    long now = System.nanoTime();
+    long now = nanos.getAsLong();
     KeyPublic keyPublic = completed.getKeyPublic();
     ByteString signature = completed.getEvidenceSignature();
     ByteString intentDigest = completed.getIntentDigest();
@@ -386,7 +391,7 @@ public final class KeyActivation {
 
   /** Shows the certificate of a session to a peer that says that it has no share of it. */
   private void contradict(Member sender, SessionId session) {
-    long now = System.nanoTime();
+    long now = nanos.getAsLong();
     if (gossip.mayAnswer(session, sender.partyId(), now)) {
       shares
           .ofSession(session)
@@ -410,7 +415,7 @@ public final class KeyActivation {
       log.error("a share of {} could not be abandoned", own.key(), failure);
     } else if (Boolean.TRUE.equals(done)) {
       candidate.own = own.abandoned();
-      candidate.sinceNanos = System.nanoTime();
+      candidate.sinceNanos = nanos.getAsLong();
       candidate.asked = true;
       log.info(
           "{} stays at epoch {}: {} says that it has no newer share",
@@ -488,7 +493,7 @@ public final class KeyActivation {
         used.epoch());
     if (candidate.asked) {
       // A peer that was late may have told somebody else that it has no share.
-      long now = System.nanoTime();
+      long now = nanos.getAsLong();
       candidate.parties.stream()
           .filter(party -> party != network.self().partyId())
           .forEach(party -> gossip.tell(used, party, now));

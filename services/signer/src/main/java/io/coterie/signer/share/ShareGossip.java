@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,6 +44,7 @@ final class ShareGossip {
 
   private final PartyNetwork network;
   private final ProtocolCore core;
+  private final LongSupplier nanos;
   private final Function<SessionId, @Nullable ShareCandidate> candidates;
 
   /** Of sessions that are not candidates. */
@@ -70,14 +72,17 @@ final class ShareGossip {
   }
 
   /**
+   * @param nanos a clock that only goes forward
    * @param candidates finds the candidate of a session; null if it has none
    */
   ShareGossip(
       PartyNetwork network,
       ProtocolCore core,
+      LongSupplier nanos,
       Function<SessionId, @Nullable ShareCandidate> candidates) {
     this.network = network;
     this.core = core;
+    this.nanos = nanos;
     this.candidates = candidates;
   }
 
@@ -102,7 +107,7 @@ final class ShareGossip {
 
   /** Tells everybody. */
   void announce(KeyShare share, Optional<Member> coordinator) {
-    long now = System.nanoTime();
+    long now = nanos.getAsLong();
     List<Member> recipients = new ArrayList<>();
     for (int party : share.members()) {
       if (party != network.self().partyId()) {

@@ -10,6 +10,7 @@ import io.coterie.proto.party.v1.SessionCancel;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
+import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionTelemetry;
 import io.coterie.signer.telemetry.SignerMetrics;
@@ -46,7 +47,7 @@ class ChannelNetworkTest {
   private final SimpleMeterRegistry meters = new SimpleMeterRegistry();
   private final SessionTelemetry telemetry = new SignerMetrics(meters, "alpha", "here");
   private final Line line = new Line();
-  private final WorkPool pool = new WorkPool("alpha", 1, Duration.ZERO);
+  private final WorkPool pool = new ThreadWorkPool("alpha", 1, Duration.ZERO);
   private final ChannelNetwork network = new ChannelNetwork(line, pool, telemetry);
 
   /** A channel that fails as often as it is told. */

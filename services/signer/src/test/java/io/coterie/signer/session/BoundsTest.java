@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.EarlyEnvelopes.Arrived;
 import java.util.ArrayList;
@@ -155,7 +156,7 @@ class BoundsTest {
 
   @Test
   void tasks_of_a_lane_run_in_order_and_background_gives_way() throws Exception {
-    try (WorkPool pool = new WorkPool("test", 1, java.time.Duration.ZERO)) {
+    try (WorkPool pool = new ThreadWorkPool("test", 1, java.time.Duration.ZERO)) {
       List<String> ran = new ArrayList<>();
       CountDownLatch gate = new CountDownLatch(1);
       CountDownLatch done = new CountDownLatch(3);
@@ -192,7 +193,7 @@ class BoundsTest {
 
   @Test
   void task_that_throws_does_not_stop_its_lane() throws Exception {
-    try (WorkPool pool = new WorkPool("test", 1, java.time.Duration.ZERO)) {
+    try (WorkPool pool = new ThreadWorkPool("test", 1, java.time.Duration.ZERO)) {
       CountDownLatch done = new CountDownLatch(1);
       WorkPool.Lane lane = pool.lane();
       lane.execute(

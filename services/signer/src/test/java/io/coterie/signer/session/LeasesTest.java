@@ -9,6 +9,7 @@ import io.coterie.proto.party.v1.Order;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.trust.Member;
 import java.time.Duration;
@@ -29,7 +30,7 @@ class LeasesTest {
           new byte[33],
           new byte[0]);
 
-  private final WorkPool pool = new WorkPool("leases", 1, Duration.ZERO);
+  private final WorkPool pool = new ThreadWorkPool("leases", 1, Duration.ZERO);
   private int made;
 
   @AfterEach
@@ -57,6 +58,7 @@ class LeasesTest {
         COORDINATOR,
         null,
         pool.lane(),
+        pool.nanos(),
         (from, event, to) -> {},
         failed -> {});
   }

@@ -37,6 +37,7 @@ import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
+import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
@@ -282,7 +283,7 @@ abstract class SessionFixture {
 
   void start(ProtocolCore protocols) {
     stop();
-    pool = new WorkPool("alpha", 2, limits.combineDelay());
+    pool = new ThreadWorkPool("alpha", 2, limits.combineDelay());
     driver =
         new SessionService(
             new SessionPorts(
