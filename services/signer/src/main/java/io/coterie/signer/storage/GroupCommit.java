@@ -2,13 +2,12 @@ package io.coterie.signer.storage;
 
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.BlockingQueue;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,7 +26,7 @@ final class GroupCommit implements AutoCloseable {
   static final int MAX_WAITING = 16_384;
 
   /** How long a write that nobody waits for may wait for company. */
-  static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+  static final Duration LINGER = Duration.ofMillis(50);
 
   /** How long {@link #close} waits for what was submitted. */
   private static final Duration CLOSE_TIME = Duration.ofSeconds(10);
@@ -41,7 +40,7 @@ final class GroupCommit implements AutoCloseable {
     T run(Database database) throws SQLException;
   }
 
-  /** Told of transactions, on the writer's thread. */
+  /** Told of transactions, in the runner's tasks. */
   interface Listener {
     /** A transaction is on disk. */
     void committed(int writes, long nanos);
@@ -77,20 +76,32 @@ final class GroupCommit implements AutoCloseable {
 
   private final Database database;
   private final Listener listener;
-  private final BlockingQueue<Waiting<?>> queue = new LinkedBlockingQueue<>();
-  private final Thread thread;
-  private volatile boolean closed;
+  private final CommitRunner runner;
+
+  /** In the order given; the lock of the three fields below too. */
+  private final Queue<Waiting<?>> queue = new ArrayDeque<>();
+
+  /** Whether the runner has been told to commit what waits. */
+  private boolean called;
+
+  /** Number of the delayed commit that counts. */
+  private long linger;
+
+  /** Whether a delayed commit will come. */
+  private boolean lingering;
+
+  private boolean closed;
 
   /**
-   * @param database handed over: used and closed by the writer's thread
+   * @param database handed over: used and closed in the runner's tasks
    */
-  GroupCommit(String name, Database database, Listener listener) {
+  GroupCommit(CommitRunner runner, Database database, Listener listener) {
+    this.runner = runner;
     this.database = database;
     this.listener = listener;
-    this.thread = Thread.ofPlatform().daemon().name(name + "-store").start(this::run);
   }
 
-  /** Writes at once; completes, on the writer's thread, when it is on disk. */
+  /** Writes at once; completes, in the runner's task, when it is on disk. */
   <T> CompletionStage<T> submit(Write<T> write) {
     return enqueue(new Waiting<>(write, true, false, false));
   }
@@ -122,53 +133,85 @@ final class GroupCommit implements AutoCloseable {
   }
 
   private <T> CompletionStage<T> enqueue(Waiting<T> waiting) {
-    if (closed) {
-      waiting.done.completeExceptionally(new StoreException("the store is closed"));
-    } else if (!waiting.vital && queue.size() >= MAX_WAITING) {
-      waiting.done.completeExceptionally(new StoreException("too many writes wait"));
-    } else {
-      queue.add(waiting);
+    String refusal = add(waiting);
+    if (refusal != null) {
+      waiting.done.completeExceptionally(new StoreException(refusal));
     }
     return waiting.done;
   }
 
-  private void run() {
-    try {
-      while (!(closed && queue.isEmpty())) {
-        commit(collect());
+  /** Adds a write and sees to it that it is committed; says why not otherwise. */
+  private @Nullable String add(Waiting<?> waiting) {
+    synchronized (queue) {
+      if (closed) {
+        return "the store is closed";
       }
-    } catch (InterruptedException e) {
-      log.debug("the store's writer was interrupted");
-    } finally {
-      closed = true;
-      queue.forEach(w -> w.done.completeExceptionally(new StoreException("the store is closed")));
-      try {
-        database.close();
-      } catch (SQLException e) {
-        log.warn("the party's file could not be closed", e);
+      if (!waiting.vital && queue.size() >= MAX_WAITING) {
+        return "too many writes wait";
       }
+      queue.add(waiting);
+      if (waiting.urgent) {
+        call();
+      } else if (!called && !lingering) {
+        lingering = true;
+        long number = linger;
+        runner.after(LINGER, () -> commitAfterLinger(number));
+      }
+      return null;
     }
   }
 
-  /** Takes what waits, at least one. */
-  private List<Waiting<?>> collect() throws InterruptedException {
-    List<Waiting<?>> batch = new ArrayList<>();
-    Waiting<?> first = queue.take();
-    batch.add(first);
-    boolean urgent = first.urgent;
-    long until = System.nanoTime() + LINGER_NANOS;
-    while (batch.size() < MAX_BATCH) {
-      Waiting<?> next =
-          urgent || closed
-              ? queue.poll()
-              : queue.poll(until - System.nanoTime(), TimeUnit.NANOSECONDS);
-      if (next == null) {
-        break;
+  /** Has what waits committed. With the lock held, so that calls come in the order of writes. */
+  private void call() {
+    if (!called) {
+      called = true;
+      runner.execute(this::commitWaiting);
+    }
+  }
+
+  private void commitAfterLinger(long number) {
+    synchronized (queue) {
+      if (number != linger) {
+        return; // an urgent write has taken along what it was for
       }
-      batch.add(next);
-      urgent |= next.urgent;
+    }
+    commitWaiting();
+  }
+
+  private void commitWaiting() {
+    List<Waiting<?>> batch = take();
+    if (!batch.isEmpty()) {
+      commit(batch);
+    }
+  }
+
+  /** Takes what waits, as much as one transaction holds, and calls for the rest. */
+  private List<Waiting<?>> take() {
+    List<Waiting<?>> batch = new ArrayList<>();
+    synchronized (queue) {
+      called = false;
+      lingering = false;
+      linger++;
+      while (batch.size() < MAX_BATCH && !queue.isEmpty()) {
+        batch.add(queue.remove());
+      }
+      if (!queue.isEmpty() && !closed) {
+        call();
+      }
     }
     return batch;
+  }
+
+  /** Commits all that waits and closes the file. */
+  private void finish() {
+    for (List<Waiting<?>> batch = take(); !batch.isEmpty(); batch = take()) {
+      commit(batch);
+    }
+    try {
+      database.close();
+    } catch (SQLException e) {
+      log.warn("the party's file could not be closed", e);
+    }
   }
 
   private void commit(List<Waiting<?>> batch) {
@@ -202,13 +245,14 @@ final class GroupCommit implements AutoCloseable {
   }
 
   private @Nullable Exception tryCommit(List<Waiting<?>> batch) {
-    long began = System.nanoTime();
+    long began = runner.nanos();
     try {
       for (Waiting<?> waiting : batch) {
         waiting.run(database);
       }
+      runner.committing();
       database.commit();
-      listener.committed(batch.size(), System.nanoTime() - began);
+      listener.committed(batch.size(), runner.nanos() - began);
       return null;
     } catch (SQLException | RuntimeException e) {
       try {
@@ -224,11 +268,14 @@ final class GroupCommit implements AutoCloseable {
   /** Writes what was submitted, then closes the file. */
   @Override
   public void close() {
-    closed = true;
+    synchronized (queue) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+    }
     try {
-      // Something to do, in case the writer waits for it.
-      queue.add(new Waiting<>(_ -> true, true, false, true));
-      if (!thread.join(CLOSE_TIME)) {
+      if (!runner.close(this::finish, CLOSE_TIME)) {
         log.warn("the store's writer did not end in time");
       }
     } catch (InterruptedException e) {

@@ -10,6 +10,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.sql.SQLException;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.function.Supplier;
 
 /**
  * The party's open SQLite file: its lock, its only writer, and the connections that read. The
@@ -34,10 +35,10 @@ final class PartyFile implements AutoCloseable {
    * Opens the party's file, made and migrated if need be.
    *
    * @param folder made if it does not exist; readable by its owner alone
-   * @param party roster name of the party
+   * @param runner makes what runs the writes, once the file can be had
    * @throws StoreException if the file cannot be had, or another process has it
    */
-  static PartyFile open(Path folder, String party, GroupCommit.Listener listener) {
+  static PartyFile open(Path folder, Supplier<CommitRunner> runner, GroupCommit.Listener listener) {
     try {
       createFolder(folder);
       FileChannel lock = lock(lockFile(folder));
@@ -49,7 +50,7 @@ final class PartyFile implements AutoCloseable {
               PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
         }
         PartyFile file =
-            new PartyFile(lock, new GroupCommit(party, Database.writer(path), listener));
+            new PartyFile(lock, new GroupCommit(runner.get(), Database.writer(path), listener));
         try {
           for (int i = 0; i < READERS; i++) {
             file.readers.add(Database.reader(path));

@@ -6,10 +6,13 @@ import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyTrouble;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.sql.SQLException;
 import java.time.Clock;
 import java.util.List;
 import java.util.function.ObjLongConsumer;
+import java.util.function.Supplier;
+import java.util.random.RandomGenerator;
 
 /**
  * Everything a party keeps, in one SQLite file, by ledger. Thread-safe. Only one process can have
@@ -31,8 +34,13 @@ public final class PartyStore implements AutoCloseable {
   private final PartySecrets secrets;
   private final AcceptedTrust trust;
 
-  private PartyStore(PartyFile file, SqliteAudit.Chain chain, Path folder, Clock clock) {
-    SqliteLedger ledger = new SqliteLedger();
+  private PartyStore(
+      PartyFile file,
+      SqliteAudit.Chain chain,
+      Path folder,
+      Clock clock,
+      RandomGenerator random) {
+    SqliteLedger ledger = new SqliteLedger(random);
     SqliteExclusions exclusions =
         new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock);
     this.file = file;
@@ -55,11 +63,28 @@ public final class PartyStore implements AutoCloseable {
    */
   public static PartyStore open(
       Path folder, String party, Clock clock, ObjLongConsumer<Integer> committed) {
+    return open(
+        folder, party, clock, committed, () -> new CommitThread(party), new SecureRandom());
+  }
+
+  /**
+   * The same with the means that the store otherwise makes itself.
+   *
+   * @param runner makes what runs the writes, once the file can be had
+   * @param random marks each start of the ledger
+   */
+  public static PartyStore open(
+      Path folder,
+      String party,
+      Clock clock,
+      ObjLongConsumer<Integer> committed,
+      Supplier<CommitRunner> runner,
+      RandomGenerator random) {
     SqliteAudit.Chain chain = new SqliteAudit.Chain("signer/" + party, clock);
     PartyFile file =
         PartyFile.open(
             folder,
-            party,
+            runner,
             new GroupCommit.Listener() {
               @Override
               public void committed(int writes, long nanos) {
@@ -72,7 +97,7 @@ public final class PartyStore implements AutoCloseable {
               }
             });
     try {
-      return new PartyStore(file, chain, folder, clock);
+      return new PartyStore(file, chain, folder, clock, random);
     } catch (RuntimeException e) {
       file.close();
       throw e;

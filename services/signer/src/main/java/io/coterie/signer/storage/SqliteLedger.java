@@ -3,23 +3,30 @@ package io.coterie.signer.storage;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.ledger.LedgerPosition;
-import java.security.SecureRandom;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.random.RandomGenerator;
 
 /**
  * Where this party's own ledger has been: one row for each start, the current one last, and one for
  * each start of a ledger that this file is an older copy of, once somebody has told of it.
  */
 final class SqliteLedger {
-  private final SecureRandom random = new SecureRandom();
+  private final RandomGenerator random;
   private final AtomicReference<LedgerPosition> position =
       new AtomicReference<>(LedgerPosition.NONE);
 
   /** The first request id after the last time that the store went back. */
   private final AtomicReference<String> fence = new AtomicReference<>("");
+
+  /**
+   * @param random marks each start, so that a copy of the file cannot repeat a mark
+   */
+  SqliteLedger(RandomGenerator random) {
+    this.random = random;
+  }
 
   /** On disk. */
   LedgerPosition position() {

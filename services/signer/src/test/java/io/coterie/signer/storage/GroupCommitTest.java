@@ -28,7 +28,7 @@ class GroupCommitTest {
   void open() throws SQLException {
     writer =
         new GroupCommit(
-            "test",
+            new CommitThread("test"),
             Database.writer(folder.resolve("test.db")),
             new GroupCommit.Listener() {
               @Override
@@ -140,7 +140,7 @@ class GroupCommitTest {
     long began = System.nanoTime();
     writer.submitLazily(put("lazy"));
     io.coterie.signer.Installation.until("it is written", () -> batches.contains(1));
-    assertThat(System.nanoTime() - began).isGreaterThan(GroupCommit.LINGER_NANOS / 2);
+    assertThat(System.nanoTime() - began).isGreaterThan(GroupCommit.LINGER.toNanos() / 2);
   }
 
   @Test
