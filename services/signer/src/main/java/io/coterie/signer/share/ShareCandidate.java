@@ -1,9 +1,11 @@
 package io.coterie.signer.share;
 
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 final class ShareCandidate {
   final String key;
 
-  /** Ids of the parties of the session. */
+  /** Ids of the parties of the session, in the order in which they are told. */
   final Set<Integer> parties;
 
   /** The latest statement of each peer. */
@@ -39,7 +41,7 @@ final class ShareCandidate {
 
   ShareCandidate(String key, Set<Integer> parties) {
     this.key = key;
-    this.parties = Set.copyOf(parties);
+    this.parties = Collections.unmodifiableSet(new TreeSet<>(parties));
   }
 
   /** Whether a peer has signed that it has stored what belongs to the own share. */
