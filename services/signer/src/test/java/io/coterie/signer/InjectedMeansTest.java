@@ -14,7 +14,7 @@ import java.util.Set;
 
 /**
  * Time, threads and randomness come to the signer from outside, so that a simulation decides them
- * (docs/adr/0040).
+ * (docs/adr/0038).
  */
 @AnalyzeClasses(
     packages = "io.coterie.signer",

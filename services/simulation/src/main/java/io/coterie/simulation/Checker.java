@@ -1,0 +1,330 @@
+package io.coterie.simulation;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.AbortCause;
+import io.coterie.proto.core.v1.Advice;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.SessionReport;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * Holds what the parties do against what docs/threat-model.md promises. It sees what the cores are
+ * asked and what leaves the parties, and judges the honest ones only.
+ */
+final class Checker {
+  static final String SESSION_TWICE = "a session ran twice";
+  static final String FORBIDDEN = "an order ran that nobody may give";
+  static final String TWO_INTENTS = "two intents under one request id";
+  static final String TWO_SIGNATURES = "two signatures of one request";
+  static final String PRESIGNATURE_TWICE = "a presignature was used twice";
+  static final String EXCLUSION_FORGOTTEN = "an exclusion was forgotten";
+  static final String HONEST_CONVICTED = "an honest party was convicted";
+  static final String ROLLBACK_UNNOTICED = "a store that went back was not noticed";
+  static final String FAILED = "a party failed by itself";
+
+  private final Setting setting;
+  private final Liar liar;
+  private final Map<ByteString, Ordered> orders = new LinkedHashMap<>();
+  private final Map<Integer, Record> records = new HashMap<>();
+  private final Set<String> violations = new LinkedHashSet<>();
+
+  /** What is known of an honest party. */
+  private static final class Record {
+    final Set<ByteString> started = new LinkedHashSet<>();
+
+    /** Multiplying sessions in which its core was given a message of a peer. */
+    final Set<ByteString> heard = new LinkedHashSet<>();
+
+    /** Of these, what its store has forgotten by being put back. */
+    final Set<ByteString> forgotten = new LinkedHashSet<>();
+
+    /** Envelopes that its core made, and the round of each. */
+    final Map<ByteString, Integer> made = new HashMap<>();
+
+    /** Sessions that a message of its core has left. */
+    final Set<ByteString> spoken = new LinkedHashSet<>();
+
+    /** Sessions that its last message has left. */
+    final Set<ByteString> contributed = new LinkedHashSet<>();
+
+    /** Sessions that it may believe to be over without a signature. */
+    final Set<ByteString> overWithout = new HashSet<>();
+
+    final Map<ByteString, ByteString> presignatures = new HashMap<>();
+
+    /** Key and epoch to those whom it has reported as excluded. */
+    final Map<String, Set<Integer>> excluded = new HashMap<>();
+  }
+
+  Checker(Setting setting, Liar liar) {
+    this.setting = setting;
+    this.liar = liar;
+    for (int party = 1; party <= setting.parties(); party++) {
+      records.put(party, new Record());
+    }
+  }
+
+  private Record of(int party) {
+    return records.computeIfAbsent(party, _ -> new Record());
+  }
+
+  /** An order exists. */
+  void ordered(Ordered order) {
+    orders.put(order.session(), order);
+  }
+
+  Ordered order(ByteString session) {
+    Ordered order = orders.get(session);
+    if (order == null) {
+      throw new IllegalStateException("a session that nobody has ordered");
+    }
+    return order;
+  }
+
+  /** Null for a session that a liar has made up. */
+  String name(ByteString session) {
+    Ordered order = orders.get(session);
+    return order == null ? "s?" : order.toString();
+  }
+
+  private void violated(String what, int party, ByteString session) {
+    violated(what, Identities.party(party) + " in " + name(session));
+  }
+
+  void violated(String what, String where) {
+    violations.add(what + ": " + where);
+  }
+
+  List<String> violations() {
+    return List.copyOf(violations);
+  }
+
+  // ---- the core --------------------------------------------------------------------------------
+
+  /** A party's core starts a run. */
+  void started(SimulatedParty party, SessionConfig config) {
+    if (setting.isCorrupt(party.id())) {
+      return;
+    }
+    Record record = of(party.id());
+    ByteString session = config.getSessionId();
+    Ordered order = order(session);
+    boolean first = record.started.add(session);
+    if (!first && setting.isSound(party.id())) {
+      violated(SESSION_TWICE, party.id(), session);
+    }
+    if (!order.allowed()) {
+      violated(FORBIDDEN, party.id(), session);
+    }
+    ByteString presignature = config.getPresignatureId();
+    if (!presignature.isEmpty()) {
+      ByteString other = record.presignatures.putIfAbsent(presignature, session);
+      if (other != null && !other.equals(session)) {
+        violated(PRESIGNATURE_TWICE, party.id(), session);
+      }
+    }
+    Set<Integer> excluded = record.excluded.getOrDefault(keyOf(order), Set.of());
+    if (setting.isSound(party.id())
+        && !order.protocol().operation().makesShare()
+        && order.parties().stream().anyMatch(excluded::contains)) {
+      violated(EXCLUSION_FORGOTTEN, party.id(), session);
+    }
+  }
+
+  private static String keyOf(Ordered order) {
+    return order.order().getKey() + "/" + order.order().getEpoch();
+  }
+
+  /** A party's core is given a message of a peer. */
+  void heard(SimulatedParty party, ByteString session) {
+    Ordered order = order(session);
+    if (setting.isCorrupt(party.id()) || !order.protocol().multiplies()) {
+      return;
+    }
+    Record record = of(party.id());
+    for (ByteString lost : record.forgotten) {
+      Ordered forgotten = order(lost);
+      // A peer of both remembers the first, and is asked before the second is heard.
+      boolean witness =
+          forgotten.parties().stream()
+              .anyMatch(
+                  peer ->
+                      peer != party.id()
+                          && setting.isSound(peer)
+                          && order.parties().contains(peer));
+      if (witness && keyOf(forgotten).equals(keyOf(order))) {
+        violated(ROLLBACK_UNNOTICED, party.id(), session);
+      }
+    }
+    record.heard.add(session);
+  }
+
+  /** A party's core made an envelope. */
+  void made(SimulatedParty party, ByteString envelope, int round) {
+    if (!setting.isCorrupt(party.id())) {
+      of(party.id()).made.put(envelope, round);
+    }
+  }
+
+  /**
+   * A party's store was put back.
+   *
+   * @param claimed the sessions that it still knows
+   */
+  void putBack(int party, Set<ByteString> claimed) {
+    Record record = of(party);
+    for (ByteString session : record.heard) {
+      if (!claimed.contains(session)) {
+        record.forgotten.add(session);
+      }
+    }
+  }
+
+  // ---- the wire --------------------------------------------------------------------------------
+
+  /** A message leaves an honest party. */
+  void left(int party, PartyMessage message) {
+    if (message.hasEnvelope()) {
+      ByteString session = message.getEnvelope().getSessionId();
+      Integer round = of(party).made.get(message.getEnvelope().getEnvelope());
+      Protocol protocol = order(session).protocol();
+      of(party).spoken.add(session);
+      if (round != null && protocol.operation().signs() && round == protocol.lastRound()) {
+        contributed(party, order(session));
+      }
+    } else if (message.hasReport()) {
+      reported(party, message.getReport());
+    }
+  }
+
+  private void contributed(int party, Ordered order) {
+    Record record = of(party);
+    if (!record.contributed.add(order.session()) || !setting.isSound(party)) {
+      return;
+    }
+    for (ByteString earlier : record.contributed) {
+      Ordered other = order(earlier);
+      if (!other.request().equals(order.request()) || earlier.equals(order.session())) {
+        continue;
+      }
+      if (!other.content().equals(order.content())) {
+        violated(TWO_INTENTS, party, order.session());
+      }
+    }
+  }
+
+  private void reported(int party, SessionReport report) {
+    ByteString session = report.getSessionId();
+    switch (report.getOutcomeCase()) {
+      case ABORTED -> aborted(party, session, report.getAborted());
+      case TIMED_OUT -> of(party).overWithout.add(session);
+      case REFUSED -> {
+        if (report.getRefused().getReason() == RefusalReason.REFUSAL_REASON_INTERNAL) {
+          violated(FAILED, party, session);
+        }
+      }
+      case COMPLETED, DECLINED, OUTCOME_NOT_SET -> {}
+    }
+  }
+
+  private void aborted(int party, ByteString session, Abort abort) {
+    Record record = of(party);
+    record.overWithout.add(session);
+    if (abort.getCause() == AbortCause.ABORT_CAUSE_INTERNAL) {
+      violated(FAILED, party, session);
+    }
+    for (int culprit : abort.getCulpritsList()) {
+      if (!setting.isCorrupt(culprit)) {
+        violated(HONEST_CONVICTED, Identities.party(culprit) + " by " + party + " in "
+            + name(session));
+      }
+    }
+    Ordered order = order(session);
+    if (abort.getAdvice() == Advice.ADVICE_EXCLUDE_PARTY
+        && !order.protocol().operation().makesShare()) {
+      record
+          .excluded
+          .computeIfAbsent(keyOf(order), _ -> new TreeSet<>())
+          .addAll(abort.getCulpritsList());
+    }
+  }
+
+  // ---- the end ---------------------------------------------------------------------------------
+
+  /**
+   * Two signatures of one request, by sessions that have a sound party in common which had no
+   * reason to believe that the earlier one was over without a signature.
+   */
+  void checkSignatures() {
+    for (int party = 1; party <= setting.parties(); party++) {
+      if (!setting.isSound(party)) {
+        continue;
+      }
+      Record record = of(party);
+      List<Ordered> signed = new ArrayList<>();
+      for (ByteString session : record.contributed) {
+        Ordered order = order(session);
+        if (order.protocol().signsAtRandom()
+            && isSigned(session)) {
+          signed.add(order);
+        }
+      }
+      for (int i = 0; i < signed.size(); i++) {
+        for (int j = i + 1; j < signed.size(); j++) {
+          Ordered earlier = signed.get(i);
+          if (earlier.request().equals(signed.get(j).request())
+              && !record.overWithout.contains(earlier.session())
+              && !liar.hasDeclined(earlier.session())) {
+            violated(TWO_SIGNATURES, party, signed.get(j).session());
+          }
+        }
+      }
+    }
+  }
+
+  /** Whether every party of a session has given its part of the signature. */
+  boolean isSigned(ByteString session) {
+    return order(session).parties().stream().allMatch(party -> hasContributed(party, session));
+  }
+
+  private boolean hasContributed(int party, ByteString session) {
+    return setting.isCorrupt(party) || of(party).contributed.contains(session);
+  }
+
+  /** Whom a party excludes from a key at the end. */
+  void excludes(int party, String key, Set<Integer> excluded) {
+    for (int other : excluded) {
+      if (other > 0 && setting.isSound(other)) {
+        violated(
+            HONEST_CONVICTED, "party-" + other + " is excluded from " + key + " by party-" + party);
+      }
+      if (other < 0 && setting.isSound(party)) {
+        violated(
+            HONEST_CONVICTED, "party-" + party + " excludes itself from " + key);
+      }
+    }
+  }
+
+  /** Sessions of requests in which a party has sent something. */
+  Set<ByteString> ran(int party) {
+    Set<ByteString> ran = new LinkedHashSet<>();
+    for (ByteString session : of(party).spoken) {
+      if (!order(session).request().isEmpty()) {
+        ran.add(session);
+      }
+    }
+    return ran;
+  }
+}

@@ -1,0 +1,160 @@
+package io.coterie.simulation;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.audit.AuditRecord;
+import io.coterie.platform.audit.AuditTrail;
+import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.KeyShareStore;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/** Checks of a schedule after faults and lies have stopped: the stores, and that work goes on. */
+final class Ending {
+  static final String NO_PROGRESS = "honest parties cannot sign";
+  static final String SPLIT = "parties use different epochs";
+  static final String AUDIT_BROKEN = "the audit trail does not tell what was done";
+  static final String FROZEN = "a key is frozen for no reason";
+
+  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final int PAGE = 500;
+
+  private final World world;
+  private final SimulatedCoordinator coordinator;
+  private final List<SimulatedParty> parties;
+
+  Ending(World world, SimulatedCoordinator coordinator, List<SimulatedParty> parties) {
+    this.world = world;
+    this.coordinator = coordinator;
+    this.parties = parties;
+  }
+
+  void check() {
+    world.checker().checkSignatures();
+    for (SimulatedCoordinator.Key key : coordinator.keys()) {
+      checkExclusions(key.name);
+      checkEpochs(key.name);
+      checkProgress(key);
+    }
+    for (SimulatedParty party : parties) {
+      if (!world.setting().isCorrupt(party.id())) {
+        checkAudit(party);
+      }
+    }
+  }
+
+  private void checkExclusions(String key) {
+    for (SimulatedParty party : parties) {
+      if (world.setting().isCorrupt(party.id())) {
+        continue;
+      }
+      Set<Integer> excluded = party.store().shares().excluded(key);
+      world.checker().excludes(party.id(), key, excluded);
+      if (excluded.contains(KeyShareStore.EVERY_PARTY) && !party.hasFailedCommits()) {
+        world.checker().violated(FROZEN, party.member().name() + ", " + key);
+      }
+    }
+  }
+
+  private static Optional<KeyShare> active(SimulatedParty party, String key) {
+    return party
+        .store()
+        .shares()
+        .find(key)
+        .filter(share -> share.state() == KeyShare.State.ACTIVE);
+  }
+
+  private void checkEpochs(String key) {
+    Set<Integer> epochs = new HashSet<>();
+    for (SimulatedParty party : parties) {
+      if (world.setting().isSound(party.id())) {
+        epochs.add(active(party, key).map(KeyShare::epoch).orElse(0));
+      }
+    }
+    if (epochs.size() > 1) {
+      world.checker().violated(SPLIT, key + " " + epochs);
+    }
+  }
+
+  /** As many honest parties as the threshold that may use the key together sign. */
+  private void checkProgress(SimulatedCoordinator.Key key) {
+    int epoch =
+        parties.stream()
+            .filter(party -> world.setting().isSound(party.id()))
+            .flatMap(party -> active(party, key.name).stream())
+            .mapToInt(KeyShare::epoch)
+            .max()
+            .orElse(0);
+    List<SimulatedParty> able = new ArrayList<>();
+    for (SimulatedParty party : parties) {
+      if (!world.setting().isCorrupt(party.id())
+          && active(party, key.name).filter(share -> share.epoch() == epoch).isPresent()
+          && mayWorkWith(party, key.name, able)) {
+        able.add(party);
+      }
+    }
+    KeyShare share =
+        able.stream().flatMap(party -> active(party, key.name).stream()).findFirst().orElse(null);
+    if (able.size() < world.setting().threshold() || share == null) {
+      world.coverage().count("progress not possible " + key.name);
+      return;
+    }
+    key.current = share.keyPublic();
+    List<Integer> set =
+        able.subList(0, world.setting().threshold()).stream().map(SimulatedParty::id).toList();
+    Ordered order = coordinator.sign(key, set);
+    if (world.waitFor(PATIENCE, () -> world.checker().isSigned(order.session()))) {
+      world.coverage().count("progress " + key.name);
+    } else {
+      world.checker().violated(NO_PROGRESS, order.toString());
+    }
+  }
+
+  private static boolean mayWorkWith(
+      SimulatedParty party, String key, List<SimulatedParty> others) {
+    Set<Integer> excluded = party.store().shares().excluded(key);
+    return !excluded.contains(KeyShareStore.EVERY_PARTY)
+        && !excluded.contains(KeyShareStore.ITSELF)
+        && others.stream()
+            .noneMatch(
+                other ->
+                    excluded.contains(other.id())
+                        || other.store().shares().excluded(key).contains(party.id()));
+  }
+
+  /** Every session of a request that a sound party ran is in its trail. */
+  private void checkAudit(SimulatedParty party) {
+    String name = party.member().name();
+    if (!(party.store().audit().verify() instanceof AuditTrail.Verification.Intact)) {
+      world.checker().violated(AUDIT_BROKEN, name + ": a link is broken");
+    }
+    if (!world.setting().isSound(party.id())) {
+      return;
+    }
+    Set<String> accepted = new HashSet<>();
+    for (long next = 1; ; ) {
+      List<AuditRecord> page = party.store().audit().read(next, PAGE);
+      for (AuditRecord record : page) {
+        if (record.event().action().equals("order.accept")
+            && record.event().outcome().equals("accepted")) {
+          accepted.add(record.event().fields().get("session_id"));
+        }
+      }
+      if (page.size() < PAGE) {
+        break;
+      }
+      next += page.size();
+    }
+    for (ByteString session : world.checker().ran(party.id())) {
+      if (!accepted.contains(HexFormat.of().formatHex(session.toByteArray()))) {
+        world
+            .checker()
+            .violated(AUDIT_BROKEN, name + " ran " + world.checker().name(session));
+      }
+    }
+  }
+}

@@ -1,0 +1,77 @@
+package io.coterie.simulation;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
+import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The wishes of the requester. */
+final class Intents {
+  /** Longer than any party lets the requester sign. */
+  static final int TOO_LONG = 2048;
+
+  private static final Duration LIFE = Duration.ofMinutes(5);
+
+  private Intents() {}
+
+  static Timestamp timestamp(Instant at) {
+    return Timestamp.newBuilder().setSeconds(at.getEpochSecond()).setNanos(at.getNano()).build();
+  }
+
+  static KeyIntent key(String request, String key, Scheme scheme, Setting setting, Instant now) {
+    List<String> parties = new ArrayList<>();
+    for (int id = 1; id <= setting.parties(); id++) {
+      parties.add(Identities.party(id));
+    }
+    return KeyIntent.newBuilder()
+        .setInstallation(Identities.INSTALLATION)
+        .setRequestId(request)
+        .setKey(key)
+        .setScheme(scheme)
+        .setThreshold(setting.threshold())
+        .addAllParties(parties)
+        .setNotAfter(timestamp(now.plus(LIFE)))
+        .build();
+  }
+
+  static RefreshIntent refresh(String request, KeyPublic key, Scheme scheme, Instant now) {
+    return RefreshIntent.newBuilder()
+        .setInstallation(Identities.INSTALLATION)
+        .setRequestId(request)
+        .setKey(key.getKeyId())
+        .setKeyFingerprint(KeyFingerprint.of(key))
+        .setScheme(scheme)
+        .setEpoch(key.getEpoch())
+        .setNotAfter(timestamp(now.plus(LIFE)))
+        .build();
+  }
+
+  /**
+   * @param payload a message of a BLS key; hashed for an ECDSA key, which signs digests
+   */
+  static SigningIntent signing(
+      String request, KeyPublic key, Scheme scheme, byte[] payload, Instant now) {
+    SigningIntent.Builder intent =
+        SigningIntent.newBuilder()
+            .setInstallation(Identities.INSTALLATION)
+            .setRequestId(request)
+            .setKey(key.getKeyId())
+            .setKeyFingerprint(KeyFingerprint.of(key))
+            .setScheme(scheme)
+            .setNotAfter(timestamp(now.plus(LIFE)));
+    if (scheme == Scheme.SCHEME_BLS12381) {
+      intent.setMessage(ByteString.copyFrom(payload));
+    } else {
+      intent.setDigest(ByteString.copyFrom(Identities.hash(payload)));
+    }
+    return intent.build();
+  }
+}

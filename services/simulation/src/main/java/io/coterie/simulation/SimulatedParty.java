@@ -1,0 +1,283 @@
+package io.coterie.simulation;
+
+import com.google.protobuf.ByteString;
+import io.coterie.channel.SecureChannel;
+import io.coterie.platform.intent.PayloadKind;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.party.v1.ClaimCount;
+import io.coterie.signer.channel.ChannelNetwork;
+import io.coterie.signer.order.PolicyGate;
+import io.coterie.signer.order.PresignatureLimits;
+import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.policy.ConfiguredPolicy;
+import io.coterie.signer.policy.PathPrefix;
+import io.coterie.signer.policy.RequesterRule;
+import io.coterie.signer.policy.ShareFloor;
+import io.coterie.signer.session.SessionService;
+import io.coterie.signer.storage.PartyStore;
+import io.coterie.trust.Glob;
+import io.coterie.trust.Member;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One party: the signer that ships, on the timeline, the network and the disk of the simulation. A
+ * kill leaves what is on disk; a start is a new process.
+ */
+final class SimulatedParty {
+  static final Duration CLOCK_SKEW = Duration.ofMillis(500);
+
+  private static final SessionLimits LIMITS =
+      new SessionLimits(
+          256,
+          256,
+          1024,
+          Duration.ofSeconds(60),
+          CLOCK_SKEW,
+          Duration.ofMillis(20),
+          new PresignatureLimits(64, 100, 16, Duration.ofHours(1)));
+
+  private static final RequesterRule RULE =
+      new RequesterRule(
+          List.of(new Glob("keys/sim-*")),
+          EnumSet.of(Scheme.SCHEME_BLS12381, Scheme.SCHEME_ECDSA_SECP256K1),
+          true,
+          true,
+          true,
+          new ShareFloor(2, 2, Set.of()),
+          EnumSet.allOf(PayloadKind.class),
+          List.of(PathPrefix.parse("m")),
+          List.of(new Glob("*")),
+          1024);
+
+  /** The policy of every party. */
+  static PolicyGate policy() {
+    return new ConfiguredPolicy(Identities.requesters(), Map.of(Identities.REQUESTER, RULE));
+  }
+
+  private final World world;
+  private final int id;
+  private final Member self;
+  private final Path folder;
+  private final Chance chance;
+  private final List<Path> copies = new ArrayList<>();
+  private final Map<Member, ClaimCount> stated = new HashMap<>();
+  private int incarnations;
+  private int failedCommits;
+  private @Nullable Process process;
+
+  /** By how much its clock differs from the timeline. */
+  private Duration clockOffset = Duration.ZERO;
+
+  /** One run of the signer. */
+  private record Process(
+      SimulatedDisk disk,
+      PartyStore store,
+      SimulatedPool pool,
+      SecureChannel channel,
+      WatchedCore core) {}
+
+  SimulatedParty(World world, int id, Path folder) {
+    this.world = world;
+    this.id = id;
+    this.folder = folder;
+    this.self = world.network().roster().byPartyId(id).orElseThrow();
+    this.chance = world.chance().part(self.name());
+  }
+
+  int id() {
+    return id;
+  }
+
+  Member member() {
+    return self;
+  }
+
+  boolean runs() {
+    return process != null;
+  }
+
+  void clockOffset(Duration offset) {
+    clockOffset = offset;
+  }
+
+  /** The store of the process that runs. */
+  PartyStore store() {
+    return running().store();
+  }
+
+  /** The disk of the process that runs. */
+  SimulatedDisk disk() {
+    return running().disk();
+  }
+
+  /** Whether a commit of it has ever failed while it lived. */
+  boolean hasFailedCommits() {
+    Process now = process;
+    return failedCommits + (now == null ? 0 : now.disk().failures()) > 0;
+  }
+
+  private Process running() {
+    Process now = process;
+    if (now == null) {
+      throw new IllegalStateException(self.name() + " does not run");
+    }
+    return now;
+  }
+
+  /** A peer has stated how far its ledger has come. */
+  void stated(Member peer, ClaimCount count) {
+    stated.put(peer, count);
+  }
+
+  private Clock clock() {
+    return new Clock() {
+      @Override
+      public ZoneId getZone() {
+        return ZoneOffset.UTC;
+      }
+
+      @Override
+      public Clock withZone(ZoneId zone) {
+        return this;
+      }
+
+      @Override
+      public Instant instant() {
+        return world.now().plus(clockOffset);
+      }
+    };
+  }
+
+  /** Starts a process, wired as in production but for its means. */
+  void start() {
+    incarnations++;
+    Mutant mutant = world.setting().isCorrupt(id) ? Mutant.NONE : world.mutant();
+    Chance means = chance.part("process " + incarnations);
+    Clock clock = clock();
+    SimulatedDisk disk = new SimulatedDisk(world.timeline(), means.part("disk"));
+    PartyStore store =
+        PartyStore.open(folder, self.name(), clock, (_, _) -> {}, () -> disk, means.part("ledger"));
+    disk.opened();
+    SimulatedPool pool =
+        new SimulatedPool(world.timeline(), means.part("pool"), LIMITS.combineDelay());
+    SecureChannel channel = world.network().channel(self);
+    Observed telemetry = new Observed(world.coverage());
+    ChannelNetwork network = new ChannelNetwork(channel, pool, telemetry);
+    WatchedCore core =
+        new WatchedCore(
+            Weakened.core(new FastCore(id, means.part("core")), mutant), world.checker(), this);
+    process = new Process(disk, store, pool, channel, core);
+    SessionService service =
+        new SessionService(
+            Weakened.network(network, mutant, stated::get),
+            Weakened.policy(world.policy(), mutant),
+            Weakened.claims(store.claims(), mutant),
+            Weakened.shares(store.shares(), mutant),
+            Weakened.shown(store.shownClaims(), mutant),
+            core,
+            store.audit(),
+            telemetry,
+            LIMITS,
+            clock,
+            pool);
+    network.deliverTo(service);
+    channel.start();
+    world.trace().line(self.name() + " starts");
+  }
+
+  /** Ends abruptly; what is on disk is all that remains. */
+  void kill() {
+    Process gone = running();
+    process = null;
+    failedCommits += gone.disk().failures();
+    world.trace().line(self.name() + " is killed");
+    gone.disk().kill();
+    gone.pool().close();
+    gone.channel().close();
+    gone.core().kill();
+    gone.store().close();
+    if (world.mutant() == Mutant.LOSES_COMMITS && !copies.isEmpty()) {
+      copy(copies.getLast(), folder);
+    }
+  }
+
+  /** Keeps a copy of what is on disk now. */
+  void keepCopy() {
+    Path copy = folder.resolveSibling(folder.getFileName() + "-copy-" + copies.size());
+    copy(folder, copy);
+    copies.add(copy);
+  }
+
+  boolean hasCopies() {
+    return !copies.isEmpty();
+  }
+
+  /** Puts an older copy in the place of the store. The party does not run. */
+  void putBack() {
+    int which = chance.below(copies.size());
+    copy(copies.get(which), folder);
+    world.trace().line(self.name() + " has its store of copy " + which);
+    world.checker().putBack(id, claimed());
+  }
+
+  private Set<ByteString> claimed() {
+    Set<ByteString> sessions = new LinkedHashSet<>();
+    try (Connection connection =
+            DriverManager.getConnection("jdbc:sqlite:" + folder.resolve(PartyStore.FILE));
+        Statement statement = connection.createStatement();
+        ResultSet rows = statement.executeQuery("SELECT session_id FROM claimed_session")) {
+      while (rows.next()) {
+        sessions.add(ByteString.copyFrom(rows.getBytes(1)));
+      }
+    } catch (SQLException e) {
+      throw new IllegalStateException(e);
+    }
+    return sessions;
+  }
+
+  /** Without what belongs to the process: the lock, and the index of the journal. */
+  private static void copy(Path from, Path to) {
+    try {
+      Files.createDirectories(to);
+      for (Path old : files(to)) {
+        Files.delete(old);
+      }
+      for (Path file : files(from)) {
+        String name = file.getFileName().toString();
+        if (!name.endsWith(".lock") && !name.endsWith("-shm")) {
+          Files.copy(file, to.resolve(name));
+        }
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static List<Path> files(Path folder) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      return files.sorted().toList();
+    }
+  }
+}
