@@ -129,9 +129,14 @@ load: bin/coterie $(if $(K6),build/k6/sign.js) ## sign steadily and verify; KEY=
 	@$(if $(K6),$(STEP) k6 .ci/k6 && loadtest/k6/run,bin/coterie load $(or $(KEY),demo) --rate $(or $(RATE),10) \
 	  --seconds $(or $(DURATION),60) --profile $(or $(PROFILE),build/demo/profile.properties))
 
-sim: build/env.mk ## simulate the core under faults; PERCENT=1 of 10,000 schedules or RUNS=500, SEED=n replays one
-	@COTERIE_RUNS_PERCENT=$(or $(PERCENT),100) \
-	  cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture
+# A seed belongs to the simulation that has printed it.
+sim: build/env.mk ## simulate signers and core under faults; OF=core, PERCENT=1 of 10,000 or RUNS=500; SEED=n replays one
+	@$(foreach of,$(or $(OF),signers $(if $(SEED),,core)),$(SIM_$(of)) &&) true
+
+SIM_signers = COTERIE_RUNS_PERCENT=$(or $(PERCENT),100) $(MAVEN) test -pl services/simulation -am \
+  -Dspotless.check.skip=true -Dsurefire.failIfNoSpecifiedTests=false -Dtest=SignersTest\#hostile_world_breaks_no_promise
+SIM_core = COTERIE_RUNS_PERCENT=$(or $(PERCENT),100) \
+  cargo test --manifest-path services/mpc-core/Cargo.toml --release -p sim -- --nocapture
 
 soak: build ## what takes hours, in parts recorded in docs/verified.json; goes on where it stopped; PART=name JOBS=2
 	@MAVEN='$(MAVEN)' .ci/soak $(PART)

@@ -33,6 +33,7 @@ class ModuleArrowsTest {
           "messaging", Set.of("proto", "platform"),
           "coordinator", Set.of("proto", "platform", "channel", "mpc", "trust"),
           "signer", Set.of("proto", "platform", "channel", "mpc", "trust"),
+          "simulation", Set.of("proto", "platform", "channel", "mpc", "trust", "signer"),
           "cli", Set.of("proto", "platform", "trust"));
 
   private static final String ROOT = "io.coterie.";

@@ -62,5 +62,6 @@ class InjectedMeansTest {
                       !c.getPackageName().equals("io.coterie.signer.config")
                           && !MAKERS.contains(c.getName())))
           .should()
-          .accessTargetWhere(describe("a clock, a thread or chance is made", access -> isMeans(access)));
+          .accessTargetWhere(
+              describe("a clock, a thread or chance is made", access -> isMeans(access)));
 }

@@ -247,8 +247,8 @@ final class Checker {
     }
     for (int culprit : abort.getCulpritsList()) {
       if (!setting.isCorrupt(culprit)) {
-        violated(HONEST_CONVICTED, Identities.party(culprit) + " by " + party + " in "
-            + name(session));
+        violated(
+            HONEST_CONVICTED, Identities.party(culprit) + " by " + party + " in " + name(session));
       }
     }
     Ordered order = order(session);
@@ -276,8 +276,7 @@ final class Checker {
       List<Ordered> signed = new ArrayList<>();
       for (ByteString session : record.contributed) {
         Ordered order = order(session);
-        if (order.protocol().signsAtRandom()
-            && isSigned(session)) {
+        if (order.protocol().signsAtRandom() && isSigned(session)) {
           signed.add(order);
         }
       }
@@ -311,8 +310,7 @@ final class Checker {
             HONEST_CONVICTED, "party-" + other + " is excluded from " + key + " by party-" + party);
       }
       if (other < 0 && setting.isSound(party)) {
-        violated(
-            HONEST_CONVICTED, "party-" + party + " excludes itself from " + key);
+        violated(HONEST_CONVICTED, "party-" + party + " excludes itself from " + key);
       }
     }
   }

@@ -61,11 +61,7 @@ final class Ending {
   }
 
   private static Optional<KeyShare> active(SimulatedParty party, String key) {
-    return party
-        .store()
-        .shares()
-        .find(key)
-        .filter(share -> share.state() == KeyShare.State.ACTIVE);
+    return party.store().shares().find(key).filter(share -> share.state() == KeyShare.State.ACTIVE);
   }
 
   private void checkEpochs(String key) {
@@ -151,9 +147,7 @@ final class Ending {
     }
     for (ByteString session : world.checker().ran(party.id())) {
       if (!accepted.contains(HexFormat.of().formatHex(session.toByteArray()))) {
-        world
-            .checker()
-            .violated(AUDIT_BROKEN, name + " ran " + world.checker().name(session));
+        world.checker().violated(AUDIT_BROKEN, name + " ran " + world.checker().name(session));
       }
     }
   }

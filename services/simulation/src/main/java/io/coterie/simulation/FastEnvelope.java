@@ -17,13 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param body 8 bytes that follow from all the rest
  */
 record FastEnvelope(
-    int protocol,
-    ByteString session,
-    int round,
-    int sender,
-    int recipient,
-    long run,
-    long body) {
+    int protocol, ByteString session, int round, int sender, int recipient, long run, long body) {
   private static final int SESSION_BYTES = 32;
   private static final int BYTES = 4 + SESSION_BYTES + 3 * 4 + 2 * 8;
 

@@ -122,9 +122,7 @@ final class FastRun implements ProtocolCore.Run {
     if (envelope.round() < 1 || envelope.round() > protocol.lastRound()) {
       return RejectReason.REJECT_REASON_MALFORMED;
     }
-    return before.containsKey(envelope.round())
-        ? RejectReason.REJECT_REASON_DUPLICATE
-        : null;
+    return before.containsKey(envelope.round()) ? RejectReason.REJECT_REASON_DUPLICATE : null;
   }
 
   /** The end of a run in which a peer's body is not the one that is due. */

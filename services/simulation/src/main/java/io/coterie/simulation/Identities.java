@@ -46,12 +46,9 @@ final class Identities {
   /**
    * @param evidence public evidence key of each party, by id
    */
-  static Roster roster(int parties, int coordinators, Map<Integer, byte[]> evidence) {
+  static Roster roster(int coordinators, Map<Integer, byte[]> evidence) {
     List<Member> members = new ArrayList<>();
-    for (int id = 1; id <= parties; id++) {
-      byte[] key = evidence.getOrDefault(id, evidenceKey(id));
-      members.add(member(party(id), Member.Role.PARTY, id, key));
-    }
+    evidence.forEach((id, key) -> members.add(member(party(id), Member.Role.PARTY, id, key)));
     for (int number = 1; number <= coordinators; number++) {
       members.add(member(coordinator(number), Member.Role.COORDINATOR, 0, new byte[0]));
     }
@@ -107,8 +104,7 @@ final class Identities {
     try {
       PrivateKey key =
           KeyFactory.getInstance("Ed25519")
-              .generatePrivate(
-                  new EdECPrivateKeySpec(NamedParameterSpec.ED25519, secret(owner)));
+              .generatePrivate(new EdECPrivateKeySpec(NamedParameterSpec.ED25519, secret(owner)));
       return new IntentSigner(REQUESTER, key);
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException(e);

@@ -115,8 +115,7 @@ final class Liar {
     return List.of(body);
   }
 
-  private List<byte[]> envelope(
-      Member to, byte[] body, SessionEnvelope due, boolean broadcast) {
+  private List<byte[]> envelope(Member to, byte[] body, SessionEnvelope due, boolean broadcast) {
     ByteString key = due.getEnvelope();
     if (!broadcast || !ofBroadcasts.containsKey(key)) {
       ofBroadcasts.put(key, chance.perMille(perMille) ? chance.any(OF_ENVELOPES) : null);
@@ -133,8 +132,7 @@ final class Liar {
       case FLOODS -> told(lie, flood(body, due));
       case DECLINES_FALSELY -> {
         declined.add(due.getSessionId());
-        byte[] decline =
-            PartyNetwork.declined(new SessionId(due.getSessionId())).toByteArray();
+        byte[] decline = PartyNetwork.declined(new SessionId(due.getSessionId())).toByteArray();
         yield told(lie, List.of(body, decline));
       }
       case EQUIVOCATES ->

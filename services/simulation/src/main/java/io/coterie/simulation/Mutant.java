@@ -24,7 +24,7 @@ enum Mutant {
   /** A peer whose message comes twice is named as a culprit. */
   CONVICTS_FOR_DUPLICATES(Checker.HONEST_CONVICTED),
   /** The disk forgets the last commits when the process is killed. */
-  LOSES_COMMITS(Checker.SESSION_TWICE);
+  LOSES_COMMITS(Checker.HONEST_CONVICTED);
 
   private final String violation;
 

@@ -25,8 +25,8 @@ final class Seeds {
   }
 
   /**
-   * The seeds of a test: always the same for its name, and one that is drawn now and printed, unless
-   * the environment chooses others.
+   * The seeds of a test: always the same for its name, and one that is drawn now and printed,
+   * unless the environment chooses others.
    */
   static List<Long> wanted(String test, long full) {
     Long first = number("SEED");

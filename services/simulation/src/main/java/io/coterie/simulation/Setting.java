@@ -19,6 +19,7 @@ import java.util.TreeSet;
  * @param fullDisks whether commits fail for a while
  * @param cuts whether members are cut off from each other
  * @param skews whether clocks differ, within what the parties allow for
+ * @param nativeCore whether the core is the one that ships
  * @param hostile how long all that goes on
  */
 record Setting(
@@ -33,12 +34,16 @@ record Setting(
     boolean fullDisks,
     boolean cuts,
     boolean skews,
+    boolean nativeCore,
     Duration hostile) {
+
+  /** Of 1000 schedules so many run the native core: each takes seconds. */
+  private static final int NATIVE_PER_MILLE = 10;
 
   /** A quiet world of three honest parties. */
   static Setting quiet() {
     return new Setting(
-        2, 3, Set.of(), 0, 0, 0, false, false, false, false, false, Duration.ofSeconds(5));
+        2, 3, Set.of(), 0, 0, 0, false, false, false, false, false, false, Duration.ofSeconds(5));
   }
 
   /** As the seed decides. */
@@ -66,7 +71,26 @@ record Setting(
         chance.perMille(200),
         chance.perMille(300),
         chance.perMille(300),
+        chance.perMille(NATIVE_PER_MILLE),
         Duration.ofSeconds(10 + chance.below(20)));
+  }
+
+  /** The same with the core that ships. */
+  Setting withNativeCore() {
+    return new Setting(
+        threshold,
+        parties,
+        corrupt,
+        restored,
+        networkPerMille,
+        lyingPerMille,
+        coordinatorLies,
+        kills,
+        fullDisks,
+        cuts,
+        skews,
+        true,
+        hostile);
   }
 
   boolean isCorrupt(int party) {

@@ -128,8 +128,7 @@ final class SimulatedCoordinator {
   void refresh(Key key) {
     KeyPublic current = known(key);
     SignedIntent intent =
-        Identities.intents()
-            .sign(Intents.refresh(requestId(), current, key.scheme, world.now()));
+        Identities.intents().sign(Intents.refresh(requestId(), current, key.scheme, world.now()));
     Order.Builder order =
         order(
                 key.protocol(Protocol.Operation.REFRESH),
@@ -164,20 +163,25 @@ final class SimulatedCoordinator {
   private Ordered sign(Request request, List<Integer> parties) {
     Protocol protocol = request.key().protocol(Protocol.Operation.SIGN);
     return give(
-        signOrder(request, protocol, parties), REQUEST + request.id(), request.content(),
+        signOrder(request, protocol, parties),
+        REQUEST + request.id(),
+        request.content(),
         request.allowed());
   }
 
   private Order.Builder signOrder(Request request, Protocol protocol, List<Integer> parties) {
     return order(
-            protocol, request.key().name, known(request.key()).getEpoch(), parties, 2 + chance.below(8))
+            protocol,
+            request.key().name,
+            known(request.key()).getEpoch(),
+            parties,
+            2 + chance.below(8))
         .setSignedIntent(request.intent());
   }
 
   private void signPresigned(Stock one, Request request) {
     Order.Builder order =
-        signOrder(
-                request, one.key().protocol(Protocol.Operation.SIGN_PRESIGNED), one.parties())
+        signOrder(request, one.key().protocol(Protocol.Operation.SIGN_PRESIGNED), one.parties())
             .setEpoch(one.epoch())
             .setPresignatureId(one.id());
     give(order, REQUEST + request.id(), request.content(), request.allowed());
@@ -244,6 +248,8 @@ final class SimulatedCoordinator {
                 Lie.REPLAYS_ORDER,
                 Lie.REPLAYS_ORDER,
                 Lie.ORDERS_TWICE,
+                Lie.ORDERS_TWICE,
+                Lie.ORDERS_TWICE,
                 Lie.ORDERS_OTHER_INTENT,
                 Lie.EQUIVOCATES_ORDER,
                 Lie.FORGES_INTENT,
@@ -271,10 +277,12 @@ final class SimulatedCoordinator {
         send(old, to);
       }
       case ORDERS_TWICE -> {
-        if (requests.isEmpty()) {
+        List<Request> random =
+            requests.stream().filter(r -> r.key().scheme != Scheme.SCHEME_BLS12381).toList();
+        if (random.isEmpty()) {
           return false;
         }
-        sign(requests.get(chance.perMille(500) ? requests.size() - 1 : chance.below(requests.size())), quorum());
+        sign(chance.perMille(300) ? random.getLast() : chance.any(random), quorum());
       }
       case ORDERS_OTHER_INTENT -> {
         if (requests.isEmpty()) {
@@ -291,7 +299,9 @@ final class SimulatedCoordinator {
         for (int party : parties) {
           Ordered order =
               ordered(
-                  signOrder(request, protocol, parties), REQUEST + request.id(), request.content(),
+                  signOrder(request, protocol, parties),
+                  REQUEST + request.id(),
+                  request.content(),
                   true);
           send(order, List.of(party));
         }
@@ -364,8 +374,7 @@ final class SimulatedCoordinator {
       Order.Builder builder, String request, ByteString content, boolean allowed) {
     Order order = builder.build();
     ByteString session = SessionId.ofOrder(order.toByteString()).bytes();
-    Ordered ordered =
-        new Ordered(orders.size() + 1, session, order, request, content, allowed);
+    Ordered ordered = new Ordered(orders.size() + 1, session, order, request, content, allowed);
     orders.add(ordered);
     world.checker().ordered(ordered);
     world.trace().line(self.name() + " orders " + ordered);
@@ -396,8 +405,7 @@ final class SimulatedCoordinator {
   }
 
   private String requestId() {
-    return new UUID(
-            chance.nextLong() & ~0xf000L | 0x4000L, chance.nextLong() >>> 2 | 1L << 63)
+    return new UUID(chance.nextLong() & ~0xf000L | 0x4000L, chance.nextLong() >>> 2 | 1L << 63)
         .toString();
   }
 

@@ -29,6 +29,9 @@ final class SimulatedDisk implements CommitRunner {
 
   private int failures;
 
+  /** Called once, when the next task is given. */
+  private Runnable onGiven = () -> {};
+
   /** Tasks that were given and have not run. */
   private int waiting;
 
@@ -52,6 +55,11 @@ final class SimulatedDisk implements CommitRunner {
     killed = true;
   }
 
+  /** Calls once when something is given to write. */
+  void whenGiven(Runnable call) {
+    onGiven = call;
+  }
+
   /** Whether something was given to write and is not on disk. */
   boolean isBusy() {
     return waiting > 0;
@@ -71,6 +79,9 @@ final class SimulatedDisk implements CommitRunner {
     long most = chance.perMille(SLOW) ? SLOW_COMMIT_NANOS : MAX_COMMIT_NANOS;
     busyUntilNanos = Math.max(busyUntilNanos, timeline.nanos()) + chance.between(0, most);
     waiting++;
+    Runnable call = onGiven;
+    onGiven = () -> {};
+    call.run();
     timeline.in(
         busyUntilNanos - timeline.nanos(),
         () -> {

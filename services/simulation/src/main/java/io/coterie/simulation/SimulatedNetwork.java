@@ -69,8 +69,7 @@ final class SimulatedNetwork {
     }
   }
 
-  SimulatedNetwork(
-      Timeline timeline, Roster roster, Chance chance, Coverage coverage, Tap tap) {
+  SimulatedNetwork(Timeline timeline, Roster roster, Chance chance, Coverage coverage, Tap tap) {
     this.timeline = timeline;
     this.roster = roster;
     this.chance = chance;
@@ -101,8 +100,8 @@ final class SimulatedNetwork {
     return new Endpoint(self);
   }
 
-  private void transmit(Endpoint sender, Member to, byte[] body, boolean broadcast,
-      @Nullable String traceparent) {
+  private void transmit(
+      Endpoint sender, Member to, byte[] body, boolean broadcast, @Nullable String traceparent) {
     for (byte[] leaving : tap.sent(sender.self, to, body, broadcast)) {
       Link link =
           links.computeIfAbsent(

@@ -96,7 +96,8 @@ final class SimulatedParty {
       PartyStore store,
       SimulatedPool pool,
       SecureChannel channel,
-      WatchedCore core) {}
+      WatchedCore core,
+      Runnable closeCore) {}
 
   SimulatedParty(World world, int id, Path folder) {
     this.world = world;
@@ -185,10 +186,9 @@ final class SimulatedParty {
     SecureChannel channel = world.network().channel(self);
     Observed telemetry = new Observed(world.coverage());
     ChannelNetwork network = new ChannelNetwork(channel, pool, telemetry);
-    WatchedCore core =
-        new WatchedCore(
-            Weakened.core(new FastCore(id, means.part("core")), mutant), world.checker(), this);
-    process = new Process(disk, store, pool, channel, core);
+    Cores.Opened opened = world.cores().open(id, means.part("core"));
+    WatchedCore core = new WatchedCore(Weakened.core(opened.core(), mutant), world.checker(), this);
+    process = new Process(disk, store, pool, channel, core, opened.close());
     SessionService service =
         new SessionService(
             Weakened.network(network, mutant, stated::get),
@@ -217,6 +217,7 @@ final class SimulatedParty {
     gone.pool().close();
     gone.channel().close();
     gone.core().kill();
+    gone.closeCore().run();
     gone.store().close();
     if (world.mutant() == Mutant.LOSES_COMMITS && !copies.isEmpty()) {
       copy(copies.getLast(), folder);

@@ -44,10 +44,7 @@ public final class Simulation {
       world.run();
       coverage.add(world.coverage());
       return new Outcome(
-          seed,
-          world.checker().violations(),
-          world.trace().hash(),
-          world.timeline().happened());
+          seed, world.checker().violations(), world.trace().hash(), world.timeline().happened());
     } catch (RuntimeException e) {
       throw new IllegalStateException("seed " + seed, e);
     } finally {

@@ -64,8 +64,7 @@ final class Weakened {
   private static VerifiedIntent believeSigning(SignedIntent signed) {
     try {
       SigningIntent intent = SigningIntent.parseFrom(signed.getPayload());
-      return IntentVerifier.verify(
-          Identities.intents().sign(intent), Identities.requesters());
+      return IntentVerifier.verify(Identities.intents().sign(intent), Identities.requesters());
     } catch (IntentException | InvalidProtocolBufferException e) {
       throw new IllegalStateException(e);
     }
@@ -89,8 +88,7 @@ final class Weakened {
 
   private record Claims(ClaimLedger claims, Mutant mutant, Set<SessionId> known)
       implements ClaimLedger {
-    private CompletionStage<Outcome> weaken(
-        SessionId session, CompletionStage<Outcome> outcome) {
+    private CompletionStage<Outcome> weaken(SessionId session, CompletionStage<Outcome> outcome) {
       return switch (mutant) {
         case CLAIMS_TWICE -> outcome.thenApply(was -> instead(was, Outcome.SESSION_REPLAYED));
         case FORGETS_REQUESTS -> outcome.thenApply(was -> instead(was, Outcome.REQUEST_ID_REUSED));
@@ -330,8 +328,7 @@ final class Weakened {
     }
 
     @Override
-    public CompletionStage<Boolean> storeNext(
-        KeyShare share, boolean dealt, AuditEvent completed) {
+    public CompletionStage<Boolean> storeNext(KeyShare share, boolean dealt, AuditEvent completed) {
       return shares.storeNext(share, dealt, completed);
     }
 

@@ -41,6 +41,7 @@ final class World implements SimulatedNetwork.Tap {
   private final Trace trace;
   private final Coverage coverage = new Coverage();
   private final PolicyGate policy = new Admissions(SimulatedParty.policy());
+  private final Cores cores;
   private final Liar liar;
   private final Checker checker;
   private final SimulatedNetwork network;
@@ -60,15 +61,17 @@ final class World implements SimulatedNetwork.Tap {
     this.trace = new Trace(timeline, out);
     this.liar = new Liar(chance.part("liar"), coverage, setting.lyingPerMille());
     this.checker = new Checker(setting, liar);
-    Roster roster = Identities.roster(setting.parties(), 1, Map.of());
-    this.network =
-        new SimulatedNetwork(timeline, roster, chance.part("network"), coverage, this);
+    this.cores =
+        setting.nativeCore()
+            ? new Cores.Native(setting.parties(), chance.part("data keys"))
+            : new Cores.Fast(setting.parties());
+    Roster roster = Identities.roster(1, cores.evidence());
+    this.network = new SimulatedNetwork(timeline, roster, chance.part("network"), coverage, this);
     for (int id = 1; id <= setting.parties(); id++) {
       parties.add(new SimulatedParty(this, id, folder.resolve(Identities.party(id))));
     }
     this.coordinator =
-        new SimulatedCoordinator(
-            this, roster.byName(Identities.coordinator(1)).orElseThrow());
+        new SimulatedCoordinator(this, roster.byName(Identities.coordinator(1)).orElseThrow());
     trace.line(setting.toString());
   }
 
@@ -98,6 +101,10 @@ final class World implements SimulatedNetwork.Tap {
 
   Checker checker() {
     return checker;
+  }
+
+  Cores cores() {
+    return cores;
   }
 
   PolicyGate policy() {
@@ -158,7 +165,7 @@ final class World implements SimulatedNetwork.Tap {
     liar.begin();
     again("work", 10 * MILLI, 700 * MILLI, coordinator::act);
     if (setting.kills()) {
-      again("kill", SECOND, 12 * SECOND, () -> killAndStart(any("whom to kill")));
+      again("kill", SECOND / 2, 8 * SECOND, () -> killAndStart(any("whom to kill")));
     }
     if (setting.restored() != 0) {
       SimulatedParty party = parties.get(setting.restored() - 1);
@@ -206,7 +213,22 @@ final class World implements SimulatedNetwork.Tap {
   }
 
   private void killAndStart(SimulatedParty party) {
-    if (party.runs()) {
+    if (!party.runs()) {
+      return;
+    }
+    if (choice("when to kill").perMille(500)) {
+      kill(party);
+    } else {
+      // Between what it gives the disk next and the commit of that.
+      party
+          .disk()
+          .whenGiven(
+              () -> timeline.in(choice("before the commit").between(0, MILLI), () -> kill(party)));
+    }
+  }
+
+  private void kill(SimulatedParty party) {
+    if (hostile && party.runs()) {
       coverage.count(party.disk().isBusy() ? "fault KILLED_BEFORE_COMMIT" : "fault KILLED");
       party.kill();
       startLater(party);
@@ -312,8 +334,7 @@ final class World implements SimulatedNetwork.Tap {
 
   /** A party that could not write says so. */
   private boolean isExcused(int party, PartyMessage message) {
-    return message.getReport().getRefused().getReason()
-            == RefusalReason.REFUSAL_REASON_INTERNAL
+    return message.getReport().getRefused().getReason() == RefusalReason.REFUSAL_REASON_INTERNAL
         && parties.get(party - 1).hasFailedCommits();
   }
 

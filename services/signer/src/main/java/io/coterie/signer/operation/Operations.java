@@ -41,8 +41,7 @@ public record Operations(
             : new BoundSigning(signing, order, coordinator.name(), presignatures, bindings);
       }
       case Work.Presign work ->
-          new Presigning(
-              plan, work, coordinator.name(), shares, presignatures, discard, nanos);
+          new Presigning(plan, work, coordinator.name(), shares, presignatures, discard, nanos);
       case Work.Keygen _ -> new KeyGeneration(plan, coordinator.name(), shares, self);
       case Work.Refresh _, Work.Reshare _ -> new NextEpoch(plan, coordinator.name(), shares, self);
     };

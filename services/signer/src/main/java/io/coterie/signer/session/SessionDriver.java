@@ -82,9 +82,7 @@ final class SessionDriver {
     session.roundEnteredNanos = now;
     awaitWitnesses(session);
     apply(session, first, null, now);
-    accounts
-        .telemetry()
-        .started(session.plan().protocol(), pool.nanos() - session.orderedNanos);
+    accounts.telemetry().started(session.plan().protocol(), pool.nanos() - session.orderedNanos);
   }
 
   /**

@@ -149,8 +149,8 @@ public final class SessionService implements AutoCloseable {
       records.orderOfParty(id, sender);
       return;
     }
-    Session session = new Session(
-            id, sender, traceparent, pool.lane(), pool.nanos(), telemetry, driver::failed);
+    Session session =
+        new Session(id, sender, traceparent, pool.lane(), pool.nanos(), telemetry, driver::failed);
     if (draining) {
       refusals.unseen(
           session, RefusalReason.REFUSAL_REASON_NOT_READY, "this party is shutting down");

@@ -35,11 +35,7 @@ public final class PartyStore implements AutoCloseable {
   private final AcceptedTrust trust;
 
   private PartyStore(
-      PartyFile file,
-      SqliteAudit.Chain chain,
-      Path folder,
-      Clock clock,
-      RandomGenerator random) {
+      PartyFile file, SqliteAudit.Chain chain, Path folder, Clock clock, RandomGenerator random) {
     SqliteLedger ledger = new SqliteLedger(random);
     SqliteExclusions exclusions =
         new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock);
@@ -63,8 +59,7 @@ public final class PartyStore implements AutoCloseable {
    */
   public static PartyStore open(
       Path folder, String party, Clock clock, ObjLongConsumer<Integer> committed) {
-    return open(
-        folder, party, clock, committed, () -> new CommitThread(party), new SecureRandom());
+    return open(folder, party, clock, committed, () -> new CommitThread(party), new SecureRandom());
   }
 
   /**

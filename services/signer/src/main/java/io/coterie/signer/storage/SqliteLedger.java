@@ -88,8 +88,8 @@ final class SqliteLedger {
   LedgerPosition learn(Database db, LedgerPosition told) throws SQLException {
     LedgerPosition now = current(db);
     db.update(
-        "INSERT INTO start (starts, head, base, claims) VALUES (?, ?, ?, ?) ON CONFLICT (head) DO UPDATE SET"
-            + " claims = max(claims, excluded.claims)",
+        "INSERT INTO start (starts, head, base, claims) VALUES (?, ?, ?, ?) ON CONFLICT (head) DO"
+            + " UPDATE SET claims = max(claims, excluded.claims)",
         told.starts(),
         told.head().toByteArray(),
         told.base(),
@@ -126,8 +126,8 @@ final class SqliteLedger {
   static boolean knows(Database db, LedgerPosition told) throws SQLException {
     try (ResultSet row =
         db.statement(
-                "SELECT 1 FROM ledger WHERE settled_starts > ? AND settled_base >= ?"
-                    + " UNION ALL SELECT 1 FROM start WHERE head = ? AND starts = ? AND claims >= ?",
+                "SELECT 1 FROM ledger WHERE settled_starts > ? AND settled_base >= ? UNION ALL"
+                    + " SELECT 1 FROM start WHERE head = ? AND starts = ? AND claims >= ?",
                 told.starts(),
                 told.claims(),
                 told.head().toByteArray(),
