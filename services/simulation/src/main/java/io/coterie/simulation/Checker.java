@@ -37,11 +37,11 @@ final class Checker {
   private final Setting setting;
   private final Liar liar;
   private final Map<ByteString, Ordered> orders = new LinkedHashMap<>();
-  private final Map<Integer, Record> records = new HashMap<>();
+  private final Map<Integer, Conduct> conducts = new HashMap<>();
   private final Set<String> violations = new LinkedHashSet<>();
 
   /** What is known of an honest party. */
-  private static final class Record {
+  private static final class Conduct {
     final Set<ByteString> started = new LinkedHashSet<>();
 
     /** Multiplying sessions in which its core was given a message of a peer. */
@@ -72,12 +72,12 @@ final class Checker {
     this.setting = setting;
     this.liar = liar;
     for (int party = 1; party <= setting.parties(); party++) {
-      records.put(party, new Record());
+      conducts.put(party, new Conduct());
     }
   }
 
-  private Record of(int party) {
-    return records.computeIfAbsent(party, _ -> new Record());
+  private Conduct of(int party) {
+    return conducts.computeIfAbsent(party, _ -> new Conduct());
   }
 
   /** An order exists. */
@@ -118,10 +118,10 @@ final class Checker {
     if (setting.isCorrupt(party.id())) {
       return;
     }
-    Record record = of(party.id());
+    Conduct conduct = of(party.id());
     ByteString session = config.getSessionId();
     Ordered order = order(session);
-    boolean first = record.started.add(session);
+    boolean first = conduct.started.add(session);
     if (!first && setting.isSound(party.id())) {
       violated(SESSION_TWICE, party.id(), session);
     }
@@ -130,12 +130,12 @@ final class Checker {
     }
     ByteString presignature = config.getPresignatureId();
     if (!presignature.isEmpty()) {
-      ByteString other = record.presignatures.putIfAbsent(presignature, session);
+      ByteString other = conduct.presignatures.putIfAbsent(presignature, session);
       if (other != null && !other.equals(session)) {
         violated(PRESIGNATURE_TWICE, party.id(), session);
       }
     }
-    Set<Integer> excluded = record.excluded.getOrDefault(keyOf(order), Set.of());
+    Set<Integer> excluded = conduct.excluded.getOrDefault(keyOf(order), Set.of());
     if (setting.isSound(party.id())
         && !order.protocol().operation().makesShare()
         && order.parties().stream().anyMatch(excluded::contains)) {
@@ -153,8 +153,8 @@ final class Checker {
     if (setting.isCorrupt(party.id()) || !order.protocol().multiplies()) {
       return;
     }
-    Record record = of(party.id());
-    for (ByteString lost : record.forgotten) {
+    Conduct conduct = of(party.id());
+    for (ByteString lost : conduct.forgotten) {
       Ordered forgotten = order(lost);
       // A peer of both remembers the first, and is asked before the second is heard.
       boolean witness =
@@ -168,7 +168,7 @@ final class Checker {
         violated(ROLLBACK_UNNOTICED, party.id(), session);
       }
     }
-    record.heard.add(session);
+    conduct.heard.add(session);
   }
 
   /** A party's core made an envelope. */
@@ -184,10 +184,10 @@ final class Checker {
    * @param claimed the sessions that it still knows
    */
   void putBack(int party, Set<ByteString> claimed) {
-    Record record = of(party);
-    for (ByteString session : record.heard) {
+    Conduct conduct = of(party);
+    for (ByteString session : conduct.heard) {
       if (!claimed.contains(session)) {
-        record.forgotten.add(session);
+        conduct.forgotten.add(session);
       }
     }
   }
@@ -210,11 +210,11 @@ final class Checker {
   }
 
   private void contributed(int party, Ordered order) {
-    Record record = of(party);
-    if (!record.contributed.add(order.session()) || !setting.isSound(party)) {
+    Conduct conduct = of(party);
+    if (!conduct.contributed.add(order.session()) || !setting.isSound(party)) {
       return;
     }
-    for (ByteString earlier : record.contributed) {
+    for (ByteString earlier : conduct.contributed) {
       Ordered other = order(earlier);
       if (!other.request().equals(order.request()) || earlier.equals(order.session())) {
         continue;
@@ -240,8 +240,8 @@ final class Checker {
   }
 
   private void aborted(int party, ByteString session, Abort abort) {
-    Record record = of(party);
-    record.overWithout.add(session);
+    Conduct conduct = of(party);
+    conduct.overWithout.add(session);
     if (abort.getCause() == AbortCause.ABORT_CAUSE_INTERNAL) {
       violated(FAILED, party, session);
     }
@@ -254,7 +254,7 @@ final class Checker {
     Ordered order = order(session);
     if (abort.getAdvice() == Advice.ADVICE_EXCLUDE_PARTY
         && !order.protocol().operation().makesShare()) {
-      record
+      conduct
           .excluded
           .computeIfAbsent(keyOf(order), _ -> new TreeSet<>())
           .addAll(abort.getCulpritsList());
@@ -272,9 +272,9 @@ final class Checker {
       if (!setting.isSound(party)) {
         continue;
       }
-      Record record = of(party);
+      Conduct conduct = of(party);
       List<Ordered> signed = new ArrayList<>();
-      for (ByteString session : record.contributed) {
+      for (ByteString session : conduct.contributed) {
         Ordered order = order(session);
         if (order.protocol().signsAtRandom() && isSigned(session)) {
           signed.add(order);
@@ -284,7 +284,7 @@ final class Checker {
         for (int j = i + 1; j < signed.size(); j++) {
           Ordered earlier = signed.get(i);
           if (earlier.request().equals(signed.get(j).request())
-              && !record.overWithout.contains(earlier.session())
+              && !conduct.overWithout.contains(earlier.session())
               && !liar.hasDeclined(earlier.session())) {
             violated(TWO_SIGNATURES, party, signed.get(j).session());
           }

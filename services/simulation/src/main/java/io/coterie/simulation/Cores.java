@@ -16,7 +16,9 @@ sealed interface Cores {
   Opened open(int party, Chance chance);
 
   /**
-   * @param close what ends with the process
+   * The core of a process.
+   *
+   * @param close ends it with the process
    */
   record Opened(ProtocolCore core, Runnable close) {}
 

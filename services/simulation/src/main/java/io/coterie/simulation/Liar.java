@@ -46,7 +46,7 @@ final class Liar {
   /** The lie about a broadcast is the same for all its recipients. */
   private final Map<ByteString, @Nullable Lie> ofBroadcasts = new HashMap<>();
 
-  /** Sessions of which a corrupt party has said falsely that it declines them. */
+  /** Sessions of which a corrupt party has said that it declines them. */
   private final Set<ByteString> declined = new HashSet<>();
 
   /**
@@ -68,7 +68,7 @@ final class Liar {
     silent = true;
   }
 
-  /** Whether a corrupt party has lied about taking part in a session. */
+  /** Whether a corrupt party has said that it does not contribute to a session. */
   boolean hasDeclined(ByteString session) {
     return declined.contains(session);
   }
@@ -81,19 +81,19 @@ final class Liar {
     known.add(body.clone());
   }
 
-  /**
-   * @return the bodies that leave in the place of this one
-   */
+  /** The bodies that leave in the place of this one. */
   List<byte[]> tells(Member to, byte[] body, boolean broadcast) {
     hears(body);
+    PartyMessage message = parse(body);
+    if (message == null) {
+      throw new IllegalStateException("a signer sent what does not decode");
+    }
+    if (message.getReport().hasDeclined()) {
+      // Nobody knows whether that is true.
+      declined.add(message.getReport().getSessionId());
+    }
     if (silent) {
       return List.of(body);
-    }
-    PartyMessage message;
-    try {
-      message = PartyMessage.parseFrom(body);
-    } catch (InvalidProtocolBufferException e) {
-      throw new IllegalStateException("a signer sent what does not decode", e);
     }
     return switch (message.getBodyCase()) {
       case ENVELOPE -> envelope(to, body, message.getEnvelope(), broadcast);

@@ -405,7 +405,8 @@ final class SimulatedCoordinator {
   }
 
   private String requestId() {
-    return new UUID(chance.nextLong() & ~0xf000L | 0x4000L, chance.nextLong() >>> 2 | 1L << 63)
+    return new UUID(
+            (chance.nextLong() & ~0xf000L) | 0x4000L, (chance.nextLong() >>> 2) | (1L << 63))
         .toString();
   }
 

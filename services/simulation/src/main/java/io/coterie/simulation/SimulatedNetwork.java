@@ -35,9 +35,7 @@ final class SimulatedNetwork {
 
   /** Sees every message at its sender, and may put others in its place. */
   interface Tap {
-    /**
-     * @return the bodies that leave in its place
-     */
+    /** The bodies that leave in the place of this one. */
     List<byte[]> sent(Member from, Member to, byte[] body, boolean broadcast);
 
     /** A message has come to a member. */

@@ -85,13 +85,13 @@ final class SimulatedParty {
   private final Map<Member, ClaimCount> stated = new HashMap<>();
   private int incarnations;
   private int failedCommits;
-  private @Nullable Process process;
+  private @Nullable Incarnation current;
 
   /** By how much its clock differs from the timeline. */
   private Duration clockOffset = Duration.ZERO;
 
   /** One run of the signer. */
-  private record Process(
+  private record Incarnation(
       SimulatedDisk disk,
       PartyStore store,
       SimulatedPool pool,
@@ -116,7 +116,7 @@ final class SimulatedParty {
   }
 
   boolean runs() {
-    return process != null;
+    return current != null;
   }
 
   void clockOffset(Duration offset) {
@@ -135,12 +135,12 @@ final class SimulatedParty {
 
   /** Whether a commit of it has ever failed while it lived. */
   boolean hasFailedCommits() {
-    Process now = process;
+    Incarnation now = current;
     return failedCommits + (now == null ? 0 : now.disk().failures()) > 0;
   }
 
-  private Process running() {
-    Process now = process;
+  private Incarnation running() {
+    Incarnation now = current;
     if (now == null) {
       throw new IllegalStateException(self.name() + " does not run");
     }
@@ -188,7 +188,7 @@ final class SimulatedParty {
     ChannelNetwork network = new ChannelNetwork(channel, pool, telemetry);
     Cores.Opened opened = world.cores().open(id, means.part("core"));
     WatchedCore core = new WatchedCore(Weakened.core(opened.core(), mutant), world.checker(), this);
-    process = new Process(disk, store, pool, channel, core, opened.close());
+    current = new Incarnation(disk, store, pool, channel, core, opened.close());
     SessionService service =
         new SessionService(
             Weakened.network(network, mutant, stated::get),
@@ -209,8 +209,8 @@ final class SimulatedParty {
 
   /** Ends abruptly; what is on disk is all that remains. */
   void kill() {
-    Process gone = running();
-    process = null;
+    Incarnation gone = running();
+    current = null;
     failedCommits += gone.disk().failures();
     world.trace().line(self.name() + " is killed");
     gone.disk().kill();

@@ -32,7 +32,7 @@ final class SimulatedPool implements WorkPool {
 
   @Override
   public Future<?> after(Duration delay, Runnable task) {
-    return timeline.in(delay.toNanos(), () -> ifOpen(task));
+    return timeline.cancellable(delay.toNanos(), () -> ifOpen(task));
   }
 
   @Override

@@ -46,7 +46,12 @@ final class Timeline {
   }
 
   /** Plans a task. */
-  Event in(long delayNanos, Runnable task) {
+  void in(long delayNanos, Runnable task) {
+    events.add(new Event(nowNanos + Math.max(0, delayNanos), task));
+  }
+
+  /** The same; the task can be cancelled. */
+  Event cancellable(long delayNanos, Runnable task) {
     Event event = new Event(nowNanos + Math.max(0, delayNanos), task);
     events.add(event);
     return event;
