@@ -40,7 +40,7 @@ final class Checker {
   private final Map<Integer, Conduct> conducts = new HashMap<>();
   private final Set<String> violations = new LinkedHashSet<>();
 
-  /** What is known of an honest party. */
+  /** The doings of an honest party. */
   private static final class Conduct {
     final Set<ByteString> started = new LinkedHashSet<>();
 

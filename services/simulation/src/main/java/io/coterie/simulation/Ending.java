@@ -21,6 +21,7 @@ final class Ending {
   static final String FROZEN = "a key is frozen for no reason";
 
   private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration REFRESH_PATIENCE = Duration.ofSeconds(60);
   private static final int PAGE = 500;
 
   private final World world;
@@ -76,38 +77,70 @@ final class Ending {
     }
   }
 
-  /** As many honest parties as the threshold that may use the key together sign. */
+  /**
+   * As many honest parties as the threshold that may use the key together sign. If there are not so
+   * many, a refresh makes them, as long as every party has its share.
+   */
   private void checkProgress(SimulatedCoordinator.Key key) {
+    if (able(key.name).size() < world.setting().threshold()) {
+      if (!canBeRefreshed(key.name)) {
+        world.coverage().count("progress not possible " + key.name);
+        return;
+      }
+      key.current = share(parties, key.name).keyPublic();
+      Ordered refresh = coordinator.refresh(key);
+      if (!world.waitFor(
+          REFRESH_PATIENCE, () -> able(key.name).size() >= world.setting().threshold())) {
+        world.checker().violated(NO_PROGRESS, refresh.toString());
+        return;
+      }
+      world.coverage().count("repaired " + key.name);
+    }
+    List<SimulatedParty> set = able(key.name).subList(0, world.setting().threshold());
+    key.current = share(set, key.name).keyPublic();
+    Ordered order = coordinator.sign(key, set.stream().map(SimulatedParty::id).toList());
+    if (world.waitFor(PATIENCE, () -> world.checker().isSigned(order.session()))) {
+      world.coverage().count("progress " + key.name);
+    } else {
+      world.checker().violated(NO_PROGRESS, order.toString());
+    }
+  }
+
+  private static KeyShare share(List<SimulatedParty> parties, String key) {
+    return active(parties.getFirst(), key).orElseThrow();
+  }
+
+  /** All parties have a share of one epoch, and none has frozen it. */
+  private boolean canBeRefreshed(String key) {
+    Set<Integer> epochs = new HashSet<>();
+    boolean frozen = false;
+    for (SimulatedParty party : parties) {
+      epochs.add(active(party, key).map(KeyShare::epoch).orElse(0));
+      frozen |= party.store().shares().excluded(key).contains(KeyShareStore.EVERY_PARTY);
+      frozen |= !party.store().shares().decliners(key).isEmpty();
+      frozen |= party.store().shares().pending(key).isPresent();
+    }
+    return !frozen && epochs.size() == 1 && !epochs.contains(0);
+  }
+
+  /** Honest parties that use the latest epoch and exclude neither themselves nor each other. */
+  private List<SimulatedParty> able(String key) {
     int epoch =
         parties.stream()
             .filter(party -> world.setting().isSound(party.id()))
-            .flatMap(party -> active(party, key.name).stream())
+            .flatMap(party -> active(party, key).stream())
             .mapToInt(KeyShare::epoch)
             .max()
             .orElse(0);
     List<SimulatedParty> able = new ArrayList<>();
     for (SimulatedParty party : parties) {
       if (!world.setting().isCorrupt(party.id())
-          && active(party, key.name).filter(share -> share.epoch() == epoch).isPresent()
-          && mayWorkWith(party, key.name, able)) {
+          && active(party, key).filter(share -> share.epoch() == epoch).isPresent()
+          && mayWorkWith(party, key, able)) {
         able.add(party);
       }
     }
-    KeyShare share =
-        able.stream().flatMap(party -> active(party, key.name).stream()).findFirst().orElse(null);
-    if (able.size() < world.setting().threshold() || share == null) {
-      world.coverage().count("progress not possible " + key.name);
-      return;
-    }
-    key.current = share.keyPublic();
-    List<Integer> set =
-        able.subList(0, world.setting().threshold()).stream().map(SimulatedParty::id).toList();
-    Ordered order = coordinator.sign(key, set);
-    if (world.waitFor(PATIENCE, () -> world.checker().isSigned(order.session()))) {
-      world.coverage().count("progress " + key.name);
-    } else {
-      world.checker().violated(NO_PROGRESS, order.toString());
-    }
+    return able;
   }
 
   private static boolean mayWorkWith(

@@ -10,7 +10,7 @@ import java.io.UncheckedIOException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the fast core sends.
+ * A message of the fast core.
  *
  * @param recipient 0 for a broadcast
  * @param run number that the sender drew for its run: its one-time value

@@ -19,6 +19,7 @@ import java.util.TreeSet;
  * @param fullDisks whether commits fail for a while
  * @param cuts whether members are cut off from each other
  * @param skews whether clocks differ, within what the parties allow for
+ * @param coordinators replicas that share what they know
  * @param nativeCore whether the core is the one that ships
  * @param hostile how long all that goes on
  */
@@ -34,6 +35,7 @@ record Setting(
     boolean fullDisks,
     boolean cuts,
     boolean skews,
+    int coordinators,
     boolean nativeCore,
     Duration hostile) {
 
@@ -43,7 +45,20 @@ record Setting(
   /** A quiet world of three honest parties. */
   static Setting quiet() {
     return new Setting(
-        2, 3, Set.of(), 0, 0, 0, false, false, false, false, false, false, Duration.ofSeconds(5));
+        2,
+        3,
+        Set.of(),
+        0,
+        0,
+        0,
+        false,
+        false,
+        false,
+        false,
+        false,
+        1,
+        false,
+        Duration.ofSeconds(5));
   }
 
   /** As the seed decides. */
@@ -71,6 +86,7 @@ record Setting(
         chance.perMille(200),
         chance.perMille(300),
         chance.perMille(300),
+        chance.perMille(300) ? 2 : 1,
         chance.perMille(NATIVE_PER_MILLE),
         Duration.ofSeconds(10 + chance.below(20)));
   }
@@ -89,6 +105,7 @@ record Setting(
         fullDisks,
         cuts,
         skews,
+        coordinators,
         true,
         hostile);
   }

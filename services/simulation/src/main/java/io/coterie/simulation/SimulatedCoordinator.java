@@ -42,8 +42,13 @@ final class SimulatedCoordinator {
 
   private final World world;
   private final Chance chance;
-  private final Member self;
-  private final SecureChannel channel;
+
+  /** Of each replica. */
+  private final List<SecureChannel> channels = new ArrayList<>();
+
+  /** The replica that gave each order first. */
+  private final Map<ByteString, SecureChannel> givers = new HashMap<>();
+
   private final Map<String, Key> keys = new LinkedHashMap<>();
   private final List<Ordered> orders = new ArrayList<>();
   private final List<Request> requests = new ArrayList<>();
@@ -80,15 +85,20 @@ final class SimulatedCoordinator {
 
   private record Stock(Key key, int epoch, List<Integer> parties, ByteString id) {}
 
-  SimulatedCoordinator(World world, Member self) {
+  /**
+   * @param replicas that share what they know
+   */
+  SimulatedCoordinator(World world, List<Member> replicas) {
     this.world = world;
-    this.self = self;
-    this.chance = world.chance().part(self.name());
-    this.channel = world.network().channel(self);
+    this.chance = world.chance().part("coordinator");
     this.lies = world.setting().coordinatorLies();
     this.forgets = lies && chance.perMille(500);
-    channel.onMessage(this::receive);
-    channel.start();
+    for (Member replica : replicas) {
+      SecureChannel channel = world.network().channel(replica);
+      channels.add(channel);
+      channel.onMessage(message -> receive(channel, message));
+      channel.start();
+    }
   }
 
   /** From now on it does as it should. */
@@ -125,7 +135,7 @@ final class SimulatedCoordinator {
   }
 
   /** Has all parties replace their shares of a key. */
-  void refresh(Key key) {
+  Ordered refresh(Key key) {
     KeyPublic current = known(key);
     SignedIntent intent =
         Identities.intents().sign(Intents.refresh(requestId(), current, key.scheme, world.now()));
@@ -138,7 +148,7 @@ final class SimulatedCoordinator {
                 20)
             .setSignedIntent(intent);
     refreshes++;
-    give(order, "refresh " + refreshes, content(intent), true);
+    return give(order, "refresh " + refreshes, content(intent), true);
   }
 
   /** Orders a signature of something new. */
@@ -271,7 +281,6 @@ final class SimulatedCoordinator {
           return false;
         }
         Ordered old = chance.any(orders);
-        world.trace().line(self.name() + " replays " + old);
         List<Integer> to =
             chance.perMille(500) ? old.parties() : List.of(chance.any(old.parties()));
         send(old, to);
@@ -320,7 +329,7 @@ final class SimulatedCoordinator {
             PartyMessage.newBuilder()
                 .setCancel(SessionCancel.newBuilder().setSessionId(order.session()))
                 .build();
-        send(cancel, order.parties());
+        send(chance.any(channels), cancel, order.parties());
       }
       case ORDERS_SOME -> {
         Request request = request(key, chance.bytes(16), true);
@@ -377,15 +386,21 @@ final class SimulatedCoordinator {
     Ordered ordered = new Ordered(orders.size() + 1, session, order, request, content, allowed);
     orders.add(ordered);
     world.checker().ordered(ordered);
-    world.trace().line(self.name() + " orders " + ordered);
     return ordered;
   }
 
   private void send(Ordered order, Collection<Integer> to) {
-    send(PartyMessage.newBuilder().setOrder(order.order().toByteString()).build(), to);
+    SecureChannel channel = chance.any(channels);
+    SecureChannel first = givers.putIfAbsent(order.session(), channel);
+    String does = first == null ? " orders " : channel.equals(first) ? " repeats " : " takes over ";
+    if (first != null && !channel.equals(first)) {
+      world.coverage().count("fault TAKEN_OVER");
+    }
+    world.trace().line(channel.self().name() + does + order + " to " + to);
+    send(channel, PartyMessage.newBuilder().setOrder(order.order().toByteString()).build(), to);
   }
 
-  private void send(PartyMessage message, Collection<Integer> to) {
+  private static void send(SecureChannel channel, PartyMessage message, Collection<Integer> to) {
     channel.broadcast(
         to.stream().map(id -> channel.roster().byPartyId(id).orElseThrow()).toList(),
         message.toByteArray(),
@@ -426,7 +441,7 @@ final class SimulatedCoordinator {
 
   // ---- what the parties say --------------------------------------------------------------------
 
-  private void receive(InboundMessage message) {
+  private void receive(SecureChannel channel, InboundMessage message) {
     PartyMessage body;
     try {
       body = PartyMessage.parseFrom(message.body());
@@ -434,7 +449,7 @@ final class SimulatedCoordinator {
       throw new IllegalStateException(e);
     }
     if (body.hasClaimCount()) {
-      answer(message.sender(), body.getClaimCount());
+      answer(channel, message.sender(), body.getClaimCount());
     } else if (body.hasReport()) {
       reported(message.sender(), body.getReport());
     }
@@ -480,14 +495,14 @@ final class SimulatedCoordinator {
   }
 
   /** Says what it remembers of a party's ledger, never less than before. */
-  private void answer(Member party, ClaimCount stated) {
+  private void answer(SecureChannel channel, Member party, ClaimCount stated) {
     LedgerPosition now = LedgerPosition.of(stated);
     if (now == null || !now.isSigned(stated, party.evidenceKey())) {
       return;
     }
     if (forgets) {
       world.coverage().count(Lie.FORGETS_LEDGER.label());
-      say(party, List.of(stated));
+      say(channel, party, List.of(stated));
       return;
     }
     List<ClaimCount> before = ledgers.getOrDefault(party, List.of());
@@ -500,10 +515,10 @@ final class SimulatedCoordinator {
       next.add(stated);
       ledgers.put(party, List.copyOf(next));
     }
-    say(party, ledgers.getOrDefault(party, List.of()));
+    say(channel, party, ledgers.getOrDefault(party, List.of()));
   }
 
-  private void say(Member party, List<ClaimCount> remembered) {
+  private static void say(SecureChannel channel, Member party, List<ClaimCount> remembered) {
     PartyMessage answer =
         PartyMessage.newBuilder()
             .setClaimMemory(ClaimMemory.newBuilder().addAllRemembered(remembered))

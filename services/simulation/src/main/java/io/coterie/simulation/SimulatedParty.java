@@ -207,7 +207,10 @@ final class SimulatedParty {
     world.trace().line(self.name() + " starts");
   }
 
-  /** Ends abruptly; what is on disk is all that remains. */
+  /**
+   * Ends abruptly; what is on disk is all that remains. The store is closed to give back its
+   * memory, but whatever it writes meanwhile is not what a killed process writes.
+   */
   void kill() {
     Incarnation gone = running();
     current = null;
@@ -218,10 +221,11 @@ final class SimulatedParty {
     gone.channel().close();
     gone.core().kill();
     gone.closeCore().run();
+    Path left = folder.resolveSibling(folder.getFileName() + "-left");
+    copy(folder, left);
     gone.store().close();
-    if (world.mutant() == Mutant.LOSES_COMMITS && !copies.isEmpty()) {
-      copy(copies.getLast(), folder);
-    }
+    boolean loses = world.mutant() == Mutant.LOSES_COMMITS && !copies.isEmpty();
+    copy(loses ? copies.getLast() : left, folder);
   }
 
   /** Keeps a copy of what is on disk now. */

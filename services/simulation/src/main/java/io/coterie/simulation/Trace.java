@@ -4,7 +4,7 @@ import java.io.PrintStream;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** What happens, line by line, and one number for all of it. */
+/** The events of a schedule, line by line, and one number for all of them. */
 final class Trace {
   private final Timeline timeline;
   private final @Nullable PrintStream out;

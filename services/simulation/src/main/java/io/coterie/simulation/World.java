@@ -65,13 +65,17 @@ final class World implements SimulatedNetwork.Tap {
         setting.nativeCore()
             ? new Cores.Native(setting.parties(), chance.part("data keys"))
             : new Cores.Fast(setting.parties());
-    Roster roster = Identities.roster(1, cores.evidence());
+    Roster roster = Identities.roster(setting.coordinators(), cores.evidence());
     this.network = new SimulatedNetwork(timeline, roster, chance.part("network"), coverage, this);
     for (int id = 1; id <= setting.parties(); id++) {
       parties.add(new SimulatedParty(this, id, folder.resolve(Identities.party(id))));
     }
     this.coordinator =
-        new SimulatedCoordinator(this, roster.byName(Identities.coordinator(1)).orElseThrow());
+        new SimulatedCoordinator(
+            this,
+            roster.members().stream()
+                .filter(member -> member.role() == Member.Role.COORDINATOR)
+                .toList());
     trace.line(setting.toString());
   }
 
