@@ -4,6 +4,8 @@ import { randomBytes } from 'node:crypto';
 import * as signal from '@signalapp/libsignal-client';
 
 const DEVICE = 1;
+/** Type of an envelope whose sender only the recipient learns. */
+const SEALED = 6;
 const PATIENCE_MS = 30_000;
 
 /** The service that NpmClientTest has started. */
@@ -330,8 +332,8 @@ export class Account {
 
   /** Opens a received message of whatever kind. */
   async read(received) {
-    const { sessions, identities, preKeys, signedPreKeys, kyberPreKeys, senderKeys } = this.stores;
-    if (received.type === 6) {
+    const { identities, senderKeys } = this.stores;
+    if (received.type === SEALED) {
       const sealed = await signal.sealedSenderDecryptToUsmc(received.content, identities);
       const certificate = sealed.senderCertificate();
       if (!certificate.validate(service.trustRoot, Date.now())) {
@@ -345,7 +347,8 @@ export class Account {
       return { text: Buffer.from(plain).toString(), from: certificate.senderUuid() };
     }
     const sender = signal.ProtocolAddress.new(received.source, DEVICE);
-    return { text: Buffer.from(await this.#open(received.type, received.content, sender)).toString(), from: received.source };
+    const plain = await this.#open(received.type, received.content, sender);
+    return { text: Buffer.from(plain).toString(), from: received.source };
   }
 
   #open(type, content, sender) {

@@ -80,7 +80,9 @@ class ProcessTest {
     return args.toArray(String[]::new);
   }
 
-  /** It would take a third of a start, and its classes are in a signed jar, which no cache holds. */
+  /**
+   * It would take a third of a start, and its classes are in a signed jar, which no cache holds.
+   */
   @Test
   void a_call_starts_without_bouncycastles_provider() throws Exception {
     Path loaded = folder.resolve("loaded");

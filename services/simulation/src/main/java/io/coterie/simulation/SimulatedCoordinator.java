@@ -5,6 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
@@ -30,7 +31,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,6 +38,9 @@ import org.jspecify.annotations.Nullable;
  * the simulation, not the coordinator that ships.
  */
 final class SimulatedCoordinator {
+  /** A party whose clock is behind by no more than this knows no request as one of the future. */
+  private static final Duration DRAWN_AGO = Duration.ofSeconds(10);
+
   private static final String REQUEST = "request ";
 
   private final World world;
@@ -420,9 +423,7 @@ final class SimulatedCoordinator {
   }
 
   private String requestId() {
-    return new UUID(
-            (chance.nextLong() & ~0xf000L) | 0x4000L, (chance.nextLong() >>> 2) | (1L << 63))
-        .toString();
+    return RequestId.at(world.now().minus(DRAWN_AGO), chance);
   }
 
   private List<Integer> everybody() {

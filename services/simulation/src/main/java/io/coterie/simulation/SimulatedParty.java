@@ -13,6 +13,7 @@ import io.coterie.signer.policy.ConfiguredPolicy;
 import io.coterie.signer.policy.PathPrefix;
 import io.coterie.signer.policy.RequesterRule;
 import io.coterie.signer.policy.ShareFloor;
+import io.coterie.signer.session.SessionPorts;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.trust.Glob;
@@ -191,16 +192,18 @@ final class SimulatedParty {
     current = new Incarnation(disk, store, pool, channel, core, opened.close());
     SessionService service =
         new SessionService(
-            Weakened.network(network, mutant, stated::get),
-            Weakened.policy(world.policy(), mutant),
-            Weakened.claims(store.claims(), mutant),
-            Weakened.shares(store.shares(), mutant),
-            Weakened.shown(store.shownClaims(), mutant),
-            core,
-            store.audit(),
-            telemetry,
+            new SessionPorts(
+                Weakened.network(network, mutant, stated::get),
+                Weakened.policy(world.policy(), mutant),
+                new SessionPorts.Ledgers(
+                    Weakened.claims(store.claims(), mutant),
+                    Weakened.shares(store.shares(), mutant),
+                    Weakened.shown(store.shownClaims(), mutant)),
+                core,
+                store.audit(),
+                telemetry,
+                clock),
             LIMITS,
-            clock,
             pool);
     network.deliverTo(service);
     channel.start();

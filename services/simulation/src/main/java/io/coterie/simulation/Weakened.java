@@ -31,7 +31,7 @@ import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyTrouble;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
-import java.time.Instant;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -150,8 +150,8 @@ final class Weakened {
     }
 
     @Override
-    public void forgetBindings(Instant before) {
-      claims.forgetBindings(before);
+    public void forgetRequests(Duration running) {
+      claims.forgetRequests(running);
     }
   }
 

@@ -1,12 +1,12 @@
 package io.coterie.acceptance.cluster;
 
-import io.coterie.platform.intent.RequestId;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.profile.RequesterKeyFile;
 import io.coterie.platform.attestation.AttestationException;
 import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;

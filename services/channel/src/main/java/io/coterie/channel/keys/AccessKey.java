@@ -15,7 +15,7 @@ import org.signal.libsignal.protocol.IdentityKeyPair;
 
 /**
  * The unidentified-access key of an account: with it a sender reaches the account without saying
- * who it is. Secret; it protects availability only. ADR 0035 says how members get each other's.
+ * who it is. Secret; it protects availability only. ADR 0039 says how members get each other's.
  */
 public final class AccessKey {
   /** Bytes of a key. */

@@ -58,7 +58,9 @@ public final class IntentOptions {
     return purpose;
   }
 
-  /** A new request id. It is of a moment ago, so that a clock that is a little ahead matters not. */
+  /**
+   * A new request id. It is of a moment ago, so that a clock that is a little ahead matters not.
+   */
   public static String newRequestId() {
     return RequestId.at(Instant.now().minus(DRAWN_AGO));
   }

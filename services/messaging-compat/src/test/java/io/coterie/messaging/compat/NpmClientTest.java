@@ -23,7 +23,8 @@ import org.junit.jupiter.api.io.TempDir;
 class NpmClientTest {
   private static final Path CASES = Path.of("node").toAbsolutePath();
   private static final long LIMIT_SECONDS = 300;
-  private static final Pattern COUNT = Pattern.compile("^# (tests|pass) (\\d+)$", Pattern.MULTILINE);
+  private static final Pattern COUNT =
+      Pattern.compile("^# (tests|pass) (\\d+)$", Pattern.MULTILINE);
 
   @TempDir private Path folder;
 
@@ -34,8 +35,7 @@ class NpmClientTest {
         Files.exists(CASES.resolve("node_modules/@signalapp/libsignal-client/package.json")),
         "Signal's client is not installed: npm ci --prefix services/messaging-compat/node");
     Security.addProvider(new BouncyCastleProvider());
-    List<String> numbers =
-        List.of("+15551000011", "+15551000012", "+15551000013", "+15551000014");
+    List<String> numbers = List.of("+15551000011", "+15551000012", "+15551000013", "+15551000014");
     try (ServiceProcess service = new ServiceProcess(numbers)) {
       Path output = folder.resolve("output");
       ProcessBuilder node =

@@ -4,6 +4,7 @@ import java.security.SecureRandom;
 import java.time.Instant;
 import java.util.Locale;
 import java.util.UUID;
+import java.util.random.RandomGenerator;
 import java.util.regex.Pattern;
 
 /**
@@ -33,7 +34,12 @@ public final class RequestId {
    * @param time 1970 or later
    */
   public static String at(Instant time) {
-    return text(time, RANDOM.nextLong() & 0xFFF, RANDOM.nextLong() >>> 2);
+    return at(time, RANDOM);
+  }
+
+  /** The same, drawn from given randomness. */
+  public static String at(Instant time, RandomGenerator random) {
+    return text(time, random.nextLong() & 0xFFF, random.nextLong() >>> 2);
   }
 
   /** The first id in the order of text that was drawn at a time, or later. */
