@@ -2,7 +2,6 @@ package io.coterie.platform.error;
 
 import com.google.protobuf.Any;
 import com.google.protobuf.InvalidProtocolBufferException;
-import com.google.protobuf.util.Durations;
 import com.google.rpc.ErrorInfo;
 import com.google.rpc.RetryInfo;
 import com.google.rpc.Status;
@@ -85,7 +84,10 @@ public final class StatusErrors {
                 status.addDetails(
                     Any.pack(
                         RetryInfo.newBuilder()
-                            .setRetryDelay(Durations.fromNanos(pause.toNanos()))
+                            .setRetryDelay(
+                                com.google.protobuf.Duration.newBuilder()
+                                    .setSeconds(pause.toSeconds())
+                                    .setNanos(pause.getNano()))
                             .build())));
     return status.build();
   }
