@@ -14,6 +14,7 @@ import io.coterie.proto.core.v1.RejectReason;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Waiting;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.party.ProtocolCore;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -241,9 +242,12 @@ final class FastRun implements ProtocolCore.Run {
   }
 
   private Done key(int epoch) {
-    boolean derives = protocol.multiplies() || protocol.lastRound() == 6;
+    boolean derives = protocol.scheme() == Scheme.SCHEME_ECDSA_SECP256K1;
     ByteString publicKey =
-        derives ? ECDSA_KEY : ByteString.copyFromUtf8("key " + config.getKeyId());
+        derives
+            ? ECDSA_KEY
+            : ByteString.copyFrom(
+                Identities.hash(config.getKeyId().getBytes(StandardCharsets.US_ASCII)));
     return Done.newBuilder()
         .setKeyPublic(
             KeyPublic.newBuilder()

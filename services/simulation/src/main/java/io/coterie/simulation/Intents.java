@@ -11,6 +11,7 @@ import io.coterie.proto.custody.v1.SigningIntent;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 
 /** The wishes of the requester. */
@@ -55,7 +56,7 @@ final class Intents {
   }
 
   /**
-   * @param payload a message of a BLS key; hashed for an ECDSA key, which signs digests
+   * @param payload a message; hashed for an ECDSA key, which signs digests
    */
   static SigningIntent signing(
       String request, KeyPublic key, Scheme scheme, byte[] payload, Instant now) {
@@ -67,8 +68,9 @@ final class Intents {
             .setKeyFingerprint(KeyFingerprint.of(key))
             .setScheme(scheme)
             .setNotAfter(timestamp(now.plus(LIFE)));
-    if (scheme == Scheme.SCHEME_BLS12381) {
-      intent.setMessage(ByteString.copyFrom(payload));
+    if (scheme != Scheme.SCHEME_ECDSA_SECP256K1) {
+      // Text: an Ed25519 message that begins like a transaction is refused.
+      intent.setMessage(ByteString.copyFromUtf8(HexFormat.of().formatHex(payload)));
     } else {
       intent.setDigest(ByteString.copyFrom(Identities.hash(payload)));
     }

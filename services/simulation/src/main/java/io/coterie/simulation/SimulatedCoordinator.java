@@ -320,7 +320,7 @@ final class SimulatedCoordinator {
       }
       case FORGES_INTENT -> sign(request(key, chance.bytes(16), false), quorum());
       case ORDERS_FORBIDDEN -> {
-        Key bls = key("keys/sim-bls");
+        Key bls = key(World.BLS_KEY);
         sign(request(bls, chance.bytes(Intents.TOO_LONG), true), quorum());
       }
       case CANCELS -> {

@@ -62,7 +62,7 @@ final class SimulatedParty {
   private static final RequesterRule RULE =
       new RequesterRule(
           List.of(new Glob("keys/sim-*")),
-          EnumSet.of(Scheme.SCHEME_BLS12381, Scheme.SCHEME_ECDSA_SECP256K1),
+          EnumSet.of(Scheme.SCHEME_BLS12381, Scheme.SCHEME_ECDSA_SECP256K1, Scheme.SCHEME_ED25519),
           true,
           true,
           true,

@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
 final class World implements SimulatedNetwork.Tap {
   static final String BLS_KEY = "keys/sim-bls";
   static final String ECDSA_KEY = "keys/sim-ecdsa";
+  static final String ED25519_KEY = "keys/sim-ed25519";
 
   private static final long MILLI = 1_000_000L;
   private static final long SECOND = 1_000 * MILLI;
@@ -146,6 +147,7 @@ final class World implements SimulatedNetwork.Tap {
     parties.forEach(SimulatedParty::start);
     coordinator.createKey(BLS_KEY, Scheme.SCHEME_BLS12381);
     coordinator.createKey(ECDSA_KEY, Scheme.SCHEME_ECDSA_SECP256K1);
+    coordinator.createKey(ED25519_KEY, Scheme.SCHEME_ED25519);
     for (int tenths = 0; !keysAreUsed(); tenths++) {
       if (tenths == 200) {
         throw new IllegalStateException("the keys are not made");

@@ -35,7 +35,10 @@ class SignersTest {
             "fault DISK_FULL",
             "fault CLOCK_SET",
             "progress " + World.BLS_KEY,
-            "progress " + World.ECDSA_KEY));
+            "fault TAKEN_OVER",
+            "progress " + World.ECDSA_KEY,
+            "progress " + World.ED25519_KEY,
+            "repaired " + World.ECDSA_KEY));
     return expected;
   }
 
@@ -46,6 +49,7 @@ class SignersTest {
     assertThat(first.violations()).isEmpty();
     assertThat(coverage.of("progress " + World.BLS_KEY)).isEqualTo(1);
     assertThat(coverage.of("progress " + World.ECDSA_KEY)).isEqualTo(1);
+    assertThat(coverage.of("progress " + World.ED25519_KEY)).isEqualTo(1);
     assertThat(Simulation.run(1, Setting.quiet(), Mutant.NONE, coverage, null)).isEqualTo(first);
     assertThat(Simulation.run(2, Setting.quiet(), Mutant.NONE, coverage, null).trace())
         .isNotEqualTo(first.trace());
