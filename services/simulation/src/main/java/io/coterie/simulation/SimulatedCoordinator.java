@@ -43,6 +43,9 @@ final class SimulatedCoordinator {
 
   private static final String REQUEST = "request ";
 
+  /** Of so many orders the last ones are replayed more often. */
+  private static final int LATELY = 10;
+
   private final World world;
   private final Chance chance;
 
@@ -219,7 +222,7 @@ final class SimulatedCoordinator {
       lie();
       return;
     }
-    Key key = chance.any(List.copyOf(keys.values()));
+    Key key = anyKey();
     boolean random = key.scheme != Scheme.SCHEME_BLS12381;
     int choice = chance.below(20);
     if (choice == 0 && refreshes < 3) {
@@ -277,13 +280,18 @@ final class SimulatedCoordinator {
 
   /** False if there is no occasion for it. */
   private boolean tell(Lie lie) {
-    Key key = chance.any(List.copyOf(keys.values()));
+    Key key = anyKey();
     switch (lie) {
       case REPLAYS_ORDER -> {
         if (orders.isEmpty()) {
           return false;
         }
-        Ordered old = chance.any(orders);
+        Ordered old =
+            orders.get(
+                orders.size()
+                    - 1
+                    - chance.below(
+                        chance.perMille(500) ? Math.min(LATELY, orders.size()) : orders.size()));
         List<Integer> to =
             chance.perMille(500) ? old.parties() : List.of(chance.any(old.parties()));
         send(old, to);
@@ -432,6 +440,11 @@ final class SimulatedCoordinator {
       all.add(id);
     }
     return all;
+  }
+
+  /** The ECDSA key more often than the others: most rules are about it. */
+  private Key anyKey() {
+    return chance.perMille(300) ? key(World.ECDSA_KEY) : chance.any(List.copyOf(keys.values()));
   }
 
   private List<Integer> quorum() {
