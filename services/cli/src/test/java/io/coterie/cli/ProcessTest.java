@@ -89,7 +89,7 @@ class ProcessTest {
     List<String> options = List.of("-Xlog:class+load:file=" + loaded);
     Run nobody =
         coterie(options, connected("localhost:1", "wallet.pem", "wallet-key.pem", "keys", "list"));
-    assertThat(nobody.exitCode()).as(nobody.err()).isEqualTo(Coterie.UNAVAILABLE);
+    assertThat(nobody.exitCode()).as(nobody.err()).isEqualTo(ExitCode.UNAVAILABLE);
     List<String> classes = Files.readAllLines(loaded);
     assertThat(classes).anyMatch(line -> line.contains(" io.coterie.cli.TlsFiles "));
     assertThat(classes).noneMatch(line -> line.contains(" org.bouncycastle.jce.provider."));
