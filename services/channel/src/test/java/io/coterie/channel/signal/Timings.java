@@ -33,7 +33,7 @@ public final class Timings {
         heartbeat);
   }
 
-  /** Short waits for requests and keys, and for a displaced connection. */
+  /** Short waits for requests and keys, for a displaced connection and for one that is refused. */
   static ChannelConfig.Timing impatient() {
     ChannelConfig.Timing d = ChannelConfig.Timing.DEFAULT;
     return new ChannelConfig.Timing(
@@ -42,7 +42,7 @@ public final class Timings {
         d.write(),
         Duration.ofMillis(300),
         d.reconnectMin(),
-        d.reconnectMax(),
+        Duration.ofMillis(500),
         Duration.ofMillis(500),
         d.keepAlive(),
         d.helloMin(),
