@@ -25,6 +25,7 @@ import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyTrouble;
 import io.coterie.signer.storage.PartyStore;
+import io.coterie.trust.Member;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.file.Files;
@@ -43,6 +44,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.bouncycastle.asn1.x9.X9ECParameters;
@@ -484,13 +486,20 @@ class EcdsaTest {
   /** Without its answer nothing is multiplied, and no party is named for that. */
   @Test
   void a_coordinator_without_a_memory_gets_no_multiplication() {
-    i.coordinator.memory = (_, _) -> null;
+    Set<Member> stated = ConcurrentHashMap.newKeySet();
+    i.coordinator.memory =
+        (party, _) -> {
+          stated.add(party);
+          return null;
+        };
     SessionId session =
         i.coordinator.give(
             order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, 1, 2)
-                .setDeadline(Installation.in(Duration.ofSeconds(3)))
+                .setDeadline(Installation.in(Duration.ofSeconds(20)))
                 .setSignedIntent(signing())
                 .build());
+    Installation.until("both have asked for its memory", () -> stated.size() >= 2);
+    i.time.pass(Duration.ofSeconds(20));
     // The first one whose time is up tells the other that nothing comes of it, which ends it there.
     i.coordinator.await(
         "time is up",

@@ -82,10 +82,10 @@ import org.jspecify.annotations.Nullable;
  * network in memory, and a requester called wallet.
  */
 public final class Installation implements AutoCloseable {
-  /** Of all parties in the roster, ids 1 to 5. */
   /** The process of the coordinator that presigning orders come from. */
   public static final ByteString INCARNATION = ByteString.copyFrom(new byte[16]);
 
+  /** Of all parties in the roster, ids 1 to 5. */
   public static final List<String> NAMES = List.of("alpha", "bravo", "charlie", "delta", "echo");
 
   public static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -118,6 +118,9 @@ public final class Installation implements AutoCloseable {
 
   /** By how much the clocks of all parties differ from the real one. */
   public volatile Duration clockOffset = Duration.ZERO;
+
+  /** Of all parties. */
+  public final TestTime time = new TestTime();
 
   public SessionLimits limits = LIMITS;
 
@@ -300,7 +303,7 @@ public final class Installation implements AutoCloseable {
             }
           };
       store = PartyStore.open(folder.resolve(name), name, clock, metrics::committed);
-      pool = new ThreadWorkPool(name, 2, limits.combineDelay());
+      pool = new ThreadWorkPool(name, 2, limits.combineDelay(), time.timer(name));
       channel = network.channel(name);
       ChannelNetwork net = new ChannelNetwork(channel, pool, metrics);
       ConfiguredPolicy policy =

@@ -8,6 +8,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.party.ProtocolCore;
@@ -20,6 +21,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -41,12 +43,54 @@ class RealCoreTest {
   private NativeParties cores;
   private Installation i;
 
+  /** Envelopes that the core of a party has handled, by name. */
+  private final Map<String, Integer> handled = new ConcurrentHashMap<>();
+
   @BeforeEach
   void start() {
     cores = new NativeParties();
-    i = new Installation(folder, cores.evidence(), cores::open);
+    handled.clear();
+    i = new Installation(folder, cores.evidence(), name -> counting(name, cores.open(name)));
     i.limits = Installation.quick();
     i.start();
+  }
+
+  /** Counts the envelopes that a party's core has handled. */
+  private ProtocolCore counting(String party, ProtocolCore real) {
+    return new ProtocolCore() {
+      @Override
+      public Run start(SessionConfig config, ByteString sealedShare) throws RefusedException {
+        Run run = real.start(config, sealedShare);
+        return new Run() {
+          @Override
+          public Step firstStep() {
+            return run.firstStep();
+          }
+
+          @Override
+          public Step handle(int sender, byte[] envelope) {
+            Step step = run.handle(sender, envelope);
+            handled.merge(party, 1, Integer::sum);
+            return step;
+          }
+
+          @Override
+          public void close() {
+            run.close();
+          }
+        };
+      }
+
+      @Override
+      public void discardPresignature(ByteString id) {
+        real.discardPresignature(id);
+      }
+
+      @Override
+      public ByteString signStatement(ByteString statement) {
+        return real.signStatement(statement);
+      }
+    };
   }
 
   @AfterEach
@@ -158,8 +202,13 @@ class RealCoreTest {
         i.coordinator.give(
             i.coordinator
                 .keygenOrder(intent, KEY, 2, 1, 2, 3)
-                .setDeadline(Installation.in(Duration.ofSeconds(3)))
+                .setDeadline(Installation.in(Duration.ofSeconds(20)))
                 .build());
+    for (String honest : List.of("alpha", "charlie")) {
+      Installation.until(
+          honest + " misses bravo alone", () -> handled.getOrDefault(honest, 0) == 2 * from - 1);
+    }
+    i.time.pass(Duration.ofSeconds(20));
     for (String honest : List.of("alpha", "charlie")) {
       var report = i.coordinator.awaitFrom(honest, session).report();
       assertThat(report.getTimedOut().getRound()).isEqualTo(from);
@@ -194,16 +243,19 @@ class RealCoreTest {
         i.coordinator.give(
             i.coordinator
                 .signOrder(intent, KEY, 2, 1, 2)
-                .setDeadline(Installation.in(Duration.ofSeconds(1)))
+                .setDeadline(Installation.in(Duration.ofSeconds(20)))
                 .build());
     // An envelope of another session is no evidence: alpha ignores it and misses bravo's.
+    Installation.until(
+        "alpha ignores it",
+        () ->
+            i.party("alpha").meters.find("coterie.sessions.dropped").counters().stream()
+                    .mapToDouble(c -> c.count())
+                    .sum()
+                > 0);
+    i.time.pass(Duration.ofSeconds(20));
     var report = i.coordinator.awaitFrom("alpha", session).report();
     assertThat(report.getTimedOut().getMissingList()).containsExactly(2);
-    assertThat(
-            i.party("alpha").meters.find("coterie.sessions.dropped").counters().stream()
-                .mapToDouble(c -> c.count())
-                .sum())
-        .isPositive();
   }
 
   @Test

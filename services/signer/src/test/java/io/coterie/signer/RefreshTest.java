@@ -39,6 +39,9 @@ class RefreshTest {
   private static final List<String> PARTIES = List.of("alpha", "bravo", "charlie");
   private static final ByteString DIGEST = ByteString.copyFrom(new byte[32]);
 
+  /** From the order to the end of a session. */
+  private static final Duration DEADLINE = Duration.ofSeconds(20);
+
   @TempDir Path folder;
   private FakeCore core;
   private Installation i;
@@ -67,6 +70,10 @@ class RefreshTest {
             .setNotAfter(Installation.in(Duration.ofMinutes(5))));
   }
 
+  private SessionId order(SignedIntent intent, int epoch) {
+    return order(intent, epoch, DEADLINE);
+  }
+
   private SessionId order(SignedIntent intent, int epoch, Duration time) {
     return i.coordinator.give(
         i.coordinator
@@ -75,10 +82,6 @@ class RefreshTest {
             .setSignedIntent(intent)
             .setDeadline(Installation.in(time))
             .build());
-  }
-
-  private SessionId order(SignedIntent intent, int epoch) {
-    return order(intent, epoch, Duration.ofSeconds(20));
   }
 
   private static SessionReport report(byte[] body) {
@@ -188,9 +191,11 @@ class RefreshTest {
                 ? null
                 : body);
     SignedIntent intent = intent(1);
-    SessionId session = order(intent, 1, Duration.ofSeconds(1));
-    Installation.until("bravo runs", () -> i.party("bravo").live() == 1);
+    SessionId session = order(intent, 1);
+    Installation.until(
+        "alpha and bravo run", () -> i.party("alpha").live() + i.party("bravo").live() == 2);
     i.restart("bravo");
+    i.time.pass(DEADLINE);
     assertThat(i.coordinator.awaitFrom("alpha", session).report().hasTimedOut()).isTrue();
     assertThat(i.party("alpha").store.shares().pending(KEY)).isEmpty();
     signs(1, 1, 3);
@@ -295,8 +300,10 @@ class RefreshTest {
     signs(1, 1, 2);
     i.restart("alpha");
     // Asked again for the same request, those that have a share run nothing.
-    SessionId again = order(intent, 1, Duration.ofSeconds(1));
+    SessionId again = order(intent, 1);
     assertThat(i.coordinator.awaitFrom("alpha", session).report().hasCompleted()).isTrue();
+    Installation.until("charlie runs", () -> i.party("charlie").live() == 1);
+    i.time.pass(DEADLINE);
     assertThat(i.coordinator.awaitFrom("charlie", again).report().hasTimedOut()).isTrue();
     heal();
     Installation.until(
@@ -318,16 +325,19 @@ class RefreshTest {
     halfStored(intent(1));
     i.restart("charlie");
     SignedIntent other = intent(1);
-    SessionId refused = order(other, 1, Duration.ofSeconds(1));
+    SessionId refused = order(other, 1);
     assertThat(i.coordinator.awaitFrom("alpha", refused).report().getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
     heal();
     Installation.until(
         "the first is abandoned",
-        () ->
-            i.party("alpha").store.shares().pending(KEY).isEmpty()
-                && i.party("bravo").store.shares().pending(KEY).isEmpty()
-                && i.party("charlie").live() == 0);
+        () -> {
+          // The refused session of charlie ends at its deadline.
+          i.time.pass(DEADLINE);
+          return i.party("alpha").store.shares().pending(KEY).isEmpty()
+              && i.party("bravo").store.shares().pending(KEY).isEmpty()
+              && i.party("charlie").live() == 0;
+        });
     order(other, 1);
     awaitEverywhere(2);
   }
@@ -339,10 +349,11 @@ class RefreshTest {
                     || (to.role() == Member.Role.PARTY && report(body).hasCompleted())
                 ? null
                 : body);
-    SessionId session = order(intent, 1, Duration.ofSeconds(1));
+    SessionId session = order(intent, 1);
     awaitPending("alpha", "bravo");
-    assertThat(i.coordinator.awaitFrom("charlie", session).report().hasTimedOut()).isTrue();
     assertThat(i.coordinator.awaitFrom("alpha", session).report().hasCompleted()).isTrue();
+    i.time.pass(DEADLINE);
+    assertThat(i.coordinator.awaitFrom("charlie", session).report().hasTimedOut()).isTrue();
     return session;
   }
 

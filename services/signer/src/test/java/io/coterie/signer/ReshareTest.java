@@ -224,11 +224,12 @@ class ReshareTest {
     SessionId session =
         i.coordinator.give(
             order(intent, 2, FIRST, List.of(3, 4, 5))
-                .setDeadline(Installation.in(Duration.ofSeconds(4)))
+                .setDeadline(Installation.in(Duration.ofSeconds(20)))
                 .build());
-    assertThat(i.coordinator.awaitFrom("delta", session).report().hasTimedOut()).isTrue();
     assertThat(i.coordinator.awaitFrom("echo", session).report().hasCompleted()).isTrue();
     assertThat(i.coordinator.awaitFrom("alpha", session).report().hasCompleted()).isTrue();
+    i.time.pass(Duration.ofSeconds(20));
+    assertThat(i.coordinator.awaitFrom("delta", session).report().hasTimedOut()).isTrue();
     i.restart("delta");
     signs(1, 2, 1, 3);
     heal();

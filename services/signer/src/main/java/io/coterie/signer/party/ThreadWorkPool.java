@@ -7,6 +7,7 @@ import java.util.Queue;
 import java.util.concurrent.Future;
 import java.util.concurrent.PriorityBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -25,7 +26,7 @@ public final class ThreadWorkPool implements WorkPool {
   private static final long KEEP_ALIVE_SECONDS = 30;
 
   private final ThreadPoolExecutor threads;
-  private final ScheduledThreadPoolExecutor timer;
+  private final ScheduledExecutorService timer;
   private final AtomicLong sequence = new AtomicLong();
   private final Duration leisureDelay;
 
@@ -34,7 +35,18 @@ public final class ThreadWorkPool implements WorkPool {
    * @param leisureDelay how long work of {@link Priority#LEISURE} lies before it may start
    */
   public ThreadWorkPool(String name, int size, Duration leisureDelay) {
+    this(name, size, leisureDelay, timer(name));
+  }
+
+  /**
+   * @param name of the party, for thread names
+   * @param leisureDelay how long work of {@link Priority#LEISURE} lies before it may start
+   * @param timer runs on one thread what is to happen later; ended with this pool
+   */
+  public ThreadWorkPool(
+      String name, int size, Duration leisureDelay, ScheduledExecutorService timer) {
     this.leisureDelay = leisureDelay;
+    this.timer = timer;
     this.threads =
         new ThreadPoolExecutor(
             size,
@@ -44,11 +56,15 @@ public final class ThreadWorkPool implements WorkPool {
             new PriorityBlockingQueue<>(),
             Thread.ofPlatform().daemon().name(name + "-session-", 0).factory());
     threads.allowCoreThreadTimeOut(true);
-    this.timer =
+  }
+
+  private static ScheduledExecutorService timer(String name) {
+    ScheduledThreadPoolExecutor timer =
         new ScheduledThreadPoolExecutor(
             1, Thread.ofPlatform().daemon().name(name + "-timer").factory());
     timer.setRemoveOnCancelPolicy(true);
     timer.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    return timer;
   }
 
   @Override

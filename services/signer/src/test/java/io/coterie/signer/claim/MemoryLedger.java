@@ -48,11 +48,25 @@ public final class MemoryLedger implements ClaimLedger {
     this.accepted.add(accepted);
     CompletableFuture<Outcome> outcome = new CompletableFuture<>();
     if (held) {
-      waiting.add(outcome);
-    } else {
-      outcome.complete(claim(claim));
+      return waits(outcome, claim.session(), claim.multiplication());
     }
+    outcome.complete(claim(claim));
     return outcome;
+  }
+
+  /** The test says how the claim ends; a session that is granted multiplies then. */
+  private CompletionStage<Outcome> waits(
+      CompletableFuture<Outcome> outcome,
+      SessionId session,
+      @Nullable Multiplication multiplication) {
+    waiting.add(outcome);
+    return outcome.thenApply(
+        said -> {
+          if (said == Outcome.CLAIMED) {
+            multiplies(session, multiplication);
+          }
+          return said;
+        });
   }
 
   private synchronized Outcome claim(Claim claim) {
@@ -81,8 +95,9 @@ public final class MemoryLedger implements ClaimLedger {
       SessionId session, @Nullable Multiplication multiplication) {
     CompletableFuture<Outcome> outcome = new CompletableFuture<>();
     if (held) {
-      waiting.add(outcome);
-    } else if (sessions.add(session)) {
+      return waits(outcome, session, multiplication);
+    }
+    if (sessions.add(session)) {
       // Nobody asked for the session, so saying that it is not run here stays possible.
       declined.add(session);
       multiplies(session, multiplication);

@@ -162,9 +162,10 @@ abstract class BoundSigningTest extends SessionFixture {
   void silent_party_is_signed_without_once_it_can_give_no_part_any_more() {
     ecdsaKey();
     SigningIntent.Builder intent = ecdsaIntent();
-    given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(2))));
+    given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(20))));
     assertThat(refused(give(with(charlie, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    time.pass(Duration.ofSeconds(20));
     awaitEnded("ecdsa_sign timed_out none");
     assertThat(refused(give(with(bravo, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);

@@ -221,7 +221,11 @@ abstract class KeyGenerationTest extends SessionFixture {
   @Test
   void silent_peer_of_a_key_generation_is_named() {
     SessionId session =
-        give(keygen(RequestId.next()).setDeadline(Installation.in(Duration.ofMillis(200))));
+        give(
+            keygen(RequestId.next())
+                .setDeadline(Installation.in(Duration.ofSeconds(20))));
+    awaitEnvelope(session);
+    time.pass(Duration.ofSeconds(20));
     SessionReport report = awaitReport(session);
     assertThat(report.getTimedOut().getMissingList()).containsExactly(2);
     assertThat(report.getTimedOut().getRound()).isEqualTo(1);

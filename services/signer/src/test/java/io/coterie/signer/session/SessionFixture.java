@@ -30,6 +30,7 @@ import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
+import io.coterie.signer.TestTime;
 import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.claim.ShownClaims;
 import io.coterie.signer.order.PresignatureLimits;
@@ -274,6 +275,8 @@ abstract class SessionFixture {
     }
   }
 
+  final TestTime time = new TestTime();
+
   // ---- making things happen --------------------------------------------------------------------
 
   @BeforeEach
@@ -283,7 +286,7 @@ abstract class SessionFixture {
 
   void start(ProtocolCore protocols) {
     stop();
-    pool = new ThreadWorkPool("alpha", 2, limits.combineDelay());
+    pool = new ThreadWorkPool("alpha", 2, limits.combineDelay(), time.timer("alpha"));
     driver =
         new SessionService(
             new SessionPorts(

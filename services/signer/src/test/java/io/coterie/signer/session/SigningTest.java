@@ -103,9 +103,10 @@ abstract class SigningTest extends SessionFixture {
   @Test
   void missing_party_is_named_at_the_deadline() {
     key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2, 3).setDeadline(Installation.in(Duration.ofMillis(200))));
+    SessionId session = give(signing(1, 2, 3).setDeadline(Installation.in(Duration.ofSeconds(20))));
     awaitEnvelope(session);
     envelope(session, ROUND_1);
+    time.pass(Duration.ofSeconds(20));
     assertThat(awaitReport(session).getTimedOut().getMissingList()).containsExactly(3);
     awaitEnded("bls_sign timed_out none");
   }
@@ -114,7 +115,9 @@ abstract class SigningTest extends SessionFixture {
   void deadline_while_the_claim_is_written() {
     key(KeyShare.State.ACTIVE);
     ledger.held = true;
-    SessionId session = give(signing(1, 2).setDeadline(Installation.in(Duration.ofSeconds(1))));
+    SessionId session = give(signing(1, 2).setDeadline(Installation.in(Duration.ofSeconds(20))));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    time.pass(Duration.ofSeconds(20));
     assertThat(awaitReport(session).hasTimedOut()).isTrue();
     awaitEnded("bls_sign timed_out none");
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);

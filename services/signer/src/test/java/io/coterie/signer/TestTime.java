@@ -1,0 +1,58 @@
+package io.coterie.signer;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The timers of parties. Time passes for them as for everybody, and a test need not wait for it:
+ * {@link #pass} has run at once what would have run by then. Clocks go on as they do.
+ */
+public final class TestTime {
+  private final List<Timer> timers = new CopyOnWriteArrayList<>();
+
+  /** The timer of a party. */
+  public ScheduledExecutorService timer(String party) {
+    Timer timer = new Timer(party);
+    timers.add(timer);
+    return timer;
+  }
+
+  /** Runs what is to run once within this time, such as the end of a session at its deadline. */
+  public void pass(Duration time) {
+    timers.forEach(timer -> timer.pass(time));
+  }
+
+  private static final class Timer extends ScheduledThreadPoolExecutor {
+    private final List<Due> all = new CopyOnWriteArrayList<>();
+
+    private record Due(Runnable task, ScheduledFuture<?> future) {}
+
+    Timer(String party) {
+      super(1, Thread.ofPlatform().daemon().name(party + "-timer").factory());
+      setRemoveOnCancelPolicy(true);
+      setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    }
+
+    @Override
+    public ScheduledFuture<?> schedule(Runnable task, long delay, TimeUnit unit) {
+      ScheduledFuture<?> future = super.schedule(task, delay, unit);
+      all.removeIf(due -> due.future().isDone());
+      all.add(new Due(task, future));
+      return future;
+    }
+
+    void pass(Duration time) {
+      for (Due due : all) {
+        if (due.future().getDelay(TimeUnit.NANOSECONDS) <= time.toNanos()
+            && due.future().cancel(false)) {
+          super.schedule(due.task(), 0, TimeUnit.NANOSECONDS);
+        }
+      }
+    }
+  }
+}
