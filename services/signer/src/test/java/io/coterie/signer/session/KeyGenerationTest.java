@@ -221,9 +221,7 @@ abstract class KeyGenerationTest extends SessionFixture {
   @Test
   void silent_peer_of_a_key_generation_is_named() {
     SessionId session =
-        give(
-            keygen(RequestId.next())
-                .setDeadline(Installation.in(Duration.ofSeconds(20))));
+        give(keygen(RequestId.next()).setDeadline(Installation.in(Duration.ofSeconds(20))));
     awaitEnvelope(session);
     time.pass(Duration.ofSeconds(20));
     SessionReport report = awaitReport(session);
