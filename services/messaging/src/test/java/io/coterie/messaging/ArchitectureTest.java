@@ -27,6 +27,7 @@ class ArchitectureTest {
                           resideInAnyPackage(
                               "io.coterie.messaging..",
                               "io.coterie.platform.telemetry..",
+                              "io.coterie.platform.management..",
                               "io.coterie.proto.signal.."))));
 
   @ArchTest
