@@ -110,6 +110,7 @@ create table signings (
   constraint signings_result_parts check (signature is not null or (recovery_id is null and not presigned))
 );
 create index signings_by_key on signings (key_name, created_at desc, id desc);
+create index signings_by_requester on signings (key_name, requester, created_at desc, id desc);
 create index signings_pending on signings (created_at) where state = 1;
 
 -- Parties that were shown to have deviated in a session of a key, and parties whose store went back to an earlier state

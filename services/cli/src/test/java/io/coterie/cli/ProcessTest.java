@@ -91,7 +91,7 @@ class ProcessTest {
         coterie(options, connected("localhost:1", "wallet.pem", "wallet-key.pem", "keys", "list"));
     assertThat(nobody.exitCode()).as(nobody.err()).isEqualTo(ExitCode.UNAVAILABLE);
     List<String> classes = Files.readAllLines(loaded);
-    assertThat(classes).anyMatch(line -> line.contains(" io.coterie.cli.TlsFiles "));
+    assertThat(classes).anyMatch(line -> line.contains(" io.coterie.cli.profile.TlsFiles "));
     assertThat(classes).noneMatch(line -> line.contains(" org.bouncycastle.jce.provider."));
   }
 

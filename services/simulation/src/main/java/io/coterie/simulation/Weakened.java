@@ -140,8 +140,8 @@ final class Weakened {
     }
 
     @Override
-    public CompletionStage<Boolean> decline(SessionId session) {
-      return claims.decline(session);
+    public CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId) {
+      return claims.decline(session, requestId);
     }
 
     @Override

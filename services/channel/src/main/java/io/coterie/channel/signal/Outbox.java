@@ -111,7 +111,8 @@ public final class Outbox {
 
   /**
    * Completes when the peer has told an access key that was not refused. The next hello asks for
-   * it; everything else waits, so that a service that refuses keys does not learn who sends.
+   * it; everything else waits and never goes by name. (That hello tells a service that refuses
+   * keys, by timing, who sent.)
    */
   CompletableFuture<Void> accessTold(Peer peer) {
     return waiters

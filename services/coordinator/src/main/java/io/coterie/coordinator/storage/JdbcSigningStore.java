@@ -46,13 +46,13 @@ public final class JdbcSigningStore implements SigningStore {
   private static final String LISTED =
       "select " + COLUMNS.replace("signed_intent", "''::bytea as signed_intent") + " from signings";
 
-  private static final String LISTED_OF =
-      LISTED + " where key_name = ? and (? or requester = any(?))";
+  private static final String OF_KEY = LISTED + " where key_name = ?";
 
-  private static final String LIST = LISTED_OF + " order by created_at desc, id desc limit ?";
+  private static final String OF_REQUESTERS = OF_KEY + " and requester = any(?)";
 
-  private static final String LIST_AFTER =
-      LISTED_OF + " and (created_at, id) < (?, ?)" + " order by created_at desc, id desc limit ?";
+  private static final String AFTER = " and (created_at, id) < (?, ?)";
+
+  private static final String NEWEST_FIRST = " order by created_at desc, id desc limit ?";
 
   private static final String TAKE = Worker.take("signings", COLUMNS);
 
@@ -144,14 +144,18 @@ public final class JdbcSigningStore implements SigningStore {
   @Override
   public List<SigningRecord> list(
       String key, @Nullable Set<String> requesters, @Nullable Place after, int limit) {
-    Object[] some = requesters == null ? new Object[0] : requesters.toArray();
+    if (requesters != null && requesters.isEmpty()) {
+      // Not a look at every signing of the key, whose time would tell how many there are.
+      return List.of();
+    }
     return durable.query(
-        after == null ? LIST : LIST_AFTER,
+        (requesters == null ? OF_KEY : OF_REQUESTERS) + (after == null ? "" : AFTER) + NEWEST_FIRST,
         s -> {
           int next = 1;
           s.setString(next++, key);
-          s.setBoolean(next++, requesters == null);
-          s.setArray(next++, s.getConnection().createArrayOf("text", some));
+          if (requesters != null) {
+            s.setArray(next++, s.getConnection().createArrayOf("text", requesters.toArray()));
+          }
           if (after != null) {
             s.setObject(next++, Sql.time(after.createdAt()));
             s.setObject(next++, after.id());

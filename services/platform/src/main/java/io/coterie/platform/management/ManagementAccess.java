@@ -16,6 +16,7 @@ import java.security.MessageDigest;
 import java.security.Principal;
 import java.util.Base64;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,6 +42,7 @@ public final class ManagementAccess implements Filter {
 
   private static final String BASIC = "Basic ";
 
+  private final AtomicBoolean missed = new AtomicBoolean();
   private final @Nullable Path passwordFile;
 
   /**
@@ -92,7 +94,10 @@ public final class ManagementAccess implements Filter {
     try {
       return file == null ? "" : Files.readString(file).strip();
     } catch (IOException e) {
-      log.warn("the password of the management port cannot be read: {}", e.toString());
+      // Once: whoever asks without a password does not fill the log.
+      if (missed.compareAndSet(false, true)) {
+        log.warn("the password of the management port cannot be read: {}", e.toString());
+      }
       return "";
     }
   }

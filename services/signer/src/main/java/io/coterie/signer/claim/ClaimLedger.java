@@ -42,11 +42,15 @@ public interface ClaimLedger {
   boolean remembers(LedgerPosition position);
 
   /**
-   * Says for ever that a session is not run here.
+   * Says for ever that a session is not run here. Of a session that may have been run before the
+   * store went back, nobody knows that here any more.
    *
-   * @return false, and nothing said, if a request has claimed it; completes once it is on disk
+   * @param requestId of the request that the session serves, as its verified intent says; null if
+   *     no intent was verified
+   * @return false, and nothing said, if a request has claimed it, or may have; completes once it is
+   *     on disk
    */
-  CompletionStage<Boolean> decline(SessionId session);
+  CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId);
 
   /** The bindings of requests whose intents have not expired: the newest, oldest first. */
   List<Binding> bindings(int limit);

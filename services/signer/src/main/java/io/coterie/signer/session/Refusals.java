@@ -5,6 +5,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.session.SessionLifecycle.State;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -43,8 +44,10 @@ final class Refusals {
     boolean past =
         session.state == State.RECEIVED
             || refusal.reason() == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED;
+    SessionPlan plan = session.plan;
+    SessionPlan.Request request = plan == null ? null : plan.request();
     claims
-        .decline(session.id)
+        .decline(session.id, request == null ? null : request.requestId())
         .whenComplete(
             (declined, failure) ->
                 session.run(

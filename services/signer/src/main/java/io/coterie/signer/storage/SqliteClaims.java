@@ -17,6 +17,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Claims of sessions and requests. Claiming twice fails by the primary keys of their tables, not by
@@ -26,14 +28,16 @@ final class SqliteClaims implements ClaimLedger {
   /** Requester and request id of a session that nobody asked for. */
   private static final String NOBODY = "";
 
+  private static final Logger log = LoggerFactory.getLogger(SqliteClaims.class);
+
   /**
    * After the time of its id a request is kept for this long: a day longer than it lives, so that
    * the ledger's own time can follow a wrong clock for four days before it forgets too early.
    */
   private static final Duration KEPT = VerifiedIntent.MAX_LIFE.plus(Duration.ofDays(1));
 
-  /** Requests of one requester that are forgotten in one transaction, which others wait for. */
-  private static final int FORGOTTEN_AT_ONCE = 10_000;
+  /** Rows that are forgotten in one transaction, which others wait for. */
+  private static final int FORGOTTEN_AT_ONCE = 1_000;
 
   /** Equal to no session id. */
   private static final byte[] NO_SESSION = new byte[0];
@@ -54,7 +58,7 @@ final class SqliteClaims implements ClaimLedger {
   public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
     return claiming(
         db -> {
-          if (ledger.fences(claim.requestId())) {
+          if (claim.requestId().compareTo(RequestId.first(SqliteLedger.fence(db))) < 0) {
             return Claimed.not(Outcome.FENCED);
           }
           long now = clock.millis();
@@ -158,11 +162,12 @@ final class SqliteClaims implements ClaimLedger {
   }
 
   @Override
-  public CompletionStage<Boolean> decline(SessionId session) {
+  public CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId) {
     return file.writer()
         .submit(
             db -> {
-              if (claimSession(db, session, NOBODY, NOBODY, clock.millis())) {
+              if (!mayHaveForgotten(db, requestId)
+                  && claimSession(db, session, NOBODY, NOBODY, clock.millis())) {
                 return true;
               }
               return db.count(
@@ -171,6 +176,14 @@ final class SqliteClaims implements ClaimLedger {
                       NOBODY)
                   == 1;
             });
+  }
+
+  /** Whether a session of a request may have been run before the store went back. */
+  private boolean mayHaveForgotten(Database db, @Nullable String requestId) throws SQLException {
+    Instant fence = SqliteLedger.fence(db);
+    return requestId == null
+        ? fence.isAfter(clock.instant().minus(VerifiedIntent.MAX_LIFE))
+        : requestId.compareTo(RequestId.first(fence)) < 0;
   }
 
   @Override
@@ -203,19 +216,40 @@ final class SqliteClaims implements ClaimLedger {
   @Override
   public void forgetRequests(Duration running) {
     file.writer()
-        .submitLazily(
+        .submit(
             db -> {
-              long dead = reached(db, running) - KEPT.toMillis();
-              String first = RequestId.first(Instant.ofEpochMilli(Math.max(0, dead)));
-              return forget(db, "bound_request", first) + forget(db, "claimed_request", first);
-            });
+              Instant dead =
+                  Instant.ofEpochMilli(Math.max(0, reached(db, running) - KEPT.toMillis()));
+              // Whatever the clock will say: no id is claimed that may have been forgotten.
+              SqliteLedger.fence(db, dead);
+              return forget(db, dead);
+            })
+        .whenComplete(this::forgotten);
   }
 
-  /** The ledger's own time, which catches up with the clock a quarter faster than it goes on. */
+  private void forgotten(@Nullable Integer number, @Nullable Throwable failure) {
+    if (failure != null) {
+      log.error("requests could not be forgotten", failure);
+    } else if (number != null && number == FORGOTTEN_AT_ONCE) {
+      file.writer()
+          .submit(
+              db -> {
+                long reached = db.count("SELECT reached_ms FROM ledger_time");
+                return forget(db, Instant.ofEpochMilli(Math.max(0, reached - KEPT.toMillis())));
+              })
+          .whenComplete(this::forgotten);
+    }
+  }
+
+  /**
+   * The ledger's own time, which catches up with the clock a quarter faster than it goes on, and
+   * never goes back.
+   */
   private long reached(Database db, Duration running) throws SQLException {
     long now = clock.millis();
     long before = db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), ?)", now);
-    long reached = Math.min(now, before + running.toMillis() + running.toMillis() / 4);
+    long next = before + running.toMillis() + running.toMillis() / 4;
+    long reached = Math.max(before, Math.min(now, next));
     db.update(
         "INSERT INTO ledger_time (id, reached_ms) VALUES (1, ?) ON CONFLICT DO UPDATE SET"
             + " reached_ms = excluded.reached_ms",
@@ -224,16 +258,24 @@ final class SqliteClaims implements ClaimLedger {
   }
 
   /**
+   * @param dead no id of before it can be used
+   * @return how many were forgotten, {@link #FORGOTTEN_AT_ONCE} at most
+   */
+  private static int forget(Database db, Instant dead) throws SQLException {
+    String first = RequestId.first(dead);
+    int forgotten = forget(db, "bound_request", first, FORGOTTEN_AT_ONCE);
+    return forgotten + forget(db, "claimed_request", first, FORGOTTEN_AT_ONCE - forgotten);
+  }
+
+  /**
    * By requester, because the keys of both tables begin with it.
    *
    * @param first id that is kept
    */
-  private static int forget(Database db, String table, String first) throws SQLException {
+  private static int forget(Database db, String table, String first, int most) throws SQLException {
     int forgotten = 0;
-    String after = NOBODY;
-    for (String requester = next(db, table, after);
-        requester != null;
-        requester = next(db, table, after)) {
+    String requester = next(db, table, NOBODY);
+    while (requester != null && forgotten < most) {
       forgotten +=
           db.update(
               "DELETE FROM %1$s WHERE requester = ?1 AND request_id IN (SELECT request_id FROM %1$s"
@@ -241,8 +283,8 @@ final class SqliteClaims implements ClaimLedger {
                   + " WHERE requester = ?1 AND request_id < ?2 LIMIT ?3)",
               requester,
               first,
-              FORGOTTEN_AT_ONCE);
-      after = requester;
+              most - forgotten);
+      requester = next(db, table, requester);
     }
     return forgotten;
   }

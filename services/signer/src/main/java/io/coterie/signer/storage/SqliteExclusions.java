@@ -100,6 +100,9 @@ final class SqliteExclusions {
                                 "party", Integer.toString(pair.party()),
                                 "ends", Integer.toString(pair.ends()))));
                   }
+                  db.update(
+                      "INSERT INTO ledger_time (id, reached_ms) VALUES (1, ?) ON CONFLICT DO NOTHING",
+                      clock.millis());
                   LedgerPosition position;
                   if (db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1) {
                     mark(db, KeyShareStore.ITSELF);
@@ -108,7 +111,7 @@ final class SqliteExclusions {
                   } else {
                     position = ledger.begin(db);
                   }
-                  return new Started(ExclusionMemory.read(db), position, SqliteLedger.fence(db));
+                  return new Started(ExclusionMemory.read(db), position);
                 })
             .toCompletableFuture()
             .join();
@@ -116,10 +119,9 @@ final class SqliteExclusions {
     unwritten.putAll(notes.read());
     memory = started.memory();
     ledger.committed(started.position());
-    ledger.fence(started.fence());
   }
 
-  private record Started(ExclusionMemory memory, LedgerPosition position, Instant fence) {}
+  private record Started(ExclusionMemory memory, LedgerPosition position) {}
 
   /**
    * @param multiplies asked only if it matters; false if the key is known to be of a scheme in
@@ -318,7 +320,6 @@ final class SqliteExclusions {
                 return new Marked(List.of(), SqliteLedger.current(db));
               }
               SqliteLedger.fence(db, now);
-              ledger.fence(now);
               return new Marked(mark(db, party), ledger.learn(db, told));
             })
         .whenComplete(

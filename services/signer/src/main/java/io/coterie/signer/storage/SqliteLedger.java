@@ -1,7 +1,6 @@
 package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
-import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.ledger.LedgerPosition;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -17,9 +16,6 @@ final class SqliteLedger {
   private final RandomGenerator random;
   private final AtomicReference<LedgerPosition> position =
       new AtomicReference<>(LedgerPosition.NONE);
-
-  /** The first request id after the last time that the store went back. */
-  private final AtomicReference<String> fence = new AtomicReference<>("");
 
   /**
    * @param random marks each start, so that a copy of the file cannot repeat a mark
@@ -38,23 +34,15 @@ final class SqliteLedger {
     position.accumulateAndGet(now, LedgerPosition::orLater);
   }
 
-  /** Whether a request id was drawn before the store went back. */
-  boolean fences(String requestId) {
-    return requestId.compareTo(fence.get()) < 0;
-  }
-
-  /** From now on no request id of before is claimed: at once, though it is on disk only later. */
-  void fence(Instant time) {
-    fence.accumulateAndGet(
-        RequestId.first(time), (before, now) -> before.compareTo(now) < 0 ? now : before);
-  }
-
-  /** Writes down a fence. */
+  /**
+   * Writes down that no request id of before a time is claimed from now on, because the store may
+   * have forgotten it. A fence only moves forward.
+   */
   static void fence(Database db, Instant time) throws SQLException {
     db.update("UPDATE ledger SET fence_ms = max(fence_ms, ?)", time.toEpochMilli());
   }
 
-  /** The fence on disk; 1970 if the store never went back. */
+  /** The fence; 1970 if nothing was ever forgotten. */
   static Instant fence(Database db) throws SQLException {
     return Instant.ofEpochMilli(db.count("SELECT fence_ms FROM ledger"));
   }

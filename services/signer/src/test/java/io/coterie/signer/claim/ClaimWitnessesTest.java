@@ -171,7 +171,7 @@ class ClaimWitnessesTest {
     }
 
     @Override
-    public CompletionStage<Boolean> decline(SessionId session) {
+    public CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId) {
       throw new AssertionError();
     }
 

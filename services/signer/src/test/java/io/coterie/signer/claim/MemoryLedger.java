@@ -137,7 +137,7 @@ public final class MemoryLedger implements ClaimLedger {
   }
 
   @Override
-  public CompletionStage<Boolean> decline(SessionId session) {
+  public CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId) {
     if (sessions.add(session)) {
       declined.add(session);
     }

@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -65,6 +66,14 @@ class FenceTest {
         .join();
   }
 
+  private boolean declined(int session, @Nullable String requestId) {
+    return store
+        .claims()
+        .decline(new SessionId(bytes32(session)), requestId)
+        .toCompletableFuture()
+        .join();
+  }
+
   @Test
   void a_restored_store_claims_no_request_of_before_it_was_opened() throws IOException {
     Path data = folder.resolve("alpha");
@@ -86,6 +95,11 @@ class FenceTest {
     assertThat(claim(known, 1)).as("its session may be forgotten").isEqualTo(Outcome.FENCED);
     assertThat(claim(RequestId.at(opened.minusMillis(1)), 1)).isEqualTo(Outcome.FENCED);
     assertThat(claim(RequestId.at(opened), 1)).isEqualTo(Outcome.CLAIMED);
+
+    // Its contribution to a session of before would count as one that never was.
+    assertThat(declined(100, forgotten)).isFalse();
+    assertThat(declined(100, null)).as("again, and nobody knows of what").isFalse();
+    assertThat(declined(101, RequestId.at(opened))).isTrue();
 
     store.close();
     store = open(restored, opened.plusSeconds(60));

@@ -11,6 +11,11 @@ import io.coterie.signer.claim.ClaimLedger.Binding;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
@@ -88,6 +93,15 @@ class ForgottenRequestsTest {
         .join();
   }
 
+  private long claims() throws SQLException {
+    try (Connection file =
+            DriverManager.getConnection("jdbc:sqlite:" + folder.resolve(PartyStore.FILE));
+        ResultSet row =
+            file.createStatement().executeQuery("SELECT count(*) FROM claimed_request")) {
+      return row.getLong(1);
+    }
+  }
+
   private void pass(Duration time) {
     now = now.plus(time);
     forget(time);
@@ -96,11 +110,11 @@ class ForgottenRequestsTest {
   /** Forgets, and waits until that is done. */
   private void forget(Duration running) {
     store.claims().forgetRequests(running);
-    store.claims().decline(new SessionId(bytes32(255))).toCompletableFuture().join();
+    store.claims().decline(new SessionId(bytes32(255)), null).toCompletableFuture().join();
   }
 
   @Test
-  void a_request_is_forgotten_when_no_intent_can_have_its_id_any_more() {
+  void a_request_is_forgotten_when_no_intent_can_have_its_id_any_more() throws SQLException {
     String old = RequestId.at(BEGIN);
     assertThat(claim("wallet", old, 1)).isEqualTo(Outcome.CLAIMED);
     assertThat(claim("other", old, 1)).isEqualTo(Outcome.CLAIMED);
@@ -112,9 +126,9 @@ class ForgottenRequestsTest {
 
     pass(Duration.ofHours(25));
 
-    // Whether an intent with that id may start is no question for the ledger.
-    assertThat(claim("wallet", old, 2)).isEqualTo(Outcome.CLAIMED);
-    assertThat(claim("other", old, 2)).isEqualTo(Outcome.CLAIMED);
+    assertThat(claims()).as("only the young one").isEqualTo(1);
+    assertThat(claim("wallet", old, 2)).as("dead for ever").isEqualTo(Outcome.FENCED);
+    assertThat(claim("other", old, 1)).isEqualTo(Outcome.FENCED);
     assertThat(claim("wallet", young, 1)).isEqualTo(Outcome.REQUEST_BOUND);
     assertThat(claim("wallet", young, 2)).isEqualTo(Outcome.REQUEST_ID_REUSED);
   }
@@ -148,6 +162,47 @@ class ForgottenRequestsTest {
     forget(Duration.ofHours(30));
     assertThat(claim("wallet", id, 2)).isEqualTo(Outcome.REQUEST_ID_REUSED);
     forget(Duration.ofHours(10));
-    assertThat(claim("wallet", id, 2)).isEqualTo(Outcome.CLAIMED);
+    assertThat(claim("wallet", id, 2)).isEqualTo(Outcome.FENCED);
+  }
+
+  @Test
+  void a_clock_that_is_set_back_revives_nothing_that_was_forgotten() throws SQLException {
+    String id = RequestId.at(BEGIN);
+    assertThat(claim("wallet", id, 1)).isEqualTo(Outcome.CLAIMED);
+    pass(Duration.ZERO);
+    pass(LONG);
+    assertThat(claims()).isZero();
+
+    now = BEGIN.plusSeconds(1);
+    forget(Duration.ofMinutes(1));
+    assertThat(claim("wallet", id, 2)).isEqualTo(Outcome.FENCED);
+    close();
+    open();
+    assertThat(claim("wallet", id, 2)).as("after a start").isEqualTo(Outcome.FENCED);
+  }
+
+  @Test
+  void more_than_are_forgotten_at_once_are_forgotten_one_after_another() throws SQLException {
+    try (Connection file =
+            DriverManager.getConnection("jdbc:sqlite:" + folder.resolve(PartyStore.FILE));
+        PreparedStatement insert =
+            file.prepareStatement(
+                "INSERT INTO claimed_request (requester, request_id, intent_digest, claimed_at_ms)"
+                    + " VALUES (?, ?, zeroblob(32), 0)")) {
+      file.setAutoCommit(false);
+      for (int i = 0; i < 2_500; i++) {
+        insert.setString(1, "requester-" + i % 3);
+        insert.setString(2, RequestId.at(BEGIN));
+        insert.executeUpdate();
+      }
+      file.commit();
+    }
+    pass(Duration.ZERO);
+    pass(LONG);
+    long end = System.nanoTime() + 60_000_000_000L;
+    while (claims() > 0 && System.nanoTime() < end) {
+      Thread.onSpinWait();
+    }
+    assertThat(claims()).isZero();
   }
 }

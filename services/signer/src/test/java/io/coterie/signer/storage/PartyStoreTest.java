@@ -173,18 +173,20 @@ class PartyStoreTest {
   @Test
   void session_that_was_declined_is_never_run() {
     SessionId session = new SessionId(bytes32(1));
-    assertThat(get(store.claims().decline(session))).isTrue();
-    assertThat(get(store.claims().decline(session))).isTrue();
+    assertThat(get(store.claims().decline(session, null))).isTrue();
+    assertThat(get(store.claims().decline(session, null))).isTrue();
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
     assertThat(claimed(claim(2, "r1", 1))).isEqualTo(Outcome.CLAIMED);
-    assertThat(get(store.claims().decline(new SessionId(bytes32(2))))).as("it was run").isFalse();
+    assertThat(get(store.claims().decline(new SessionId(bytes32(2)), null)))
+        .as("it was run")
+        .isFalse();
     // Refused because its request is bound elsewhere: it will not be run later either.
     assertThat(claimed(binding(binding(3, "r1"), null))).isEqualTo(Outcome.CLAIMED);
     assertThat(claimed(binding(binding(4, "r1"), null))).isEqualTo(Outcome.REQUEST_BOUND);
-    assertThat(get(store.claims().decline(new SessionId(bytes32(4))))).isTrue();
+    assertThat(get(store.claims().decline(new SessionId(bytes32(4)), null))).isTrue();
     reopen();
-    assertThat(get(store.claims().decline(session))).isTrue();
-    assertThat(get(store.claims().decline(new SessionId(bytes32(3))))).isFalse();
+    assertThat(get(store.claims().decline(session, null))).isTrue();
+    assertThat(get(store.claims().decline(new SessionId(bytes32(3)), null))).isFalse();
   }
 
   @Test

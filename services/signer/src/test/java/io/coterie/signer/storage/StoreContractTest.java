@@ -194,19 +194,19 @@ class StoreContractTest {
       assertThat(claims.bindings(10)).containsExactly(second, elsewhere);
       assertThat(claims.bindings(1)).as("the newest").containsExactly(elsewhere);
       claims.forgetRequests(Duration.ofDays(2));
-      get(claims.decline(session(90))); // the writes before it are done
+      get(claims.decline(session(90), null)); // the writes before it are done
       assertThat(claims.bindings(10)).as("none is so old").containsExactly(second, elsewhere);
     }
 
     @Test
     void declined_session_is_never_claimed_and_a_claimed_one_never_declined() {
-      assertThat(get(claims.decline(session(1)))).isTrue();
-      assertThat(get(claims.decline(session(1)))).as("again").isTrue();
+      assertThat(get(claims.decline(session(1), null))).isTrue();
+      assertThat(get(claims.decline(session(1), null))).as("again").isTrue();
       assertThat(claimed(claim(1, "wallet", "r", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
       assertThat(claimed(claim(binding(2, "s"), null))).isEqualTo(Outcome.CLAIMED);
-      assertThat(get(claims.decline(session(2)))).isFalse();
+      assertThat(get(claims.decline(session(2), null))).isFalse();
       assertThat(claimed(claim(binding(3, "s"), null))).isEqualTo(Outcome.REQUEST_BOUND);
-      assertThat(get(claims.decline(session(3)))).as("it never runs").isTrue();
+      assertThat(get(claims.decline(session(3), null))).as("it never runs").isTrue();
     }
 
     @Test
@@ -216,7 +216,7 @@ class StoreContractTest {
       get(claims.claimSession(session(1), multiplication));
       get(claims.claimSession(session(1), multiplication));
       get(claims.claimSession(session(2), null));
-      get(claims.decline(session(3)));
+      get(claims.decline(session(3), null));
       LedgerPosition after = claims.position();
       assertThat(after)
           .isEqualTo(

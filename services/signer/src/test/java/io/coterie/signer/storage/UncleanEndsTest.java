@@ -329,7 +329,7 @@ class UncleanEndsTest {
     get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(2))));
     get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(2))));
     get(store.claims().claimSession(id(), null));
-    get(store.claims().decline(id()));
+    get(store.claims().decline(id(), null));
     LedgerPosition claimed = store.claims().position();
     assertThat(claimed).isEqualTo(new LedgerPosition(1, first.head(), 0, 1));
     killAndStart();

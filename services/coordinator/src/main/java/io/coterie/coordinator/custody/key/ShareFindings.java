@@ -114,11 +114,18 @@ final class ShareFindings {
    */
   private static boolean showsMissingShare(SessionOutcome outcome) {
     return switch (outcome) {
-      case SessionOutcome.Refused _, SessionOutcome.Aborted _ -> true;
+      case SessionOutcome.Refused refused ->
+          refused.by().values().stream().anyMatch(reason -> !saysNothing(reason));
+      case SessionOutcome.Aborted _ -> true;
       case SessionOutcome.Undecided undecided -> !undecided.without().isEmpty();
       case SessionOutcome.TimedOut timedOut -> timedOut.round() > 0;
       default -> false;
     };
+  }
+
+  /** Whether a refusal does not show if the party has a share: it may have forgotten it. */
+  private static boolean saysNothing(RefusalReason reason) {
+    return reason == RefusalReason.REFUSAL_REASON_FENCED;
   }
 
   private @Nullable Failure refused(SessionOutcome.Refused refused, boolean past) {
@@ -130,7 +137,7 @@ final class ShareFindings {
       boolean late = reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED && !past;
       if (isDispensable(party, reason)) {
         shareless.add(party);
-      } else if (scope != RefusalScope.PARTY && !late) {
+      } else if (scope != RefusalScope.PARTY && !late && !saysNothing(reason)) {
         return Failure.parties(
                 scope == RefusalScope.EPOCH
                     ? ErrorReason.EPOCH_MISMATCH

@@ -15,6 +15,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
@@ -53,6 +54,10 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
 
   private final ConcurrentHashMap<Run.Key, Run<R>> runs = new ConcurrentHashMap<>();
   private final FairPlaces places;
+
+  /** Runs that have a place: those that only wait for another replica's work have none. */
+  private final Set<Run.Key> placed = ConcurrentHashMap.newKeySet();
+
   private final RequestKind<Q, V, R> kind;
   private final Services services;
   private final Stopping stopping;
@@ -121,7 +126,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         run.join(caller);
       } else {
         run = fresh;
-        places.add(key.requester());
+        takePlace(key);
         boolean goesOn = false;
         try {
           goesOn = start.test(fresh);
@@ -148,6 +153,18 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
 
   private void remove(Run.Key key, Run<R> run) {
     if (runs.remove(key, run)) {
+      givePlaceBack(key);
+    }
+  }
+
+  private void takePlace(Run.Key key) {
+    if (placed.add(key)) {
+      places.add(key.requester());
+    }
+  }
+
+  private void givePlaceBack(Run.Key key) {
+    if (placed.remove(key)) {
       places.giveBack(key.requester());
     }
   }
@@ -218,7 +235,9 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     Caller nobody = new Caller(System.nanoTime(), TraceContext.create(services.random()));
     Run<R> run = run(key, request.resource(), nobody);
     if (runs.putIfAbsent(key, run) == null) {
-      places.add(key.requester());
+      if (mine) {
+        takePlace(key);
+      }
       begin(run, request, () -> recheck(request), mine);
     }
   }
@@ -268,11 +287,19 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     boolean working = mine;
     do {
       if (!working) {
+        Run.Key key = Run.Key.of(request);
+        givePlaceBack(key);
         Optional<Q> taken = awaitTurn(run, request);
         if (taken.isEmpty()) {
           return;
         }
         request = taken.get();
+        runs.computeIfPresent(
+            key,
+            (_, same) -> {
+              takePlace(key);
+              return same;
+            });
       }
       V verified;
       try {

@@ -158,7 +158,11 @@ final class Candidates {
       int first =
           refusals.keySet().stream()
               .min(
-                  Comparator.comparing((Integer party) -> refusals.get(party))
+                  // Only one of them asks the caller to find out whether it was signed already.
+                  Comparator.comparing(
+                          (Integer party) ->
+                              refusals.get(party) != RefusalReason.REFUSAL_REASON_FENCED)
+                      .thenComparing(refusals::get)
                       .thenComparing(p -> p))
               .orElseThrow();
       RefusalReason reason = Objects.requireNonNull(refusals.get(first));

@@ -276,6 +276,9 @@ class RequestsTest {
             CustodyException.class, e -> assertThat(e.reason()).isEqualTo(reason));
   }
 
+  /** Work waits for it. */
+  private CountDownLatch held = new CountDownLatch(0);
+
   @BeforeEach
   void open() {
     callers = Executors.newVirtualThreadPerTaskExecutor();
@@ -283,6 +286,8 @@ class RequestsTest {
 
   @AfterEach
   void close() {
+    // Else the work of a test that has failed would never end.
+    held.countDown();
     here.stopping.begin();
     other.stopping.begin();
     callers.shutdownNow();
@@ -293,6 +298,7 @@ class RequestsTest {
   @Test
   void a_requester_leaves_places_to_others() throws Exception {
     CountDownLatch go = new CountDownLatch(1);
+    held = go;
     here.work =
         (run, request, verified) -> {
           go.await();
@@ -307,7 +313,7 @@ class RequestsTest {
     }
     VerifiedIntent.Signing more = intent();
     refuses(ErrorReason.REQUESTER_OVERLOADED, () -> here.requests.await(more, patient()));
-    VerifiedIntent.Signing others = intent("treasury", "1", "of another", NOW.plusSeconds(60));
+    VerifiedIntent.Signing others = intent("treasury", RequestId.next(), "of another", NOW.plusSeconds(60));
     answers.add(callers.submit(() -> here.requests.await(others, patient())));
     Awaitility.await().until(() -> here.works.get() == answers.size());
     assertThat(here.requests.running("treasury")).isEqualTo(1);
