@@ -18,7 +18,7 @@ import picocli.CommandLine.Option;
 /** The fields that intents of every kind have. */
 public final class IntentOptions {
 
-  private static final Duration DRAWN_AGO = Duration.ofSeconds(10);
+  private static final Duration DRAWN_AGO = Duration.ofSeconds(1);
 
   @Option(
       names = "--request-id",

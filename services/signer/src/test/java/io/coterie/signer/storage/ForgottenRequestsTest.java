@@ -95,7 +95,8 @@ class ForgottenRequestsTest {
 
   private long claims() throws SQLException {
     try (Connection file =
-            DriverManager.getConnection("jdbc:sqlite:" + folder.resolve(PartyStore.FILE));
+            DriverManager.getConnection(
+                "jdbc:sqlite:" + folder.resolve(PartyStore.FILE) + "?busy_timeout=20000");
         ResultSet row =
             file.createStatement().executeQuery("SELECT count(*) FROM claimed_request")) {
       return row.getLong(1);
@@ -184,7 +185,8 @@ class ForgottenRequestsTest {
   @Test
   void more_than_are_forgotten_at_once_are_forgotten_one_after_another() throws SQLException {
     try (Connection file =
-            DriverManager.getConnection("jdbc:sqlite:" + folder.resolve(PartyStore.FILE));
+            DriverManager.getConnection(
+                "jdbc:sqlite:" + folder.resolve(PartyStore.FILE) + "?busy_timeout=20000");
         PreparedStatement insert =
             file.prepareStatement(
                 "INSERT INTO claimed_request (requester, request_id, intent_digest, claimed_at_ms)"

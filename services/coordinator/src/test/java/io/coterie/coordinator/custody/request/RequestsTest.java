@@ -313,7 +313,8 @@ class RequestsTest {
     }
     VerifiedIntent.Signing more = intent();
     refuses(ErrorReason.REQUESTER_OVERLOADED, () -> here.requests.await(more, patient()));
-    VerifiedIntent.Signing others = intent("treasury", RequestId.next(), "of another", NOW.plusSeconds(60));
+    VerifiedIntent.Signing others =
+        intent("treasury", RequestId.next(), "of another", NOW.plusSeconds(60));
     answers.add(callers.submit(() -> here.requests.await(others, patient())));
     Awaitility.await().until(() -> here.works.get() == answers.size());
     assertThat(here.requests.running("treasury")).isEqualTo(1);
