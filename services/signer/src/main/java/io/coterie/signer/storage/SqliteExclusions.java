@@ -59,6 +59,9 @@ final class SqliteExclusions {
   /** Keys of which the disk may hold more than the memory: it could not be read. */
   private final Set<String> unread = ConcurrentHashMap.newKeySet();
 
+  /** When this process took the file: what it has claimed since, it knows. */
+  private volatile Instant opened = Instant.EPOCH;
+
   /** Keys of {@link #unwritten} that are being written; no further write joins them. */
   private final Set<String> writing = ConcurrentHashMap.newKeySet();
 
@@ -84,6 +87,7 @@ final class SqliteExclusions {
    * fills the memory.
    */
   void start() {
+    opened = clock.instant();
     Started started =
         writer
             .submit(
@@ -107,7 +111,7 @@ final class SqliteExclusions {
                   if (db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1) {
                     mark(db, KeyShareStore.ITSELF);
                     position = ledger.beginAbove(db);
-                    SqliteLedger.fence(db, clock.instant());
+                    SqliteLedger.fence(db, opened);
                   } else {
                     position = ledger.begin(db);
                   }
@@ -308,7 +312,6 @@ final class SqliteExclusions {
   CompletionStage<List<String>> wentBack(int party, LedgerPosition told) {
     // Until it is on disk, for every key that may multiply: what is not known is not risked.
     wentBack.put(party, told);
-    Instant now = clock.instant();
     marking.merge(party, 1, Integer::sum);
     return writer
         .submitVital(
@@ -319,7 +322,7 @@ final class SqliteExclusions {
               if (SqliteLedger.knows(db, told)) {
                 return new Marked(List.of(), SqliteLedger.current(db));
               }
-              SqliteLedger.fence(db, now);
+              SqliteLedger.fence(db, opened);
               return new Marked(mark(db, party), ledger.learn(db, told));
             })
         .whenComplete(
