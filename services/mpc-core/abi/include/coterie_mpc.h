@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /* What mpc_abi_version returns for this header. */
-#define MPC_ABI_VERSION 6
+#define MPC_ABI_VERSION 1
 
 /* Largest accepted input of any function, in bytes. */
 #define MPC_MAX_INPUT 4194304
