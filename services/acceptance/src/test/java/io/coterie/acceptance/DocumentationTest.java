@@ -271,7 +271,7 @@ class DocumentationTest {
             .filter(
                 file ->
                     file.toString()
-                        .matches("(?!.*/(target|node_modules)/).*[.](java|proto|sql|rs)"))
+                        .matches("(?!.*/(target|node_modules)/).*[.](java|proto|sql|rs|h)"))
             .forEach(sources::add);
       }
     }
