@@ -3,7 +3,6 @@ package io.coterie.signer.config;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.channel.ChannelAccount;
-import io.coterie.channel.SendMode;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.unseal.DataKeySource;
@@ -20,11 +19,9 @@ import io.coterie.trust.Roster;
 import io.coterie.trust.SignedTrust;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
-import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -96,28 +93,7 @@ class PartyTest {
   private Party start() {
     party =
         new Party(
-            new SignerProperties(
-                "alpha",
-                1,
-                "here",
-                folder,
-                new SignerProperties.Unseal(folder.resolve("none"), null),
-                new SignerProperties.Channel(
-                    URI.create("https://localhost"),
-                    folder.resolve("ca.pem"),
-                    "",
-                    "+1",
-                    null,
-                    SendMode.GROUP,
-                    null,
-                    null,
-                    Duration.ofHours(6)),
-                new SignerProperties.Sessions(
-                    8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
-                new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
-                Duration.ofSeconds(1),
-                new SignerProperties.Metrics(null),
-                List.of()),
+            TestSettings.alpha(folder, null),
             () -> dataKeys.dataKey(),
             NativeMpcCore::load,
             access,

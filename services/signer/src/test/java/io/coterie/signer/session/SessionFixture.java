@@ -32,7 +32,7 @@ import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
 import io.coterie.signer.TestTime;
 import io.coterie.signer.claim.MemoryLedger;
-import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.claim.MemoryShownClaims;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
@@ -54,8 +54,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -156,28 +154,6 @@ abstract class SessionFixture {
         return;
       }
       sent.add(new Sent(List.of(recipient), message));
-    }
-  }
-
-  static final class NothingShown implements ShownClaims {
-    @Override
-    public List<Shown> shown() {
-      return List.of();
-    }
-
-    @Override
-    public CompletionStage<Boolean> show(Shown shown) {
-      return CompletableFuture.completedFuture(true);
-    }
-
-    @Override
-    public CompletionStage<List<String>> wentBack(int party) {
-      return CompletableFuture.completedFuture(List.of());
-    }
-
-    @Override
-    public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
-      return CompletableFuture.completedFuture(List.of());
     }
   }
 
@@ -292,7 +268,7 @@ abstract class SessionFixture {
             new SessionPorts(
                 net,
                 SessionFixture::admit,
-                new SessionPorts.Ledgers(ledger, shares, new NothingShown()),
+                new SessionPorts.Ledgers(ledger, shares, new MemoryShownClaims(ledger, shares)),
                 protocols,
                 audit::add,
                 watch,
