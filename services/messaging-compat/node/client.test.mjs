@@ -13,6 +13,11 @@ function code(expected) {
   return (error) => assert.equal(error.code, expected, `${error}`) ?? true;
 }
 
+/** An answer that the client knows no name for. */
+function status(expected) {
+  return (error) => assert.match(`${error}`, new RegExp(`unexpected response status ${expected} `)) ?? true;
+}
+
 function token(account) {
   return service.tokens.get(account.number);
 }
@@ -30,8 +35,9 @@ before(async () => {
 after(() => Promise.all(all.map((account) => account.close())));
 
 test('a used token and a wrong one register nobody', async () => {
-  await assert.rejects(new Account(alice.number).register(token(alice)));
-  await assert.rejects(new Account(bob.number).register(new Uint8Array(randomBytes(24))));
+  const refused = code(ErrorCode.RegistrationRecoveryVerificationFailed);
+  await assert.rejects(new Account(alice.number).register(token(alice)), refused);
+  await assert.rejects(new Account(bob.number).register(new Uint8Array(randomBytes(24))), refused);
 });
 
 test('an account knows itself and its device', async () => {
@@ -102,6 +108,7 @@ test('a story is refused, where it needs no key, and reaches nobody', async () =
     dora.anonymous.sendMultiRecipientMessage({
       payload, timestamp: Date.now(), auth: 'story', onlineOnly: false, urgent: false,
     }),
+    status(403),
   );
   await dora.sendSealed(carol, 'the first to come');
   assert.equal((await carol.read(await carol.next())).text, 'the first to come');
@@ -138,7 +145,7 @@ test('a message to an account that never was is told by name and not without', a
 
 test('what is too large or comes too often is refused', async () => {
   await alice.open(dora);
-  await assert.rejects(alice.sendSealed(dora, 'x'.repeat(100_000)));
+  await assert.rejects(alice.sendSealed(dora, 'x'.repeat(100_000)), status(413));
   await alice.sendSealed(dora, 'x'.repeat(60_000));
   assert.equal((await dora.read(await dora.next())).text.length, 60_000);
   const impatient = async () => {

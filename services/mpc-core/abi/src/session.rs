@@ -17,7 +17,7 @@ pub(crate) trait Offered: Protocol {
     /// Data that stay beside the running session because its end needs them.
     type Kept;
 
-    /// Takes from the inputs what the protocol needs. Whatever is left over is refused by [`Inputs::settings`].
+    /// Takes from the inputs what the protocol needs. [`Inputs::settings`] refuses the rest.
     fn prepare(inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError>;
 
     /// The result, encoded and where it is secret sealed.

@@ -591,7 +591,7 @@ fn threads_answer_no_guess_after_the_one_that_failed() {
             _ => assert!(!spoilt && !step.outgoing.is_empty()),
         }
     }
-    // Whatever was begun before, and whatever begins now, answers that peer no more.
+    // Sessions that were begun before, and those that begin now, answer that peer no more.
     let again = signing(ProtocolId::EcdsaSign, 1, &[&parties[0], &parties[1]]);
     let refusal = start(&parties[0], &again, &keys[&1].sealed_share).err();
     assert_eq!(refusal, refused("a signer is excluded by this party's share"));

@@ -1,8 +1,8 @@
 //! Notices of parties that aborted, and the judge of what they accuse others of.
 //!
 //! The judge is a pure function of the context and the envelopes, so that all parties come to the same verdict. A
-//! notice is about something that happened in the rounds or in a dispute, or about such a notice. Whatever wraps it
-//! further is not looked at: a party that hears a complaint about a notice judges that notice itself, and passes on
+//! notice is about something that happened in the rounds or in a dispute, or about such a notice. A notice about
+//! that is not looked at: a party that hears a complaint about a notice judges that notice itself, and passes on
 //! either what it proves or that it proves nothing. So no honest party ever sends a notice that others would not hear.
 //!
 //! A notice without evidence is a word: its sender asks to be believed that the run must end. A party that ends its run

@@ -128,7 +128,7 @@ fn told((round, kind): (u8, u8), data: &[u8]) -> Faults<'_> {
     Faults { tamper: Some(Box::new(tamper)), ..Faults::default() }
 }
 
-/// Whatever the bytes were, nobody but their sender is blamed for them, and no party finds an error of its own.
+/// For all bytes: nobody but their sender is blamed for them, and no party finds an error of its own.
 fn only_the_attacker_is_blamed(me: Address, abort: &Abort) {
     assert!(abort.culprits.iter().all(|culprit| *culprit == party(ATTACKER)), "{abort}");
     assert!(abort.cause != AbortCause::Internal || abort.reporter != me, "{abort}");

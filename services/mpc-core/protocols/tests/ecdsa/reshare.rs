@@ -374,7 +374,7 @@ fn a_dealer_cannot_change_the_key() {
     assert!(outcomes.values().all(|outcome| outcome.done.is_none()));
 }
 
-/// Whatever message is the last one that gets through, no receiver has a share that others refuse: the old shares sign
+/// The last message that gets through may be any: no receiver has a share that others refuse, the old shares sign
 /// still, a new run succeeds, and those who were done in the first one have, like the others, a share of the second.
 #[test]
 fn runs_that_end_half_way_cost_nothing() {

@@ -131,8 +131,10 @@ INSERT INTO ledger (id, restored, settled_starts, settled_base, fence_ms) VALUES
 -- forget.
 CREATE TABLE ledger_time (
   id         INTEGER PRIMARY KEY CHECK (id = 1),
+  -- In ms since 1970; 0 until the party has looked at its clock.
   reached_ms INTEGER NOT NULL
 ) STRICT;
+INSERT INTO ledger_time (id, reached_ms) VALUES (1, 0);
 
 -- How far each peer's ledger has come, by its own word; never replaced by less.
 CREATE TABLE shown_claims (

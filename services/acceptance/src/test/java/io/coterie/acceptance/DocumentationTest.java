@@ -34,7 +34,7 @@ class DocumentationTest {
   private static final Pattern MAKE = Pattern.compile("`make ([a-z][a-z-]*)");
   private static final Pattern TARGET = Pattern.compile("(?m)^([a-z-]+):(?!=)");
   private static final Pattern RIDDLE =
-      Pattern.compile("(?:^(?:[-*] |\\d+\\. )?|[.:] )\\*{0,2}(?:What|Who|Whoever) .*");
+      Pattern.compile("(?:^(?:[-*] |\\d+\\. )?|[.:] )\\*{0,2}(?:What|Who|Whoever|Whatever) .*");
 
   /**
    * A cell of a table is read across, so a longer text stands below the table or in rows of its
@@ -45,9 +45,12 @@ class DocumentationTest {
   private static final Pattern CELL_END = Pattern.compile("(?<!\\\\)\\|");
 
   private static final Pattern COMMENT = Pattern.compile("\\s*(//|--|/\\*|\\*).*");
+  private static final Pattern LINE_OF_BLOCK = Pattern.compile("\\s* \\* .*");
+  private static final Pattern END_OF_PARAGRAPH =
+      Pattern.compile("\\s*(/\\*\\*| \\*| \\* .*\\.)\\s*");
   private static final Pattern COMMENT_OF_SCRIPT = Pattern.compile("\\s*(#|//|\\{\\{-?/\\*).*");
   private static final Pattern RIDDLE_IN_COMMENT =
-      Pattern.compile("(?:^\\s*(?:/\\*\\*|//[/!]?|#) |[.:] )(?:What|Who|Whoever) .*");
+      Pattern.compile("(?:^\\s*(?:/\\*\\*|//[/!]?|#) |[.:] )(?:What|Who|Whoever|Whatever) .*");
 
   /** Records in {@code docs/verified.json} name the bytes of its profiles. */
   private static final Set<String> UNCHECKED_SCRIPTS = Set.of("services/mpc-core/Cargo.toml");
@@ -254,7 +257,10 @@ class DocumentationTest {
     return (path.endsWith(".rs") || path.endsWith("Test.java")) && !path.contains("/target/");
   }
 
-  /** Every line of comment in code, wire contracts, databases, scripts and configuration. */
+  /**
+   * Every line of comment in code, wire contracts, databases, scripts and configuration. A line
+   * that begins a paragraph of a longer comment is given as if it were the first one.
+   */
   private static void forEachComment(BiConsumer<Path, String> check) throws IOException {
     for (Path script : scripts()) {
       Pattern comment = script.toString().endsWith("js") ? COMMENT : COMMENT_OF_SCRIPT;
@@ -276,12 +282,24 @@ class DocumentationTest {
       }
     }
     for (Path source : sources) {
+      String before = "";
       for (String line : Files.readAllLines(source)) {
         if (COMMENT.matcher(line).matches()) {
-          check.accept(source, line);
+          check.accept(source, opensParagraph(before, line) ? asOpening(line) : line);
         }
+        before = line;
       }
     }
+  }
+
+  /** Whether a line in a block of comment begins a sentence, because of the line before it. */
+  private static boolean opensParagraph(String before, String line) {
+    return LINE_OF_BLOCK.matcher(line).matches() && END_OF_PARAGRAPH.matcher(before).matches();
+  }
+
+  /** The line as if its comment began with it. */
+  private static String asOpening(String line) {
+    return line.replaceFirst("(\\s*) \\* ", "$1/** ").replace("/** <p>", "/** ");
   }
 
   /** Scripts, charts, infrastructure and manifests, which people read and write. */

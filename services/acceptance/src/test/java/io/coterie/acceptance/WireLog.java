@@ -58,6 +58,7 @@ final class WireLog {
   private static final Map<ByteString, ByteString> shownIn = new HashMap<>();
   private static final List<ByteString> overheard = new ArrayList<>();
   private static final Set<ByteString> shownTwice = new HashSet<>();
+  private static int sessions;
   private static int signatures;
 
   private WireLog() {}
@@ -68,6 +69,7 @@ final class WireLog {
     shownIn.clear();
     overheard.clear();
     shownTwice.clear();
+    sessions = 0;
     signatures = 0;
   }
 
@@ -79,6 +81,13 @@ final class WireLog {
   /** Those that two sessions, two runs of one session, or two parties of FROST have shown. */
   static synchronized Set<ByteString> shownTwice() {
     return Set.copyOf(shownTwice);
+  }
+
+  /**
+   * Signing sessions that the observer has followed; one whose order is given again counts twice.
+   */
+  static synchronized int sessions() {
+    return sessions;
   }
 
   /** Signatures that the observer combined. */
@@ -132,6 +141,10 @@ final class WireLog {
     return ByteString.copyFrom(new byte[] {(byte) value});
   }
 
+  private static synchronized void followed() {
+    sessions++;
+  }
+
   private static synchronized void combined() {
     signatures++;
   }
@@ -158,6 +171,9 @@ final class WireLog {
     public MpcSession observe(SessionConfig config) {
       MpcSession session = core.observe(config);
       boolean signing = NONCES.containsKey(config.getProtocolValue());
+      if (signing) {
+        followed();
+      }
       return new MpcSession() {
         @Override
         public Step firstStep() {

@@ -86,8 +86,8 @@ public final class Coterie implements Terminal.Holder {
   }
 
   /**
-   * The command that the arguments name, or all where all may be spoken of. To make the models of
-   * all would take most of a start.
+   * The command that the arguments name, or all where all may be spoken of. A start makes the model
+   * of no other command, because picocli reads each by reflection.
    */
   static List<Class<?>> commands(String... args) {
     String first = args.length == 0 ? "" : args[0];

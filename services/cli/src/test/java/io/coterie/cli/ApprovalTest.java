@@ -2,13 +2,19 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Terminal;
+import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -110,6 +116,40 @@ class ApprovalTest {
     assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(run.err()).hasLineCount(1).contains("--expires-in");
     assertThat(intent).doesNotExist();
+  }
+
+  @Test
+  void the_longest_intent_is_accepted_and_measured_from_its_request_id() throws Exception {
+    Run longest = sign(question -> Optional.of("y"), "-m", "hello", "--expires-in", "86400");
+    assertThat(longest.exitCode()).as(longest.err()).isZero();
+    SigningIntent signed =
+        SigningIntent.parseFrom(SignedIntent.parseFrom(Files.readAllBytes(intent)).getPayload());
+    Instant drawn = RequestId.time(signed.getRequestId());
+    assertThat(signed.getNotAfter())
+        .isEqualTo(Timestamps.fromMillis(drawn.plus(VerifiedIntent.MAX_LIFE).toEpochMilli()));
+    Files.delete(intent);
+
+    String older = RequestId.at(Instant.now().minus(Duration.ofHours(1)));
+    Run tooLong = withId(older, "86400");
+    assertThat(tooLong.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(tooLong.err()).hasLineCount(1).contains("--request-id", "--expires-in is at most");
+    assertThat(intent).doesNotExist();
+    Run dead = withId(RequestId.at(Instant.now().minus(VerifiedIntent.MAX_LIFE)), "1");
+    assertThat(dead.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(dead.err()).hasLineCount(1).contains("--request-id", "draw a new one");
+    Run shorter = withId(older, "80000");
+    assertThat(shorter.exitCode()).as(shorter.err()).isZero();
+  }
+
+  private Run withId(String requestId, String seconds) {
+    return sign(
+        question -> Optional.of("y"),
+        "-m",
+        "hello",
+        "--request-id",
+        requestId,
+        "--expires-in",
+        seconds);
   }
 
   @ParameterizedTest

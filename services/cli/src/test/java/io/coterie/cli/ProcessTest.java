@@ -80,9 +80,7 @@ class ProcessTest {
     return args.toArray(String[]::new);
   }
 
-  /**
-   * It would take a third of a start, and its classes are in a signed jar, which no cache holds.
-   */
+  /** Its classes make each start longer: they are in a signed jar, which no cache holds. */
   @Test
   void a_call_starts_without_bouncycastles_provider() throws Exception {
     Path loaded = folder.resolve("loaded");

@@ -1,8 +1,11 @@
 package io.coterie.signer;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -10,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * The timers of parties. Time passes for them as for everybody, and a test need not wait for it:
- * {@link #pass} has run at once what would have run by then. Clocks go on as they do.
+ * {@link #pass} runs at once the tasks that would have run by then. Clocks go on as they do.
  */
 public final class TestTime {
   private final List<Timer> timers = new CopyOnWriteArrayList<>();
@@ -22,7 +25,10 @@ public final class TestTime {
     return timer;
   }
 
-  /** Runs what is to run once within this time, such as the end of a session at its deadline. */
+  /**
+   * Runs the tasks that are to run once within this time, such as the end of a session at its
+   * deadline, and returns when they have run. Not called by a timer.
+   */
   public void pass(Duration time) {
     timers.forEach(timer -> timer.pass(time));
   }
@@ -47,10 +53,21 @@ public final class TestTime {
     }
 
     void pass(Duration time) {
+      List<Future<?>> passed = new ArrayList<>();
       for (Due due : all) {
         if (due.future().getDelay(TimeUnit.NANOSECONDS) <= time.toNanos()
             && due.future().cancel(false)) {
-          super.schedule(due.task(), 0, TimeUnit.NANOSECONDS);
+          passed.add(super.schedule(due.task(), 0, TimeUnit.NANOSECONDS));
+        }
+      }
+      for (Future<?> each : passed) {
+        try {
+          each.get();
+        } catch (ExecutionException e) {
+          throw new AssertionError("a task of a timer failed", e.getCause());
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+          throw new IllegalStateException(e);
         }
       }
     }

@@ -8,7 +8,7 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Who takes part in a schedule, and how hostile its world is.
+ * The parties of a schedule, and how hostile its world is.
  *
  * @param corrupt ids of the parties that lie: fewer than the threshold
  * @param restored id of the one honest party whose store may be put back; 0 for none
@@ -89,25 +89,6 @@ record Setting(
         chance.perMille(300) ? 2 : 1,
         chance.perMille(NATIVE_PER_MILLE),
         Duration.ofSeconds(10 + chance.below(20)));
-  }
-
-  /** The same with the core that ships. */
-  Setting withNativeCore() {
-    return new Setting(
-        threshold,
-        parties,
-        corrupt,
-        restored,
-        networkPerMille,
-        lyingPerMille,
-        coordinatorLies,
-        kills,
-        fullDisks,
-        cuts,
-        skews,
-        coordinators,
-        true,
-        hostile);
   }
 
   boolean isCorrupt(int party) {

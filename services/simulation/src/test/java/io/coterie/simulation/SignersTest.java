@@ -69,9 +69,11 @@ class SignersTest {
                 Long.toString(seed))
             .redirectError(ProcessBuilder.Redirect.INHERIT)
             .start();
-    long trace = Simulation.run(seed, Mutant.NONE, new Coverage(), null).trace();
     try (BufferedReader out = other.inputReader()) {
+      long trace = Simulation.run(seed, Mutant.NONE, new Coverage(), null).trace();
       assertThat(out.lines().toList()).last().isEqualTo(Long.toString(trace));
+    } finally {
+      other.destroyForcibly();
     }
   }
 
@@ -119,6 +121,9 @@ class SignersTest {
               .findFirst();
       if (found.isPresent()) {
         System.out.printf("%s: schedule %d: %s%n", mutant, seed + 1, found.get());
+        assertThat(Simulation.run(seed, Mutant.NONE, new Coverage(), null).violations())
+            .as("the same schedule with the rule")
+            .isEmpty();
         return;
       }
     }

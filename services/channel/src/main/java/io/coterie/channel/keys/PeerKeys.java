@@ -426,10 +426,10 @@ public final class PeerKeys {
   }
 
   /**
-   * The messaging service has refused that access key for the peer's account: the next hello asks
-   * for the one in use.
+   * Forgets an access key that the messaging service has refused for the peer's account, if it is
+   * the one that the peer had told. The next hello asks for the one in use.
    */
-  public synchronized void accessRefused(AccessKey refused) {
+  public synchronized void forgetAccess(AccessKey refused) {
     if (refused.equals(access)) {
       access = null;
       accessRefused = true;

@@ -19,7 +19,10 @@ import javax.net.ssl.SSLContext;
 /** Calls of the messaging service over HTTPS, with the account's name; connections are kept. */
 public final class Rest implements AutoCloseable {
   private final ChannelConfig config;
+
+  /** With the account's password. A string, because the JDK's client takes no other header. */
   private final String authorization;
+
   private final ChannelMetrics metrics;
   private final HttpClient client;
 

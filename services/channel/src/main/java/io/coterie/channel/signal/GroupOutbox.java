@@ -220,7 +220,7 @@ final class GroupOutbox {
                     if (response.status() != 401) {
                       throw ChannelException.ofStatus(response.status(), "message to " + peer);
                     }
-                    peer.keys.accessRefused(access.getFirst());
+                    peer.keys.forgetAccess(access.getFirst());
                     yield onceAccessIsTold(peer, broadcast);
                   }
                   default -> {

@@ -89,7 +89,7 @@ public final class Outbox {
               if (access == null || cause.reason() != Cause.UNAUTHENTICATED) {
                 return CompletableFuture.failedFuture(cause);
               }
-              peer.keys.accessRefused(access);
+              peer.keys.forgetAccess(access);
               return messaging.fetchKeys(peer.recipient, null);
             })
         .thenAcceptAsync(bundle -> process(peer, bundle), pool);
@@ -201,7 +201,7 @@ public final class Outbox {
     switch (response.status()) {
       case 401 -> {
         if (access != null) {
-          peer.keys.accessRefused(access);
+          peer.keys.forgetAccess(access);
           if (repairs > 0) {
             return CompletableFuture.completedFuture(null);
           }

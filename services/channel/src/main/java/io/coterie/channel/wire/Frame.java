@@ -56,6 +56,8 @@ public sealed interface Frame {
    * @param accessKey the key with which the sender's account is reached without a name; secret
    * @param holds distribution ids of the receiver's sender keys that the sender holds
    * @param distributions serialised distributions of the sender's own keys
+   * @throws IllegalArgumentException if the access key has not {@link #ACCESS_KEY_BYTES}: the frame
+   *     has no length of it
    */
   record Hello(
       long incarnation,
@@ -65,7 +67,13 @@ public sealed interface Frame {
       byte[] accessKey,
       List<UUID> holds,
       List<byte[]> distributions)
-      implements Frame {}
+      implements Frame {
+    public Hello {
+      if (accessKey.length != ACCESS_KEY_BYTES) {
+        throw new IllegalArgumentException("an access key has " + ACCESS_KEY_BYTES + " bytes");
+      }
+    }
+  }
 
   /** Shows that the sender is alive. */
   record Heartbeat() implements Frame {}

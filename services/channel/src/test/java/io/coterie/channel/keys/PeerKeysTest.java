@@ -340,10 +340,10 @@ class PeerKeysTest {
   void refused_access_key_is_asked_for_until_the_peer_tells_one() throws Exception {
     establish();
     now += HELLO_MIN * 60;
-    a.peer.accessRefused(AccessKey.random());
+    a.peer.forgetAccess(AccessKey.random());
     assertThat(a.peer.access()).as("another was refused").contains(b.access);
 
-    a.peer.accessRefused(b.access);
+    a.peer.forgetAccess(b.access);
     assertThat(a.peer.access()).isEmpty();
     assertThat(a.peer.accessRefused()).isTrue();
     assertThat(a.peer.established()).isFalse();

@@ -72,6 +72,14 @@ class FrameTest {
     assertThat(Frame.decode(Frame.farewell(-7))).isEqualTo(new Frame.Farewell(-7));
   }
 
+  @ParameterizedTest
+  @ValueSource(ints = {0, 15, 17})
+  void helloWithAnAccessKeyOfAnotherLengthIsRefused(int length) {
+    assertThatThrownBy(
+            () -> new Frame.Hello(1, 1, false, false, new byte[length], List.of(), List.of()))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
   /** The layout is a wire contract between versions. */
   @Test
   void bytesDoNotDrift() {

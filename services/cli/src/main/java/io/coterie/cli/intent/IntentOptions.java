@@ -11,6 +11,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Option;
@@ -41,10 +42,14 @@ public final class IntentOptions {
       description = "How long the signers may start it, a day at most; default ${DEFAULT-VALUE}.")
   int expiresInSeconds = 300;
 
+  /** Whether the request id was drawn here, and so is of this moment. */
+  private boolean fresh;
+
   /** The request id that was given, or a fresh one that stays the same. */
   public String requestId() {
     if (requestId == null) {
       requestId = newRequestId();
+      fresh = true;
     }
     if (!RequestId.isOne(requestId)) {
       throw CliException.local(
@@ -66,19 +71,36 @@ public final class IntentOptions {
   }
 
   /**
-   * The time after which no signer starts the intent.
+   * The time after which no signer starts the intent. Signers measure a day from the request id, so
+   * the longest intent with a fresh id ends a moment earlier than asked for.
    *
    * @throws CliException if it is too far ahead for signers
    */
   public Timestamp notAfter() {
-    long most = VerifiedIntent.MAX_LIFE.minus(DRAWN_AGO).toSeconds();
+    long most = VerifiedIntent.MAX_LIFE.toSeconds();
     if (expiresInSeconds < 1 || expiresInSeconds > most) {
       throw CliException.local(
           "--expires-in is 1 to "
               + most
               + " seconds: no signer starts an intent that is good for longer");
     }
-    return Timestamps.fromMillis(System.currentTimeMillis() + expiresInSeconds * 1000L);
+    Instant now = Instant.now();
+    Instant end = now.plusSeconds(expiresInSeconds);
+    Instant drawn = RequestId.time(requestId());
+    Instant last = drawn.plus(VerifiedIntent.MAX_LIFE);
+    if (end.isAfter(last)) {
+      if (!fresh) {
+        throw CliException.local(
+            "--request-id is of %s and good for a day: %s"
+                .formatted(
+                    drawn.truncatedTo(ChronoUnit.SECONDS),
+                    last.isAfter(now.plusSeconds(1))
+                        ? "--expires-in is at most " + Duration.between(now, last).toSeconds()
+                        : "draw a new one"));
+      }
+      end = last;
+    }
+    return Timestamps.fromMillis(end.toEpochMilli());
   }
 
   /** An intent to sign. Its payload is decoded here first, so that mistakes show at once. */

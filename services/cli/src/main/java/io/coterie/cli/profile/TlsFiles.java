@@ -62,7 +62,10 @@ public final class TlsFiles {
     return managers.getTrustManagers();
   }
 
-  /** gRPC could read the files too, by BouncyCastle's provider, which takes a third of a start. */
+  /**
+   * gRPC could read the files too, but by BouncyCastle's provider, whose classes make each start
+   * longer: they are in a signed jar, which no cache holds.
+   */
   private static KeyManager[] own(List<X509Certificate> chain, Path key)
       throws IOException, GeneralSecurityException {
     PrivateKey own = privateKey(key, chain.getFirst().getPublicKey().getAlgorithm());

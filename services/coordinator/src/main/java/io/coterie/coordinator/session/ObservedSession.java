@@ -182,10 +182,7 @@ public abstract sealed class ObservedSession permits SigningSession, KeygenSessi
                 .forEach(
                     (party, reason) -> {
                       count("refused", label(reason));
-                      // A faulty request, or a greedy requester, says nothing about the party.
-                      if (latenessCounts()
-                          && RefusalScope.of(reason) == RefusalScope.PARTY
-                          && reason != RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED) {
+                      if (latenessCounts() && RefusalScope.isOfParty(reason)) {
                         sessions.health().disappointed(party);
                       }
                     });

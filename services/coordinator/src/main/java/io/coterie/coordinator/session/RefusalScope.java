@@ -15,6 +15,22 @@ public enum RefusalScope {
   /** The party does not hold its share of the presignature; it would sign without. */
   PRESIGNATURE;
 
+  /**
+   * Whether a refusal says something about the party. One of a faulty request, or for a requester
+   * that has too many under way, does not.
+   */
+  public static boolean isOfParty(RefusalReason reason) {
+    return of(reason) == PARTY && reason != RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED;
+  }
+
+  /**
+   * Whether a refusal to make shares shows that the party holds none of the request: one that does
+   * would have said so instead. A party whose store went back may hold some and have forgotten it.
+   */
+  public static boolean showsMissingShare(RefusalReason reason) {
+    return reason != RefusalReason.REFUSAL_REASON_FENCED;
+  }
+
   /** The scope of a reason. */
   public static RefusalScope of(RefusalReason reason) {
     return switch (reason) {

@@ -34,21 +34,22 @@ public final class CoordinatorMetrics {
   /** Gauge: signings and key creations that are running. */
   public static final String RUNS = "coterie.coordinator.runs";
 
-  /** Gauge: signings that wait until a session of theirs may begin. */
+  /** Gauge: signings that wait until one of their sessions may begin. */
   public static final String WAITING = "coterie.coordinator.waiting";
 
-  /** Gauges {requester}: signings of a requester that are running, and those of them that wait. */
+  /** Gauge {requester}: running signings of the requester. */
   public static final String REQUESTER_RUNS = "coterie.coordinator.requester.runs";
 
+  /** Gauge {requester}: those of them that wait until one of their sessions may begin. */
   public static final String REQUESTER_WAITING = "coterie.coordinator.requester.waiting";
 
   /** Counter {requester, reason}: new requests that were refused because there were too many. */
   public static final String REQUESTER_REFUSED = "coterie.coordinator.requester.refused";
 
-  /** Gauge: signing sessions that may run at once with the slowest party, as it did lately. */
+  /** Gauge: signing sessions that may run at once with the party that allows the fewest now. */
   public static final String AT_ONCE = "coterie.coordinator.at.once";
 
-  /** Gauge: replicas of this coordinator that are there, this one included. */
+  /** Gauge: replicas of this coordinator that show signs of life, this one included. */
   public static final String REPLICAS = "coterie.coordinator.replicas";
 
   /**
@@ -135,7 +136,11 @@ public final class CoordinatorMetrics {
     registry.timer(REQUESTS, "method", method, "status", status, "reason", reason).record(took);
   }
 
-  /** So many requests were taken over. */
+  /**
+   * Requests were taken over.
+   *
+   * @param work a value of the label
+   */
   public void takenOver(String work, int count) {
     registry.counter(TAKEN_OVER, "work", work).increment(count);
   }

@@ -30,8 +30,8 @@ import org.springframework.transaction.CannotCreateTransactionException;
 import org.springframework.transaction.TransactionSystemException;
 
 /**
- * The one way to every call, for REST and for requests inside the WebSocket. Whatever a handler
- * does, the outcome is a response without internals in it.
+ * The one way to every call, for REST and for requests inside the WebSocket. A handler may end in
+ * any way: the outcome is a response without internals in it.
  */
 public final class Dispatcher {
   private static final Logger LOG = LoggerFactory.getLogger(Dispatcher.class);

@@ -133,9 +133,8 @@ public final class IntentVerifier {
       throw new IntentException(IntentProblem.PAYLOAD_UNDECODABLE);
     }
     require(message.getUnknownFields().isEmpty(), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
-    // All that was signed must be acted on: of a repeated field the decoder keeps the last. With
-    // one
-    // encoding of each intent, one intent also has one digest.
+    // The decoder keeps the last of a repeated field, so the requester may have signed more than is
+    // acted on. Only the canonical encoding is taken, so an intent also has one digest.
     require(message.toByteString().equals(payload), IntentProblem.PAYLOAD_NOT_MINIMAL);
     return message;
   }
@@ -148,7 +147,7 @@ public final class IntentVerifier {
         IntentProblem.DERIVATION_PATH_NOT_ALLOWED);
     require(intent.getDerivationPathCount() <= MAX_PATH, IntentProblem.DERIVATION_PATH_TOO_LONG);
     for (int number : intent.getDerivationPathList()) {
-      // A uint32: as an int, 2^31 and more are negative.
+      // The field is a uint32. In Java 2^31 and more are negative.
       require(number >= 0, IntentProblem.DERIVATION_PATH_HARDENED);
     }
     require(tweaks(intent.getScheme()) || !intent.hasTaproot(), IntentProblem.TAPROOT_NOT_ALLOWED);

@@ -2,7 +2,6 @@ package io.coterie.platform.intent;
 
 import java.security.SecureRandom;
 import java.time.Instant;
-import java.util.Locale;
 import java.util.UUID;
 import java.util.random.RandomGenerator;
 import java.util.regex.Pattern;
@@ -52,9 +51,7 @@ public final class RequestId {
     if (millis < 0 || millis > MAX_MILLIS) {
       throw new IllegalArgumentException("no request id has the time " + time);
     }
-    return new UUID(millis << 16 | VERSION | random12, VARIANT | random62)
-        .toString()
-        .toLowerCase(Locale.ROOT);
+    return new UUID(millis << 16 | VERSION | random12, VARIANT | random62).toString();
   }
 
   /** Whether a text is one. */
@@ -63,7 +60,7 @@ public final class RequestId {
   }
 
   /**
-   * When it was drawn, says whoever drew it; with milliseconds.
+   * The time at which it was drawn, as its maker says; with milliseconds.
    *
    * @param id for which {@link #isOne} holds
    */

@@ -42,7 +42,9 @@ public final class ManagementAccess implements Filter {
 
   private static final String BASIC = "Basic ";
 
+  /** Whether the log says already that there is no password. */
   private final AtomicBoolean missed = new AtomicBoolean();
+
   private final @Nullable Path passwordFile;
 
   /**
@@ -53,6 +55,8 @@ public final class ManagementAccess implements Filter {
     this.passwordFile = passwordFile;
     if (passwordFile == null) {
       log.warn("no password for the management port is configured: nobody can read the metrics");
+    } else {
+      password(); // The log says at the start if there is none.
     }
   }
 
@@ -76,7 +80,7 @@ public final class ManagementAccess implements Filter {
       return false;
     }
     String password = password();
-    if (password.length() < SHORTEST_PASSWORD) {
+    if (password.isEmpty()) {
       return false;
     }
     byte[] shown;
@@ -88,17 +92,29 @@ public final class ManagementAccess implements Filter {
     return MessageDigest.isEqual(shown, (USER + ":" + password).getBytes(StandardCharsets.UTF_8));
   }
 
-  /** Empty if there is none. */
+  /** Empty if there is none that counts. */
   private String password() {
     Path file = passwordFile;
-    try {
-      return file == null ? "" : Files.readString(file).strip();
-    } catch (IOException e) {
-      // Once: whoever asks without a password does not fill the log.
-      if (missed.compareAndSet(false, true)) {
-        log.warn("the password of the management port cannot be read: {}", e.toString());
-      }
+    if (file == null) {
       return "";
+    }
+    try {
+      String password = Files.readString(file).strip();
+      if (password.length() >= SHORTEST_PASSWORD) {
+        missed.set(false);
+        return password;
+      }
+      missed("has less than " + SHORTEST_PASSWORD + " characters, so it is not used");
+    } catch (IOException e) {
+      missed("cannot be read: " + e);
+    }
+    return "";
+  }
+
+  /** Once until there is a password again: requests without one do not fill the log. */
+  private void missed(String why) {
+    if (missed.compareAndSet(false, true)) {
+      log.warn("the password of the management port {}", why);
     }
   }
 

@@ -8,8 +8,8 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
- * The life of a session at this party, as a table of state, event, next state. Whatever is not in
- * the table is illegal and says so.
+ * The life of a session at this party, as a table of state, event, next state. A step that is not
+ * in the table is illegal and says so.
  */
 public final class SessionLifecycle {
 

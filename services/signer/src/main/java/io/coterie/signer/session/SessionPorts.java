@@ -10,12 +10,12 @@ import io.coterie.signer.share.KeyShareStore;
 import java.time.InstantSource;
 
 /**
- * What sessions need from outside the domain. Each component is one seam at which an adapter, or a
- * fake of it, is put in.
+ * The means that sessions take from outside the domain. Each component is one seam at which an
+ * adapter, or a fake of it, is put in.
  *
  * @param network to the other members
  * @param policy decides what this party signs
- * @param ledgers on this party's disk
+ * @param ledgers the memory of this party
  * @param core computes the rounds
  * @param audit keeps what this party did
  * @param telemetry measures it
@@ -31,7 +31,7 @@ public record SessionPorts(
     InstantSource clock) {
 
   /**
-   * What this party must not forget.
+   * The memory of this party, on its disk.
    *
    * @param claims sessions and requests that were claimed
    * @param shares of keys, and the parties excluded from them

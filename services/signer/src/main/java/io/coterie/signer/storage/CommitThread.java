@@ -1,12 +1,8 @@
 package io.coterie.signer.storage;
 
 import java.time.Duration;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Future;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -27,20 +23,23 @@ final class CommitThread implements CommitRunner {
 
   @Override
   public void execute(Runnable task) {
-    try {
-      thread.execute(task);
-    } catch (RejectedExecutionException e) {
-      log.debug("a commit dropped, the store is closed");
-    }
+    thread.execute(guarded(task));
   }
 
   @Override
   public void after(Duration delay, Runnable task) {
-    try {
-      thread.schedule(task, delay.toNanos(), TimeUnit.NANOSECONDS);
-    } catch (RejectedExecutionException e) {
-      log.debug("a commit dropped, the store is closed");
-    }
+    thread.schedule(guarded(task), delay.toNanos(), TimeUnit.NANOSECONDS);
+  }
+
+  /** The thread keeps the failure of a task to itself, so the task logs it. */
+  private static Runnable guarded(Runnable task) {
+    return () -> {
+      try {
+        task.run();
+      } catch (RuntimeException | Error e) {
+        log.error("a task of the store failed", e);
+      }
+    };
   }
 
   @Override
@@ -50,18 +49,9 @@ final class CommitThread implements CommitRunner {
 
   @Override
   public boolean close(Runnable last, Duration time) throws InterruptedException {
-    try {
-      Future<?> ran = thread.submit(last);
-      ran.get(time.toNanos(), TimeUnit.NANOSECONDS);
-      return true;
-    } catch (TimeoutException | RejectedExecutionException e) {
-      return thread.isTerminated();
-    } catch (ExecutionException e) {
-      log.error("the store's last task failed", e.getCause());
-      return true;
-    } finally {
-      thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
-      thread.shutdown();
-    }
+    execute(last);
+    thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    thread.shutdown();
+    return thread.awaitTermination(time.toNanos(), TimeUnit.NANOSECONDS);
   }
 }

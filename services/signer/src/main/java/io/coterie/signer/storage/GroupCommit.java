@@ -78,14 +78,11 @@ final class GroupCommit implements AutoCloseable {
   private final Listener listener;
   private final CommitRunner runner;
 
-  /** In the order given; the lock of the three fields below too. */
+  /** In the order given; the lock of the fields below too. */
   private final Queue<Waiting<?>> queue = new ArrayDeque<>();
 
   /** Whether the runner has been told to commit what waits. */
   private boolean called;
-
-  /** Number of the delayed commit that counts. */
-  private long linger;
 
   /** Whether a delayed commit will come. */
   private boolean lingering;
@@ -154,8 +151,7 @@ final class GroupCommit implements AutoCloseable {
         call();
       } else if (!called && !lingering) {
         lingering = true;
-        long number = linger;
-        runner.after(LINGER, () -> commitAfterLinger(number));
+        runner.after(LINGER, this::commitAfterLinger);
       }
       return null;
     }
@@ -169,11 +165,9 @@ final class GroupCommit implements AutoCloseable {
     }
   }
 
-  private void commitAfterLinger(long number) {
+  private void commitAfterLinger() {
     synchronized (queue) {
-      if (number != linger) {
-        return; // an urgent write has taken along what it was for
-      }
+      lingering = false;
     }
     commitWaiting();
   }
@@ -190,8 +184,6 @@ final class GroupCommit implements AutoCloseable {
     List<Waiting<?>> batch = new ArrayList<>();
     synchronized (queue) {
       called = false;
-      lingering = false;
-      linger++;
       while (batch.size() < MAX_BATCH && !queue.isEmpty()) {
         batch.add(queue.remove());
       }
@@ -215,7 +207,7 @@ final class GroupCommit implements AutoCloseable {
   }
 
   private void commit(List<Waiting<?>> batch) {
-    Exception failure = tryCommit(batch);
+    Throwable failure = tryCommit(batch);
     if (failure == null) {
       if (batch.stream().anyMatch(w -> w.erasing)) {
         erase();
@@ -244,7 +236,11 @@ final class GroupCommit implements AutoCloseable {
     }
   }
 
-  private @Nullable Exception tryCommit(List<Waiting<?>> batch) {
+  /**
+   * Commits all or nothing. An error in one write counts as its failure too: it must not leave half
+   * a transaction for the next commit, nor writers that wait for ever.
+   */
+  private @Nullable Throwable tryCommit(List<Waiting<?>> batch) {
     long began = runner.nanos();
     try {
       for (Waiting<?> waiting : batch) {
@@ -254,7 +250,7 @@ final class GroupCommit implements AutoCloseable {
       database.commit();
       listener.committed(batch.size(), runner.nanos() - began);
       return null;
-    } catch (SQLException | RuntimeException e) {
+    } catch (SQLException | RuntimeException | Error e) {
       try {
         database.rollback();
       } catch (SQLException again) {

@@ -58,7 +58,7 @@ final class SqliteClaims implements ClaimLedger {
   public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
     return claiming(
         db -> {
-          if (claim.requestId().compareTo(RequestId.first(SqliteLedger.fence(db))) < 0) {
+          if (SqliteLedger.isFenced(db, claim.requestId())) {
             return Claimed.not(Outcome.FENCED);
           }
           long now = clock.millis();
@@ -180,10 +180,9 @@ final class SqliteClaims implements ClaimLedger {
 
   /** Whether a session of a request may have been run before the store went back. */
   private boolean mayHaveForgotten(Database db, @Nullable String requestId) throws SQLException {
-    Instant fence = SqliteLedger.fence(db);
     return requestId == null
-        ? fence.isAfter(clock.instant().minus(VerifiedIntent.MAX_LIFE))
-        : requestId.compareTo(RequestId.first(fence)) < 0;
+        ? SqliteLedger.fence(db).isAfter(clock.instant().minus(VerifiedIntent.MAX_LIFE))
+        : SqliteLedger.isFenced(db, requestId);
   }
 
   @Override
@@ -220,7 +219,7 @@ final class SqliteClaims implements ClaimLedger {
             db -> {
               Instant dead =
                   Instant.ofEpochMilli(Math.max(0, reached(db, running) - KEPT.toMillis()));
-              // Whatever the clock will say: no id is claimed that may have been forgotten.
+              // An id that may have been forgotten is not claimed later, if the clock is set back.
               SqliteLedger.fence(db, dead);
               return forget(db, dead);
             })
@@ -229,15 +228,9 @@ final class SqliteClaims implements ClaimLedger {
 
   private void forgotten(@Nullable Integer number, @Nullable Throwable failure) {
     if (failure != null) {
-      log.error("requests could not be forgotten", failure);
+      log.warn("requests could not be forgotten", failure);
     } else if (number != null && number == FORGOTTEN_AT_ONCE) {
-      file.writer()
-          .submit(
-              db -> {
-                long reached = db.count("SELECT reached_ms FROM ledger_time");
-                return forget(db, Instant.ofEpochMilli(Math.max(0, reached - KEPT.toMillis())));
-              })
-          .whenComplete(this::forgotten);
+      forgetRequests(Duration.ZERO);
     }
   }
 
@@ -247,13 +240,11 @@ final class SqliteClaims implements ClaimLedger {
    */
   private long reached(Database db, Duration running) throws SQLException {
     long now = clock.millis();
-    long before = db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), ?)", now);
+    long stored = db.count("SELECT reached_ms FROM ledger_time");
+    long before = stored == 0 ? now : stored;
     long next = before + running.toMillis() + running.toMillis() / 4;
     long reached = Math.max(before, Math.min(now, next));
-    db.update(
-        "INSERT INTO ledger_time (id, reached_ms) VALUES (1, ?) ON CONFLICT DO UPDATE SET"
-            + " reached_ms = excluded.reached_ms",
-        reached);
+    db.update("UPDATE ledger_time SET reached_ms = ?", reached);
     return reached;
   }
 

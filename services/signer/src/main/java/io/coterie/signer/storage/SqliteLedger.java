@@ -1,6 +1,7 @@
 package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.ledger.LedgerPosition;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -45,6 +46,14 @@ final class SqliteLedger {
   /** The fence; 1970 if nothing was ever forgotten. */
   static Instant fence(Database db) throws SQLException {
     return Instant.ofEpochMilli(db.count("SELECT fence_ms FROM ledger"));
+  }
+
+  /**
+   * Whether a request id is of before the fence: the store may have forgotten what it claimed for
+   * it.
+   */
+  static boolean isFenced(Database db, String requestId) throws SQLException {
+    return requestId.compareTo(RequestId.first(fence(db))) < 0;
   }
 
   /** One more start; the position is known when it is on disk. */

@@ -31,6 +31,9 @@ public class MemoryLedger implements ClaimLedger {
   public final Set<SessionId> declined = ConcurrentHashMap.newKeySet();
   public final Map<SessionId, Multiplication> multiplications = new ConcurrentHashMap<>();
 
+  /** Requests with an id before it may be forgotten; empty: none is. */
+  public volatile String fence = "";
+
   private final Map<Request, ByteString> digests = new HashMap<>();
   private final Map<Request, Binding> bound = new HashMap<>();
 
@@ -181,7 +184,8 @@ public class MemoryLedger implements ClaimLedger {
 
   @Override
   public CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId) {
-    if (sessions.add(session)) {
+    boolean forgotten = requestId == null ? !fence.isEmpty() : requestId.compareTo(fence) < 0;
+    if (!forgotten && sessions.add(session)) {
       declined.add(session);
     }
     return CompletableFuture.completedFuture(declined.contains(session));

@@ -3,8 +3,11 @@ package io.coterie.signer.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -199,6 +202,40 @@ abstract class BoundSigningTest extends SessionFixture {
     assertThat(ledger.declined).containsExactly(session);
     assertThat(net.sent.element())
         .isEqualTo(new Sent(List.of(bravo), PartyNetwork.declined(session)));
+  }
+
+  @Test
+  void a_refusal_frees_its_own_request_and_none_that_may_be_forgotten() {
+    ecdsaKey();
+    Instant wentBack = Instant.now();
+    ledger.fence = RequestId.first(wentBack);
+    String forgotten = RequestId.at(wentBack.minusSeconds(1));
+    SessionId before = give(withoutPresignature(ecdsaIntent().setRequestId(forgotten)));
+    assertThat(awaitRefusal(before)).isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    SessionId unread =
+        give(
+            ecdsaSigning(ecdsaIntent())
+                .setSignedIntent(
+                    SignedIntent.newBuilder()
+                        .setPayloadType("sign")
+                        .setPayload(ByteString.copyFromUtf8("no intent"))));
+    assertThat(awaitRefusal(unread)).isEqualTo(RefusalReason.REFUSAL_REASON_MALFORMED_ORDER);
+    assertThat(ledger.declined).as("it may have contributed").isEmpty();
+
+    SigningIntent.Builder intent = ecdsaIntent().setRequestId(RequestId.at(wentBack));
+    SessionId after = give(withoutPresignature(intent));
+    assertThat(awaitRefusal(after)).isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
+    assertThat(ledger.declined).containsExactly(after);
+    assertThat(net.sent.stream().map(Sent::message).filter(m -> m.getReport().hasDeclined()))
+        .containsExactly(PartyNetwork.declined(after));
+    awaitEnvelope(give(with(charlie, intent)));
+  }
+
+  /** An order for a presignature that this party does not have. */
+  private static Order.Builder withoutPresignature(SigningIntent.Builder intent) {
+    return ecdsaSigning(intent)
+        .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED)
+        .setPresignatureId(ByteString.copyFrom(new byte[32]));
   }
 
   @Test

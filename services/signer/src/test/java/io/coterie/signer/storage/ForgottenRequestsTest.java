@@ -110,6 +110,11 @@ class ForgottenRequestsTest {
   /** Forgets, and waits until that is done. */
   private void forget(Duration running) {
     store.claims().forgetRequests(running);
+    settle();
+  }
+
+  /** Waits until all that was given to write before is on disk. */
+  private void settle() {
     store.claims().decline(new SessionId(bytes32(255)), null).toCompletableFuture().join();
   }
 
@@ -201,9 +206,9 @@ class ForgottenRequestsTest {
     open();
     pass(Duration.ZERO);
     pass(LONG);
-    long end = System.nanoTime() + 60_000_000_000L;
-    while (claims() > 0 && System.nanoTime() < end) {
-      Thread.onSpinWait();
+    // A transaction that has forgotten as much as one may gives the next one to write.
+    for (int more = 1; more <= 2; more++) {
+      settle();
     }
     assertThat(claims()).isZero();
   }

@@ -12,6 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -131,6 +132,21 @@ class GroupCommitTest {
             });
     assertThatThrownBy(half::join).hasCauseInstanceOf(StoreException.class);
     assertThat(names()).isEmpty();
+    assertThat(submit(put("b")).join()).isTrue();
+    assertThat(names()).containsExactly("b");
+  }
+
+  @Test
+  void an_error_in_the_middle_of_a_write_leaves_nothing_either() throws Exception {
+    CompletableFuture<Boolean> half =
+        submit(
+            db -> {
+              put("a").run(db);
+              throw new StackOverflowError("in the middle");
+            });
+    assertThatThrownBy(() -> half.get(50, TimeUnit.SECONDS))
+        .hasCauseInstanceOf(StoreException.class)
+        .hasRootCauseInstanceOf(StackOverflowError.class);
     assertThat(submit(put("b")).join()).isTrue();
     assertThat(names()).containsExactly("b");
   }

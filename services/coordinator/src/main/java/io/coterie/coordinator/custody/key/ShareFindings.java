@@ -115,17 +115,12 @@ final class ShareFindings {
   private static boolean showsMissingShare(SessionOutcome outcome) {
     return switch (outcome) {
       case SessionOutcome.Refused refused ->
-          refused.by().values().stream().anyMatch(reason -> !saysNothing(reason));
+          refused.by().values().stream().anyMatch(RefusalScope::showsMissingShare);
       case SessionOutcome.Aborted _ -> true;
       case SessionOutcome.Undecided undecided -> !undecided.without().isEmpty();
       case SessionOutcome.TimedOut timedOut -> timedOut.round() > 0;
       default -> false;
     };
-  }
-
-  /** Whether a refusal does not show if the party has a share: it may have forgotten it. */
-  private static boolean saysNothing(RefusalReason reason) {
-    return reason == RefusalReason.REFUSAL_REASON_FENCED;
   }
 
   private @Nullable Failure refused(SessionOutcome.Refused refused, boolean past) {
@@ -137,7 +132,7 @@ final class ShareFindings {
       boolean late = reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED && !past;
       if (isDispensable(party, reason)) {
         shareless.add(party);
-      } else if (scope != RefusalScope.PARTY && !late && !saysNothing(reason)) {
+      } else if (scope != RefusalScope.PARTY && !late && RefusalScope.showsMissingShare(reason)) {
         return Failure.parties(
                 scope == RefusalScope.EPOCH
                     ? ErrorReason.EPOCH_MISMATCH

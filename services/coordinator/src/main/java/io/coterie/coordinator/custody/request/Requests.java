@@ -15,7 +15,6 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
@@ -54,10 +53,6 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
 
   private final ConcurrentHashMap<Run.Key, Run<R>> runs = new ConcurrentHashMap<>();
   private final FairPlaces places;
-
-  /** Runs that have a place: those that only wait for another replica's work have none. */
-  private final Set<Run.Key> placed = ConcurrentHashMap.newKeySet();
-
   private final RequestKind<Q, V, R> kind;
   private final Services services;
   private final Stopping stopping;
@@ -81,11 +76,13 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    *     the caller's time is up: the work goes on then
    */
   public R await(V intent, Caller caller) throws InterruptedException {
+    Run.Key key = Run.Key.of(intent);
     return joinOrStart(
-        Run.Key.of(intent),
+        key,
         kind.resource(intent),
         caller,
         fresh -> {
+          takePlace(key, fresh);
           RequestKind.Claim<Q> claim = claim(intent);
           if (kind.giveEnd(claim.request(), fresh)) {
             return false;
@@ -126,7 +123,6 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         run.join(caller);
       } else {
         run = fresh;
-        takePlace(key);
         boolean goesOn = false;
         try {
           goesOn = start.test(fresh);
@@ -152,19 +148,18 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   }
 
   private void remove(Run.Key key, Run<R> run) {
-    if (runs.remove(key, run)) {
-      givePlaceBack(key);
-    }
+    runs.remove(key, run);
+    givePlaceBack(key, run);
   }
 
-  private void takePlace(Run.Key key) {
-    if (placed.add(key)) {
+  private void takePlace(Run.Key key, Run<R> run) {
+    if (run.placed.compareAndSet(false, true)) {
       places.add(key.requester());
     }
   }
 
-  private void givePlaceBack(Run.Key key) {
-    if (placed.remove(key)) {
+  private void givePlaceBack(Run.Key key, Run<R> run) {
+    if (run.placed.compareAndSet(true, false)) {
       places.giveBack(key.requester());
     }
   }
@@ -236,7 +231,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     Run<R> run = run(key, request.resource(), nobody);
     if (runs.putIfAbsent(key, run) == null) {
       if (mine) {
-        takePlace(key);
+        takePlace(key, run);
       }
       begin(run, request, () -> recheck(request), mine);
     }
@@ -288,17 +283,20 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     do {
       if (!working) {
         Run.Key key = Run.Key.of(request);
-        givePlaceBack(key);
+        givePlaceBack(key, run);
         Optional<Q> taken = awaitTurn(run, request);
         if (taken.isEmpty()) {
           return;
         }
         request = taken.get();
+        // Not for a run that has ended: nobody would give its place back.
         runs.computeIfPresent(
             key,
-            (_, same) -> {
-              takePlace(key);
-              return same;
+            (_, current) -> {
+              if (current == run) {
+                takePlace(key, run);
+              }
+              return current;
             });
       }
       V verified;

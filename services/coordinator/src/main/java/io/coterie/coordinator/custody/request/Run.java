@@ -12,6 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -57,6 +58,9 @@ public final class Run<R> {
 
   /** {@link System#nanoTime()} of the first caller. */
   public final long startedNanos = System.nanoTime();
+
+  /** Whether it has a place of its requester: one that only waits for another replica has none. */
+  final AtomicBoolean placed = new AtomicBoolean();
 
   private final CompletableFuture<R> result = new CompletableFuture<>();
   private final Consumer<Run<R>> ending;

@@ -7,8 +7,8 @@ import java.util.Map;
  * Places for signing sessions that requesters share: those with one party, or all of this replica.
  *
  * <p>A requester that holds less than an equal part takes any free place. One that holds more
- * leaves a few free, as long as there are others: they find a place at once and need not wait for a
- * session of its to end. Guarded by {@link SessionTurns}.
+ * leaves a few places free while other requesters are present, so that these find a place at once
+ * and need not wait until one of its sessions ends. Guarded by {@link SessionTurns}.
  */
 final class TurnPlaces {
   /** One of so many is for requests that nobody waits for. */
@@ -17,13 +17,13 @@ final class TurnPlaces {
   /** One of so many stays free for requesters that hold less than an equal part. */
   private static final int KEPT_SHARE = 8;
 
-  /** A requester counts as present until so many turns were given without it. */
+  /** A requester counts as present until this many turns were given to others since its last. */
   private static final long REMEMBERED_TURNS = 1024;
 
-  /** Where the window of a party begins. */
+  /** The places of a party at first. */
   private static final int FIRST = 16;
 
-  /** Where halving ends. */
+  /** Halving goes no lower. */
   private static final int FEWEST = 2;
 
   private final int most;
@@ -78,7 +78,7 @@ final class TurnPlaces {
     of(requester).waiting++;
   }
 
-  /** It does not any more, with or without a place. */
+  /** A request of that requester waits no more, because it has a place or has given up. */
   void left(String requester) {
     of(requester).waiting--;
   }
@@ -113,8 +113,8 @@ final class TurnPlaces {
   }
 
   /**
-   * The part of the places that a requester holds, if others wait for one too and few are free; 0
-   * otherwise: nobody is kept waiting then by it.
+   * The part of the places that a requester holds, if several requesters wait and few places are
+   * free. 0 otherwise: then the requester keeps no other one waiting.
    */
   double contestedShare(String requester) {
     count();
@@ -150,7 +150,7 @@ final class TurnPlaces {
     }
   }
 
-  /** How many places there are now. */
+  /** Places that there are now. */
   int size() {
     return (int) size;
   }

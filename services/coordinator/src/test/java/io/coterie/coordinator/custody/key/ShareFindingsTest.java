@@ -119,6 +119,16 @@ class ShareFindingsTest {
   }
 
   @Test
+  void a_party_that_may_have_forgotten_the_request_shows_nothing() {
+    ShareFindings resumed = new ShareFindings(task(refresh(), 1, 2), true);
+    SessionOutcome fenced = refused(2, RefusalReason.REFUSAL_REASON_FENCED);
+    assertThat(resumed.learn(fenced, WHY, false)).isNull();
+    assertThat(resumed.mayFail()).as("it may hold a share").isFalse();
+    resumed.learn(refused(2, RefusalReason.REFUSAL_REASON_OVERLOADED), WHY, false);
+    assertThat(resumed.mayFail()).isTrue();
+  }
+
+  @Test
   void dealers_suffice_from_the_old_threshold_on_if_fewer_are_left_behind_with_an_old_share() {
     ShareFindings all = findings(reshare(), 5, 6);
     assertThat(all.canDeal(Set.of(1, 2, 3, 4))).isTrue();

@@ -34,6 +34,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -84,6 +85,10 @@ class RequestsTest {
             Thread.ofVirtual()
                 .uncaughtExceptionHandler((thread, failure) -> uncaught.accept(failure))
                 .factory());
+
+    /** Begins the work on a request. */
+    volatile Executor beginning = threads;
+
     final Replica stores;
     final Requests<SigningRecord, VerifiedIntent.Signing, SigningRecord> requests;
     volatile Supplier<RuntimeException> refusal = () -> null;
@@ -98,7 +103,7 @@ class RequestsTest {
               this,
               new Requests.Services(
                   signed -> intent(signed.getPayload().toStringUtf8()),
-                  threads,
+                  task -> beginning.execute(task),
                   stopping,
                   new CoordinatorMetrics(new SimpleMeterRegistry()),
                   Clock.fixed(NOW, ZoneOffset.UTC),
@@ -428,6 +433,32 @@ class RequestsTest {
   }
 
   @Test
+  void a_request_that_is_only_waited_for_takes_no_place() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    CountDownLatch go = new CountDownLatch(1);
+    held = go;
+    Future<SigningRecord> there =
+        begins(
+            other,
+            intent,
+            (run, request, verified) -> {
+              go.await();
+              return other.sign(run, request);
+            });
+    SigningRecord pending = other.find(intent.requester(), intent.requestId()).orElseThrow();
+    CompletableFuture<Integer> places = new CompletableFuture<>();
+    here.beginning =
+        task -> {
+          places.complete(here.requests.running("wallet"));
+          here.threads.execute(task);
+        };
+    Future<SigningRecord> waiting = callers.submit(() -> here.requests.await(pending, patient()));
+    assertThat(places.get()).isZero();
+    go.countDown();
+    assertThat(waiting.get()).isEqualTo(there.get());
+  }
+
+  @Test
   void a_replica_takes_the_work_over_when_the_other_has_left() throws Exception {
     VerifiedIntent.Signing intent = intent();
     Future<SigningRecord> lost =
@@ -438,11 +469,21 @@ class RequestsTest {
               new CountDownLatch(1).await();
               return true;
             });
+    CompletableFuture<Integer> places = new CompletableFuture<>();
+    here.work =
+        (run, request, verified) -> {
+          places.complete(here.requests.running("wallet"));
+          return here.sign(run, request);
+        };
     Future<SigningRecord> waiting = callers.submit(() -> here.requests.await(intent, patient()));
+    Awaitility.await()
+        .until(() -> here.requests.running() == 1 && here.requests.running("wallet") == 0);
     other.threads.shutdownNow();
     other.stores.presence().leave();
     assertThat(waiting.get().state()).isEqualTo(Signing.State.SIGNED);
     assertThat(here.works).hasValue(1);
+    assertThat(places.get()).as("work has a place, other than waiting").isEqualTo(1);
+    assertThat(here.requests.running("wallet")).isZero();
     assertThatThrownBy(lost::get)
         .isInstanceOf(ExecutionException.class)
         .cause()
