@@ -10,15 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 7] = [
-    "circuits",
-    "group-signatures",
-    "paillier-issuer",
-    "sim",
-    "bench-core",
-    "bench-dkls23",
-    "constant-time",
-];
+const CRATES: [&str; 7] =
+    ["circuits", "group-signatures", "paillier-issuer", "sim", "bench-core", "bench-dkls23", "constant-time"];
 /// Lines of a file, at most.
 const LONGEST: usize = 550;
 
@@ -292,7 +285,10 @@ fn circles_are_found() {
         (vec![("m", "pub use a::A;\nstruct S;"), ("m::a", "use super::S;")], vec![]),
         // A module of another crate is no part of the one above it here.
         (
-            vec![("", "#[path = \"../../x.rs\"]\nmod x;\nmod a;\nfn f() { a::g() }"), ("a", "use crate::x::X;")],
+            vec![
+                ("", "#[path = \"../../x.rs\"]\nmod x;\nmod a;\nfn f() { a::g() }"),
+                ("a", "use crate::x::X;"),
+            ],
             vec![],
         ),
     ] {

@@ -39,8 +39,8 @@ import org.slf4j.LoggerFactory;
  * <p>Each device has a channel, to which the replica that holds its connection is subscribed. An
  * online message is published there, and kept in a short list only while nobody is subscribed. A
  * new connection claims the device with a number higher than all before; a replica that holds a
- * lower one closes its connection. After each (re)subscription the claim is confirmed, and what came meanwhile is
- * fetched, so that nothing depends on Redis having been there all the time.
+ * lower one closes its connection. After each (re)subscription the claim is confirmed, and what
+ * came meanwhile is fetched, so that nothing depends on Redis having been there all the time.
  */
 public final class RedisDevices implements Presence, OnlineQueue {
   private static final Logger LOG = LoggerFactory.getLogger(RedisDevices.class);

@@ -23,8 +23,8 @@
  *   <li>{@link ResultVerifier#verifies} checks the signature with another implementation.
  *   <li>{@link SessionOutcome} is the end of one session. Every end but a signature teaches {@link
  *       Candidates} something; {@link RefusalScope} says of a refusal whom it concerns.
- *   <li>{@link SigningStore#finish} stores the end of the request, once. {@link Run#finish} gives it
- *       to the callers, {@link SigningWatcher#changed} to those that watch.
+ *   <li>{@link SigningStore#finish} stores the end of the request, once. {@link Run#finish} gives
+ *       it to the callers, {@link SigningWatcher#changed} to those that watch.
  * </ol>
  *
  * <p>If this replica dies in between, {@link Handover.Work#takeOver} lets another one go on at
