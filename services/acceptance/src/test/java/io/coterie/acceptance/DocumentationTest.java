@@ -99,7 +99,9 @@ class DocumentationTest {
     assertThat(tooLong).isEmpty();
   }
 
-  /** An operator reads the list from top to bottom; arguments stand in the ADR that a line names. */
+  /**
+   * An operator reads the list from top to bottom; arguments stand in the ADR that a line names.
+   */
   @Test
   void anEntryOfTheChangelogHasTwoLinesAtMost() throws IOException {
     List<String> entries = new ArrayList<>();
@@ -340,7 +342,8 @@ class DocumentationTest {
       try (Stream<Path> files = Files.walk(ProjectRoot.PATH.resolve(folder))) {
         files
             .filter(
-                file -> file.toString().matches("(?!.*/(target|node_modules|[.]terraform)/).*[.]md"))
+                file ->
+                    file.toString().matches("(?!.*/(target|node_modules|[.]terraform)/).*[.]md"))
             .forEach(pages::add);
       }
     }

@@ -22,8 +22,7 @@ class WorkflowTest {
           "services/signer/src/main/java/io/coterie/signer/session/package-info.java");
 
   private static final Pattern STEP = Pattern.compile("(?s)<li>(.*?)(?=<li>|</ol>)");
-  private static final Pattern LINK =
-      Pattern.compile("\\{@link[\\s*]+([\\w.]+)(?:#(\\w+))?[^}]*}");
+  private static final Pattern LINK = Pattern.compile("\\{@link[\\s*]+([\\w.]+)(?:#(\\w+))?[^}]*}");
   private static final Pattern IMPORT = Pattern.compile("(?m)^import ([\\w.]+\\.(\\w+));");
   private static final Pattern PACKAGE = Pattern.compile("(?m)^package ([\\w.]+);");
 

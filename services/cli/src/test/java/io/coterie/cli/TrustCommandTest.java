@@ -271,7 +271,10 @@ class TrustCommandTest {
 
   private static String entry(String title, Member member) {
     return "member %s\n  entry    %s\n  evidence %s\n"
-        .formatted(title, MemberEntry.fingerprint(member), Fingerprint.ofEvidenceKey(member.evidenceKey()));
+        .formatted(
+            title,
+            MemberEntry.fingerprint(member),
+            Fingerprint.ofEvidenceKey(member.evidenceKey()));
   }
 
   @Test

@@ -475,7 +475,8 @@ public final class ClaimWitnesses {
     write.whenComplete(
         (_, failure) -> {
           if (failure != null) {
-            log.error("this party has not yet written that a store went back; it tries again", failure);
+            log.error(
+                "this party has not yet written that a store went back; it tries again", failure);
           }
           changed.run();
           if (failure == null) {

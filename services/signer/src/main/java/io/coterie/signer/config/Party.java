@@ -39,8 +39,8 @@ import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.context.SmartLifecycle;
 
 /**
- * One incarnation of a party, step by step: unseal, enrol, wait for the roster, connect, serve, drain.
- * Each step is tried again until it succeeds; until then the process is live but not ready.
+ * One incarnation of a party, step by step: unseal, enrol, wait for the roster, connect, serve,
+ * drain. Each step is tried again until it succeeds; until then the process is live but not ready.
  */
 final class Party implements SmartLifecycle, HealthIndicator {
   private static final Logger log = LoggerFactory.getLogger(Party.class);

@@ -24,8 +24,8 @@
  *   <li>{@link StepEffect#of} says what follows from a step of the core, and {@link SessionDriver}
  *       does it. {@link Operation#maySend} is asked before each message, which {@link
  *       PartyNetwork#broadcast} or {@link PartyNetwork#send} carries.
- *   <li>{@link Operation#complete} judges the result: {@link Ending} says with which one the session
- *       ends. {@link Operation#exclusions} says which parties an abort excludes.
+ *   <li>{@link Operation#complete} judges the result: {@link Ending} says with which one the
+ *       session ends. {@link Operation#exclusions} says which parties an abort excludes.
  *   <li>{@link SessionDriver#end} gives back what the session holds. {@link SessionReports} tells
  *       the coordinator, {@link AuditLog} keeps the end, {@link SessionTelemetry} counts it.
  * </ol>

@@ -39,9 +39,7 @@ class SignalAccessTest {
   @TempDir Path folder;
 
   private SignalAccess access(@Nullable String roots) {
-    return new SignalAccess(
-        TestSettings.alpha(folder, roots),
-        new SimpleMeterRegistry());
+    return new SignalAccess(TestSettings.alpha(folder, roots), new SimpleMeterRegistry());
   }
 
   @Test

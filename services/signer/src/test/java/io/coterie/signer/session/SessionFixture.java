@@ -8,7 +8,6 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.intent.VerifiedIntent;
-import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.scheme.KeyFingerprint;
