@@ -49,7 +49,7 @@ const schemes = {
   },
   // As RFC 8032 says, and not as lax as ZIP-215.
   SCHEME_ED25519: {
-    payload: 'message',
+    payload: 'digest',
     verifies: (publicKey, message, signature) =>
       ed25519.verify(signature, message, publicKey, { zip215: false }),
   },

@@ -21,7 +21,7 @@ test('writes the intent that was meant, signed as DSSE', () => {
   for (const [scheme, kind] of [
     ['SCHEME_BLS12381', 'message'],
     ['SCHEME_ECDSA_SECP256K1', 'digest'],
-    ['SCHEME_ED25519', 'message'],
+    ['SCHEME_ED25519', 'digest'],
     ['SCHEME_BIP340_SECP256K1', 'digest'],
   ]) {
     const { content, message } = requester.request({ name: 'keys/demo', scheme, fingerprint }, ID, 1_700_000_000_999);

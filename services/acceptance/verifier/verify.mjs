@@ -21,7 +21,7 @@ import {
   setTransactionMessageLifetimeUsingBlockhash,
 } from '@solana/transaction-messages';
 import { assertIsFullySignedTransaction, getTransactionDecoder } from '@solana/transactions';
-import { Psbt, initEccLib, payments } from 'bitcoinjs-lib';
+import { Transaction as BitcoinTransaction, Psbt, initEccLib, payments } from 'bitcoinjs-lib';
 import {
   HDNodeWallet,
   Signature,
@@ -174,7 +174,12 @@ const tasks = {
     const script = payments.p2wpkh({ pubkey: bytes(publicKey) }).output;
     for (let i = 0; i < Number(inputs); i++) {
       const witnessUtxo = { script, value: BigInt(amount) };
-      draft.addInput({ hash: `${i + 1}`.padStart(64, '0'), index: i, witnessUtxo });
+      // The transaction of each output proves its amount: a signature covers that of its own input only.
+      const previous = new BitcoinTransaction();
+      previous.addInput(new Uint8Array(32).fill(i + 1), i);
+      previous.addOutput(script, BigInt(amount));
+      const nonWitnessUtxo = previous.toBuffer();
+      draft.addInput({ hash: previous.getId(), index: 0, witnessUtxo, nonWitnessUtxo });
     }
     const value = BigInt(inputs) * BigInt(amount) - BigInt(fee);
     return [BITCOINJS, true, draft.addOutput({ address: to, value }).toHex()];

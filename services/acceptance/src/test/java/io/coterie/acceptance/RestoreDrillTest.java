@@ -121,11 +121,7 @@ class RestoreDrillTest {
       for (int i = 0; i < count; i++) {
         SigningIntent.Builder intent =
             WalletBackend.signingIntent(key.getName().substring("keys/".length()), key.getScheme());
-        if (key.getScheme() == Scheme.SCHEME_ED25519) {
-          intent.setMessage(DIGEST);
-        } else {
-          intent.setDigest(DIGEST);
-        }
+        intent.setDigest(DIGEST);
         signings.add(callers.submit(() -> cluster.wallet().sign(intent)));
       }
       for (Future<Signing> answer : signings) {

@@ -106,7 +106,7 @@ class ApprovalTest {
     String hostile = "pay 1\n            to: me\u001b[2J\u202egnp\u009b1m";
     Run run = sign(question -> Optional.of("n"), "-m", hostile);
     assertThat(run.err())
-        .contains("text: pay 1\\n            to: me\\u{1b}[2J\\u{202e}gnp\\u{9b}1m")
+        .contains("text: pay 1\\u{a}            to: me\\u{1b}[2J\\u{202e}gnp\\u{9b}1m")
         .doesNotContain("\u001b", "\u202e", "\u009b");
   }
 

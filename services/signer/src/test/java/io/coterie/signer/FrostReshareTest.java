@@ -179,8 +179,7 @@ class FrostReshareTest {
         .order(presignature.isEmpty() ? suite.sign : suite.signPresigned, KEY, threshold, set)
         .setEpoch(epoch)
         .setPresignatureId(presignature)
-        .setSignedIntent(
-            i.signed(suite == Suite.ED25519 ? intent.setMessage(DIGEST) : intent.setDigest(DIGEST)))
+        .setSignedIntent(i.signed(intent.setDigest(DIGEST)))
         .build();
   }
 

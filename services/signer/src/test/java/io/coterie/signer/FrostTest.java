@@ -181,7 +181,7 @@ class FrostTest {
             .setKey(KEY)
             .setScheme(suite.scheme)
             .setNotAfter(Installation.in(Duration.ofMinutes(5)));
-    return suite == Suite.ED25519 ? intent.setMessage(DIGEST) : intent.setDigest(DIGEST);
+    return intent.setDigest(DIGEST);
   }
 
   private Order signing(ByteString presignature, SigningIntent target, int... set) {

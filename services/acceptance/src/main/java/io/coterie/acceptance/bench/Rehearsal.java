@@ -124,7 +124,7 @@ public final class Rehearsal {
     byte[] content = new byte[32];
     content[0] = (byte) number;
     return switch (scheme) {
-      case SCHEME_BLS12381, SCHEME_ED25519 -> intent.setMessage(ByteString.copyFrom(content));
+      case SCHEME_BLS12381 -> intent.setMessage(ByteString.copyFrom(content));
       default -> intent.setDigest(ByteString.copyFrom(content));
     };
   }

@@ -253,11 +253,11 @@ public final class Settings {
       text.append("        min-threshold: %d\n".formatted(requester.fewest()));
       text.append("        min-parties: %d\n".formatted(requester.fewest()));
       text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1]\n");
-      if (requester.digests()) {
-        text.append(
-            "        payloads: [message, digest, ethereum-transaction, ethereum-message,"
-                + " ethereum-typed-data, bitcoin-input, solana-transaction]\n");
-      }
+      text.append("        payloads: [message, ");
+      text.append(requester.digests() ? "digest, " : "");
+      text.append(
+          "ethereum-transaction, ethereum-message, ethereum-typed-data, bitcoin-input,"
+              + " solana-transaction]\n");
     }
     text.append(
         """

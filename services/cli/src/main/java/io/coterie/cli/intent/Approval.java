@@ -9,7 +9,6 @@ import io.coterie.cli.terminal.Printing;
 import io.coterie.cli.terminal.Spelling;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentVerifier;
-import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.payload.Payloads;
 import io.coterie.platform.scheme.KeyFingerprint;
@@ -90,9 +89,6 @@ public final class Approval {
     Output.row(err, "payload", decoded.kind().label());
     for (DecodedPayload.Field field : decoded.fields()) {
       Output.row(err, "", field.name() + ": " + field.value());
-    }
-    if (decoded.kind() == PayloadKind.MESSAGE && intent.getMessage().isValidUtf8()) {
-      Output.row(err, "", "text: " + oneLine(intent.getMessage().toStringUtf8()));
     }
     switch (decoded.kind()) {
       // These are signed as they are.

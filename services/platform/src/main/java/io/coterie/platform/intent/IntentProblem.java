@@ -59,12 +59,22 @@ public enum IntentProblem {
       "ethereum_typed_data is nested deeper or has more parts than allowed"),
   TYPED_DATA_VALUE(
       ErrorReason.PAYLOAD_INVALID, "a value of ethereum_typed_data is not one of its type"),
+  PAYLOAD_TOO_LONG_TO_SHOW(
+      ErrorReason.PAYLOAD_INVALID,
+      "the payload says more than 512 lines can show, so nobody could check it: split it"),
+  MESSAGE_IS_DIGEST(
+      ErrorReason.PAYLOAD_INVALID,
+      "message has 32 bytes and may be the hash of a transaction: ask for it as digest"),
   PSBT_MALFORMED(
       ErrorReason.PAYLOAD_INVALID, "psbt is not a PSBT of version 0, or has an entry twice"),
   PSBT_INPUT_UNKNOWN(ErrorReason.PAYLOAD_INVALID, "psbt has no such input"),
   PSBT_INPUT_FINAL(ErrorReason.PAYLOAD_INVALID, "the input of psbt is final already"),
   PSBT_UTXO_MISSING(
       ErrorReason.PAYLOAD_INVALID, "the input of psbt does not say which output it spends"),
+  PSBT_PREVIOUS_TRANSACTION(
+      ErrorReason.PAYLOAD_INVALID,
+      "another input of psbt does not have its previous transaction (non_witness_utxo), without"
+          + " which its amount, and so the fee, is a claim that this signature does not cover"),
   PSBT_UTXO_NOT_OF_KEY(
       ErrorReason.PAYLOAD_INVALID,
       "the output that the input of psbt spends does not pay to this key by P2WPKH (ECDSA) or P2TR"

@@ -12,7 +12,11 @@ public enum PayloadKind {
   /** Signed as it is; the scheme hashes it. */
   MESSAGE("message", Scheme.SCHEME_BLS12381, Scheme.SCHEME_ED25519),
   /** 32 bytes that nobody can look behind. */
-  DIGEST("digest", Scheme.SCHEME_ECDSA_SECP256K1, Scheme.SCHEME_BIP340_SECP256K1),
+  DIGEST(
+      "digest",
+      Scheme.SCHEME_ECDSA_SECP256K1,
+      Scheme.SCHEME_BIP340_SECP256K1,
+      Scheme.SCHEME_ED25519),
   /** An unsigned transaction: legacy with EIP-155, EIP-2930 or EIP-1559. */
   ETHEREUM_TRANSACTION("ethereum-transaction", Scheme.SCHEME_ECDSA_SECP256K1),
   /** EIP-191, version 0x45: {@code personal_sign}. */

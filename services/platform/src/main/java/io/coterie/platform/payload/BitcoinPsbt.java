@@ -138,12 +138,18 @@ public final class BitcoinPsbt {
     Integer sighash = input.getSighashType();
     require(sighash == null || sighash == SigHash.SIGHASH_ALL, IntentProblem.PSBT_SIGHASH);
     checkAmounts();
+    requirePreviousTransactions(index);
+    return witnessHash(index, keyHash, spent.amount);
+  }
+
+  /** BIP-143, SIGHASH_ALL, of an input that spends so much of P2WPKH. */
+  ByteString witnessHash(int index, byte[] keyHash, Satoshi amount) {
     return ByteString.copyFrom(
         psbt.global.tx.hashForSigning(
             index,
             Script.pay2pkh(keyHash),
             SigHash.SIGHASH_ALL,
-            spent.amount,
+            amount,
             SigVersion.SIGVERSION_WITNESS_V0));
   }
 
@@ -283,6 +289,19 @@ public final class BitcoinPsbt {
     require(!known || paid <= spent, IntentProblem.PSBT_AMOUNT);
   }
 
+  /**
+   * A signature after BIP-143 covers the amount of its own input only: a requester that lies about
+   * the others gets two signatures which together pay a fee that neither signer saw
+   * (CVE-2020-14199). A previous transaction proves an amount, as its id is signed.
+   */
+  private void requirePreviousTransactions(int index) throws IntentException {
+    for (int i = 0; i < psbt.inputs.size(); i++) {
+      require(
+          i == index || psbt.inputs.get(i).getNonWitnessUtxo() != null,
+          IntentProblem.PSBT_PREVIOUS_TRANSACTION);
+    }
+  }
+
   private static long add(long sum, TxOut output) throws IntentException {
     long amount = output.amount.getSat();
     require(
@@ -314,7 +333,7 @@ public final class BitcoinPsbt {
     if (isTaprootScript(script)) {
       ByteString outputKey = script.substring(TAPROOT_SCRIPT.size());
       ByteString digest = taprootDigest(index, outputKey, taprootMerkleRoot(index));
-      describeTaproot(lines, index);
+      describe(lines, index);
       return digest;
     }
     require(
@@ -325,19 +344,11 @@ public final class BitcoinPsbt {
     return digest;
   }
 
-  /** The fields that the signer of an input is shown, once {@link #digest} has accepted it. */
-  void describe(Lines lines, int index) {
-    describe(lines, index, false);
-  }
-
   /**
-   * The fields that the signer of an input is shown, once {@link #taprootDigest} has accepted it.
+   * The fields that the signer of an input is shown, once {@link #digest} or {@link #taprootDigest}
+   * has accepted it.
    */
-  void describeTaproot(Lines lines, int index) {
-    describe(lines, index, true);
-  }
-
-  private void describe(Lines lines, int index, boolean allAmountsSigned) {
+  void describe(Lines lines, int index) throws IntentException {
     Transaction tx = psbt.global.tx;
     TxIn in = tx.txIn.get(index);
     lines.add("input", index + " of " + tx.txIn.size());
@@ -346,7 +357,8 @@ public final class BitcoinPsbt {
     if (spent != null) {
       lines.add("amount", spent.amount.getSat());
     }
-    describeFee(lines, allAmountsSigned);
+    Satoshi fee = psbt.computeFees();
+    lines.add("fee", fee == null ? "unknown" : Long.toString(fee.getSat()));
     lines.add("lock time", tx.lockTime);
     lines.add("sequence", in.sequence);
     lines.add("outputs", tx.txOut.size());
@@ -354,21 +366,6 @@ public final class BitcoinPsbt {
       TxOut out = tx.txOut.get(i);
       lines.add("output " + i, out.amount.getSat() + " to " + recipient(out));
     }
-  }
-
-  /**
-   * The fee, and whether it can be relied on: after BIP-143 a signature covers the amount of its
-   * own input only, and what the PSBT claims of the others is shown to be true by their
-   * transactions alone; after BIP-341 a signature is worth nothing if any of the amounts is wrong.
-   */
-  private void describeFee(Lines lines, boolean allAmountsSigned) {
-    Satoshi fee = psbt.computeFees();
-    boolean proven =
-        allAmountsSigned
-            || psbt.inputs.size() == 1
-            || psbt.inputs.stream().allMatch(input -> input.getNonWitnessUtxo() != null);
-    lines.add(
-        proven ? "fee" : "fee as claimed", fee == null ? "unknown" : Long.toString(fee.getSat()));
   }
 
   /** The address in its main-net form (the transaction names no network), or else the script. */

@@ -236,13 +236,13 @@ public final class EthereumTransaction {
   }
 
   /** The fields that people are shown. */
-  void describe(Lines lines) {
+  void describe(Lines lines) throws IntentException {
     lines.add("type", form.text);
     lines.add(Part.CHAIN_ID.text, number(Part.CHAIN_ID));
     byte[] to = bytes(Part.TO);
     byte[] data = bytes(Part.DATA);
     if (to.length == 0) {
-      lines.add("contract creation", data.length + " bytes of code");
+      lines.add("contract creation", "its code is the data");
     } else {
       lines.add(Part.TO.text, EthereumAddress.text(to));
     }
@@ -264,6 +264,20 @@ public final class EthereumTransaction {
     if (form.parts.contains(Part.ACCESS_LIST)
         && values.get(form.parts.indexOf(Part.ACCESS_LIST)) instanceof List<?> list) {
       lines.add("access list length", list.size());
+      describeAccesses(lines, list);
+    }
+  }
+
+  private static void describeAccesses(Lines lines, List<?> list) throws IntentException {
+    for (int i = 0; i < list.size(); i++) {
+      if (list.get(i) instanceof List<?> entry
+          && entry.get(0) instanceof byte[] address
+          && entry.get(1) instanceof List<?> slots) {
+        lines.add("access " + i, EthereumAddress.text(address));
+        for (Object slot : slots) {
+          lines.addBytes("access " + i + " slot", ByteString.copyFrom((byte[]) slot));
+        }
+      }
     }
   }
 

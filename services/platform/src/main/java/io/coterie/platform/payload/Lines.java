@@ -1,6 +1,8 @@
 package io.coterie.platform.payload;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.payload.DecodedPayload.Field;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
@@ -10,41 +12,38 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 
-/** Collects what a payload says, within the limits of {@link DecodedPayload}. */
+/** Collects what a payload says: all of it, or the payload is refused. */
 final class Lines {
-  /** Bytes that are shown in hexadecimal; two characters each, and the ellipsis. */
-  private static final int MAX_HEX_BYTES = (DecodedPayload.MAX_VALUE - 3) / 2;
-
   private final List<Field> lines = new ArrayList<>();
-  private int left;
 
-  /** Adds a line; of those that do not fit only their number is kept. */
-  void add(String name, Object value) {
-    if (lines.size() < DecodedPayload.MAX_FIELDS - 1) {
-      lines.add(new Field(printable(name), printable(value.toString())));
-    } else {
-      left++;
+  /**
+   * Adds a value. One that is longer than a line goes on in the lines that follow, which have its
+   * name with (2), (3), ….
+   *
+   * @throws IntentException if there are too many lines: nobody could check what is signed
+   */
+  void add(String name, Object value) throws IntentException {
+    List<String> parts = printable(value.toString());
+    for (int i = 0; i < parts.size(); i++) {
+      if (lines.size() == DecodedPayload.MAX_FIELDS) {
+        throw new IntentException(IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW);
+      }
+      String first = printable(name).getFirst();
+      lines.add(new Field(i == 0 ? first : first + " (" + (i + 1) + ")", parts.get(i)));
     }
   }
 
-  /** Adds bytes: their beginning, if they are many. */
-  void addBytes(String name, ByteString bytes) {
+  /** Adds bytes in hexadecimal. */
+  void addBytes(String name, ByteString bytes) throws IntentException {
     add(name, hex(bytes));
   }
 
   List<Field> list() {
-    if (left > 0) {
-      lines.add(new Field("lines not shown", Integer.toString(left)));
-      left = 0;
-    }
     return List.copyOf(lines);
   }
 
   static String hex(ByteString bytes) {
-    HexFormat hex = HexFormat.of();
-    return bytes.size() <= MAX_HEX_BYTES
-        ? "0x" + hex.formatHex(bytes.toByteArray())
-        : "0x" + hex.formatHex(bytes.substring(0, MAX_HEX_BYTES - 1).toByteArray()) + "…";
+    return "0x" + HexFormat.of().formatHex(bytes.toByteArray());
   }
 
   /** The text, if the bytes are UTF-8. */
@@ -70,9 +69,10 @@ final class Lines {
     }
   }
 
-  /** One line that cannot be taken for another: what does not print is escaped, the end is cut. */
-  private static String printable(String text) {
-    StringBuilder out = new StringBuilder();
+  /** Lines that cannot be taken for others: what does not print is escaped. At least one. */
+  private static List<String> printable(String text) {
+    List<String> parts = new ArrayList<>();
+    StringBuilder part = new StringBuilder();
     int characters = 0;
     for (int i = 0; i < text.length(); ) {
       int codePoint = text.codePointAt(i);
@@ -81,15 +81,17 @@ final class Lines {
               ? Character.toString(codePoint)
               : codePoint == '\\' ? "\\\\" : "\\u{" + Integer.toHexString(codePoint) + "}";
       int width = shown.codePointCount(0, shown.length());
-      boolean last = i + Character.charCount(codePoint) == text.length();
-      if (characters + width > DecodedPayload.MAX_VALUE - (last ? 0 : 1)) {
-        return out.append('…').toString();
+      if (characters + width > DecodedPayload.MAX_VALUE) {
+        parts.add(part.toString());
+        part.setLength(0);
+        characters = 0;
       }
-      out.append(shown);
+      part.append(shown);
       characters += width;
       i += Character.charCount(codePoint);
     }
-    return out.toString();
+    parts.add(part.toString());
+    return parts;
   }
 
   private static boolean prints(int codePoint) {

@@ -7,10 +7,15 @@ import io.coterie.platform.intent.PayloadKind;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.Optional;
 
 /** Decodes the payload of a signing intent. */
 public final class Payloads {
+  /** Of a digest: SHA-256, SHA-512/256, Keccak-256, BLAKE2b-256. */
+  private static final int DIGEST_BYTES = 32;
+
   private Payloads() {}
 
   /**
@@ -31,9 +36,10 @@ public final class Payloads {
     ByteString toSign =
         switch (kind) {
           case MESSAGE -> {
-            lines.add("length", intent.getMessage().size());
+            describeMessage(intent.getMessage(), lines);
             if (intent.getScheme() == Scheme.SCHEME_ED25519) {
               requireNoTransaction(intent.getMessage(), publicKey, lines);
+              requireNoDigest(intent.getMessage());
             }
             yield intent.getMessage();
           }
@@ -90,6 +96,37 @@ public final class Payloads {
   }
 
   /**
+   * A message is of no known format, so only its requester knows what it says; a rule has to allow
+   * messages by name. One that is too long for a line is shown by its hash.
+   */
+  private static void describeMessage(ByteString message, Lines lines) throws IntentException {
+    lines.add("length", message.size());
+    Optional<String> text = Lines.utf8(message);
+    if (2 + 2 * message.size() > DecodedPayload.MAX_VALUE) {
+      lines.addBytes("sha-256", ByteString.copyFrom(sha256(message)));
+    } else if (text.isPresent()) {
+      lines.add("text", text.get());
+    } else {
+      lines.addBytes("bytes", message);
+    }
+  }
+
+  private static byte[] sha256(ByteString message) {
+    try {
+      return MessageDigest.getInstance("SHA-256").digest(message.toByteArray());
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java has SHA-256", e);
+    }
+  }
+
+  /** Many chains sign the hash of a transaction: a right to messages is none to transactions. */
+  private static void requireNoDigest(ByteString message) throws IntentException {
+    if (message.size() == DIGEST_BYTES) {
+      throw new IntentException(IntentProblem.MESSAGE_IS_DIGEST);
+    }
+  }
+
+  /**
    * A chain that signs its transactions unhashed takes a message for one: whoever may have messages
    * signed may not have transactions signed unread. Solana marks every versioned transaction, known
    * today or not, by the top bit of its first byte, and keeps one such byte for messages.
@@ -119,12 +156,13 @@ public final class Payloads {
       throw new IntentException(IntentProblem.PSBT_TAPROOT);
     }
     ByteString digest = psbt.taprootDigest(input, outputKey, intent.getTaproot().getMerkleRoot());
-    psbt.describeTaproot(lines, input);
+    psbt.describe(lines, input);
     return digest;
   }
 
   /** EIP-191, version 0x45. */
-  private static ByteString ethereumMessage(ByteString message, Lines lines) {
+  private static ByteString ethereumMessage(ByteString message, Lines lines)
+      throws IntentException {
     lines.add("length", message.size());
     Optional<String> text = Lines.utf8(message);
     if (text.isPresent()) {

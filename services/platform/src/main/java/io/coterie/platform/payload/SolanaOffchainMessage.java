@@ -76,7 +76,7 @@ final class SolanaOffchainMessage {
   }
 
   /** The fields that people are shown. */
-  void describe(Lines lines) {
+  void describe(Lines lines) throws IntentException {
     lines.add("off-chain message for", SolanaAddress.of(application));
     lines.add("text", text);
   }

@@ -10,7 +10,7 @@ import java.util.Optional;
 
 /**
  * Explains instructions of well-known Solana programs. An instruction that is not exactly one of
- * these is shown by its program, its accounts and the size of its data.
+ * these is shown by its program, its accounts and its data.
  */
 final class SolanaPrograms {
   private static final String SYSTEM = "11111111111111111111111111111111";
@@ -159,7 +159,7 @@ final class SolanaPrograms {
       }
     }
     return new Call(
-        "program " + program, Map.of("data", data.size() + " bytes, not understood"), List.of());
+        "program " + program, Map.of("data, not understood", Lines.hex(data)), List.of());
   }
 
   private static int size(List<Operand> operands) {

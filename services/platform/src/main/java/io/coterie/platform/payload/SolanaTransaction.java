@@ -6,6 +6,7 @@ import io.coterie.platform.intent.IntentProblem;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 
 /** The message of a Solana transaction, legacy or version 0: what all its signers sign. */
 public final class SolanaTransaction {
@@ -172,7 +173,7 @@ public final class SolanaTransaction {
   }
 
   /** The fields that people are shown. */
-  void describe(Lines lines) {
+  void describe(Lines lines) throws IntentException {
     lines.add("version", legacy ? "legacy" : "0");
     lines.add("fee payer", SolanaAddress.of(keys.getFirst()));
     for (int i = 1; i < signers; i++) {
@@ -185,12 +186,14 @@ public final class SolanaTransaction {
     }
   }
 
-  private void describe(Lines lines, int number, Instruction instruction) {
+  private void describe(Lines lines, int number, Instruction instruction) throws IntentException {
     String program = SolanaAddress.of(keys.get(instruction.program));
     SolanaPrograms.Call call =
         SolanaPrograms.read(program, instruction.accounts.size(), instruction.data);
     lines.add("instruction " + number, call.text());
-    call.values().forEach((name, value) -> lines.add(number + " " + name, value));
+    for (Map.Entry<String, String> value : call.values().entrySet()) {
+      lines.add(number + " " + value.getKey(), value.getValue());
+    }
     for (int i = 0; i < instruction.accounts.size(); i++) {
       lines.add(number + " " + call.account(i), account(instruction.accounts.get(i)));
     }

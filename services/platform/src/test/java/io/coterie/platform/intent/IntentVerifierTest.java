@@ -622,9 +622,10 @@ class IntentVerifierTest {
             IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
         ed25519("output", b -> b.setTaproot(output(0)), IntentProblem.TAPROOT_NOT_ALLOWED),
         ed25519("path", b -> b.addDerivationPath(0), IntentProblem.DERIVATION_PATH_NOT_ALLOWED),
+        ed25519("digest of 1 byte", b -> b.setDigest(bytes), IntentProblem.DIGEST_LENGTH),
         ed25519(
-            "digest",
-            b -> b.setDigest(ByteString.copyFrom(new byte[32])),
+            "ethereum message",
+            b -> b.setEthereumMessage(bytes),
             IntentProblem.PAYLOAD_NOT_FOR_SCHEME),
         ed25519(
             "no solana transaction",

@@ -57,6 +57,28 @@ class BitcoinPsbtTest {
     return psbt(TRANSACTION, "", entry("01", UTXO));
   }
 
+  /** The output that another first input spends, and its transaction. */
+  private static final Transaction PREVIOUS =
+      new Transaction(
+          1,
+          List.of(new TxIn(new OutPoint(new TxHash("22".repeat(32)), 0), new byte[0], 0xffffffffL)),
+          List.of(out(625_000_000, KEY)),
+          0);
+
+  private static final String PROVEN =
+      TRANSACTION.replace(
+          "fff7f7881a8099afa6940d42d1e7f6362bec38171ea3edf433541db4e4ad969f00000000",
+          PREVIOUS.hash.value.toHex() + "00000000");
+
+  private static String previous() {
+    return entry("00", HexFormat.of().formatHex(Transaction.write(PREVIOUS)));
+  }
+
+  /** The example with a first input whose previous transaction is there. */
+  static ByteString proven() {
+    return psbt(PROVEN, previous(), entry("01", UTXO));
+  }
+
   private static SigningIntent intent(ByteString psbt, int input) {
     return SigningIntent.newBuilder()
         .setBitcoinInput(BitcoinInput.newBuilder().setPsbt(psbt).setInput(input))
@@ -69,17 +91,25 @@ class BitcoinPsbtTest {
 
   @Test
   void the_example_of_bip_143() throws Exception {
-    DecodedPayload decoded = Payloads.decode(intent(bip143(), 1), KEY);
-    assertThat(decoded.toSign())
+    assertThat(
+            BitcoinPsbt.decode(bip143())
+                .witnessHash(
+                    1,
+                    new fr.acinq.bitcoin.PublicKey(KEY.toByteArray()).hash160(),
+                    new Satoshi(600_000_000)))
         .isEqualTo(
             ByteString.fromHex("c37af31116d1b27caf68aae9e3ac82f1477929014d5b917657d0eb49478cb670"));
-    assertThat(PayloadsTest.text(decoded))
+  }
+
+  @Test
+  void the_whole_transaction_is_shown() throws Exception {
+    assertThat(PayloadsTest.text(Payloads.decode(intent(proven(), 1), KEY)))
         .isEqualTo(
             """
             input: 1 of 2
             spends: 8ac60eb9575db5b2d987e29f301b5b819ea83a5c6579d282d189cc04b8e151ef:1
             amount: 600000000
-            fee as claimed: unknown
+            fee: 889210000
             lock time: 17
             sequence: 4294967295
             outputs: 2
@@ -88,11 +118,30 @@ class BitcoinPsbtTest {
             """);
   }
 
+  /** CVE-2020-14199: a signature covers the amount of its own input only. */
+  @Test
+  void an_input_is_not_signed_beside_one_whose_amount_is_only_claimed() {
+    assertRefused(IntentProblem.PSBT_PREVIOUS_TRANSACTION, bip143());
+    assertRefused(
+        IntentProblem.PSBT_PREVIOUS_TRANSACTION,
+        psbt(TRANSACTION, entry("01", UTXO), entry("01", UTXO)));
+    // The transaction of the own input proves nothing of the other.
+    PayloadsTest.assertRefused(
+        IntentProblem.PSBT_PREVIOUS_TRANSACTION,
+        intent(
+            psbt(PROVEN, previous() + entry("01", witnessUtxo(625_000_000)), entry("01", UTXO)), 0),
+        KEY);
+  }
+
+  private static String witnessUtxo(long amount) {
+    return HexFormat.of().formatHex(TxOut.write(out(amount, KEY)));
+  }
+
   @Test
   void a_preview_says_and_hashes_the_same_without_the_key() throws Exception {
-    DecodedPayload decoded = Payloads.decode(intent(bip143(), 1), KEY);
-    assertThat(Payloads.preview(intent(bip143(), 1))).isEqualTo(decoded);
-    assertThatThrownBy(() -> Payloads.preview(intent(bip143(), 0)))
+    DecodedPayload decoded = Payloads.decode(intent(proven(), 1), KEY);
+    assertThat(Payloads.preview(intent(proven(), 1))).isEqualTo(decoded);
+    assertThatThrownBy(() -> Payloads.preview(intent(proven(), 0)))
         .isInstanceOfSatisfying(
             IntentException.class,
             e -> assertThat(e.problem()).isEqualTo(IntentProblem.PSBT_UTXO_MISSING));
@@ -108,11 +157,11 @@ class BitcoinPsbtTest {
   void a_partial_signature_is_added() throws Exception {
     String signature =
         "304402203609e17b84f6a7d30c80bfa610b5b4542f32a8a0d5447a12fb1366d7f01cc44a0220573a954c4518331561406f90300e8f3358f51928d43c212a8caed02de67eebee";
-    BitcoinPsbt signed = BitcoinPsbt.decode(bip143()).signed(1, KEY, ByteString.fromHex(signature));
+    BitcoinPsbt signed = BitcoinPsbt.decode(proven()).signed(1, KEY, ByteString.fromHex(signature));
     ByteString expected =
         psbt(
-            TRANSACTION,
-            "",
+            PROVEN,
+            previous(),
             entry("01", UTXO)
                 + entry(
                     "02025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357",
@@ -121,7 +170,7 @@ class BitcoinPsbtTest {
     // It can be signed again, and by others.
     assertThat(BitcoinPsbt.decode(expected).encoded()).isEqualTo(expected);
     assertThatThrownBy(
-            () -> BitcoinPsbt.decode(bip143()).signed(0, KEY, ByteString.fromHex(signature)))
+            () -> BitcoinPsbt.decode(proven()).signed(0, KEY, ByteString.fromHex(signature)))
         .isInstanceOf(IntentException.class);
   }
 
@@ -167,10 +216,11 @@ class BitcoinPsbtTest {
     }
     assertThat(
             Payloads.decode(
-                    intent(psbt(TRANSACTION, "", entry("01", UTXO) + entry("03", "01000000")), 1),
+                    intent(
+                        psbt(PROVEN, previous(), entry("01", UTXO) + entry("03", "01000000")), 1),
                     KEY)
                 .toSign())
-        .isEqualTo(Payloads.decode(intent(bip143(), 1), KEY).toSign());
+        .isEqualTo(Payloads.decode(intent(proven(), 1), KEY).toSign());
   }
 
   @Test
@@ -203,13 +253,7 @@ class BitcoinPsbtTest {
   }
 
   @Test
-  void the_fee_is_called_claimed_unless_it_is_proven() throws Exception {
-    assertThat(
-            PayloadsTest.text(
-                Payloads.decode(
-                    intent(psbt(TRANSACTION, entry("01", UTXO), entry("01", UTXO)), 1), KEY)))
-        .contains("fee as claimed: 864210000\n");
-
+  void the_fee_of_a_single_input_needs_no_previous_transaction() throws Exception {
     Transaction previous = new Transaction(2, List.of(), List.of(out(5_000, KEY)), 0);
     TxIn in = new TxIn(new OutPoint(previous, 0), 0xffffffffL);
     Psbt one = new Psbt(new Transaction(2, List.of(in), List.of(out(4_000, KEY)), 0));
@@ -263,13 +307,13 @@ class BitcoinPsbtTest {
   void entries_of_a_map_may_have_any_order() throws Exception {
     List<String> entries =
         List.of(entry("01", UTXO), entry("03", "01000000"), entry("fc0361626300", "ff"));
-    ByteString sorted = psbt(TRANSACTION, "", String.join("", entries));
+    ByteString sorted = psbt(PROVEN, previous(), String.join("", entries));
     for (List<String> order :
         List.of(
             entries, entries.reversed(), List.of(entries.get(1), entries.get(0), entries.get(2)))) {
-      ByteString psbt = psbt(TRANSACTION, "", String.join("", order));
+      ByteString psbt = psbt(PROVEN, previous(), String.join("", order));
       assertThat(Payloads.decode(intent(psbt, 1), KEY).toSign())
-          .isEqualTo(Payloads.decode(intent(bip143(), 1), KEY).toSign());
+          .isEqualTo(Payloads.decode(intent(proven(), 1), KEY).toSign());
       assertThat(BitcoinPsbt.decode(psbt).encoded()).isEqualTo(sorted);
     }
     for (String twice : entries) {
@@ -311,7 +355,7 @@ class BitcoinPsbtTest {
     String origin = "d90c6a4fae00008000000080";
     ByteString withAccount = withGlobal(entry(key, origin));
     assertThat(Payloads.decode(intent(withAccount, 1), KEY).toSign())
-        .isEqualTo(Payloads.decode(intent(bip143(), 1), KEY).toSign());
+        .isEqualTo(Payloads.decode(intent(proven(), 1), KEY).toSign());
     assertThat(BitcoinPsbt.decode(withAccount).encoded()).isEqualTo(withAccount);
     String signature =
         "304402203609e17b84f6a7d30c80bfa610b5b4542f32a8a0d5447a12fb1366d7f01cc44a0220573a954c4518331561406f90300e8f3358f51928d43c212a8caed02de67eebee";
@@ -339,9 +383,10 @@ class BitcoinPsbtTest {
   private static ByteString withGlobal(String entries) {
     return ByteString.fromHex(
         MAGIC
-            + entry("00", TRANSACTION)
+            + entry("00", PROVEN)
             + entries
             + END
+            + previous()
             + END
             + entry("01", UTXO)
             + END
@@ -425,16 +470,23 @@ class BitcoinPsbtTest {
         IntentProblem.PSBT_MALFORMED,
         ByteString.fromHex(MAGIC + entry("00", "01000000000000000000") + END));
 
-    // As many outputs as fit are signed for, and what is shown of them is bounded.
+    // A transaction whose outputs cannot all be shown is refused.
     List<TxOut> outputs = new ArrayList<>();
     for (int i = 0; i < 1_025; i++) {
       outputs.add(out(1, KEY));
     }
     assertRefused(IntentProblem.PSBT_MALFORMED, withOutputs(outputs));
     outputs.removeLast();
-    DecodedPayload decoded = Payloads.decode(intent(withOutputs(outputs), 0), KEY);
-    assertThat(decoded.fields()).hasSize(DecodedPayload.MAX_FIELDS);
-    assertThat(decoded.fields().getLast().name()).isEqualTo("lines not shown");
+    PayloadsTest.assertRefused(
+        IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW, intent(withOutputs(outputs), 0), KEY);
+    // The other lines are seven.
+    List<TxOut> shown = outputs.subList(0, DecodedPayload.MAX_FIELDS - 7);
+    assertThat(Payloads.decode(intent(withOutputs(shown), 0), KEY).fields())
+        .hasSize(DecodedPayload.MAX_FIELDS);
+    PayloadsTest.assertRefused(
+        IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW,
+        intent(withOutputs(outputs.subList(0, DecodedPayload.MAX_FIELDS - 6)), 0),
+        KEY);
   }
 
   private static ByteString withOutputs(List<TxOut> outputs) {

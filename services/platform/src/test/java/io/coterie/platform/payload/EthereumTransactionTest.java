@@ -105,8 +105,12 @@ class EthereumTransactionTest {
             data length: 68
             data: 0xa9059cbb%s
             access list length: 2
+            access 0: 0xde0B295669a9FD93d5F28D9Ec85E40f4cb697BAe
+            access 0 slot: 0x%s3
+            access 0 slot: 0x%s7
+            access 1: 0xBB9bc244D798123fDe783fCc1C72d3Bb8C189413
             """
-                .formatted("00".repeat(64)));
+                .formatted("00".repeat(64), "0".repeat(63), "0".repeat(63)));
     assertThat(
             EthereumTransaction.decode(EIP_2930)
                 .signed(
@@ -126,7 +130,7 @@ class EthereumTransactionTest {
             """
             type: EIP-1559
             chain id: 11155111
-            contract creation: 6 bytes of code
+            contract creation: its code is the data
             value: 0
             nonce: 0
             gas limit: 53000
@@ -340,7 +344,7 @@ class EthereumTransactionTest {
     byte[] deep = deep(20_000);
     assertRefused(IntentProblem.ETHEREUM_TRANSACTION_MALFORMED, ByteString.copyFrom(deep));
 
-    List<Object> keys = Collections.nCopies(1_500, new byte[32]);
+    List<Object> keys = Collections.nCopies(400, new byte[32]);
     List<Object> entries = new ArrayList<>();
     entries.add(List.of(new byte[20], keys));
     ByteString large =
@@ -348,7 +352,8 @@ class EthereumTransactionTest {
             .concat(
                 ByteString.copyFrom(
                     RLPEncoder.list(hex("01"), no, no, no, hex("35".repeat(20)), no, no, entries)));
-    assertThat(PayloadsTest.text(decode(large))).contains("access list length: 1\n");
+    assertThat(PayloadsTest.text(decode(large)))
+        .contains("access list length: 1\n", "access 0 slot: 0x" + "00".repeat(32) + "\n");
     for (Object entry :
         List.of(
             List.of(new byte[19], List.of()),

@@ -11,7 +11,12 @@ import io.coterie.platform.payload.DecodedPayload.Field;
 import io.coterie.proto.custody.v1.BitcoinInput;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.util.HexFormat;
+import java.util.List;
 import java.util.Random;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /** The rules that all kinds of payload share, and the kinds without structure. */
@@ -45,7 +50,7 @@ class PayloadsTest {
         Payloads.decode(SigningIntent.newBuilder().setMessage(message).build(), ByteString.EMPTY);
     assertThat(decoded.kind()).isEqualTo(PayloadKind.MESSAGE);
     assertThat(decoded.toSign()).isEqualTo(message);
-    assertThat(text(decoded)).isEqualTo("length: 10\n");
+    assertThat(text(decoded)).isEqualTo("length: 10\ntext: withdraw 5\n");
     assertThat(decoded.toString()).doesNotContain("withdraw");
   }
 
@@ -88,18 +93,69 @@ class PayloadsTest {
         .endsWith("text: a\\u{202e}b\\\\u{a}\n");
     for (String unit : new String[] {"x", "\n", "\uD83D\uDE00", "\\"}) {
       for (int count : new int[] {127, 128, 255, 256, 257, 5000}) {
-        String shown =
-            ethereumMessage(ByteString.copyFromUtf8(unit.repeat(count))).fields().get(1).value();
-        assertThat(shown.codePointCount(0, shown.length()))
-            .isLessThanOrEqualTo(DecodedPayload.MAX_VALUE);
-        assertThat(shown.endsWith("…"))
-            .isEqualTo(
-                count * (unit.equals("\n") ? 5 : unit.equals("\\") ? 2 : 1)
-                    > DecodedPayload.MAX_VALUE);
+        List<DecodedPayload.Field> fields =
+            ethereumMessage(ByteString.copyFromUtf8(unit.repeat(count))).fields();
+        List<String> shown = fields.stream().skip(1).map(DecodedPayload.Field::value).toList();
+        assertThat(shown)
+            .allMatch(line -> line.codePointCount(0, line.length()) <= DecodedPayload.MAX_VALUE);
+        String escaped = unit.equals("\n") ? "\\u{a}" : unit.equals("\\") ? "\\\\" : unit;
+        assertThat(String.join("", shown)).isEqualTo(escaped.repeat(count));
       }
     }
-    String bytes = ethereumMessage(ByteString.fromHex("ff".repeat(4000))).fields().get(1).value();
-    assertThat(bytes).startsWith("0xffff").endsWith("ff…").hasSizeLessThanOrEqualTo(256);
+    List<DecodedPayload.Field> bytes =
+        ethereumMessage(ByteString.fromHex("ff".repeat(4000))).fields();
+    assertThat(bytes.stream().skip(1).map(DecodedPayload.Field::name).limit(2))
+        .containsExactly("bytes", "bytes (2)");
+    assertThat(
+            bytes.stream().skip(1).map(DecodedPayload.Field::value).collect(Collectors.joining()))
+        .isEqualTo("0x" + "ff".repeat(4000));
+  }
+
+  @Test
+  void what_cannot_be_shown_to_its_end_is_refused() {
+    assertRefused(
+        IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW,
+        SigningIntent.newBuilder()
+            .setEthereumMessage(ByteString.copyFromUtf8("\n".repeat(50_000)))
+            .build(),
+        KEY);
+  }
+
+  @Test
+  void a_message_is_shown_or_its_hash_is() throws Exception {
+    assertThat(message(Scheme.SCHEME_BLS12381, "hello")).isEqualTo("length: 5\ntext: hello\n");
+    assertThat(message(Scheme.SCHEME_ED25519, "x".repeat(1000)))
+        .isEqualTo(
+            "length: 1000\nsha-256: "
+                + "0x"
+                + HexFormat.of()
+                    .formatHex(
+                        MessageDigest.getInstance("SHA-256")
+                            .digest("x".repeat(1000).getBytes(StandardCharsets.US_ASCII)))
+                + "\n");
+  }
+
+  private static String message(Scheme scheme, String text) throws Exception {
+    return text(
+        Payloads.decode(
+            SigningIntent.newBuilder()
+                .setScheme(scheme)
+                .setMessage(ByteString.copyFromUtf8(text))
+                .build(),
+            KEY));
+  }
+
+  /** Many chains sign the hash of a transaction with Ed25519. */
+  @Test
+  void an_ed25519_message_of_32_bytes_is_a_digest() throws Exception {
+    ByteString hash = ByteString.copyFromUtf8("x".repeat(32));
+    SigningIntent.Builder intent =
+        SigningIntent.newBuilder().setScheme(Scheme.SCHEME_ED25519).setMessage(hash);
+    assertRefused(IntentProblem.MESSAGE_IS_DIGEST, intent.build(), KEY);
+    assertThat(Payloads.decode(intent.setDigest(hash).build(), KEY).toSign()).isEqualTo(hash);
+    // A validator's signing root is the only payload that BLS has.
+    intent.setScheme(Scheme.SCHEME_BLS12381).setMessage(hash);
+    assertThat(Payloads.decode(intent.build(), KEY).toSign()).isEqualTo(hash);
   }
 
   @Test
@@ -114,7 +170,10 @@ class PayloadsTest {
       assertThat(kind.fits(Scheme.SCHEME_ECDSA_SECP256K1))
           .isEqualTo(kind != PayloadKind.MESSAGE && kind != PayloadKind.SOLANA_TRANSACTION);
       assertThat(kind.fits(Scheme.SCHEME_ED25519))
-          .isEqualTo(kind == PayloadKind.MESSAGE || kind == PayloadKind.SOLANA_TRANSACTION);
+          .isEqualTo(
+              kind == PayloadKind.MESSAGE
+                  || kind == PayloadKind.DIGEST
+                  || kind == PayloadKind.SOLANA_TRANSACTION);
       assertThat(kind.fits(Scheme.SCHEME_BIP340_SECP256K1))
           .isEqualTo(kind == PayloadKind.DIGEST || kind == PayloadKind.BITCOIN_INPUT);
       assertThat(kind.fits(Scheme.SCHEME_UNSPECIFIED)).isFalse();
@@ -133,7 +192,7 @@ class PayloadsTest {
       SigningIntent.newBuilder().setEthereumTransaction(EthereumTransactionTest.EIP_155).build(),
       SigningIntent.newBuilder().setEthereumTypedData(TypedDataTest.MAIL).build(),
       SigningIntent.newBuilder()
-          .setBitcoinInput(BitcoinInput.newBuilder().setPsbt(BitcoinPsbtTest.bip143()).setInput(1))
+          .setBitcoinInput(BitcoinInput.newBuilder().setPsbt(BitcoinPsbtTest.proven()).setInput(1))
           .build(),
       SigningIntent.newBuilder().setEthereumMessage(ByteString.copyFromUtf8("hello")).build(),
       BitcoinTaprootTest.intent(),

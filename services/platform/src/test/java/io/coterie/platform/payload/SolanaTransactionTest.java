@@ -122,7 +122,7 @@ class SolanaTransactionTest {
             3 text: invoice 4711
             3 account 0: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
             instruction 4: program JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4
-            4 data: 9 bytes, not understood
+            4 data, not understood: 0xe517cb977ae3ad2a01
             4 account 0: entry 2 of table 2immgwYNHBbyVQKVGCEkgWpi53bLwWNRMB5G2nbgYV17, writable
             4 account 1: entry 0 of table 2immgwYNHBbyVQKVGCEkgWpi53bLwWNRMB5G2nbgYV17
             """);
@@ -196,9 +196,9 @@ class SolanaTransactionTest {
           .contains(
               "instruction 0: program "
                   + SolanaAddress.of(ByteString.fromHex(key))
-                  + "\n0 data: "
-                  + data.length() / 2
-                  + " bytes, not understood\n");
+                  + "\n0 data, not understood: 0x"
+                  + data
+                  + "\n");
     }
   }
 

@@ -169,8 +169,8 @@ public record SignerProperties(
    * @param minParties the fewest parties that may hold a share of such a key; 2 if not given
    * @param allowedParties names of the parties that may hold a share of such a key; every party of
    *     the roster if not given
-   * @param payloads labels of {@link PayloadKind}; all but {@code digest} if not given, because
-   *     nobody can see what a digest says
+   * @param payloads labels of {@link PayloadKind}; if not given, those that a signer can read: not
+   *     {@code digest}, and not {@code message}, which may be anything
    * @param derivationPrefixes paths below a key that it may use: {@code m} for all
    * @param purposes globs over the intent's purpose
    * @param maxMessageBytes of a payload to sign
@@ -187,7 +187,6 @@ public record SignerProperties(
       @DefaultValue("2") int minParties,
       @DefaultValue List<String> allowedParties,
       @DefaultValue({
-            "message",
             "ethereum-transaction",
             "ethereum-message",
             "ethereum-typed-data",

@@ -118,8 +118,10 @@ class RequesterSettingsTest {
 
   @Test
   void a_requester_without_payloads_has_nothing_signed() throws Exception {
-    assertThat(maySign(rule())).isTrue();
+    assertThat(maySign(rule("payloads: [message]"))).isTrue();
     assertThat(maySign(rule("payloads: []"))).isFalse();
+    // A message may be anything, a transaction among them: the right to it is given by name.
+    assertThat(maySign(rule())).isFalse();
   }
 
   @Test
