@@ -52,13 +52,16 @@ class SignalAccessTest {
             new SignerProperties.Channel(
                 URI.create("https://localhost"),
                 folder.resolve("ca.pem"),
+                null,
+                null,
                 "",
                 "+1",
                 null,
                 SendMode.GROUP,
                 null,
                 roots,
-                Duration.ofHours(6)),
+                Duration.ofHours(6),
+                false),
             new SignerProperties.Sessions(
                 8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
             new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
@@ -93,5 +96,30 @@ class SignalAccessTest {
     assertThatThrownBy(() -> access("0".repeat(32)).trust())
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("none of its versions has the expected ones");
+  }
+
+  @Test
+  void a_party_that_is_not_measured_never_sends_by_name() {
+    assertThatThrownBy(() -> SendMode.NAMED_STORED.requireFor(false))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("who sends");
+    SendMode.NAMED_STORED.requireFor(true);
+    SendMode.GROUP.requireFor(false);
+    assertThatThrownBy(
+            () ->
+                new SignerProperties.Channel(
+                    URI.create("https://localhost"),
+                    folder.resolve("ca.pem"),
+                    null,
+                    null,
+                    "",
+                    "+1",
+                    null,
+                    SendMode.NAMED_STORED,
+                    null,
+                    null,
+                    Duration.ofHours(6),
+                    false))
+        .hasMessageContaining("channel.measured");
   }
 }
