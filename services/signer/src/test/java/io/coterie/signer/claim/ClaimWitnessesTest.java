@@ -181,6 +181,16 @@ class ClaimWitnessesTest {
     }
 
     @Override
+    public Map<String, Long> claimed() {
+      throw new AssertionError();
+    }
+
+    @Override
+    public Room room() {
+      throw new AssertionError();
+    }
+
+    @Override
     public void forgetRequests(Duration running) {
       throw new AssertionError();
     }

@@ -28,6 +28,11 @@ public final class MemoryLedger implements ClaimLedger {
   public final Set<SessionId> declined = ConcurrentHashMap.newKeySet();
   public final Map<SessionId, Multiplication> multiplications = new ConcurrentHashMap<>();
 
+  /** The disk, as large as the test says. */
+  public volatile Room room = new Room(0, Long.MAX_VALUE);
+
+  public final Map<String, Long> claimed = new ConcurrentHashMap<>();
+
   private final Map<Request, ByteString> digests = new HashMap<>();
   private final Map<Request, Binding> bound = new HashMap<>();
   private final AtomicInteger claims = new AtomicInteger();
@@ -86,6 +91,7 @@ public final class MemoryLedger implements ClaimLedger {
       }
       bind(claim.binding());
     }
+    claimed.merge(claim.requester(), 1L, Long::sum);
     multiplies(claim.session(), claim.multiplication());
     return Outcome.CLAIMED;
   }
@@ -151,6 +157,16 @@ public final class MemoryLedger implements ClaimLedger {
         .limit(limit)
         .toList()
         .reversed();
+  }
+
+  @Override
+  public Map<String, Long> claimed() {
+    return claimed;
+  }
+
+  @Override
+  public Room room() {
+    return room;
   }
 
   @Override
