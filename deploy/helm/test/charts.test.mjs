@@ -412,6 +412,62 @@ test("signer: what makes no sense is refused", () => {
   );
 });
 
+/** The Secret and the key there that a file below a mount is. */
+function secretOf(objects, file) {
+  const { volumes, containers } = workload(objects).spec.template.spec;
+  const mount = containers[0].volumeMounts.find((each) => path.dirname(file) === each.mountPath);
+  const { secret } = volumes.find((volume) => volume.name === mount?.name) ?? {};
+  const key = path.basename(file);
+  assert.ok(secret && (!secret.items || secret.items.some((item) => item.path === key)), `${file} is not mounted`);
+  return [secret.secretName, key];
+}
+
+test("each authority is believed for one purpose", () => {
+  const edge = render("edge");
+  const envoy = parse(one(edge, "ConfigMap").data["envoy.yaml"]).static_resources;
+  const downstream = (name) =>
+    envoy.listeners.find((listener) => listener.name === name).filter_chains[0].transport_socket.typed_config;
+  const upstream = (name) => envoy.clusters.find((cluster) => cluster.name === name).transport_socket.typed_config;
+  const believed = (tls) => secretOf(edge, tls.common_tls_context.validation_context.trusted_ca.filename);
+  const shown = (tls) => secretOf(edge, tls.common_tls_context.tls_certificates[0].certificate_chain.filename);
+  for (const [name, authority] of [
+    ["clients", "clients-ca"],
+    ["parties", "parties-ca"],
+  ]) {
+    assert.equal(downstream(name).require_client_certificate, true, name);
+    assert.deepEqual(believed(downstream(name)), [authority, "ca.crt"]);
+    assert.deepEqual(shown(downstream(name)), ["edge-tls", "tls.crt"]);
+  }
+  for (const name of ["coordinator", "messaging"]) assert.deepEqual(believed(upstream(name)), ["edge-tls", "ca.crt"]);
+  assert.deepEqual(shown(upstream("coordinator")), ["edge-client-tls", "tls.crt"]);
+  // Messaging sees no certificate, and no header about one.
+  assert.equal(upstream("messaging").common_tls_context.tls_certificates, undefined);
+  const manager = envoy.listeners.find((listener) => listener.name === "parties").filter_chains[0].filters[0];
+  assert.equal(manager.typed_config.forward_client_cert_details, undefined);
+
+  const coordinator = render("coordinator");
+  const { tls, channel } = parse(one(coordinator, "ConfigMap").data["config.yaml"]).coterie.coordinator;
+  assert.deepEqual(secretOf(coordinator, tls["client-ca"]), ["clients-ca", "ca.crt"]);
+  assert.deepEqual(secretOf(coordinator, tls.certificate), ["coordinator-tls", "tls.crt"]);
+  assert.deepEqual(secretOf(coordinator, channel.ca), ["coordinator-tls", "ca.crt"]);
+
+  const signer = render("signer");
+  const config = parse(one(signer, "ConfigMap").data["config.yaml"]);
+  const party = config.coterie.signer.channel;
+  assert.deepEqual(
+    ["ca-file", "certificate-file", "private-key-file"].map((file) => secretOf(signer, party[file])),
+    ["ca.crt", "tls.crt", "tls.key"].map((key) => ["signer-channel-tls", key]),
+  );
+  const { keystore } = config.spring.ssl.bundle.pem.management;
+  assert.deepEqual(secretOf(signer, keystore.certificate), ["signer-tls", "tls.crt"]);
+
+  for (const value of ["clientSecret", "clientsCaSecret", "partiesCaSecret"]) {
+    refused("edge", { tls: { [value]: "" } }, new RegExp(value));
+  }
+  refused("coordinator", { ...minimal.coordinator, tls: { clientsCaSecret: "" } }, /clientsCaSecret/);
+  refused("signer", { ...minimal.signer, channel: { ...minimal.signer.channel, tlsSecret: "" } }, /tlsSecret/);
+});
+
 test("edge: names and limits are those of the values, and Envoy takes the file", (context) => {
   const objects = render("edge", {
     coordinator: { host: "coordinator.example" },
@@ -445,7 +501,7 @@ test("edge: names and limits are those of the values, and Envoy takes the file",
     );
     writeFileSync(
       `${folder}/envoy.yaml`,
-      text.replaceAll(/\/etc\/envoy(-tls|-metrics)?\//g, `${folder}/`),
+      text.replaceAll(/\/etc\/envoy(-[a-z-]+)?\//g, `${folder}/`),
     );
     run(envoy, ["--mode", "validate", "-c", `${folder}/envoy.yaml`, "--log-level", "error"]);
   } finally {

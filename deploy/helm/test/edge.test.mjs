@@ -71,9 +71,7 @@ before(async () => {
   const map = one(parseObjects(rendered.stdout), "ConfigMap");
   writeFileSync(`${folder}/custody.protoset`, Buffer.from(map.binaryData["custody.protoset"], "base64"));
   let text = map.data["envoy.yaml"]
-    .replaceAll("/etc/envoy-tls/", `${folder}/`)
-    .replaceAll("/etc/envoy-metrics/", `${folder}/`)
-    .replaceAll("/etc/envoy/", `${folder}/`)
+    .replaceAll(/\/etc\/envoy(-[a-z-]+)?\//g, `${folder}/`)
     .replaceAll("0.0.0.0", "127.0.0.1");
   port = await freePort();
   managementPort = await freePort();

@@ -80,8 +80,11 @@ test(
 test("terraform: a party is let out to the address that it calls, where the edge serves parties", { skip }, () => {
   const control = outputs("control-plane/feeds_the_charts");
   const objects = render("signer", parse(outputs("party/eu_central").values));
-  const { messaging } = parse(one(objects, "ConfigMap").data["config.yaml"]).coterie.signer.channel;
+  const { channel } = parse(one(objects, "ConfigMap").data["config.yaml"]).coterie.signer;
+  const { messaging } = channel;
   assert.equal(messaging, control.messaging_url);
+  // The edge asks for the certificate of parties there.
+  assert.ok(channel["certificate-file"] && channel["private-key-file"]);
   const port = Number(new URL(messaging).port || 443);
   assert.ok(reaches(objects, "203.0.113.0/28", port));
   const edge = render("edge", parse(control.edge_values)).find((object) => object.spec?.type === "LoadBalancer");

@@ -48,6 +48,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -56,6 +57,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
+import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -173,6 +175,112 @@ class EdgeTest {
   }
 
   @Test
+  void aCertificateIsGoodForItsPurposeAlone() throws Exception {
+    Set<String> clients = Set.of(Cluster.WALLET, Edge.CLIENT);
+    for (String file :
+        List.of(
+            "parties",
+            Cluster.WALLET,
+            Edge.CLIENT,
+            Cluster.MESSAGING_NAME,
+            "coordinator",
+            Edge.NAME,
+            Cluster.partyName(1))) {
+      InsistentClient client = new InsistentClient(cluster.ca(), leaf(file));
+      boolean party = file.equals("parties");
+      Metrics before = edge.metrics();
+      assertThat(letsIn(client.tls(), edge.parties()))
+          .as("%s at the listener of parties", file)
+          .isEqualTo(party);
+      assertThat(partiesRefused(before, "error") > 0)
+          .as("%s is refused in the handshake of parties", file)
+          .isEqualTo(!party);
+      for (String endpoint : List.of(cluster.endpoint(), coordinator())) {
+        assertThat(letsIn(channel(endpoint, TlsChannelCredentials.newBuilder().keyManager(client))))
+            .as("%s at %s", file, endpoint)
+            .isEqualTo(clients.contains(file));
+      }
+    }
+    Metrics before = edge.metrics();
+    assertThat(letsIn(cluster.ca().tls(), edge.parties())).as("no certificate").isFalse();
+    assertThat(partiesRefused(before, "no_cert")).isPositive();
+  }
+
+  /** How many handshakes of the listener of parties have failed for a reason. */
+  private static double partiesRefused(Metrics since, String reason) {
+    String address = "_" + edge.parties().getPort();
+    return edge.metrics()
+        .since(since)
+        .sum(
+            "envoy_listener_ssl_fail_verify_" + reason,
+            s -> s.label("envoy_listener_address").endsWith(address));
+  }
+
+  /** Whether a request is answered, whatever the answer is. */
+  private static boolean letsIn(SSLContext tls, URI listener) throws Exception {
+    try (HttpClient client = HttpClient.newBuilder().sslContext(tls).build()) {
+      client.send(
+          HttpRequest.newBuilder(listener.resolve("/v1/nothing")).timeout(PATIENCE).build(),
+          HttpResponse.BodyHandlers.discarding());
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** Whether a call is answered, also if the answer is that it is not allowed. */
+  private static boolean letsIn(Channel channel) {
+    try {
+      getKey(channel);
+      return true;
+    } catch (StatusRuntimeException e) {
+      return e.getStatus().getCode() != Status.Code.UNAVAILABLE;
+    }
+  }
+
+  @Test
+  void theAuthorityOfThePartiesIsReplacedWithoutAGap() throws Exception {
+    InstallationCa now = InstallationCa.create(cluster.folder().resolve("authority-now"));
+    InstallationCa next = InstallationCa.create(cluster.folder().resolve("authority-next"));
+    String old = Files.readString(now.partiesFile());
+    String later = Files.readString(next.partiesFile());
+    List<InstallationCa.Leaf> parties = List.of(now.party(), next.party());
+    assertThat(letIn(now, old, parties)).containsExactly(true, false);
+    assertThat(letIn(now, old + later, parties)).containsExactly(true, true);
+    assertThat(letIn(now, later, parties)).containsExactly(false, true);
+  }
+
+  /** Which certificates open the listener of parties at an edge that believes these authorities. */
+  private static List<Boolean> letIn(
+      InstallationCa ca, String authorities, List<InstallationCa.Leaf> parties) throws Exception {
+    Files.writeString(ca.partiesFile(), authorities);
+    List<Boolean> opened = new ArrayList<>();
+    try (HttpClient probe = HttpClient.newBuilder().sslContext(ca.tls()).build();
+        Edge other = before(new Edge.Upstream("localhost", 1), ca, "edge-authority", probe)) {
+      other.start();
+      for (InstallationCa.Leaf leaf : parties) {
+        opened.add(letsIn(ca.tls(leaf), other.parties()));
+      }
+    }
+    return opened;
+  }
+
+  /** Another edge, in front of one place for everything. */
+  private static Edge before(
+      Edge.Upstream upstream, InstallationCa ca, String folder, HttpClient probe) {
+    List<Integer> ports = FreePorts.find(4);
+    return Edge.prepare(
+        new Edge.Plan(ProjectRoot.PATH),
+        cluster.folder().resolve(folder),
+        ca,
+        cluster.metricsUser(),
+        new Edge.Ports(ports.get(0), ports.get(1), ports.get(2), ports.get(3)),
+        upstream,
+        upstream,
+        probe);
+  }
+
+  @Test
   void theCertificateSaysWhoCallsAndNothingElseDoes() throws Exception {
     assertThat(getKey(cluster.wallet().channel()).getState()).isEqualTo(Key.State.ACTIVE);
     InstallationCa.Leaf auditor = cluster.backend(Cluster.AUDITOR).certificate();
@@ -186,12 +294,19 @@ class EdgeTest {
     refused(ErrorReason.CLIENT_NOT_ALLOWED, () -> getKey(with(as(nobody), FORWARDED, forged)));
     getKey(with(as(wallet), FORWARDED, "Cert=\"" + encoded(nobody) + "\""));
     // The forgery is one that the coordinator would believe: of the edge it does.
-    InstallationCa.Leaf own =
-        new InstallationCa.Leaf(
-            cluster.folder().resolve("ca").resolve("edge.pem"),
-            cluster.folder().resolve("ca").resolve("edge-key.pem"));
-    Channel direct = channel("localhost:" + cluster.apiPort(), credentials(own));
+    Channel direct = channel(coordinator(), credentials(leaf(Edge.CLIENT)));
     getKey(with(direct, FORWARDED, forged));
+  }
+
+  private static String coordinator() {
+    return "localhost:" + cluster.apiPort();
+  }
+
+  /** A certificate that the installation has already. */
+  private static InstallationCa.Leaf leaf(String file) {
+    Path folder = cluster.folder().resolve("ca");
+    return new InstallationCa.Leaf(
+        folder.resolve(file + ".pem"), folder.resolve(file + "-key.pem"));
   }
 
   /** As Envoy encodes a certificate. */
@@ -296,7 +411,7 @@ class EdgeTest {
   @Test
   void aClientThatAsksTooOftenIsRefusedAndOthersAreNot() throws Exception {
     // A certificate of its own: the limit is one for each.
-    Channel often = as(cluster.ca().service("often", Cluster.AUDITOR));
+    Channel often = as(cluster.ca().client("often", Cluster.AUDITOR));
     List<Future<ListKeysResponse>> answers = new ArrayList<>();
     for (int i = 0; i < 5 * BURST; i++) {
       answers.add(
@@ -332,7 +447,7 @@ class EdgeTest {
 
   @Test
   void inJsonTheLimitIsStatus429() throws Exception {
-    InstallationCa.Leaf often = cluster.ca().service("often-in-json", Cluster.AUDITOR);
+    InstallationCa.Leaf often = cluster.ca().client("often-in-json", Cluster.AUDITOR);
     List<Integer> statuses = new ArrayList<>();
     try (WalletBackend backend =
             new WalletBackend(
@@ -406,18 +521,13 @@ class EdgeTest {
 
   @Test
   void aCallThatNobodyAnswersIsEndedByEnvoy() throws Exception {
-    List<Integer> ports = FreePorts.find(4);
     // Takes connections and says nothing.
     try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
         Edge before =
-            Edge.prepare(
-                new Edge.Plan(ProjectRoot.PATH),
-                cluster.folder().resolve("edge-before-silence"),
+            before(
+                new Edge.Upstream("localhost", silent.getLocalPort()),
                 cluster.ca(),
-                cluster.metricsUser(),
-                new Edge.Ports(ports.get(0), ports.get(1), ports.get(2), ports.get(3)),
-                new Edge.Upstream("localhost", silent.getLocalPort()),
-                new Edge.Upstream("localhost", silent.getLocalPort()),
+                "edge-before-silence",
                 http)) {
       before.start();
       Channel channel =

@@ -19,9 +19,7 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.springframework.boot.ssl.SslBundle;
-import org.springframework.boot.ssl.pem.PemSslStoreBundle;
-import org.springframework.boot.ssl.pem.PemSslStoreDetails;
+import javax.net.ssl.SSLContext;
 import org.springframework.util.FileSystemUtils;
 
 /**
@@ -107,13 +105,8 @@ final class KubernetesInstallation implements AutoCloseable {
   }
 
   /** Mutual TLS as the wallet backend. */
-  SslBundle clientTls() {
-    return SslBundle.of(
-        new PemSslStoreBundle(
-            PemSslStoreDetails.forCertificate(
-                    wallet().certificate().certificate().toUri().toString())
-                .withPrivateKey(wallet().certificate().key().toUri().toString()),
-            PemSslStoreDetails.forCertificate(ca.certificateFile().toUri().toString())));
+  SSLContext clientTls() {
+    return ca.tls(walletCertificate);
   }
 
   /** Address of a node. */
@@ -217,6 +210,7 @@ final class KubernetesInstallation implements AutoCloseable {
     certificate(CONTROL, "messaging");
     certificate(CONTROL, "coordinator");
     certificate(CONTROL, "edge");
+    ca.client(CONTROL + "-edge-client", "edge");
     PARTIES.forEach(party -> certificate(party, "signer"));
   }
 
@@ -227,7 +221,10 @@ final class KubernetesInstallation implements AutoCloseable {
       names = Arrays.copyOf(names, names.length + 1);
       names[names.length - 1] = node;
     }
-    return ca.service(namespace + "-" + release, names).certificate();
+    String file = namespace + "-" + release;
+    InstallationCa.Leaf leaf =
+        release.equals("signer") ? ca.managementOf(file, names) : ca.listening(file, names);
+    return leaf.certificate();
   }
 
   private static int id(String party) {

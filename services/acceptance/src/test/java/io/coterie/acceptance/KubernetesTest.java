@@ -195,8 +195,7 @@ class KubernetesTest {
   void theEdgeSpeaksJsonAndRefusesWhatIsNotInTheContract() throws Exception {
     assumeTrue(installed);
     String base = "https://" + installation.edge() + "/v1/";
-    try (HttpClient http =
-        HttpClient.newBuilder().sslContext(installation.clientTls().createSslContext()).build()) {
+    try (HttpClient http = HttpClient.newBuilder().sslContext(installation.clientTls()).build()) {
       HttpResponse<String> found = get(http, base + "keys/" + BLS);
       assertThat(found.statusCode()).isEqualTo(200);
       assertThat(found.body()).contains("\"state\":\"ACTIVE\"");

@@ -3,6 +3,7 @@ package io.coterie.channel;
 import java.net.URI;
 import java.time.Duration;
 import java.util.Base64;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How a member reaches the messaging service, and every limit of the channel.
@@ -10,6 +11,7 @@ import java.util.Base64;
  * @param messaging base URI of the messaging service, {@code https://host:port}; REST and WebSocket
  *     live below it
  * @param caPem PEM text of the installation's certificate authority; no other is trusted for TLS
+ * @param client shown to whoever asks for a certificate: an edge in front of messaging does
  * @param trustRoot public key (33 bytes) under which the messaging service's sender certificates
  *     must verify; installation data that comes with the CA
  * @param sendMode how broadcasts travel
@@ -19,6 +21,7 @@ import java.util.Base64;
 public record ChannelConfig(
     URI messaging,
     String caPem,
+    @Nullable ClientCertificate client,
     byte[] trustRoot,
     SendMode sendMode,
     Limits limits,
@@ -38,7 +41,7 @@ public record ChannelConfig(
   /** Group mode with the default limits and timing. */
   public static ChannelConfig of(URI messaging, String caPem, byte[] trustRoot) {
     return new ChannelConfig(
-        messaging, caPem, trustRoot, SendMode.GROUP, Limits.DEFAULT, Timing.DEFAULT);
+        messaging, caPem, null, trustRoot, SendMode.GROUP, Limits.DEFAULT, Timing.DEFAULT);
   }
 
   /** As {@link #of(URI, String, byte[])}, with the trust root as it is published: base64. */
@@ -46,16 +49,20 @@ public record ChannelConfig(
     return of(messaging, caPem, Base64.getDecoder().decode(trustRootBase64.strip()));
   }
 
+  public ChannelConfig withClient(@Nullable ClientCertificate other) {
+    return new ChannelConfig(messaging, caPem, other, trustRoot, sendMode, limits, timing);
+  }
+
   public ChannelConfig withSendMode(SendMode mode) {
-    return new ChannelConfig(messaging, caPem, trustRoot, mode, limits, timing);
+    return new ChannelConfig(messaging, caPem, client, trustRoot, mode, limits, timing);
   }
 
   public ChannelConfig withLimits(Limits other) {
-    return new ChannelConfig(messaging, caPem, trustRoot, sendMode, other, timing);
+    return new ChannelConfig(messaging, caPem, client, trustRoot, sendMode, other, timing);
   }
 
   public ChannelConfig withTiming(Timing other) {
-    return new ChannelConfig(messaging, caPem, trustRoot, sendMode, limits, other);
+    return new ChannelConfig(messaging, caPem, client, trustRoot, sendMode, limits, other);
   }
 
   /**
@@ -77,7 +84,8 @@ public record ChannelConfig(
    * @param chunk bodies above this travel in several messages; with padding, encryption and base64
    *     it stays below the 96 KiB content limit of a Signal server
    * @param maxWebSocketMessage largest message accepted from the messaging service
-   * @param maxQueued bytes waiting for the socket before it is taken for dead
+   * @param maxQueued bytes waiting for the socket before it is taken for dead, and bytes of bodies
+   *     that wait until the service has room for them
    * @param maxRequests requests that may wait for an answer at the same time, per socket
    * @param maxInbound messages being decrypted at the same time; more wait in the socket
    * @param maxReassemblies unfinished chunked bodies kept for each sender

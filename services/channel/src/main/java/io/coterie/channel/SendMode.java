@@ -12,5 +12,20 @@ public enum SendMode {
    * One pairwise message after another, each with the sender's name, over a REST call of its own,
    * stored by the messaging service: how prototypes without sealed sender and WebSocket send.
    */
-  NAMED_STORED
+  NAMED_STORED;
+
+  /**
+   * Refuses a mode that tells messaging who sends, unless that is what is wanted.
+   *
+   * @param measured whether the service runs to be measured, and for nothing else
+   * @throws IllegalArgumentException saying so
+   */
+  public void requireFor(boolean measured) {
+    if (this == NAMED_STORED && !measured) {
+      throw new IllegalArgumentException(
+          "channel.send-mode "
+              + this
+              + " tells messaging who sends: only where channel.measured is true");
+    }
+  }
 }

@@ -123,6 +123,19 @@ public final class MemoryStores {
     }
 
     @Override
+    public boolean restore(KeyRecord key) {
+      synchronized (MemoryStores.this) {
+        if (findRequest(key.requester(), key.requestId()).isPresent()
+            || find(key.name()).filter(k -> k.state() != Key.State.FAILED).isPresent()) {
+          return false;
+        }
+        KeyRecord stored = key.withId(++ids);
+        keys.put(stored.id(), new Row<>(stored, null));
+        return true;
+      }
+    }
+
+    @Override
     public boolean finish(long id, MadeKey made, Status error, int sessions) {
       synchronized (MemoryStores.this) {
         Row<KeyRecord> row = keys.get(id);

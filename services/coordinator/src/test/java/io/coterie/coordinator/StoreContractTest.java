@@ -195,6 +195,24 @@ class StoreContractTest {
 
   @ParameterizedTest
   @MethodSource("databases")
+  void a_key_of_an_earlier_database_is_stored_unless_it_is_there(Database database) {
+    Replica here = database.apply("here");
+    KeyRecord kept = creation("kept").active(made(3), 0);
+    assertThat(here.keys().restore(kept)).isTrue();
+    KeyRecord stored = here.keys().find("keys/kept").orElseThrow();
+    assertThat(stored).isEqualTo(kept.withId(stored.id()));
+    assertThat(here.keys().restore(kept)).as("again").isFalse();
+    assertThat(here.keys().restore(creation("kept").active(made(4), 0)))
+        .as("another of its name")
+        .isFalse();
+    assertThat(here.keys().find("keys/kept")).contains(stored);
+    assertThat(here.keys().takeAll(true)).as("nothing is left to do").doesNotContain(stored);
+    // The renewal of such a key goes on from its epoch.
+    assertThat(started(here, renewal("kept", 3)).fromEpoch()).isEqualTo(3);
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
   void a_creation_ends_once(Database database) {
     Replica here = database.apply("here");
     KeyRecord key = active(here, "ends");

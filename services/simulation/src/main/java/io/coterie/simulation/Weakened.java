@@ -150,6 +150,16 @@ final class Weakened {
     }
 
     @Override
+    public Map<String, Long> claimed() {
+      return claims.claimed();
+    }
+
+    @Override
+    public Room room() {
+      return claims.room();
+    }
+
+    @Override
     public void forgetRequests(Duration running) {
       claims.forgetRequests(running);
     }

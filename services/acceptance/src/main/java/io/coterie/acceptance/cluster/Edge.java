@@ -18,8 +18,11 @@ import org.jspecify.annotations.Nullable;
  * class replaces the names, ports, limits and files that the chart fills in there.
  */
 public final class Edge implements AutoCloseable {
-  /** DNS name in the edge's certificate, by which the coordinator believes it. */
-  static final String NAME = "edge";
+  /** DNS name in the edge's certificates, by which the coordinator believes it. */
+  public static final String NAME = "edge";
+
+  /** Name of the files of the certificate with which it calls the coordinator. */
+  public static final String CLIENT = "edge-client";
 
   private static final String CONFIGURATION = "deploy/envoy/envoy.yaml";
   private static final String CONTRACTS = "proto/target/custody.protoset";
@@ -80,7 +83,7 @@ public final class Edge implements AutoCloseable {
    *
    * @param folder for its files
    * @param metricsUser who may read its metrics
-   * @param http a client that trusts the installation's CA, and is that user
+   * @param http a client that trusts the installation's CAs, and is that user
    * @throws IllegalStateException if there is no Envoy, or the file has changed so that it cannot
    *     be made fit
    */
@@ -100,7 +103,8 @@ public final class Edge implements AutoCloseable {
                 () ->
                     new IllegalStateException(
                         "Envoy is missing: .ci/envoy fetches it with python3 and pip"));
-    InstallationCa.Leaf tls = ca.service(NAME, NAME, "localhost", "127.0.0.1");
+    InstallationCa.Leaf tls = ca.listening(NAME, NAME, "localhost", "127.0.0.1");
+    InstallationCa.Leaf client = ca.client(CLIENT, NAME);
     try {
       String text = Files.readString(root.resolve(CONFIGURATION));
       text = listening(text, "0.0.0.0", 8443, ports.clients());
@@ -112,6 +116,10 @@ public final class Edge implements AutoCloseable {
       text = replace(text, "/etc/envoy-tls/tls.crt", quoted(tls.certificate()));
       text = replace(text, "/etc/envoy-tls/tls.key", quoted(tls.key()));
       text = replace(text, "/etc/envoy-tls/ca.crt", quoted(ca.certificateFile()));
+      text = replace(text, "/etc/envoy-client-tls/tls.crt", quoted(client.certificate()));
+      text = replace(text, "/etc/envoy-client-tls/tls.key", quoted(client.key()));
+      text = replace(text, "/etc/envoy-clients-ca/ca.crt", quoted(ca.clientsFile()));
+      text = replace(text, "/etc/envoy-parties-ca/ca.crt", quoted(ca.partiesFile()));
       text = replace(text, "/etc/envoy-metrics/users", quoted(metricsUser.usersFile()));
       text = replace(text, "/etc/envoy/custody.protoset", quoted(root.resolve(CONTRACTS)));
       text =

@@ -120,6 +120,7 @@ public final class Members {
       return Enrolment.enrol(
           messaging,
           Files.readString(ca.certificateFile()),
+          null,
           settings.number(stranger),
           settings.token(stranger));
     } catch (IOException e) {

@@ -89,6 +89,8 @@ public final class Prometheus implements AutoCloseable {
         services.stream()
             .map(s -> "'" + s.management().getAuthority() + "'")
             .collect(Collectors.joining(", "));
+    Path authority =
+        name.equals("signer") ? cluster.ca().managementFile() : cluster.ca().certificateFile();
     return """
     - job_name: coterie-%s
       scheme: https
@@ -99,7 +101,7 @@ public final class Prometheus implements AutoCloseable {
     """
         .formatted(
             name,
-            cluster.ca().certificateFile().toAbsolutePath(),
+            authority.toAbsolutePath(),
             MetricsUser.NAME,
             cluster.metricsUser().passwordFile().toAbsolutePath(),
             targets);

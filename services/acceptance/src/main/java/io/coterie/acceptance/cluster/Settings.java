@@ -160,6 +160,7 @@ public final class Settings {
                   trust-root: %s
                   number: "%s"
                   token-file: %s
+                  measured: true
                   send-mode: %s
                 unseal:
                   passphrase-file: %s
@@ -170,7 +171,7 @@ public final class Settings {
                     folder.resolve(replica),
                     tls.certificate(),
                     tls.key(),
-                    ca.certificateFile(),
+                    ca.clientsFile(),
                     messagingUri,
                     ca.certificateFile(),
                     certificates.trustRoot(),
@@ -210,7 +211,8 @@ public final class Settings {
 
   List<String> signer(
       String name, int partyId, String region, int managementPort, List<Requester> requesters) {
-    InstallationCa.Leaf tls = certificate(name);
+    Site site = sites.apply(name);
+    InstallationCa.Leaf tls = ca.management(name, site.address(), site.direct());
     StringBuilder text =
         new StringBuilder(
             """
@@ -225,9 +227,12 @@ public final class Settings {
                 channel:
                   messaging: %s
                   ca-file: %s
+                  certificate-file: %s
+                  private-key-file: %s
                   trust-root: %s
                   number: "%s"
                   token-file: %s
+                  measured: true
                   send-mode: %s
                 requesters:
             """
@@ -239,6 +244,8 @@ public final class Settings {
                     write(name, "passphrase", randomText()),
                     partiesUri,
                     ca.certificateFile(),
+                    ca.party().certificate(),
+                    ca.party().key(),
                     trustRoot(),
                     enrolment(name).number(),
                     enrolment(name).token(),

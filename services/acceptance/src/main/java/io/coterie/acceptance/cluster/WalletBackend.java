@@ -36,9 +36,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
-import org.springframework.boot.ssl.SslBundle;
-import org.springframework.boot.ssl.pem.PemSslStoreBundle;
-import org.springframework.boot.ssl.pem.PemSslStoreDetails;
 
 /** A requester: its own key for intents, its own client certificate, calls over gRPC. */
 public final class WalletBackend implements AutoCloseable {
@@ -97,12 +94,7 @@ public final class WalletBackend implements AutoCloseable {
 
   /** Mutual TLS with this requester's certificate, for whatever else speaks with it. */
   public SSLContext tls() {
-    return SslBundle.of(
-            new PemSslStoreBundle(
-                PemSslStoreDetails.forCertificate(certificate.certificate().toUri().toString())
-                    .withPrivateKey(certificate.key().toUri().toString()),
-                PemSslStoreDetails.forCertificate(ca.certificateFile().toUri().toString())))
-        .createSslContext();
+    return ca.tls(certificate);
   }
 
   /** Signs intents as this requester. */

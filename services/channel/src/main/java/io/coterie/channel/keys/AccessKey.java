@@ -2,11 +2,12 @@ package io.coterie.channel.keys;
 
 import io.coterie.channel.wire.Frame;
 import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
+import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.List;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
@@ -21,7 +22,7 @@ public final class AccessKey {
   /** Bytes of a key. */
   public static final int BYTES = Frame.ACCESS_KEY_BYTES;
 
-  private static final String LABEL = "coterie/channel/access-key/2";
+  private static final String LABEL = "coterie/channel/access-key/3";
 
   private final byte[] bytes;
 
@@ -36,19 +37,21 @@ public final class AccessKey {
   }
 
   /**
-   * The key of a member among those members: the first bytes of HMAC-SHA-256 under its private
+   * The key of a member with that roster: the first bytes of HMAC-SHA-256 under its private
    * identity key. Nobody else can compute it, each process of the member has the same without
-   * keeping anything, and members that have left know none that is in use.
+   * keeping anything, and members that have left know none that is in use, nor one that will be
+   * when the members are the same again.
    */
-  public static AccessKey of(IdentityKeyPair identity, Collection<Member> members) {
+  public static AccessKey of(IdentityKeyPair identity, Roster roster) {
     byte[] secret = identity.getPrivateKey().serialize();
     try {
       Mac mac = Mac.getInstance("HmacSHA256");
       mac.init(new SecretKeySpec(secret, "HmacSHA256"));
       LABEL.chars().forEach(character -> mac.update((byte) character));
       List<byte[]> keys =
-          members.stream().map(Member::identityKey).sorted(Arrays::compare).toList();
-      // A serialised identity key has 33 bytes, so their sequence is unambiguous.
+          roster.members().stream().map(Member::identityKey).sorted(Arrays::compare).toList();
+      mac.update(ByteBuffer.allocate(Long.BYTES).putLong(roster.version()).rewind());
+      // The version has 8 bytes and a serialised identity key 33, so what follows is unambiguous.
       keys.forEach(mac::update);
       return new AccessKey(Arrays.copyOf(mac.doFinal(), BYTES));
     } catch (GeneralSecurityException e) {

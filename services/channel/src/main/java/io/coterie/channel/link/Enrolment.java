@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.ChannelException.Cause;
+import io.coterie.channel.ClientCertificate;
 import io.coterie.channel.keys.AccessKey;
 import io.coterie.channel.keys.PreKeys;
 import io.coterie.trust.Member;
@@ -17,6 +18,8 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Base64;
 import java.util.UUID;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKeyPair;
 import org.signal.libsignal.protocol.InvalidKeyException;
 import org.signal.libsignal.protocol.util.KeyHelper;
@@ -37,6 +40,7 @@ public final class Enrolment {
   private static final int ATTEMPTS = 3;
 
   private static final int PASSWORD_BYTES = 24;
+  private static final int MAX_ANSWER_BYTES = 64 << 10;
 
   /** Ids of the prekeys an account is born with; each process uploads its own before they count. */
   private static final int FIRST_KEY_ID = 1;
@@ -50,14 +54,19 @@ public final class Enrolment {
    * account, sealed, before it does anything else.
    *
    * @param messaging base URI of the messaging service
-   * @param caPem the installation's certificate authority
+   * @param caPem the authority of its certificate
+   * @param client shown to whoever asks for a certificate; null for none
    * @param number E.164; a name, nothing is sent to it
    * @param oneTimeToken base64, issued by the operator for this number; used up by success
    * @throws ChannelException UNAUTHENTICATED when the token is wrong or used, UNAVAILABLE when the
    *     service cannot be reached, RATE_LIMITED, INTERNAL
    */
   public static ChannelAccount enrol(
-      URI messaging, String caPem, String number, String oneTimeToken) {
+      URI messaging,
+      String caPem,
+      @Nullable ClientCertificate client,
+      String number,
+      String oneTimeToken) {
     IdentityKeyPair identity = IdentityKeyPair.generate();
     int registrationId = KeyHelper.generateRegistrationId(false);
     byte[] random = new byte[PASSWORD_BYTES];
@@ -71,7 +80,7 @@ public final class Enrolment {
             .header("Authorization", authorization(number, password))
             .POST(HttpRequest.BodyPublishers.ofByteArray(body))
             .build();
-    HttpResponse<byte[]> response = exchange(caPem, request);
+    HttpResponse<byte[]> response = exchange(PinnedTls.context(caPem, client), request);
     if (response.statusCode() != 200) {
       throw ChannelException.ofStatus(response.statusCode(), "enrolment of " + number);
     }
@@ -89,17 +98,17 @@ public final class Enrolment {
     }
   }
 
-  private static HttpResponse<byte[]> exchange(String caPem, HttpRequest request) {
+  private static HttpResponse<byte[]> exchange(SSLContext tls, HttpRequest request) {
     try (HttpClient client =
         HttpClient.newBuilder()
-            .sslContext(PinnedTls.context(caPem))
+            .sslContext(tls)
             .sslParameters(PinnedTls.parameters())
             .connectTimeout(CONNECT)
             .version(HttpClient.Version.HTTP_1_1)
             .build()) {
       for (int attempt = 1; ; attempt++) {
         try {
-          return client.send(request, HttpResponse.BodyHandlers.ofByteArray());
+          return client.send(request, Rest.answer(MAX_ANSWER_BYTES));
         } catch (IOException e) {
           if (attempt == ATTEMPTS) {
             throw new ChannelException(

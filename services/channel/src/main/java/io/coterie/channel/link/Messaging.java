@@ -16,11 +16,13 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKey;
@@ -53,6 +55,9 @@ public final class Messaging implements PreKeys.Service {
   private final @Nullable Rest rest;
   private final ChannelConfig config;
   private final Executor pool;
+
+  /** Bytes of bodies that wait to be sent again. */
+  private final AtomicLong waiting = new AtomicLong();
 
   /** Devices the service names in a 409 or 410. */
   public record DeviceProblem(@Nullable UUID account, List<Integer> missing, List<Integer> extra) {}
@@ -276,7 +281,7 @@ public final class Messaging implements PreKeys.Service {
     List<String> headers = headers("application/json", key, options.traceparent());
     if (mode == Mode.NAMED_STORED) {
       Rest by = Objects.requireNonNull(rest, "there is no client for this mode");
-      return repeated(() -> by.request(mode, "PUT", path, headers, body));
+      return repeated(body.length, () -> by.request(mode, "PUT", path, headers, body));
     }
     return call(access == null ? authenticated : anonymous, mode, "PUT", path, headers, body);
   }
@@ -332,19 +337,21 @@ public final class Messaging implements PreKeys.Service {
       String path,
       List<String> headers,
       byte @Nullable [] body) {
-    return repeated(() -> link.request(mode, verb, path, headers, body));
+    return repeated(
+        body == null ? 0 : body.length, () -> link.request(mode, verb, path, headers, body));
   }
 
   /**
    * A request that is repeated after 429 and 503, as long as that fits into the time a request may
    * take.
    */
-  private CompletableFuture<Response> repeated(Supplier<CompletableFuture<Response>> request) {
-    return attempt(request, System.nanoTime() + config.timing().request().toNanos(), 0);
+  private CompletableFuture<Response> repeated(
+      int bytes, Supplier<CompletableFuture<Response>> request) {
+    return attempt(bytes, request, System.nanoTime() + config.timing().request().toNanos(), 0);
   }
 
   private CompletableFuture<Response> attempt(
-      Supplier<CompletableFuture<Response>> request, long deadline, int attempt) {
+      int bytes, Supplier<CompletableFuture<Response>> request, long deadline, int attempt) {
     return request
         .get()
         .thenCompose(
@@ -357,12 +364,30 @@ public final class Messaging implements PreKeys.Service {
                   || System.nanoTime() + pause.toNanos() - deadline > 0) {
                 return CompletableFuture.completedFuture(response);
               }
-              return CompletableFuture.supplyAsync(
-                      () -> attempt(request, deadline, attempt + 1),
-                      CompletableFuture.delayedExecutor(
-                          pause.toNanos(), TimeUnit.NANOSECONDS, pool))
-                  .thenCompose(again -> again);
+              return later(bytes, pause, () -> attempt(bytes, request, deadline, attempt + 1))
+                  .orElseGet(() -> CompletableFuture.completedFuture(response));
             });
+  }
+
+  /**
+   * Sends something again after a pause, if there is room for its body to wait for that long.
+   *
+   * @return empty if too many bytes wait already, of this message and others
+   */
+  public <T> Optional<CompletableFuture<T>> later(
+      int bytes, Duration pause, Supplier<CompletableFuture<T>> again) {
+    if (waiting.addAndGet(bytes) > config.limits().maxQueued()) {
+      waiting.addAndGet(-bytes);
+      return Optional.empty();
+    }
+    return Optional.of(
+        CompletableFuture.supplyAsync(
+                () -> {
+                  waiting.addAndGet(-bytes);
+                  return again.get();
+                },
+                CompletableFuture.delayedExecutor(pause.toNanos(), TimeUnit.NANOSECONDS, pool))
+            .thenCompose(sent -> sent));
   }
 
   private static Duration retryAfter(Response response, int attempt) {

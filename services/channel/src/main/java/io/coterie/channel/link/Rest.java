@@ -63,7 +63,7 @@ public final class Rest implements AutoCloseable {
     }
     metrics.request(mode, body.length);
     return client
-        .sendAsync(request.build(), HttpResponse.BodyHandlers.ofByteArray())
+        .sendAsync(request.build(), answer(config.limits().maxWebSocketMessage()))
         .handle(
             (answer, failure) -> {
               if (failure != null) {
@@ -72,6 +72,11 @@ public final class Rest implements AutoCloseable {
               }
               return response(mode, answer);
             });
+  }
+
+  /** Takes an answer of at most so many bytes; a longer one is an error. */
+  static HttpResponse.BodyHandler<byte[]> answer(int most) {
+    return HttpResponse.BodyHandlers.limiting(HttpResponse.BodyHandlers.ofByteArray(), most);
   }
 
   private Response response(ChannelMetrics.Mode mode, HttpResponse<byte[]> answer) {

@@ -19,7 +19,6 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
 import org.signal.libsignal.metadata.SealedSessionCipher;
 import org.signal.libsignal.metadata.protocol.UnidentifiedSenderMessageContent;
 import org.signal.libsignal.protocol.InvalidKeyException;
@@ -77,6 +76,7 @@ final class GroupOutbox {
   /**
    * A frame under the sender key, on its way to some of its recipients.
    *
+   * @param bytes of the frame, encrypted
    * @param repairs how often it may still be sent again because keys were not right
    * @param pauses how often it has waited for full queues
    * @param deadlineNanos until when it may do so
@@ -85,11 +85,12 @@ final class GroupOutbox {
       Mode mode,
       UnidentifiedSenderMessageContent content,
       SendOptions options,
+      int bytes,
       int repairs,
       int pauses,
       long deadlineNanos) {
     Broadcast withRepairs(int left) {
-      return new Broadcast(mode, content, options, left, pauses, deadlineNanos);
+      return new Broadcast(mode, content, options, bytes, left, pauses, deadlineNanos);
     }
 
     Broadcast repaired() {
@@ -97,7 +98,7 @@ final class GroupOutbox {
     }
 
     Broadcast paused() {
-      return new Broadcast(mode, content, options, repairs, pauses + 1, deadlineNanos);
+      return new Broadcast(mode, content, options, bytes, repairs, pauses + 1, deadlineNanos);
     }
   }
 
@@ -113,7 +114,9 @@ final class GroupOutbox {
           new UnidentifiedSenderMessageContent(
               message, outbox.certificate(), Outbox.HINT, Optional.empty());
       long deadline = System.nanoTime() + timing.request().toNanos();
-      return seal(peers, new Broadcast(mode, content, options, Outbox.MAX_REPAIRS, 0, deadline));
+      int bytes = message.serialize().length;
+      return seal(
+          peers, new Broadcast(mode, content, options, bytes, Outbox.MAX_REPAIRS, 0, deadline));
     } catch (NoSessionException e) {
       return Outbox.failed(Cause.INTERNAL, "the own sender key is missing", e);
     } catch (ChannelException e) {
@@ -292,10 +295,12 @@ final class GroupOutbox {
     if (System.nanoTime() + pause.toNanos() - broadcast.deadlineNanos > 0) {
       return Outbox.failed(Cause.RATE_LIMITED, full + ": too many messages wait for them", null);
     }
-    return CompletableFuture.runAsync(
-            () -> {},
-            CompletableFuture.delayedExecutor(pause.toNanos(), TimeUnit.NANOSECONDS, pool))
-        .thenCompose(over -> seal(full, broadcast.paused()));
+    return messaging
+        .later(broadcast.bytes, pause, () -> seal(full, broadcast.paused()))
+        .orElseGet(
+            () ->
+                Outbox.failed(
+                    Cause.RATE_LIMITED, full + ": too much waits for full queues already", null));
   }
 
   /** Those of the recipients whose devices the service finds wrong. */

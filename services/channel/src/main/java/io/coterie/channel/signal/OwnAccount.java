@@ -9,7 +9,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKeyPair;
 import org.signal.libsignal.protocol.InvalidKeyException;
@@ -35,9 +34,13 @@ final class OwnAccount {
   /** The key that the account is known to have. */
   private volatile @Nullable AccessKey accepted;
 
-  /** The newest request to set it. One follows the other, so that the last one wins. */
-  private final AtomicReference<CompletableFuture<Boolean>> published =
-      new AtomicReference<>(CompletableFuture.completedFuture(false));
+  /** Guards what follows. */
+  private final Object turns = new Object();
+
+  /** The newest request to set it, and the one before. One follows the other: the last one wins. */
+  private CompletableFuture<Boolean> newest = CompletableFuture.completedFuture(false);
+
+  private CompletableFuture<Boolean> before = newest;
 
   /**
    * @throws IllegalArgumentException when the identity key pair is not readable
@@ -49,7 +52,7 @@ final class OwnAccount {
     } catch (InvalidKeyException e) {
       throw new IllegalArgumentException("the identity key pair of the account is damaged", e);
     }
-    this.wanted = AccessKey.of(identity, roster.members());
+    this.wanted = AccessKey.of(identity, roster);
     this.told = wanted;
   }
 
@@ -64,12 +67,14 @@ final class OwnAccount {
 
   /** Wants the access key for that roster; {@link #publish} makes it so. */
   void follow(Roster roster) {
-    wanted = AccessKey.of(identity, roster.members());
+    wanted = AccessKey.of(identity, roster);
   }
 
   /** Whether the account does not have the access key that it should, and nothing is under way. */
   boolean unpublished() {
-    return published.get().isDone() && !wanted.equals(accepted);
+    synchronized (turns) {
+      return newest.isDone() && !wanted.equals(accepted);
+    }
   }
 
   /**
@@ -79,13 +84,22 @@ final class OwnAccount {
    * @return completes when the service has answered, with whether peers must be told another key
    */
   CompletableFuture<Boolean> publish(Messaging messaging) {
-    // Without a lock, because the request may have to wait for the socket.
-    CompletableFuture<Boolean> next = new CompletableFuture<>();
-    published
-        .getAndSet(next)
-        .thenCompose(before -> set(messaging, wanted))
-        .whenComplete((news, failure) -> next.complete(failure == null && news));
-    return next;
+    CompletableFuture<Boolean> own = new CompletableFuture<>();
+    CompletableFuture<Boolean> last;
+    synchronized (turns) {
+      if (!newest.isDone() && !before.isDone()) {
+        // It has not begun, and sets what is wanted when it does: however often the service is
+        // asked while it does not answer, two requests are all there is.
+        return newest;
+      }
+      last = newest;
+      before = last;
+      newest = own;
+    }
+    // Without the lock, because the request may have to wait for the socket.
+    last.thenCompose(done -> set(messaging, wanted))
+        .whenComplete((news, failure) -> own.complete(failure == null && news));
+    return own;
   }
 
   private CompletableFuture<Boolean> set(Messaging messaging, AccessKey key) {

@@ -134,7 +134,7 @@ public final class SignalChannel implements SecureChannel {
             Thread.ofPlatform().name("channel-" + name + "-timer").daemon().factory());
     this.store = new ProtocolStore(identity, account.registrationId());
     this.metrics = new ChannelMetrics(registry, () -> reachable().size());
-    SSLContext tls = PinnedTls.context(config.caPem());
+    SSLContext tls = PinnedTls.context(config.caPem(), config.client());
     this.authenticated =
         new Link(
             name + "-in", config, tls, this.account.authorization(), new Incoming(), pool, metrics);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
@@ -27,20 +28,28 @@ class AccessKeyTest {
         "p" + id, Member.Role.PARTY, id, "test", UUID.randomUUID(), 1, key, new byte[32]);
   }
 
+  private static Roster roster(int version, Member... members) {
+    return new Roster("test", version, List.of(members));
+  }
+
   @Test
   void every_process_of_a_member_has_the_same() {
-    assertThat(AccessKey.of(identity, List.of(self, second, third)))
-        .isEqualTo(AccessKey.of(identity, List.of(third, self, second)))
-        .hasSameHashCodeAs(AccessKey.of(identity, List.of(third, self, second)));
+    assertThat(AccessKey.of(identity, roster(1, self, second, third)))
+        .isEqualTo(AccessKey.of(identity, roster(1, third, self, second)))
+        .hasSameHashCodeAs(AccessKey.of(identity, roster(1, third, self, second)));
   }
 
   @Test
   void a_member_that_has_left_or_joins_later_knows_none_that_is_in_use() {
-    AccessKey before = AccessKey.of(identity, List.of(self, second, third));
-    assertThat(AccessKey.of(identity, List.of(self, second))).isNotEqualTo(before);
-    assertThat(AccessKey.of(identity, List.of(self, third))).isNotEqualTo(before);
-    assertThat(AccessKey.of(identity, List.of(self, second, member(3, IdentityKeyPair.generate()))))
+    AccessKey before = AccessKey.of(identity, roster(1, self, second, third));
+    assertThat(AccessKey.of(identity, roster(1, self, second))).isNotEqualTo(before);
+    assertThat(AccessKey.of(identity, roster(1, self, third))).isNotEqualTo(before);
+    Member other = member(3, IdentityKeyPair.generate());
+    assertThat(AccessKey.of(identity, roster(1, self, second, other)))
         .as("the third member with another identity")
+        .isNotEqualTo(before);
+    assertThat(AccessKey.of(identity, roster(3, self, second, third)))
+        .as("the members of before, after one had left for a while")
         .isNotEqualTo(before);
   }
 
@@ -50,7 +59,7 @@ class AccessKeyTest {
     byte[] info = "coterie/channel/access-key/1".getBytes(StandardCharsets.US_ASCII);
     mac.init(new SecretKeySpec(info, "HmacSHA256"));
     byte[] derivable = Arrays.copyOf(mac.doFinal(self.identityKey()), AccessKey.BYTES);
-    List<Member> members = List.of(self, second);
+    Roster members = roster(1, self, second);
     assertThat(AccessKey.of(identity, members).bytes()).isNotEqualTo(derivable);
     assertThat(AccessKey.of(IdentityKeyPair.generate(), members))
         .isNotEqualTo(AccessKey.of(identity, members));

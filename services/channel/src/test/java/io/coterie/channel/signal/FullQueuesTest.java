@@ -4,9 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.ChannelException;
+import io.coterie.channel.SecureChannel;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -67,5 +72,62 @@ class FullQueuesTest {
       await().atMost(PATIENCE).until(() -> group.node(1).texts().equals(List.of("to all")));
       assertThat(group.node(2).received).isEmpty();
     }
+  }
+
+  @Test
+  void what_waits_for_full_queues_has_a_bound_in_bytes() throws Exception {
+    int room = 1 << 20;
+    byte[] body = new byte[50 << 10];
+    try (TestGroup group =
+        TestGroup.started(server, 3, config -> config.withLimits(waiting(config, room)))) {
+      account(group.node(2)).full.set(Integer.MAX_VALUE);
+      List<CompletableFuture<Void>> sent = new ArrayList<>();
+      for (int i = 0; i < 2 * room / body.length; i++) {
+        sent.add(
+            group
+                .node(0)
+                .channel
+                .broadcast(
+                    group.roster.members(), body.clone(), SecureChannel.SendOptions.online(null))
+                .toCompletableFuture());
+      }
+      await()
+          .atMost(PATIENCE)
+          .until(() -> sent.stream().anyMatch(CompletableFuture::isCompletedExceptionally));
+      assertThat(failures(sent)).contains("too much waits");
+      account(group.node(2)).full.set(0);
+      await().atMost(PATIENCE).until(() -> sent.stream().allMatch(CompletableFuture::isDone));
+      assertThat(sent).anyMatch(each -> !each.isCompletedExceptionally());
+      // Bodies that have waited take no room any more.
+      for (int i = 0; i < room / body.length + 2; i++) {
+        account(group.node(2)).full.set(1);
+        group.node(0).broadcast("after " + i);
+      }
+    }
+  }
+
+  private static ChannelConfig.Limits waiting(ChannelConfig config, int bytes) {
+    ChannelConfig.Limits other = config.limits();
+    return new ChannelConfig.Limits(
+        other.maxBody(),
+        other.chunk(),
+        other.maxWebSocketMessage(),
+        bytes,
+        other.maxRequests(),
+        other.maxInbound(),
+        other.maxReassemblies(),
+        other.maxReassemblyBytes(),
+        other.maxHeld(),
+        other.maxHeldBytes(),
+        other.preKeyBatch(),
+        other.senderKeyMessages(),
+        other.cryptoThreads());
+  }
+
+  private static String failures(List<CompletableFuture<Void>> sent) {
+    return sent.stream()
+        .filter(CompletableFuture::isCompletedExceptionally)
+        .map(each -> each.exceptionNow().getMessage())
+        .collect(Collectors.joining("; "));
   }
 }

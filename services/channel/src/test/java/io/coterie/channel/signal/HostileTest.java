@@ -765,7 +765,7 @@ class HostileTest {
           .isInstanceOf(ChannelException.class);
       assertThat(group.node(0).channel.connected()).isFalse();
       assertThatThrownBy(
-              () -> Enrolment.enrol(server.uri(), other.caPem(), "+15550000001", "dG9rZW4="))
+              () -> Enrolment.enrol(server.uri(), other.caPem(), null, "+15550000001", "dG9rZW4="))
           .isInstanceOfSatisfying(
               ChannelException.class,
               e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.UNAVAILABLE));
@@ -776,15 +776,16 @@ class HostileTest {
   void enrolmentNeedsItsToken() throws Exception {
     String number = "+15551234567";
     String token = server.issueToken(number);
-    assertThatThrownBy(() -> Enrolment.enrol(server.uri(), server.caPem(), number, "d3Jvbmc="))
+    assertThatThrownBy(
+            () -> Enrolment.enrol(server.uri(), server.caPem(), null, number, "d3Jvbmc="))
         .isInstanceOfSatisfying(
             ChannelException.class,
             e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.UNAUTHENTICATED));
-    ChannelAccount account = Enrolment.enrol(server.uri(), server.caPem(), number, token);
+    ChannelAccount account = Enrolment.enrol(server.uri(), server.caPem(), null, number, token);
     assertThat(account.toString())
         .doesNotContain(new String(account.password(), StandardCharsets.US_ASCII));
     assertThat(account.registrationId()).isBetween(1, 0x3FFF);
-    assertThatThrownBy(() -> Enrolment.enrol(server.uri(), server.caPem(), number, token))
+    assertThatThrownBy(() -> Enrolment.enrol(server.uri(), server.caPem(), null, number, token))
         .isInstanceOf(ChannelException.class);
     assertThat(Arrays.equals(account.password(), server.enrol("+15551234568").password()))
         .isFalse();

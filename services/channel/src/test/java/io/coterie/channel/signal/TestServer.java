@@ -3,6 +3,7 @@ package io.coterie.channel.signal;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.link.Enrolment;
+import io.coterie.channel.link.PinnedTls;
 import io.coterie.proto.signal.Envelope;
 import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
@@ -184,13 +185,13 @@ public final class TestServer implements AutoCloseable {
     port = listen(0);
   }
 
-  private static KeyPair ecKeys() throws Exception {
+  static KeyPair ecKeys() throws Exception {
     KeyPairGenerator generator = KeyPairGenerator.getInstance("EC");
     generator.initialize(new ECGenParameterSpec("secp256r1"));
     return generator.generateKeyPair();
   }
 
-  private static X509Certificate certificate(
+  static X509Certificate certificate(
       String subject, KeyPair keys, String issuer, KeyPair issuerKeys, boolean ca)
       throws Exception {
     JcaX509v3CertificateBuilder builder =
@@ -247,6 +248,10 @@ public final class TestServer implements AutoCloseable {
     return caPem;
   }
 
+  SSLContext pinned() {
+    return PinnedTls.context(caPem, null);
+  }
+
   byte[] trustRootPublic() {
     return trustRoot.getPublicKey().serialize();
   }
@@ -263,7 +268,7 @@ public final class TestServer implements AutoCloseable {
   }
 
   ChannelAccount enrol(String number) {
-    return Enrolment.enrol(uri(), caPem, number, issueToken(number));
+    return Enrolment.enrol(uri(), caPem, null, number, issueToken(number));
   }
 
   /** Breaks all connections and stops listening; accounts and stored messages stay. */

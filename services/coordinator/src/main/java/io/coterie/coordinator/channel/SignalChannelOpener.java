@@ -109,7 +109,11 @@ public final class SignalChannelOpener implements ChannelOpener {
     }
     ChannelAccount account =
         Enrolment.enrol(
-            config.messaging(), config.caPem(), replica.number(), token(replica.tokenFile()));
+            config.messaging(),
+            config.caPem(),
+            config.client(),
+            replica.number(),
+            token(replica.tokenFile()));
     accounts.saveOnce(replica.name(), sealer.seal(replica.name(), account), clock.instant());
     log.info("enrolled {} as {}", replica.name(), account);
     return account;

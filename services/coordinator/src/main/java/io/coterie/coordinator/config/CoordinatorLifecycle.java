@@ -27,6 +27,7 @@ final class CoordinatorLifecycle
   private final AtomicBoolean leaving = new AtomicBoolean();
   private final CountDownLatch left = new CountDownLatch(1);
   private final CountDownLatch served = new CountDownLatch(1);
+  private final KeptKeys keptKeys;
   private final ChannelConnector connector;
   private final Sessions sessions;
   private final Stopping stopping;
@@ -37,6 +38,7 @@ final class CoordinatorLifecycle
   private volatile boolean running;
 
   CoordinatorLifecycle(
+      KeptKeys keptKeys,
       ChannelConnector connector,
       Sessions sessions,
       Stopping stopping,
@@ -44,6 +46,7 @@ final class CoordinatorLifecycle
       PresignatureMaker maker,
       Handover handover,
       Duration drain) {
+    this.keptKeys = keptKeys;
     this.connector = connector;
     this.sessions = sessions;
     this.stopping = stopping;
@@ -56,6 +59,7 @@ final class CoordinatorLifecycle
   @Override
   public void start() {
     running = true;
+    keptKeys.restore();
     handover.start();
     connector.open(
         sessions::receive,

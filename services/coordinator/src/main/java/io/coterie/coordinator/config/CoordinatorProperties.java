@@ -99,6 +99,7 @@ public record CoordinatorProperties(
    * @param sendMode how broadcasts travel
    * @param senderKeyAge how long a sender key is used before it is replaced
    * @param trustFile the pinned members; {@code trust.json} in the data folder if not given
+   * @param measured whether this is a measurement: then messages may go by name, to compare
    */
   public record Channel(
       URI messaging,
@@ -108,7 +109,13 @@ public record CoordinatorProperties(
       Path tokenFile,
       @DefaultValue("group") SendMode sendMode,
       @DefaultValue("6h") Duration senderKeyAge,
-      @Nullable Path trustFile) {}
+      @Nullable Path trustFile,
+      @DefaultValue("false") boolean measured) {
+
+    public Channel {
+      sendMode.requireFor(measured);
+    }
+  }
 
   /**
    * Unsealing.

@@ -7,6 +7,8 @@ import io.coterie.coordinator.custody.key.EpochQuestions;
 import io.coterie.coordinator.custody.key.KeyCreations;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRenewals;
+import io.coterie.coordinator.custody.key.KeyRestoration;
+import io.coterie.coordinator.custody.key.KeyStore;
 import io.coterie.coordinator.custody.key.QuorumMargin;
 import io.coterie.coordinator.custody.key.ShareSessions;
 import io.coterie.coordinator.custody.ledger.PartyLedgers;
@@ -287,6 +289,7 @@ class CustodyConfiguration {
 
   @Bean
   CoordinatorLifecycle coordinatorLifecycle(
+      KeyStore keyStore,
       ChannelConnector connector,
       Sessions sessions,
       Stopping stopping,
@@ -298,7 +301,16 @@ class CustodyConfiguration {
       CoordinatorProperties properties,
       CoordinatorMetrics metrics) {
     metrics.watchRuns(() -> creations.running() + renewals.running() + signings.running());
+    KeptKeys keptKeys =
+        new KeptKeys(new KeyRestoration(keyStore), properties.dataFolder(), properties.trustFile());
     return new CoordinatorLifecycle(
-        connector, sessions, stopping, signings, maker, handover, properties.handover().drain());
+        keptKeys,
+        connector,
+        sessions,
+        stopping,
+        signings,
+        maker,
+        handover,
+        properties.handover().drain());
   }
 }

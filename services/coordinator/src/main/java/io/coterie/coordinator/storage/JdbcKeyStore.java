@@ -7,6 +7,7 @@ import io.coterie.coordinator.custody.key.MadeKey;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
+import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
@@ -31,6 +32,13 @@ public final class JdbcKeyStore implements KeyStore {
           + ", name, scheme, threshold, party_ids, party_names, state, worker) values ("
           + Headers.PARAMETERS
           + ", ?, ?, ?, ?, ?, 1, ?) on conflict do nothing returning id";
+
+  private static final String RESTORE =
+      "insert into keys ("
+          + Headers.COLUMNS
+          + ", name, scheme, threshold, party_ids, party_names, state, epoch, attestation) values ("
+          + Headers.PARAMETERS
+          + ", ?, ?, ?, ?, ?, 2, ?, ?) on conflict do nothing";
 
   private static final String FINISH =
       "update keys set state = ?, attestation = ?, error = ?, sessions = ?"
@@ -89,11 +97,7 @@ public final class JdbcKeyStore implements KeyStore {
         sql.first(
             CREATE,
             s -> {
-              Headers.bind(s, attempt.header());
-              s.setString(7, attempt.name());
-              s.setInt(8, attempt.scheme().getNumber());
-              s.setInt(9, attempt.threshold());
-              Holders.bind(s, 10, attempt.parties());
+              bind(s, attempt);
               s.setString(12, self.name());
             },
             row -> row.getLong(1));
@@ -103,6 +107,28 @@ public final class JdbcKeyStore implements KeyStore {
     return findRequest(attempt.requester(), attempt.requestId())
         .<Creation>map(Creation.Known::new)
         .orElseGet(Creation.NameTaken::new);
+  }
+
+  /** Sets the first eleven parameters. */
+  private static void bind(PreparedStatement statement, KeyRecord key) throws SQLException {
+    Headers.bind(statement, key.header());
+    statement.setString(7, key.name());
+    statement.setInt(8, key.scheme().getNumber());
+    statement.setInt(9, key.threshold());
+    Holders.bind(statement, 10, key.parties());
+  }
+
+  @Override
+  public boolean restore(KeyRecord key) {
+    MadeKey made = Objects.requireNonNull(key.made());
+    return sql.update(
+            RESTORE,
+            s -> {
+              bind(s, key);
+              s.setInt(12, key.epoch());
+              s.setBytes(13, Sql.bytes(made.attestation()));
+            })
+        == 1;
   }
 
   @Override

@@ -27,6 +27,14 @@ class CoordinatorPropertiesTest {
   }
 
   @Test
+  void messages_go_by_name_in_measurements_only() {
+    assertThatThrownBy(() -> with("channel.send-mode", "named-stored"))
+        .rootCause()
+        .hasMessageContaining("channel.measured");
+    assertThat(with("channel.measured", "true").channel().measured()).isTrue();
+  }
+
+  @Test
   void no_order_can_be_configured_that_parties_refuse_for_its_deadline() {
     CoordinatorProperties most = with("keygen.max", "118s");
     assertThat(most.keygen().max().plus(most.limits().clockSkew()))

@@ -7,11 +7,14 @@ import io.coterie.platform.protocol.SessionId;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /** The once-only right to run a session. A claimed session stays claimed for ever. */
 public interface ClaimLedger {
+  /** Requester and request id of a session that nobody asked for. */
+  String NOBODY = "";
 
   /**
    * Claims a session id and binds the request id to the intent, and to the session if the claim
@@ -62,6 +65,18 @@ public interface ClaimLedger {
    *     forward little faster than that, so a clock that jumps does not make it forget
    */
   void forgetRequests(Duration running);
+
+  /** How many sessions were claimed for each requester, and for nobody, since the beginning. */
+  Map<String, Long> claimed();
+
+  /** Looks how much of the disk is taken and free. */
+  Room room();
+
+  /**
+   * @param usedBytes by this ledger and everything that is kept beside it
+   * @param freeBytes on the same disk
+   */
+  record Room(long usedBytes, long freeBytes) {}
 
   /**
    * @param requestId unique for a requester; bound to one intent for ever

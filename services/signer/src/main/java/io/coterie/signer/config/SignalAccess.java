@@ -2,6 +2,7 @@ package io.coterie.signer.config;
 
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.ChannelConfig;
+import io.coterie.channel.ClientCertificate;
 import io.coterie.channel.link.Enrolment;
 import io.coterie.channel.signal.SignalChannel;
 import io.coterie.trust.Member;
@@ -14,6 +15,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The Signal channel of the installation, and the trust file. */
 final class SignalAccess implements ChannelAccess {
@@ -36,8 +38,17 @@ final class SignalAccess implements ChannelAccess {
     return Enrolment.enrol(
         settings.messaging(),
         Files.readString(settings.caFile()),
+        certificate(),
         settings.number(),
         Files.readString(tokenFile));
+  }
+
+  private @Nullable ClientCertificate certificate() throws IOException {
+    Path certificate = properties.channel().certificateFile();
+    Path key = properties.channel().privateKeyFile();
+    return certificate == null || key == null
+        ? null
+        : new ClientCertificate(Files.readString(certificate), Files.readString(key));
   }
 
   @Override
@@ -73,6 +84,7 @@ final class SignalAccess implements ChannelAccess {
     ChannelConfig config =
         ChannelConfig.of(
                 settings.messaging(), Files.readString(settings.caFile()), settings.trustRoot())
+            .withClient(certificate())
             .withSendMode(settings.sendMode())
             .withSenderKeyAge(settings.senderKeyAge());
     SignalChannel channel = SignalChannel.open(config, account, roster, registry);

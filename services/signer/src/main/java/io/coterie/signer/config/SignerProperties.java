@@ -82,7 +82,10 @@ public record SignerProperties(
    * How the party gets onto the secure channel.
    *
    * @param messaging base URI of the messaging service, https
-   * @param caFile PEM of the installation's certificate authority
+   * @param caFile PEM of the authority of messaging's certificate, or of the edge's before it
+   * @param certificateFile PEM of the certificate that all parties of the installation show at the
+   *     edge; none is shown if not given
+   * @param privateKeyFile its key
    * @param trustRoot base64 of the key under which the messaging service certifies senders
    * @param number account number to enrol with
    * @param tokenFile one-time token to enrol with; needed at the first start only
@@ -90,17 +93,29 @@ public record SignerProperties(
    * @param trustFileRoots fingerprint of the root keys that some version of the trust file must
    *     have; if not given, those of the first file count
    * @param senderKeyAge how long a sender key is used before it is replaced
+   * @param measured whether this is a measurement: then messages may go by name, to compare
    */
   public record Channel(
       URI messaging,
       Path caFile,
+      @Nullable Path certificateFile,
+      @Nullable Path privateKeyFile,
       String trustRoot,
       String number,
       @Nullable Path tokenFile,
       @DefaultValue("GROUP") SendMode sendMode,
       @Nullable Path trustFile,
       @Nullable String trustFileRoots,
-      @DefaultValue("6h") Duration senderKeyAge) {}
+      @DefaultValue("6h") Duration senderKeyAge,
+      @DefaultValue("false") boolean measured) {
+
+    public Channel {
+      sendMode.requireFor(measured);
+      require(
+          (certificateFile == null) == (privateKeyFile == null),
+          "channel.certificate-file and channel.private-key-file go together");
+    }
+  }
 
   /**
    * Limits of sessions; see {@link SessionLimits}. However high {@code maxPerRequester} is, a

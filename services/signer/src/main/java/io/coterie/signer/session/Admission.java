@@ -5,6 +5,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.operation.Operations;
 import io.coterie.signer.order.OrderCheck;
 import io.coterie.signer.order.PolicyGate;
@@ -26,6 +27,7 @@ final class Admission {
   private final OrderCheck check;
   private final KeyShareStore shares;
   private final Leases leases;
+  private final DiskShares disk;
   private final Operations operations;
   private final InstantSource clock;
 
@@ -34,12 +36,14 @@ final class Admission {
       OrderCheck check,
       KeyShareStore shares,
       Leases leases,
+      DiskShares disk,
       Operations operations,
       InstantSource clock) {
     this.gate = gate;
     this.check = check;
     this.shares = shares;
     this.leases = leases;
+    this.disk = disk;
     this.operations = operations;
     this.clock = clock;
   }
@@ -66,6 +70,7 @@ final class Admission {
       }
     }
     check.inTime(order, intent, clock.instant());
+    roomForRequester(session, plan.request());
     countForRequester(session, plan.request());
     return Optional.empty();
   }
@@ -93,6 +98,17 @@ final class Admission {
           "the request id was used with another intent");
     }
     return sameRequest;
+  }
+
+  private void roomForRequester(Session session, SessionPlan.@Nullable Request request)
+      throws RefusedException {
+    if (request != null && !disk.mayClaim(request.requester())) {
+      // Saying on disk that the session is declined would take what the requester is refused.
+      session.order = null;
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
+          "this requester has taken its share of the party's disk, which its operator can enlarge");
+    }
   }
 
   private void countForRequester(Session session, SessionPlan.@Nullable Request request)

@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimWitnesses;
+import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.operation.PresignaturePool;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.share.KeyActivation;
@@ -26,6 +27,7 @@ final class Housekeeping implements AutoCloseable {
   private final ClaimWitnesses witnesses;
   private final KeyShareStore shares;
   private final ClaimLedger claims;
+  private final DiskShares room;
   private final WorkPool pool;
 
   /** Work that reads the disk now and then. */
@@ -43,6 +45,7 @@ final class Housekeeping implements AutoCloseable {
       ClaimWitnesses witnesses,
       KeyShareStore shares,
       ClaimLedger claims,
+      DiskShares room,
       WorkPool pool) {
     this.inbox = inbox;
     this.presignatures = presignatures;
@@ -50,6 +53,7 @@ final class Housekeeping implements AutoCloseable {
     this.witnesses = witnesses;
     this.shares = shares;
     this.claims = claims;
+    this.room = room;
     this.pool = pool;
     this.forgotNanos = pool.nanos();
     this.disk = pool.lane();
@@ -63,6 +67,7 @@ final class Housekeeping implements AutoCloseable {
       presignatures.expire(now);
       activation.tick(now);
       disk.execute(shares::housekeep);
+      disk.execute(room::look);
       witnesses.tick();
       if (now - forgotNanos >= FORGET.toNanos()) {
         Duration running = Duration.ofNanos(now - forgotNanos);

@@ -9,7 +9,7 @@ import io.coterie.platform.limit.Rate;
  */
 final class RefusalRate {
   static final int BURST = 1000;
-  static final int PER_SECOND = 100;
+  static final int PER_SECOND = 1;
 
   private final Rate rate;
   private long unrecorded;

@@ -5,6 +5,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
@@ -19,14 +20,16 @@ import org.jspecify.annotations.Nullable;
 final class SessionClaims {
   private final ClaimLedger ledger;
   private final RequestBindings bindings;
+  private final DiskShares disk;
   private final int self;
 
   /**
    * @param self id of this party
    */
-  SessionClaims(ClaimLedger ledger, RequestBindings bindings, int self) {
+  SessionClaims(ClaimLedger ledger, RequestBindings bindings, DiskShares disk, int self) {
     this.ledger = ledger;
     this.bindings = bindings;
+    this.disk = disk;
     this.self = self;
   }
 
@@ -38,18 +41,26 @@ final class SessionClaims {
       @Nullable DecodedPayload payload) {
     SessionPlan plan = session.plan();
     SessionPlan.Request request = plan.request();
-    return request == null
-        ? ledger.claimSession(plan.id(), multiplication(plan))
-        : ledger.claimOnce(
-            new ClaimLedger.Claim(
-                plan.id(),
-                request.requester(),
-                request.requestId(),
-                request.intentDigest(),
-                binding,
-                instead,
-                multiplication(plan)),
-            Audit.accepted(plan, session.coordinator, payload));
+    CompletionStage<Outcome> claimed =
+        request == null
+            ? ledger.claimSession(plan.id(), multiplication(plan))
+            : ledger.claimOnce(
+                new ClaimLedger.Claim(
+                    plan.id(),
+                    request.requester(),
+                    request.requestId(),
+                    request.intentDigest(),
+                    binding,
+                    instead,
+                    multiplication(plan)),
+                Audit.accepted(plan, session.coordinator, payload));
+    return claimed.thenApply(
+        outcome -> {
+          if (outcome == Outcome.CLAIMED) {
+            disk.claimed(request == null ? ClaimLedger.NOBODY : request.requester());
+          }
+          return outcome;
+        });
   }
 
   /** The refusal of a session that the ledger does not let run. */

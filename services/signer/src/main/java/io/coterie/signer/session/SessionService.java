@@ -12,6 +12,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimWitnesses;
+import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.operation.Operations;
 import io.coterie.signer.operation.PresignaturePool;
@@ -106,7 +107,8 @@ public final class SessionService implements AutoCloseable {
     SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
     SessionMeans.Keys keys =
         new SessionMeans.Keys(shares, activation, new Exclusions(shares, presignatures));
-    SessionClaims sessionClaims = new SessionClaims(claims, bindings, self);
+    DiskShares disk = new DiskShares(claims);
+    SessionClaims sessionClaims = new SessionClaims(claims, bindings, disk, self);
     SessionMeans.Accounts accounts =
         new SessionMeans.Accounts(reports, refusals, records, telemetry);
     this.driver =
@@ -128,6 +130,7 @@ public final class SessionService implements AutoCloseable {
             new OrderCheck(network.roster(), network.self(), limits),
             shares,
             leases,
+            disk,
             operations,
             clock);
     this.opening =
@@ -135,7 +138,7 @@ public final class SessionService implements AutoCloseable {
             admission, running, keys, sessionClaims, accounts, core, self, clock, pool, driver);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionService::signingSet);
     this.housekeeping =
-        new Housekeeping(inbox, presignatures, activation, witnesses, shares, claims, pool);
+        new Housekeeping(inbox, presignatures, activation, witnesses, shares, claims, disk, pool);
     telemetry.live(sessions::size);
     activation.resume();
   }

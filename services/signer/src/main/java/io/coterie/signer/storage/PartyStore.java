@@ -40,7 +40,7 @@ public final class PartyStore implements AutoCloseable {
     SqliteExclusions exclusions =
         new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock);
     this.file = file;
-    this.claims = new SqliteClaims(file, ledger, chain, clock);
+    this.claims = new SqliteClaims(file, ledger, chain, clock, folder.resolve(FILE));
     this.shares = new SqliteShares(file, exclusions, new OperatorRequests(folder), chain, clock);
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);

@@ -7,6 +7,8 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.claim.ClaimLedger;
+import java.io.File;
+import java.nio.file.Path;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;
@@ -14,7 +16,9 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -25,9 +29,6 @@ import org.slf4j.LoggerFactory;
  * a check in this program.
  */
 final class SqliteClaims implements ClaimLedger {
-  /** Requester and request id of a session that nobody asked for. */
-  private static final String NOBODY = "";
-
   private static final Logger log = LoggerFactory.getLogger(SqliteClaims.class);
 
   /**
@@ -46,12 +47,18 @@ final class SqliteClaims implements ClaimLedger {
   private final SqliteLedger ledger;
   private final SqliteAudit.Chain audit;
   private final Clock clock;
+  private final File path;
 
-  SqliteClaims(PartyFile file, SqliteLedger ledger, SqliteAudit.Chain audit, Clock clock) {
+  /**
+   * @param path of the party's file
+   */
+  SqliteClaims(
+      PartyFile file, SqliteLedger ledger, SqliteAudit.Chain audit, Clock clock, Path path) {
     this.file = file;
     this.ledger = ledger;
     this.audit = audit;
     this.clock = clock;
+    this.path = path.toFile();
   }
 
   @Override
@@ -287,6 +294,27 @@ final class SqliteClaims implements ClaimLedger {
             .executeQuery()) {
       return row.next() ? row.getString(1) : null;
     }
+  }
+
+  @Override
+  public Map<String, Long> claimed() {
+    return file.read(
+        db -> {
+          Map<String, Long> claimed = new HashMap<>();
+          try (ResultSet row =
+              db.statement("SELECT requester, count(*) FROM claimed_session GROUP BY requester")
+                  .executeQuery()) {
+            while (row.next()) {
+              claimed.put(row.getString(1), row.getLong(2));
+            }
+          }
+          return claimed;
+        });
+  }
+
+  @Override
+  public Room room() {
+    return new Room(path.length(), path.getUsableSpace());
   }
 
   @Override

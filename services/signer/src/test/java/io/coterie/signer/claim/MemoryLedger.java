@@ -34,6 +34,11 @@ public class MemoryLedger implements ClaimLedger {
   /** Requests with an id before it may be forgotten; empty: none is. */
   public volatile String fence = "";
 
+  /** The disk, as large as the test says. */
+  public volatile Room room = new Room(0, Long.MAX_VALUE);
+
+  public final Map<String, Long> claimed = new ConcurrentHashMap<>();
+
   private final Map<Request, ByteString> digests = new HashMap<>();
   private final Map<Request, Binding> bound = new HashMap<>();
 
@@ -97,6 +102,7 @@ public class MemoryLedger implements ClaimLedger {
       }
       bind(claim.binding());
     }
+    claimed.merge(claim.requester(), 1L, Long::sum);
     multiplies(claim.session(), claim.multiplication());
     return Outcome.CLAIMED;
   }
@@ -198,6 +204,16 @@ public class MemoryLedger implements ClaimLedger {
         .limit(limit)
         .toList()
         .reversed();
+  }
+
+  @Override
+  public Map<String, Long> claimed() {
+    return claimed;
+  }
+
+  @Override
+  public Room room() {
+    return room;
   }
 
   @Override

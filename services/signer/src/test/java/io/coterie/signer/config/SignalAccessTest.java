@@ -68,4 +68,29 @@ class SignalAccessTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("none of its versions has the expected ones");
   }
+
+  @Test
+  void a_party_that_is_not_measured_never_sends_by_name() {
+    assertThatThrownBy(() -> SendMode.NAMED_STORED.requireFor(false))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("who sends");
+    SendMode.NAMED_STORED.requireFor(true);
+    SendMode.GROUP.requireFor(false);
+    assertThatThrownBy(
+            () ->
+                new SignerProperties.Channel(
+                    URI.create("https://localhost"),
+                    folder.resolve("ca.pem"),
+                    null,
+                    null,
+                    "",
+                    "+1",
+                    null,
+                    SendMode.NAMED_STORED,
+                    null,
+                    null,
+                    Duration.ofHours(6),
+                    false))
+        .hasMessageContaining("channel.measured");
+  }
 }

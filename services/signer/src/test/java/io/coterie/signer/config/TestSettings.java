@@ -25,13 +25,16 @@ final class TestSettings {
         new SignerProperties.Channel(
             URI.create("https://localhost"),
             folder.resolve("ca.pem"),
+            null,
+            null,
             "",
             "+1",
             null,
             SendMode.GROUP,
             null,
             roots,
-            Duration.ofHours(6)),
+            Duration.ofHours(6),
+            false),
         new SignerProperties.Sessions(
             8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
         new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),

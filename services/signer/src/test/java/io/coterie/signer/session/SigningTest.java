@@ -287,4 +287,25 @@ abstract class SigningTest extends SessionFixture {
     ledger.held = false;
     signs_alone();
   }
+
+  @Test
+  void a_requester_that_has_its_share_of_the_disk_leaves_nothing_more_there() {
+    ledger.claimed.put("wallet", 1L);
+    ledger.room = new ClaimLedger.Room(7_000, 1_000);
+    start();
+    ecdsaKey();
+    // Of a scheme whose sessions this party otherwise declines on disk, before it says so.
+    SessionId session = give(with(bravo, ecdsaIntent()));
+    assertThat(awaitReport(session).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED);
+    assertThat(awaitReport(session).getRefused().getDetail()).contains("disk");
+    assertThat(ledger.sessions).isEmpty();
+    assertThat(ledger.accepted).isEmpty();
+    ledger.room = new ClaimLedger.Room(7_000, 2_000);
+    Installation.until(
+        "the operator has enlarged the disk",
+        () -> {
+          return !awaitEndOrReport(give(with(bravo, ecdsaIntent())));
+        });
+  }
 }

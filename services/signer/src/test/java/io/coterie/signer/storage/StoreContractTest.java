@@ -189,6 +189,17 @@ class StoreContractTest {
     }
 
     @Test
+    void sessions_are_counted_by_requester() {
+      claimed(claim(1, "wallet", "r", 1));
+      claimed(claim(2, "wallet", "r", 1));
+      claimed(claim(2, "wallet", "s", 1));
+      claimed(claim(3, "other", "r", 2));
+      assertThat(claims.claimed()).containsEntry("wallet", 2L).containsEntry("other", 1L);
+      assertThat(claims.room().usedBytes()).isNotNegative();
+      assertThat(claims.room().freeBytes()).isPositive();
+    }
+
+    @Test
     void session_that_serves_no_request_is_claimed_once() {
       assertThat(get(claims.claimSession(session(1), null))).isEqualTo(Outcome.CLAIMED);
       assertThat(get(claims.claimSession(session(1), null))).isEqualTo(Outcome.SESSION_REPLAYED);

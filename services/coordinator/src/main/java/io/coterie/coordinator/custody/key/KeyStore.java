@@ -39,6 +39,14 @@ public interface KeyStore {
    */
   boolean finish(long id, @Nullable MadeKey made, @Nullable Status error, int sessions);
 
+  /**
+   * Stores a key that an earlier database had, unless its request or its name is taken.
+   *
+   * @param key ACTIVE, with id 0
+   * @return whether it was stored
+   */
+  boolean restore(KeyRecord key);
+
   /** The running or successful attempt of that name, or else its last failed one. */
   Optional<KeyRecord> find(String name);
 

@@ -1,0 +1,54 @@
+package io.coterie.coordinator.config;
+
+import com.google.protobuf.util.JsonFormat;
+import io.coterie.coordinator.custody.key.KeyRestoration;
+import io.coterie.platform.attestation.AttestationException;
+import io.coterie.proto.custody.v1.ListKeysResponse;
+import io.coterie.trust.TrustFile;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The file in the data folder by which an operator brings keys back after the database was lost:
+ * what {@code coterie keys list -o json} printed before. It is read at a start, and renamed when
+ * its keys are written. With a file that is not believed the coordinator starts as without one.
+ */
+final class KeptKeys {
+  static final String FILE = "restore-keys.json";
+
+  /** The end of its name when the keys are written. */
+  static final String DONE = ".done";
+
+  private static final Logger log = LoggerFactory.getLogger(KeptKeys.class);
+
+  private final KeyRestoration restoration;
+  private final Path file;
+  private final Path trustFile;
+
+  KeptKeys(KeyRestoration restoration, Path folder, Path trustFile) {
+    this.restoration = restoration;
+    this.file = folder.resolve(FILE);
+    this.trustFile = trustFile;
+  }
+
+  /** Writes the keys of the file, if there is one. */
+  void restore() {
+    if (!Files.exists(file)) {
+      return;
+    }
+    try {
+      ListKeysResponse.Builder kept = ListKeysResponse.newBuilder();
+      JsonFormat.parser().merge(Files.readString(file), kept);
+      List<String> written =
+          restoration.restore(kept.getKeysList(), TrustFile.read(trustFile).verified().trust());
+      Files.move(file, file.resolveSibling(FILE + DONE));
+      log.info("{} of the {} keys of {} were written", written.size(), kept.getKeysCount(), file);
+    } catch (AttestationException | IllegalArgumentException | IOException e) {
+      log.error("no key of {} was written: {}", file, e.getMessage());
+    }
+  }
+}
