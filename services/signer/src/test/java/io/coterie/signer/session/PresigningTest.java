@@ -33,7 +33,8 @@ abstract class PresigningTest extends SessionFixture {
     assertThat(net.sent.element().to()).containsExactly(bravo, coordinator);
     SessionConfig config = List.copyOf(core.configs).getLast();
     assertThat(config.getPresignatureId()).isEqualTo(id);
-    assertThat(config.getSealedPresignature()).isEqualTo(ByteString.copyFromUtf8("part of 1"));
+    assertThat(config.getSealedPresignature())
+        .isEqualTo(ByteString.copyFromUtf8("contribution of 1"));
     assertThat(awaitRefusal(give(presigned(id))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     assertThat(watch.pool).containsExactly("made", "used");
