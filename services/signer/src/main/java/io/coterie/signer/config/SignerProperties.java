@@ -215,7 +215,7 @@ public record SignerProperties(
 
     RequesterRule rule() {
       return new RequesterRule(
-          keys.stream().map(Glob::new).toList(),
+          keys.stream().map(this::keys).toList(),
           schemes.stream().map(this::scheme).collect(Collectors.toSet()),
           mayCreateKeys,
           mayRefreshKeys,
@@ -225,6 +225,14 @@ public record SignerProperties(
           derivationPrefixes.stream().map(PathPrefix::parse).toList(),
           purposes.stream().map(Glob::new).toList(),
           maxMessageBytes);
+    }
+
+    private Glob keys(String pattern) {
+      try {
+        return Glob.ofKeys(pattern);
+      } catch (IllegalArgumentException e) {
+        throw new IllegalArgumentException("requester " + name + ": " + e.getMessage(), e);
+      }
     }
 
     private ShareFloor floor() {
