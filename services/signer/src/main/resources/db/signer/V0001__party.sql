@@ -15,6 +15,29 @@ CREATE TABLE accepted_trust (
   file BLOB NOT NULL
 ) STRICT;
 
+-- The version that the operator lets take its place although it does not follow it.
+CREATE TABLE permitted_trust (
+  id     INTEGER PRIMARY KEY CHECK (id = 1),
+  digest BLOB NOT NULL CHECK (length(digest) = 32)
+) STRICT;
+
+-- Orders that the operator has this party refuse.
+CREATE TABLE hold (
+  -- installation, keys/KEY or requesters/REQUESTER
+  scope    TEXT PRIMARY KEY,
+  reason   TEXT NOT NULL,
+  since_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Intents of the requests that this party has claimed, as their requesters have signed them. Kept longer than the
+-- claims, as the audit records are.
+CREATE TABLE kept_intent (
+  intent_digest BLOB PRIMARY KEY CHECK (length(intent_digest) = 32),
+  kept_at_ms    INTEGER NOT NULL,
+  -- coterie.custody.v1.SignedIntent
+  signed_intent BLOB NOT NULL
+) STRICT;
+
 -- A request id of a requester belongs to one intent. Kept until no intent can have that id any more, because it says
 -- itself when it was drawn.
 CREATE TABLE claimed_request (

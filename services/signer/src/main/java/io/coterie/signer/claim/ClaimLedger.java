@@ -68,6 +68,8 @@ public interface ClaimLedger {
    * @param binding to the session, if a second signature of the request would be another one
    * @param instead the session that the request may be bound to now and that is over
    * @param multiplication of a session that multiplies
+   * @param signedIntent {@code coterie.custody.v1.SignedIntent}, kept with the claim: it shows what
+   *     the requester has asked for
    */
   record Claim(
       SessionId session,
@@ -76,7 +78,8 @@ public interface ClaimLedger {
       ByteString intentDigest,
       @Nullable Binding binding,
       @Nullable SessionId instead,
-      @Nullable Multiplication multiplication) {}
+      @Nullable Multiplication multiplication,
+      ByteString signedIntent) {}
 
   /**
    * With whom a session multiplies, by which share. A wrong message of a peer shows it a part of

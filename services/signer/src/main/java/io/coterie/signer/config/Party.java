@@ -7,6 +7,7 @@ import io.coterie.mpc.Vault;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.nativecore.VaultCore;
+import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
@@ -23,6 +24,7 @@ import io.coterie.trust.SignedTrust;
 import java.io.IOException;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -110,6 +112,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     this.clock = clock;
     metrics.vault(() -> phase != Phase.SEALED && phase != Phase.STOPPED);
     metrics.troubles(this::troubles);
+    metrics.holds(this::holds);
   }
 
   @Override
@@ -234,6 +237,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
    * installation, and then none of its own could ever follow.
    */
   private Optional<Roster> pinned() throws IOException {
+    // Here and not with the sessions' housekeeping: without a roster there are no sessions.
+    present(store).doAsAsked();
     Optional<SignedTrust> offered = access.trust();
     Member me = present(self);
     if (offered.isEmpty()) {
@@ -274,7 +279,10 @@ final class Party implements SmartLifecycle, HealthIndicator {
                 network,
                 policy,
                 new SessionPorts.Ledgers(
-                    openStore.claims(), openStore.shares(), openStore.shownClaims()),
+                    openStore.claims(),
+                    openStore.shares(),
+                    openStore.shownClaims(),
+                    openStore.holds()),
                 new VaultCore(present(vault), sealedIdentity),
                 openStore.audit(),
                 metrics,
@@ -348,6 +356,17 @@ final class Party implements SmartLifecycle, HealthIndicator {
     return open == null ? List.of() : open.shares().troubles();
   }
 
+  /** What is held: by the operator, and keys that are frozen. */
+  private List<Hold> holds() {
+    PartyStore open = store;
+    if (open == null) {
+      return List.of();
+    }
+    List<Hold> all = new ArrayList<>(open.holds().all());
+    troubles().stream().flatMap(trouble -> trouble.hold().stream()).forEach(all::add);
+    return all;
+  }
+
   @Override
   public boolean isRunning() {
     return starter != null;
@@ -368,6 +387,10 @@ final class Party implements SmartLifecycle, HealthIndicator {
     List<String> troubles = troubles().stream().map(KeyTrouble::text).toList();
     if (!troubles.isEmpty()) {
       health.withDetail("keys", troubles);
+    }
+    List<String> holds = holds().stream().map(Hold::text).toList();
+    if (!holds.isEmpty()) {
+      health.withDetail("holds", holds);
     }
     return health.build();
   }

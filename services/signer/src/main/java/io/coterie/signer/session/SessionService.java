@@ -105,7 +105,8 @@ public final class SessionService implements AutoCloseable {
     this.refusals = new Refusals(claims, bindings, reports, records);
     SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
     SessionMeans.Keys keys =
-        new SessionMeans.Keys(shares, activation, new Exclusions(shares, presignatures));
+        new SessionMeans.Keys(
+            shares, activation, new Exclusions(shares, ports.ledgers().holds(), presignatures));
     SessionClaims sessionClaims = new SessionClaims(claims, bindings, self);
     SessionMeans.Accounts accounts =
         new SessionMeans.Accounts(reports, refusals, records, telemetry);
@@ -135,7 +136,14 @@ public final class SessionService implements AutoCloseable {
             admission, running, keys, sessionClaims, accounts, core, self, clock, pool, driver);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionService::signingSet);
     this.housekeeping =
-        new Housekeeping(inbox, presignatures, activation, witnesses, shares, claims, pool);
+        new Housekeeping(
+            inbox,
+            presignatures,
+            activation,
+            witnesses,
+            ports.ledgers(),
+            this::exclusionsChanged,
+            pool);
     telemetry.live(sessions::size);
     activation.resume();
   }

@@ -2,9 +2,12 @@ package io.coterie.signer.storage;
 
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.order.Hold;
+import io.coterie.signer.order.Holds;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyTrouble;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.sql.SQLException;
@@ -33,6 +36,8 @@ public final class PartyStore implements AutoCloseable {
   private final SqliteAudit audit;
   private final PartySecrets secrets;
   private final AcceptedTrust trust;
+  private final SqliteHolds holds;
+  private final Runnable operator;
 
   private PartyStore(
       PartyFile file, SqliteAudit.Chain chain, Path folder, Clock clock, RandomGenerator random) {
@@ -41,11 +46,15 @@ public final class PartyStore implements AutoCloseable {
         new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock);
     this.file = file;
     this.claims = new SqliteClaims(file, ledger, chain, clock);
-    this.shares = new SqliteShares(file, exclusions, new OperatorRequests(folder), chain, clock);
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
     this.trust = new AcceptedTrust(file, chain);
+    this.holds = new SqliteHolds(file, chain, clock);
+    OperatorRequests requests = new OperatorRequests(folder);
+    OperatorActions actions = new OperatorActions(file, exclusions, holds, trust, chain);
+    this.operator = () -> requests.perform(actions::perform);
+    this.shares = new SqliteShares(file, exclusions, operator, chain, clock);
     exclusions.start();
   }
 
@@ -134,6 +143,21 @@ public final class PartyStore implements AutoCloseable {
     return trust;
   }
 
+  /** The holds that the operator has set. */
+  public Holds holds() {
+    return holds;
+  }
+
+  /** Does what the operator has asked for; {@link KeyShareStore#housekeep} does that too. */
+  public void doAsAsked() {
+    operator.run();
+  }
+
+  /** See {@link #holds}, of a folder whose party may be running in another process. */
+  public static List<Hold> holds(Path folder) {
+    return reading(folder, SqliteHolds::read);
+  }
+
   /**
    * See {@link KeyShareStore#troubles}, of a folder whose party may be running in another process.
    *
@@ -159,10 +183,28 @@ public final class PartyStore implements AutoCloseable {
   }
 
   private static <T> T reading(Path folder, GroupCommit.Write<T> query) {
-    try (Database database = Database.reader(folder.resolve(FILE))) {
+    Path file = folder.resolve(FILE);
+    requireParty(folder);
+    try (Database database = Database.reader(file)) {
+      database.requireKnown();
       return query.run(database);
     } catch (SQLException e) {
-      throw new StoreException("cannot read " + folder.resolve(FILE), e);
+      throw new StoreException(
+          "%s cannot be read (%s): is it a party's, and are you its user?"
+              .formatted(file, e.getMessage()),
+          e);
+    }
+  }
+
+  /**
+   * Checks that a folder is a party's.
+   *
+   * @throws StoreException saying what to give
+   */
+  public static void requireParty(Path folder) {
+    if (!Files.isRegularFile(folder.resolve(FILE))) {
+      throw new StoreException(
+          folder.resolve(FILE) + " is missing: give the data folder of a party, /data/party in its pod");
     }
   }
 

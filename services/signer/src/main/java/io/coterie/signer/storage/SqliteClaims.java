@@ -75,6 +75,14 @@ final class SqliteClaims implements ClaimLedger {
           if (!newRequest && !Arrays.equals(digest, boundTo(db, claim))) {
             return Claimed.not(Outcome.REQUEST_ID_REUSED);
           }
+          if (newRequest) {
+            db.update(
+                "INSERT INTO kept_intent (intent_digest, kept_at_ms, signed_intent)"
+                    + " VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                digest,
+                now,
+                claim.signedIntent().toByteArray());
+          }
           if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), now)) {
             return Claimed.not(Outcome.SESSION_REPLAYED);
           }
@@ -227,16 +235,19 @@ final class SqliteClaims implements ClaimLedger {
         .whenComplete(this::forgotten);
   }
 
+  /** The time of which requests are forgotten: no id of before it can be used. */
+  static Instant forgottenBefore(Database db) throws SQLException {
+    long reached = db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), 0)");
+    return Instant.ofEpochMilli(Math.max(0, reached - KEPT.toMillis()));
+  }
+
   private void forgotten(@Nullable Integer number, @Nullable Throwable failure) {
     if (failure != null) {
       log.error("requests could not be forgotten", failure);
     } else if (number != null && number == FORGOTTEN_AT_ONCE) {
       file.writer()
           .submit(
-              db -> {
-                long reached = db.count("SELECT reached_ms FROM ledger_time");
-                return forget(db, Instant.ofEpochMilli(Math.max(0, reached - KEPT.toMillis())));
-              })
+              db -> forget(db, forgottenBefore(db)))
           .whenComplete(this::forgotten);
     }
   }

@@ -2,6 +2,7 @@ package io.coterie.signer.telemetry;
 
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.signer.order.Hold;
 import io.coterie.signer.session.SessionLifecycle;
 import io.coterie.signer.session.SessionTelemetry;
 import io.coterie.signer.share.KeyTrouble;
@@ -54,6 +55,9 @@ public final class SignerMetrics implements SessionTelemetry {
 
   /** Gauge {kind}: keys and pairs that cannot be used as they might be; see {@link KeyTrouble}. */
   public static final String TROUBLES = "coterie.keys.troubles";
+
+  /** Gauge {scope, cause}: what is held here; see {@link Hold}. */
+  public static final String HOLDS = "coterie.holds";
 
   private final MeterRegistry registry;
   private final ProtocolMetrics protocols;
@@ -146,6 +150,24 @@ public final class SignerMetrics implements SessionTelemetry {
           .tag("kind", kind.name().toLowerCase(Locale.ROOT))
           .strongReference(true)
           .register(registry);
+    }
+  }
+
+  /** The count behind {@link #HOLDS}. */
+  public void holds(Supplier<List<Hold>> holds) {
+    for (Hold.Cause cause : Hold.Cause.values()) {
+      for (String scope : Hold.Scope.KINDS) {
+        Gauge.builder(
+                HOLDS,
+                () ->
+                    holds.get().stream()
+                        .filter(h -> h.cause() == cause && h.scope().kind().equals(scope))
+                        .count())
+            .tag("scope", scope)
+            .tag("cause", cause.name().toLowerCase(Locale.ROOT))
+            .strongReference(true)
+            .register(registry);
+      }
     }
   }
 

@@ -13,6 +13,7 @@ import io.coterie.signer.Installation;
 import io.coterie.signer.MemoryNetwork;
 import io.coterie.signer.RootOwner;
 import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.storage.OperatorRequests;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
 import io.coterie.trust.Member;
@@ -26,6 +27,7 @@ import java.nio.file.Path;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
@@ -255,6 +257,48 @@ class PartyTest {
           .extracting(event -> event.fields().get("version"))
           .containsExactly("2", "3");
     }
+  }
+
+  /** Without a roster there are no sessions whose housekeeping would look for requests. */
+  @Test
+  void a_party_that_refuses_its_trust_file_takes_it_when_its_operator_permits_it() throws Exception {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    Member self = access.entry.get();
+    SignedTrust first = OWNER.first(roster(1, self, 1));
+    access.trust.set(OWNER.after(first, roster(2, self, 77)));
+    awaitPhase("READY");
+    party.stop();
+    SignedTrust genuine = OWNER.after(first, roster(2, self, 1));
+    access.trust.set(genuine);
+    start();
+    awaitProblem("another content than the version 2");
+    new OperatorRequests(folder)
+        .ask(
+            new OperatorRequests.Request(
+                OperatorRequests.Kind.PERMIT_TRUST,
+                HexFormat.of().formatHex(genuine.digest()),
+                "the first was a fork"));
+    awaitPhase("READY");
+  }
+
+  @Test
+  void holds_are_shown_in_health_and_counted() throws Exception {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    assertThat(party.health().getDetails()).doesNotContainKey("holds");
+    new OperatorRequests(folder)
+        .ask(new OperatorRequests.Request(OperatorRequests.Kind.HOLD, "installation", "a drill"));
+    Installation.until("it is held", () -> party.health().getDetails().containsKey("holds"));
+    assertThat(party.health().getDetails().get("holds").toString())
+        .contains("installation is on hold since ")
+        .contains(": a drill; lifted by the operator of this party, with 'lift'");
+    assertThat(holds("installation", "operator")).isEqualTo(1);
+    assertThat(holds("key", "operator") + holds("key", "freeze")).isZero();
+  }
+
+  private double holds(String scope, String cause) {
+    return meters.get("coterie.holds").tag("scope", scope).tag("cause", cause).gauge().value();
   }
 
   private static Member withAnotherKey(Member member) {

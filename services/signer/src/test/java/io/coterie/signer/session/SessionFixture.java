@@ -33,6 +33,7 @@ import io.coterie.signer.TestEvidence;
 import io.coterie.signer.TestTime;
 import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
@@ -59,6 +60,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -275,6 +277,7 @@ abstract class SessionFixture {
     }
   }
 
+  final AtomicReference<List<Hold>> holds = new AtomicReference<>(List.of());
   final TestTime time = new TestTime();
 
   // ---- making things happen --------------------------------------------------------------------
@@ -292,7 +295,7 @@ abstract class SessionFixture {
             new SessionPorts(
                 net,
                 SessionFixture::admit,
-                new SessionPorts.Ledgers(ledger, shares, new NothingShown()),
+                new SessionPorts.Ledgers(ledger, shares, new NothingShown(), holds::get),
                 protocols,
                 audit::add,
                 watch,
