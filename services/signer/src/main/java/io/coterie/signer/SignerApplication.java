@@ -23,10 +23,11 @@ import org.springframework.context.annotation.Import;
 @Import(SignerConfiguration.class)
 public class SignerApplication {
   /** The commands that are done here, and not by the running signer. */
-  private static final Set<String> OWN = Set.of("backup", "restore", "keys");
+  private static final Set<String> OWN = Set.of("backup", "restore", "keys", "records");
 
   private static final String USAGE =
-      "usage: backup FOLDER >FILE, restore FOLDER <FILE, keys FOLDER, unfreeze FOLDER KEY,"
+      "usage: backup FOLDER >FILE, restore FOLDER <FILE, keys FOLDER, records FOLDER FIRST,"
+          + " unfreeze FOLDER KEY,"
           + " hold FOLDER SCOPE REASON, lift FOLDER SCOPE REASON, fence FOLDER TIME REASON,"
           + " permit-trust FOLDER DIGEST REASON, or --SETTING=VALUE...";
 
@@ -46,7 +47,8 @@ public class SignerApplication {
    * Without a command, starts the service. {@code backup <data folder>} writes the party's backup
    * to the standard output, {@code restore <data folder>} takes one from the standard input; see
    * {@link Backup}. {@code keys <data folder>} prints the keys that this party uses, as the party
-   * itself has stored them, and what keeps keys from being used here. The others ask the running
+   * itself has stored them, and what keeps keys from being used here; {@code records <data folder>
+   * <number>} prints the audit records from that number on, with signed intents. The others ask the running
    * signer for something; see {@link OperatorRequests.Kind}. All end then: with 0, or with 1 and a
    * line that says what is wrong.
    */
@@ -67,7 +69,8 @@ public class SignerApplication {
   /** Runs a command and gives its exit code. */
   static int command(InputStream in, PrintStream out, PrintStream err, String... args) {
     Optional<OperatorRequests.Kind> request = OperatorRequests.Kind.of(args[0]);
-    int arguments = request.map(kind -> kind.hasReason() ? 3 : 2).orElse(1);
+    int arguments =
+        request.map(kind -> kind.hasReason() ? 3 : 2).orElse(args[0].equals("records") ? 2 : 1);
     if (args.length != 1 + arguments || request.isEmpty() && !OWN.contains(args[0])) {
       err.println(USAGE);
       return 2;
@@ -89,17 +92,33 @@ public class SignerApplication {
           PartyStore.troubles(folder).forEach(trouble -> out.println(trouble.text()));
           PartyStore.holds(folder).forEach(hold -> out.println(hold.text()));
         }
+        case "records" -> {
+          PartyStore.export(folder, sequence(args[2]), out);
+          requireWritten(out, "the records");
+        }
         default -> {
           Backup.write(folder, out);
-          if (out.checkError()) {
-            throw new IOException("the backup cannot be written to the standard output");
-          }
+          requireWritten(out, "the backup");
         }
       }
       return 0;
     } catch (IOException | RuntimeException e) {
       err.println(problem(e));
       return 1;
+    }
+  }
+
+  private static long sequence(String text) {
+    if (!text.matches("[0-9]{1,18}")) {
+      throw new IllegalArgumentException(
+          "'" + text + "' is not the sequence number of the first record: give 1 for all");
+    }
+    return Long.parseLong(text);
+  }
+
+  private static void requireWritten(PrintStream out, String what) throws IOException {
+    if (out.checkError()) {
+      throw new IOException(what + " cannot be written to the standard output");
     }
   }
 

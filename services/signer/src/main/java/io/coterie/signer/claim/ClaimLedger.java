@@ -10,7 +10,10 @@ import java.util.List;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
-/** The once-only right to run a session. A claimed session stays claimed for ever. */
+/**
+ * The once-only right to run a session. A claimed session stays claimed until its order has long
+ * passed its deadline.
+ */
 public interface ClaimLedger {
 
   /**
@@ -56,7 +59,8 @@ public interface ClaimLedger {
   List<Binding> bindings(int limit);
 
   /**
-   * Forgets requests whose ids no intent can use any more; soon, and not all at once.
+   * Forgets requests whose ids no intent can use any more, and records whose time is over; soon,
+   * and not all at once.
    *
    * @param running how long this process has run since the last call. The ledger's own time goes
    *     forward little faster than that, so a clock that jumps does not make it forget

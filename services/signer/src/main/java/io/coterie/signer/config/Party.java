@@ -74,7 +74,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private final DataKeySource dataKeys;
   private final Supplier<MpcCore> core;
   private final ChannelAccess access;
-  private final PolicyGate policy;
+  private final Room room;
   private final SignerMetrics metrics;
   private final Clock clock;
 
@@ -107,12 +107,13 @@ final class Party implements SmartLifecycle, HealthIndicator {
     this.dataKeys = dataKeys;
     this.core = core;
     this.access = access;
-    this.policy = policy;
+    this.room = new Room(properties.data(), properties.records().minFree().toBytes(), policy);
     this.metrics = metrics;
     this.clock = clock;
     metrics.vault(() -> phase != Phase.SEALED && phase != Phase.STOPPED);
     metrics.troubles(this::troubles);
     metrics.holds(this::holds);
+    metrics.room(room::free, room::total);
   }
 
   @Override
@@ -189,7 +190,13 @@ final class Party implements SmartLifecycle, HealthIndicator {
       }
     }
     if (store == null) {
-      store = PartyStore.open(properties.data(), properties.name(), clock, metrics::committed);
+      store = 
+          PartyStore.open(
+              properties.data(),
+              properties.name(),
+              clock,
+              metrics::committed,
+              properties.records().retention());
     }
     PartySecrets.Secret identity = store.secrets().find(IDENTITY).orElse(null);
     if (identity == null) {
@@ -277,7 +284,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
         new SessionService(
             new SessionPorts(
                 network,
-                policy,
+                room,
                 new SessionPorts.Ledgers(
                     openStore.claims(),
                     openStore.shares(),
@@ -376,7 +383,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
   public Health health() {
     Phase now = phase;
     boolean online = now == Phase.READY && connected.getAsBoolean();
-    Health.Builder health = online ? Health.up() : Health.outOfService();
+    Optional<String> room = this.room.problem();
+    Health.Builder health = online && room.isEmpty() ? Health.up() : Health.outOfService();
+    room.ifPresent(problem -> health.withDetail("disk", problem));
     health.withDetail("phase", now.name());
     if (now == Phase.READY && !online) {
       health.withDetail("problem", "the messaging service is not connected");

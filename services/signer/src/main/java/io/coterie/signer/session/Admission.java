@@ -56,6 +56,7 @@ final class Admission {
       session.order = order.toBuilder().clearSignedIntent().build();
     }
     VerifiedIntent intent = order.hasSignedIntent() ? gate.admit(order.getSignedIntent()) : null;
+    session.verified = true;
     SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
     session.plan = plan;
     session.operation = operations.of(plan, session.order, session.coordinator);

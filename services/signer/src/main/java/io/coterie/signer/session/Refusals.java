@@ -12,7 +12,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Tells why this party takes no part. Of a session whose signature would be random it also says, on
- * disk first, that it never contributes: its request is free then for another session.
+ * disk first, that it never contributes: its request is free then for another session. Not of one
+ * that no requester has asked for: anybody could fill the disk with those.
  */
 final class Refusals {
   private static final Logger log = LoggerFactory.getLogger(Refusals.class);
@@ -36,7 +37,10 @@ final class Refusals {
   /** A session is refused in its present state. */
   void refuse(Session session, RefusedException refusal) {
     Order order = session.order;
-    if (order == null) {
+    // The policy looks at what an intent says after it has checked who signed it.
+    boolean asked =
+        session.verified || refusal.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
+    if (order == null || !asked) {
       reports.refused(session, refusal);
       return;
     }

@@ -7,11 +7,13 @@ import io.coterie.signer.order.Holds;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyTrouble;
+import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.sql.SQLException;
 import java.time.Clock;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.ObjLongConsumer;
 import java.util.function.Supplier;
@@ -40,12 +42,18 @@ public final class PartyStore implements AutoCloseable {
   private final Runnable operator;
 
   private PartyStore(
-      PartyFile file, SqliteAudit.Chain chain, Path folder, Clock clock, RandomGenerator random) {
+      PartyFile file,
+      SqliteAudit.Chain chain,
+      Path folder,
+      Clock clock,
+      RandomGenerator random,
+      Duration retention) {
     SqliteLedger ledger = new SqliteLedger(random);
     SqliteExclusions exclusions =
         new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock);
     this.file = file;
-    this.claims = new SqliteClaims(file, ledger, chain, clock);
+    this.claims = 
+        new SqliteClaims(file, ledger, new SqliteRecords(file, retention), chain, clock);
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
@@ -68,7 +76,28 @@ public final class PartyStore implements AutoCloseable {
    */
   public static PartyStore open(
       Path folder, String party, Clock clock, ObjLongConsumer<Integer> committed) {
-    return open(folder, party, clock, committed, () -> new CommitThread(party), new SecureRandom());
+    return open(folder, party, clock, committed, SqliteRecords.RETENTION);
+  }
+
+  /**
+   * The same with another time for which records are kept.
+   *
+   * @param retention longer than requests are kept
+   */
+  public static PartyStore open(
+      Path folder,
+      String party,
+      Clock clock,
+      ObjLongConsumer<Integer> committed,
+      Duration retention) {
+    return open(
+        folder,
+        party,
+        clock,
+        committed,
+        retention,
+        () -> new CommitThread(party),
+        new SecureRandom());
   }
 
   /**
@@ -82,6 +111,17 @@ public final class PartyStore implements AutoCloseable {
       String party,
       Clock clock,
       ObjLongConsumer<Integer> committed,
+      Supplier<CommitRunner> runner,
+      RandomGenerator random) {
+    return open(folder, party, clock, committed, SqliteRecords.RETENTION, runner, random);
+  }
+
+  private static PartyStore open(
+      Path folder,
+      String party,
+      Clock clock,
+      ObjLongConsumer<Integer> committed,
+      Duration retention,
       Supplier<CommitRunner> runner,
       RandomGenerator random) {
     SqliteAudit.Chain chain = new SqliteAudit.Chain("signer/" + party, clock);
@@ -101,7 +141,7 @@ public final class PartyStore implements AutoCloseable {
               }
             });
     try {
-      return new PartyStore(file, chain, folder, clock, random);
+      return new PartyStore(file, chain, folder, clock, random, retention);
     } catch (RuntimeException e) {
       file.close();
       throw e;
@@ -180,6 +220,22 @@ public final class PartyStore implements AutoCloseable {
    */
   public static List<KeyShare> activeShares(Path folder) {
     return reading(folder, SqliteShares::active);
+  }
+
+  /**
+   * Prints the audit records of a folder whose party may be running in another process, a line of
+   * JSON each, with the intents that requesters have signed.
+   *
+   * @param from sequence number of the first one
+   * @throws StoreException if there is no party's file that can be read, or its trail is broken
+   */
+  public static void export(Path folder, long from, PrintStream out) {
+    reading(
+        folder,
+        database -> {
+          SqliteRecords.export(database, from, out::println);
+          return true;
+        });
   }
 
   private static <T> T reading(Path folder, GroupCommit.Write<T> query) {

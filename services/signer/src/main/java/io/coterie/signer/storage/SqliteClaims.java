@@ -44,12 +44,19 @@ final class SqliteClaims implements ClaimLedger {
 
   private final PartyFile file;
   private final SqliteLedger ledger;
+  private final SqliteRecords records;
   private final SqliteAudit.Chain audit;
   private final Clock clock;
 
-  SqliteClaims(PartyFile file, SqliteLedger ledger, SqliteAudit.Chain audit, Clock clock) {
+  SqliteClaims(
+      PartyFile file,
+      SqliteLedger ledger,
+      SqliteRecords records,
+      SqliteAudit.Chain audit,
+      Clock clock) {
     this.file = file;
     this.ledger = ledger;
+    this.records = records;
     this.audit = audit;
     this.clock = clock;
   }
@@ -233,12 +240,18 @@ final class SqliteClaims implements ClaimLedger {
               return forget(db, dead);
             })
         .whenComplete(this::forgotten);
+    records.forget();
   }
 
   /** The time of which requests are forgotten: no id of before it can be used. */
   static Instant forgottenBefore(Database db) throws SQLException {
-    long reached = db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), 0)");
-    return Instant.ofEpochMilli(Math.max(0, reached - KEPT.toMillis()));
+    return Instant.ofEpochMilli(Math.max(0, reached(db).minus(KEPT).toEpochMilli()));
+  }
+
+  /** The ledger's own time as it was last written; 1970 if it never was. */
+  static Instant reached(Database db) throws SQLException {
+    return Instant.ofEpochMilli(
+        db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), 0)"));
   }
 
   private void forgotten(@Nullable Integer number, @Nullable Throwable failure) {

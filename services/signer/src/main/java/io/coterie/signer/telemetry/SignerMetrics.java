@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /** The metrics of a signer, beside those that {@link ProtocolMetrics} names for all services. */
@@ -37,6 +38,12 @@ public final class SignerMetrics implements SessionTelemetry {
 
   /** Summary: writes that shared a transaction. */
   public static final String BATCH = "coterie.store.batch";
+
+  /** Gauge, bytes: what can still be written beside the party's file. */
+  public static final String FREE = "coterie.store.free";
+
+  /** Gauge, bytes: the size of the file system with the party's file. */
+  public static final String TOTAL = "coterie.store.total";
 
   /** Gauge: 1 when the vault is open, 0 when the party is sealed. */
   public static final String VAULT = "coterie.vault.open";
@@ -151,6 +158,16 @@ public final class SignerMetrics implements SessionTelemetry {
           .strongReference(true)
           .register(registry);
     }
+  }
+
+  /** The sizes behind {@link #FREE} and {@link #TOTAL}. */
+  public void room(LongSupplier free, LongSupplier total) {
+    bytes(FREE, free);
+    bytes(TOTAL, total);
+  }
+
+  private void bytes(String name, LongSupplier bytes) {
+    Gauge.builder(name, bytes::getAsLong).baseUnit("bytes").strongReference(true).register(registry);
   }
 
   /** The count behind {@link #HOLDS}. */

@@ -1,6 +1,7 @@
 package io.coterie.signer.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.coterie.channel.ChannelAccount;
 import io.coterie.channel.SendMode;
@@ -8,6 +9,7 @@ import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.platform.unseal.UnsealException;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.MemoryNetwork;
@@ -37,6 +39,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.health.contributor.Status;
+import org.springframework.util.unit.DataSize;
 
 /** The start of a party, step by step, and what it keeps for the next one. */
 class PartyTest {
@@ -45,6 +48,7 @@ class PartyTest {
   @TempDir Path folder;
   private final Access access = new Access();
   private final SimpleMeterRegistry meters = new SimpleMeterRegistry();
+  private long minFree;
   private DataKeySource dataKeys = () -> key(7);
   private Party party;
 
@@ -118,6 +122,7 @@ class PartyTest {
                     8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
                 new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
                 Duration.ofSeconds(1),
+                new SignerProperties.Records(Duration.ofDays(30), DataSize.ofBytes(minFree)),
                 new SignerProperties.Metrics(null),
                 List.of()),
             () -> dataKeys.dataKey(),
@@ -297,6 +302,31 @@ class PartyTest {
     assertThat(holds("key", "operator") + holds("key", "freeze")).isZero();
   }
 
+  @Test
+  void a_party_whose_disk_is_nearly_full_is_not_ready_and_admits_no_request() throws Exception {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    writeRoster(access.entry.get());
+    awaitPhase("READY");
+    assertThat(party.health().getDetails()).doesNotContainKey("disk");
+    assertThat(meters.get("coterie.store.free").gauge().value())
+        .isPositive()
+        .isLessThanOrEqualTo(meters.get("coterie.store.total").gauge().value());
+    party.stop();
+    minFree = Long.MAX_VALUE;
+    start();
+    awaitPhase("READY");
+    assertThat(party.health().getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
+    assertThat(party.health().getDetails().get("disk").toString()).contains("enlarge the volume");
+
+    Room full = new Room(folder, Long.MAX_VALUE, _ -> null);
+    assertThatThrownBy(() -> full.admit(SignedIntent.getDefaultInstance()))
+        .isInstanceOfSatisfying(
+            RefusedException.class,
+            e -> assertThat(e.reason()).isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY));
+    assertThat(new Room(folder, 0, _ -> null).admit(SignedIntent.getDefaultInstance())).isNull();
+  }
+
   private double holds(String scope, String cause) {
     return meters.get("coterie.holds").tag("scope", scope).tag("cause", cause).gauge().value();
   }
@@ -396,7 +426,7 @@ class PartyTest {
     assertThat(back.identityKeyPair()).containsExactly(4, 5);
     for (int length = 0; length < bytes.length; length++) {
       byte[] cut = Arrays.copyOf(bytes, length);
-      org.assertj.core.api.Assertions.assertThatThrownBy(() -> AccountCodec.decode(cut))
+      assertThatThrownBy(() -> AccountCodec.decode(cut))
           .isInstanceOf(IllegalStateException.class);
     }
   }

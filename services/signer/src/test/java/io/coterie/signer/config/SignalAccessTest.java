@@ -19,6 +19,7 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.springframework.util.unit.DataSize;
 
 /** The trust file that the operator of a party gives it. */
 class SignalAccessTest {
@@ -63,6 +64,7 @@ class SignalAccessTest {
                 8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
             new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
             Duration.ofSeconds(1),
+            new SignerProperties.Records(Duration.ofDays(30), DataSize.ofBytes(0)),
             new SignerProperties.Metrics(null),
             List.of()),
         new SimpleMeterRegistry());
