@@ -9,6 +9,7 @@ import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.PolicyGate;
+import io.coterie.signer.party.PeerClocks;
 import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionPorts;
@@ -94,6 +95,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private @Nullable SecureChannel channel;
   private volatile BooleanSupplier connected = () -> false;
   private @Nullable SessionService service;
+  private volatile @Nullable PeerClocks clocks;
 
   Party(
       SignerProperties properties,
@@ -114,6 +116,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     metrics.troubles(this::troubles);
     metrics.holds(this::holds);
     metrics.room(room::free, room::total);
+    metrics.clock(() -> ahead().toMillis() / 1000.0);
   }
 
   @Override
@@ -297,6 +300,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
             properties.sessions().limits(properties.presignatures()),
             freshPool);
     service = freshService;
+    PeerClocks freshClocks = new PeerClocks(network, freshPool, clock);
+    clocks = freshClocks;
+    network.deliverTo(freshClocks);
     network.deliverTo(freshService);
     freshChannel.start();
   }
@@ -343,6 +349,11 @@ final class Party implements SmartLifecycle, HealthIndicator {
   }
 
   private void closeSessions() {
+    PeerClocks closing = clocks;
+    if (closing != null) {
+      closing.close();
+      clocks = null;
+    }
     if (service != null) {
       service.close();
       service = null;
@@ -361,6 +372,11 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private List<KeyTrouble> troubles() {
     PartyStore open = store;
     return open == null ? List.of() : open.shares().troubles();
+  }
+
+  private Duration ahead() {
+    PeerClocks open = clocks;
+    return open == null ? Duration.ZERO : open.ahead();
   }
 
   /** What is held: by the operator, and keys that are frozen. */
@@ -384,7 +400,14 @@ final class Party implements SmartLifecycle, HealthIndicator {
     Phase now = phase;
     boolean online = now == Phase.READY && connected.getAsBoolean();
     Optional<String> room = this.room.problem();
-    Health.Builder health = online && room.isEmpty() ? Health.up() : Health.outOfService();
+    PeerClocks clocks = this.clocks;
+    boolean apart = clocks != null && clocks.isApart();
+    Health.Builder health =
+        online && room.isEmpty() && !apart ? Health.up() : Health.outOfService();
+    if (apart) {
+      health.withDetail(
+          "clock", "the clocks of the peers are ahead by " + ahead() + ": set this one right");
+    }
     room.ifPresent(problem -> health.withDetail("disk", problem));
     health.withDetail("phase", now.name());
     if (now == Phase.READY && !online) {

@@ -18,6 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import java.util.function.DoubleSupplier;
 import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -44,6 +45,9 @@ public final class SignerMetrics implements SessionTelemetry {
 
   /** Gauge, bytes: the size of the file system with the party's file. */
   public static final String TOTAL = "coterie.store.total";
+
+  /** Gauge, seconds: how far the clocks of the peers are ahead of this party's, their median. */
+  public static final String CLOCK = "coterie.clock.ahead";
 
   /** Gauge: 1 when the vault is open, 0 when the party is sealed. */
   public static final String VAULT = "coterie.vault.open";
@@ -164,6 +168,14 @@ public final class SignerMetrics implements SessionTelemetry {
   public void room(LongSupplier free, LongSupplier total) {
     bytes(FREE, free);
     bytes(TOTAL, total);
+  }
+
+  /** The time behind {@link #CLOCK}. */
+  public void clock(DoubleSupplier aheadSeconds) {
+    Gauge.builder(CLOCK, aheadSeconds::getAsDouble)
+        .baseUnit("seconds")
+        .strongReference(true)
+        .register(registry);
   }
 
   private void bytes(String name, LongSupplier bytes) {
