@@ -297,7 +297,7 @@ class TrustCommandTest {
         .contains("+ former p2 (party 2), believed up to epoch 4\n")
         .contains("- requester wallet may create: keys/hot-*, keys/cold; at least 2 of 3 parties\n")
         .contains("+ requester wallet may create: keys/*; at least 2 of 2 parties\n")
-        .doesNotContain("p1", "keeper", "root", "SUCCESSOR")
+        .doesNotContain("p1", "keeper", "roots", "SUCCESSOR")
         .contains("NOT SIGNED");
     sign("2.json", "a.pem", "b.pem");
     assertThat(good("trust show @2.json --since @1.json").out()).endsWith("version 2 is signed\n");

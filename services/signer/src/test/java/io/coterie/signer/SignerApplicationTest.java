@@ -151,7 +151,9 @@ class SignerApplicationTest {
           "INSERT INTO key_share VALUES (zeroblob(32), 'keys/hot', 1, 99, 'ACTIVE', 'x', '1', x'ff',"
               + " x'', '', '', '', zeroblob(32), 0, 0, 0, x'')");
     }
-    refused(1, "", "keys", data);
+    refused(1, "is damaged", "keys", data);
+    refused(1, "is not the sequence number", "records", data, "all");
+    assertThat(run("records", data, "1")).isEqualTo(new Ran(0, "", ""));
   }
 
   @Test

@@ -7,6 +7,8 @@ import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.session.SessionLifecycle.State;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,10 +39,7 @@ final class Refusals {
   /** A session is refused in its present state. */
   void refuse(Session session, RefusedException refusal) {
     Order order = session.order;
-    // The policy looks at what an intent says after it has checked who signed it.
-    boolean asked =
-        session.verified || refusal.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
-    if (order == null || !asked) {
+    if (order == null) {
       reports.refused(session, refusal);
       return;
     }
@@ -50,9 +49,14 @@ final class Refusals {
             || refusal.reason() == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED;
     SessionPlan plan = session.plan;
     SessionPlan.Request request = plan == null ? null : plan.request();
-    claims
-        .decline(session.id, request == null ? null : request.requestId())
-        .whenComplete(
+    // The policy looks at what an intent says after it has checked who signed it.
+    boolean asked =
+        session.verified || refusal.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
+    CompletionStage<Boolean> decline =
+        asked
+            ? claims.decline(session.id, request == null ? null : request.requestId())
+            : CompletableFuture.completedFuture(false);
+    decline.whenComplete(
             (declined, failure) ->
                 session.run(
                     () -> {

@@ -249,6 +249,13 @@ public final class PartyStore implements AutoCloseable {
           "%s cannot be read (%s): is it a party's, and are you its user?"
               .formatted(file, e.getMessage()),
           e);
+    } catch (StoreException e) {
+      throw e;
+    } catch (RuntimeException e) {
+      throw new StoreException(
+          "%s is damaged (%s): keep it, and restore the party's backup"
+              .formatted(file, e.getMessage()),
+          e);
     }
   }
 

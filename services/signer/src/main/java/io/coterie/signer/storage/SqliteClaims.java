@@ -245,13 +245,7 @@ final class SqliteClaims implements ClaimLedger {
 
   /** The time of which requests are forgotten: no id of before it can be used. */
   static Instant forgottenBefore(Database db) throws SQLException {
-    return Instant.ofEpochMilli(Math.max(0, reached(db).minus(KEPT).toEpochMilli()));
-  }
-
-  /** The ledger's own time as it was last written; 1970 if it never was. */
-  static Instant reached(Database db) throws SQLException {
-    return Instant.ofEpochMilli(
-        db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), 0)"));
+    return Instant.ofEpochMilli(Math.max(0, SqliteLedger.reached(db).minus(KEPT).toEpochMilli()));
   }
 
   private void forgotten(@Nullable Integer number, @Nullable Throwable failure) {

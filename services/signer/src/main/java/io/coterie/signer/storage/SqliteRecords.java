@@ -48,7 +48,7 @@ final class SqliteRecords {
   /** Forgets what is older than the retention by the ledger's own time; soon, not all at once. */
   void forget() {
     file.writer()
-        .submit(db -> forget(db, SqliteClaims.reached(db).minus(retention)))
+        .submit(db -> forget(db, SqliteLedger.reached(db).minus(retention)))
         .whenComplete(
             (more, failure) -> {
               if (failure != null) {

@@ -25,6 +25,7 @@ import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -35,6 +36,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** What the operator of a party asks its running process for. */
 class OperatorRequestsTest {
   private static final Instant BEGIN = Instant.parse("2026-11-26T08:00:00Z");
+
+  private static final Pattern REQUEST =
+      Pattern.compile("(hold|lift|fence|permit-trust|unfreeze)-.*");
 
   @TempDir Path folder;
   private PartyStore store;
@@ -64,7 +68,7 @@ class OperatorRequestsTest {
 
   private boolean isDone() {
     try (var files = Files.list(folder)) {
-      return files.noneMatch(file -> file.getFileName().toString().contains("-"));
+      return files.noneMatch(file -> REQUEST.matcher(file.getFileName().toString()).matches());
     } catch (IOException e) {
       throw new IllegalStateException(e);
     }

@@ -37,6 +37,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 /** What shows what the party did: kept for a time, and exported. */
 class RecordsTest {
+  private static final JsonMapper JSON = JsonMapper.builder().build();
   private static final Duration DAY = Duration.ofDays(1);
   private static final Duration RETENTION = Duration.ofDays(30);
 
@@ -202,7 +203,7 @@ class RecordsTest {
     claim();
     List<String> all = exported(1);
     assertThat(all).hasSize(3);
-    List<JsonNode> parsed = all.stream().map(line -> JsonMapper.shared().readTree(line)).toList();
+    List<JsonNode> parsed = all.stream().map(line -> JSON.readTree(line)).toList();
     List<AuditRecord> records = store.audit().read(1, 10);
     for (int i = 0; i < 3; i++) {
       assertThat(parsed.get(i).path("sequence").asLong()).isEqualTo(i + 1);
