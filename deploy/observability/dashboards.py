@@ -154,7 +154,7 @@ def rounds():
             f"max by (protocol, round, region) (coterie:round_seconds:p99_rate5m{where})",
             "{{protocol}} {{round}} {{region}}")))
         .with_panel(heat("All rounds", f"sum by (le) (increase(coterie_protocol_round_seconds_bucket{where}{RATE}))"))
-        .with_row(dashboard.Row("Who is waited for"))
+        .with_row(dashboard.Row("Parties that others wait for"))
         .with_panel(graph("Share of all waiting, by party", "percentunit",
                           query("coterie:straggler:share_of_waiting_rate5m", "{{straggler}}"),
                           description="A party with most of it is the straggler."))
@@ -169,7 +169,7 @@ def rounds():
 
 def channel():
     return (
-        board("coterie-channel", "Coterie / Channel", "What travels between the parties, and how messaging carries it.")
+        board("coterie-channel", "Coterie / Channel", "Messages between the parties, and how messaging carries them.")
         .with_row(dashboard.Row("Ends of the channel"))
         .with_panel(graph("Bytes", "Bps", query(
             f"sum by (mode, direction) (rate(coterie_channel_bytes_total{RATE}))", "{{mode}} {{direction}}")))

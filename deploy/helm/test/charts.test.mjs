@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
-import { helmTemplate, minimal, one, parseObjects, pem, root, workload } from "./render.mjs";
+import { helmTemplate, minimal, one, parseObjects, pem, root, selfSigned, workload } from "./render.mjs";
 
 function render(name, more = {}) {
   const run = helmTemplate(name, { ...minimal[name], ...more });
@@ -451,22 +451,7 @@ test("edge: names and limits are those of the values, and Envoy takes the file",
   const folder = mkdtempSync(path.join(tmpdir(), "edge-"));
   try {
     const run = (command, args) => execFileSync(command, args, { stdio: "pipe" });
-    run("openssl", [
-      "req",
-      "-x509",
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-subj",
-      "/CN=edge",
-      "-keyout",
-      `${folder}/tls.key`,
-      "-out",
-      `${folder}/tls.crt`,
-    ]);
-    writeFileSync(`${folder}/ca.crt`, readFileSync(`${folder}/tls.crt`));
+    selfSigned(folder);
     writeFileSync(`${folder}/users`, "metrics:{SHA}AAAAAAAAAAAAAAAAAAAAAAAAAAA=\n");
     writeFileSync(
       `${folder}/custody.protoset`,

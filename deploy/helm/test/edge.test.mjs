@@ -1,6 +1,6 @@
 // The answers of Envoy itself, with the chart's configuration and no coordinator behind it.
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import https from "node:https";
@@ -8,7 +8,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
-import { helmTemplate, one, parseObjects, root } from "./render.mjs";
+import { helmTemplate, one, parseObjects, root, selfSigned } from "./render.mjs";
 
 const envoy = path.join(root, "build/tools/bin/envoy");
 const skip = existsSync(envoy) ? false : "no Envoy here: .ci/envoy needs python3 with pip";
@@ -60,26 +60,7 @@ function assertError(answer, status, code, reason) {
 before(async () => {
   if (skip) return;
   folder = mkdtempSync(path.join(tmpdir(), "edge-"));
-  execFileSync(
-    "openssl",
-    [
-      "req",
-      "-x509",
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-subj",
-      "/CN=edge",
-      "-keyout",
-      `${folder}/tls.key`,
-      "-out",
-      `${folder}/tls.crt`,
-    ],
-    { stdio: "pipe" },
-  );
-  writeFileSync(`${folder}/ca.crt`, readFileSync(`${folder}/tls.crt`));
+  selfSigned(folder);
   const hash = createHash("sha1").update(password).digest("base64");
   writeFileSync(`${folder}/users`, `metrics:{SHA}${hash}\n`);
   const rendered = helmTemplate("edge", {

@@ -1,7 +1,7 @@
 // Shared by the tests of the charts: the smallest values that each chart takes, and helm's objects out of them.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,6 +29,18 @@ export const minimal = {
   },
   edge: {},
 };
+
+/** A key and a certificate for itself, as a chart's Secret has them: tls.key, tls.crt, ca.crt. */
+export function selfSigned(folder) {
+  const subject = ["-nodes", "-subj", "/CN=edge"];
+  const files = ["-keyout", `${folder}/tls.key`, "-out", `${folder}/tls.crt`];
+  execFileSync(
+    "openssl",
+    ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", ...subject, ...files],
+    { stdio: "pipe" },
+  );
+  copyFileSync(`${folder}/tls.crt`, `${folder}/ca.crt`);
+}
 
 export function helmTemplate(name, values) {
   const folder = mkdtempSync(path.join(tmpdir(), "charts-"));

@@ -9,8 +9,8 @@
  *   - Inputs are borrowed for the call and never kept.
  *   - Outputs belong to the library, are freed by its function, and are cleared when the code is not MPC_OK.
  *   - No panic crosses: it is caught, MPC_INTERNAL is returned, and the session it happened in is poisoned.
- * A session may be used by one thread at a time, a vault by several until it is freed. The only global state is a random
- * value of the process and a counter, which are hashed into every draw of randomness.
+ * A session may be used by one thread at a time, a vault by several until it is freed. The only global state is a
+ * random value of the process and a counter, which are hashed into every draw of randomness.
  */
 #ifndef COTERIE_MPC_H
 #define COTERIE_MPC_H
@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-/* What mpc_abi_version returns for this header. */
-#define MPC_ABI_VERSION 6
+/* The value that mpc_abi_version returns for this header. */
+#define MPC_ABI_VERSION 1
 
 /* Largest accepted input of any function, in bytes. */
 #define MPC_MAX_INPUT 4194304
@@ -77,7 +77,7 @@ int32_t mpc_abi_version(void);
 #define MPC_PROTECTED_UNREADABLE 1
 /* RLIMIT_CORE is 0. */
 #define MPC_PROTECTED_NO_CORE 2
-/* Every data key so far is locked in memory (mlock) and kept out of core dumps. Absent if RLIMIT_MEMLOCK is too small. */
+/* Every data key so far is locked in memory (mlock) and out of core dumps. Absent if RLIMIT_MEMLOCK is too small. */
 #define MPC_PROTECTED_LOCKED 4
 
 /*
@@ -128,7 +128,8 @@ mpc_code mpc_vault_drop_presignature(const mpc_vault *vault, mpc_view presignatu
 /*
  * Makes the Ed25519 key with which a party signs the envelopes that may have to serve as evidence.
  * party_name: 1 to 255 bytes of UTF-8, stored in the blob and bound to it.
- * sealed_identity: for mpc_session_start. evidence_public_key: 32 bytes for the roster. Both freed with mpc_buffer_free.
+ * sealed_identity: for mpc_session_start. evidence_public_key: 32 bytes for the roster. Both are freed with
+ * mpc_buffer_free.
  */
 mpc_code mpc_identity_create(const mpc_vault *vault, mpc_view party_name, mpc_buffer *sealed_identity,
                              mpc_buffer *evidence_public_key);
@@ -144,12 +145,13 @@ mpc_code mpc_identity_sign(const mpc_vault *vault, mpc_view sealed_identity, mpc
 
 /*
  * Starts one session.
- * vault: null only for an observer. config: coterie.core.v1.SessionConfig; a field that the protocol does not take must be
- * empty. sealed_identity: for key generation, refresh and reshare; not looked at otherwise. sealed_share: for signing with
- * it, presigning, refresh, and dealing in a reshare; empty otherwise.
- * A presignature is sealed under a random key of its own that only this vault has. The start of a session that is to use
- * it destroys that key, whatever comes of the session: the same blob never opens again, nor in another vault, even one of
- * the same data key. Only a configuration that describes no session at all (a missing field, a wrong length) leaves it.
+ * vault: null only for an observer. config: coterie.core.v1.SessionConfig; a field that the protocol does not take must
+ * be empty. sealed_identity: for key generation, refresh and reshare; not looked at otherwise. sealed_share: for
+ * signing with it, presigning, refresh, and dealing in a reshare; empty otherwise.
+ * A presignature is sealed under a random key of its own that only this vault has. The start of a session that is to
+ * use it destroys that key, whatever comes of the session: the same blob never opens again, nor in another vault, even
+ * one of the same data key. Only a configuration that describes no session at all (a missing field, a wrong length)
+ * leaves it.
  * out: freed with mpc_session_free. step: coterie.core.v1.Step. error_detail: UTF-8 without secrets, set only when the
  * code is MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED. step and error_detail are freed with mpc_buffer_free.
  */
@@ -158,15 +160,17 @@ mpc_code mpc_session_start(const mpc_vault *vault, mpc_view config, mpc_view sea
 
 /*
  * Hands one received envelope to a session.
- * authenticated_sender: the party that the channel proved. A wrong or hostile envelope is a step that says so, not a code.
+ * authenticated_sender: the party that the channel proved. A wrong or hostile envelope is a step that says so, not a
+ * code.
  * step: coterie.core.v1.Step; freed with mpc_buffer_free.
  */
 mpc_code mpc_session_handle(mpc_session *session, uint32_t authenticated_sender, mpc_view envelope, mpc_buffer *step);
 
 /*
- * Judges what a party reports of another in key generation, refresh or reshare: a pure function of its arguments, the same that
- * the parties apply. Needs no vault, identity or share.
- * config: coterie.core.v1.SessionConfig as of an observer (own 0); of a refresh or reshare with key_public as it was before.
+ * Judges what a party reports of another in key generation, refresh or reshare: a pure function of its arguments, the
+ * same that the parties apply. Needs no vault, identity or share.
+ * config: coterie.core.v1.SessionConfig as of an observer (own 0); of a refresh or reshare with key_public as it was
+ * before.
  * accusation: coterie.core.v1.Accusation, with the evidence of an Abort.
  * verdict: coterie.core.v1.Verdict; 0 unless MPC_OK. error_detail: UTF-8 without secrets, set only when the code is
  * MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED; freed with mpc_buffer_free.

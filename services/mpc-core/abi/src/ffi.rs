@@ -19,7 +19,7 @@ use crate::session::AnySession;
 use crate::vault::{StatementError, Vault};
 
 /// `MPC_ABI_VERSION`.
-pub const MPC_ABI_VERSION: i32 = 6;
+pub const MPC_ABI_VERSION: i32 = 1;
 /// `MPC_MAX_INPUT`.
 pub const MPC_MAX_INPUT: usize = 4_194_304;
 /// `MPC_MAX_PRESIGNATURES`.

@@ -205,6 +205,34 @@ fn all(parties: &[Party]) -> Vec<&Party> {
     parties.iter().collect()
 }
 
+/// A refresh of shares of this epoch.
+fn refreshing(protocol: ProtocolId, party: &Party, parties: &[Party], epoch: u32) -> SessionConfig {
+    SessionConfig { epoch, ..config(protocol, party.id, &all(parties), 2) }
+}
+
+const DEALERS: [u32; 2] = [1, 2];
+
+/// A reshare in which party 3 only receives.
+fn resharing(
+    protocol: ProtocolId,
+    party: &Party,
+    parties: &[Party],
+    epoch: u32,
+    shares: &BTreeMap<u32, Done>,
+) -> SessionConfig {
+    SessionConfig {
+        epoch,
+        dealers: DEALERS.to_vec(),
+        receivers: vec![1, 2, 3],
+        key_public: shares[&1].key_public.clone(),
+        ..config(protocol, party.id, &all(parties), 2)
+    }
+}
+
+fn of_dealers(shares: &BTreeMap<u32, Done>) -> BTreeMap<u32, Done> {
+    DEALERS.iter().map(|id| (*id, shares[id].clone())).collect()
+}
+
 fn nothing_of_a_share_or_a_nonce_outlives_its_use() {
     let parties = parties(3);
     witness::watch();
@@ -232,17 +260,11 @@ fn nothing_of_a_share_or_a_nonce_outlives_its_use() {
             run(&when(presigned), || start(&parties[..2], using, &BTreeMap::new()));
         }
         let (refresh, reshare) = scheme.renewals;
-        let refreshing = |party: &Party| config(refresh, party.id, &all(&parties), 2);
-        let shares = run(&when(refresh), || start(&parties, refreshing, &shares));
-        let resharing = |party: &Party| SessionConfig {
-            epoch: 2,
-            dealers: vec![1, 2],
-            receivers: vec![1, 2, 3],
-            key_public: shares[&1].key_public.clone(),
-            ..config(reshare, party.id, &all(&parties), 2)
-        };
-        let dealing: BTreeMap<u32, Done> = shares.clone().into_iter().filter(|(id, _)| *id != 3).collect();
-        run(&when(reshare), || start(&parties, resharing, &dealing));
+        let shares =
+            run(&when(refresh), || start(&parties, |party| refreshing(refresh, party, &parties, 1), &shares));
+        run(&when(reshare), || {
+            start(&parties, |party| resharing(reshare, party, &parties, 2, &shares), &of_dealers(&shares))
+        });
     }
     drop(parties);
     nothing_found("vaults closed");
@@ -255,45 +277,69 @@ fn nothing_of_a_share_or_a_nonce_outlives_an_abort() {
     witness::watch();
     for scheme in SCHEMES {
         let keygen = |party: &Party| config(scheme.keygen, party.id, &all(&parties), 2);
-        let mut altered = false;
-        let (sessions, (done, aborts)) = apart(|| {
-            let mut sessions = start(&parties, keygen, &BTreeMap::new());
-            // The last broadcast before private bodies travel: an opening, a proof or a polynomial is wrong.
-            let ends = deliver(&mut sessions, |from, bytes| {
-                let Some(mut envelope) = Forged::open(bytes) else { return };
-                if from == 1 && envelope.round == 2 && envelope.recipient.is_none() {
-                    *envelope.body.last_mut().unwrap() ^= 1;
-                    *bytes = envelope.encode(&key);
-                    altered = true;
-                }
-            });
-            (sessions, ends)
-        });
-        assert!(altered && done.is_empty() && aborts.len() >= 2, "{:?}: {done:?} {aborts:?}", scheme.keygen);
-        no_share_found(&format!("{:?} aborted", scheme.keygen));
-        drop(sessions);
+        dealing_aborts(scheme.keygen, &key, || start(&parties, keygen, &BTreeMap::new()));
     }
     for scheme in SCHEMES {
-        signing_aborts(&scheme, &parties);
+        let made = |parties: &[Party]| {
+            let keygen = |party: &Party| config(scheme.keygen, party.id, &all(parties), 2);
+            run(&format!("{:?}", scheme.keygen), || start(parties, keygen, &BTreeMap::new()))
+        };
+        let shares = made(&parties);
+        signing_aborts(scheme.sign, &scheme.spoiled, &parties, &shares);
+        // Presigning of FROST is one broadcast, which nothing that follows can spoil. The vaults are others, as in these
+        // the pair multiplies no more with the key of the transfer that failed.
+        if let (Some((presign, _)), ProtocolId::EcdsaSign) = (scheme.presign, scheme.sign) {
+            let others = common::parties(3);
+            signing_aborts(presign, &scheme.spoiled, &others, &made(&others));
+        }
+        let (refresh, reshare) = scheme.renewals;
+        dealing_aborts(refresh, &key, || {
+            start(&parties, |party| refreshing(refresh, party, &parties, 1), &shares)
+        });
+        dealing_aborts(reshare, &key, || {
+            start(&parties, |party| resharing(reshare, party, &parties, 1, &shares), &of_dealers(&shares))
+        });
     }
     drop((parties, key));
     nothing_found("aborted and closed");
     witness::forget();
 }
 
-/// A wrong message of party 2 ends signing at party 1, which then holds nonces and, with ECDSA, the choices of its
-/// transfers and the factors of its multiplications.
-fn signing_aborts(scheme: &Scheme, parties: &[Party]) {
-    let keygen = |party: &Party| config(scheme.keygen, party.id, &all(parties), 2);
-    let shares = run(&format!("{:?}", scheme.keygen), || start(parties, keygen, &BTreeMap::new()));
+/// The last broadcast of party 1 before private bodies travel, an opening, a proof or a polynomial, is wrong. All hold
+/// polynomials then, and in a renewal their old shares.
+fn dealing_aborts(protocol: ProtocolId, key: &EvidenceKey, start: impl FnOnce() -> Running) {
+    let mut altered = false;
+    let (sessions, (done, aborts)) = apart(|| {
+        let mut sessions = start();
+        let ends = deliver(&mut sessions, |from, bytes| {
+            let Some(mut envelope) = Forged::open(bytes) else { return };
+            if from == 1 && envelope.round == 2 && envelope.recipient.is_none() {
+                *envelope.body.last_mut().unwrap() ^= 1;
+                *bytes = envelope.encode(key);
+                altered = true;
+            }
+        });
+        (sessions, ends)
+    });
+    assert!(altered && done.is_empty() && aborts.len() >= 2, "{protocol:?}: {done:?} {aborts:?}");
+    no_share_found(&format!("{protocol:?} aborted"));
+    drop(sessions);
+    no_share_found(&format!("{protocol:?} aborted and freed"));
+}
+
+/// A wrong message of party 2 ends signing or presigning at party 1, which then holds nonces and, with ECDSA, the choices
+/// of its transfers and the factors of its multiplications.
+fn signing_aborts(protocol: ProtocolId, spoiled: &Spoiled, parties: &[Party], shares: &BTreeMap<u32, Done>) {
+    let presigns = protocol == ProtocolId::EcdsaPresign;
     let signing = |party: &Party| SessionConfig {
-        payload: vec![0xd1; 32],
-        ..config(scheme.sign, party.id, &all(&parties[..2]), 2)
+        payload: if presigns { Vec::new() } else { vec![0xd1; 32] },
+        presignature_count: presigns.into(),
+        ..config(protocol, party.id, &all(&parties[..2]), 2)
     };
-    let Spoiled { round, from_end, cause } = scheme.spoiled;
+    let Spoiled { round, from_end, cause } = *spoiled;
     let mut altered = false;
     let (mut sessions, aborts) = apart(|| {
-        let mut sessions = start(&parties[..2], signing, &shares);
+        let mut sessions = start(&parties[..2], signing, shares);
         let (_, aborts) = deliver(&mut sessions, |from, bytes| {
             if from == 2 && Forged::open(bytes).unwrap().round == round {
                 let place = bytes.len() - from_end(bytes.len());
@@ -303,14 +349,14 @@ fn signing_aborts(scheme: &Scheme, parties: &[Party]) {
         });
         (sessions, aborts)
     });
-    let abort = aborts.get(&1).unwrap_or_else(|| panic!("{:?}: {aborts:?}", scheme.sign));
-    assert!(altered && aborts.len() == 1, "{:?}: {aborts:?}", scheme.sign);
-    assert_eq!((abort.cause, abort.culprits.as_slice()), (cause, &[2][..]), "{:?}", scheme.sign);
+    let abort = aborts.get(&1).unwrap_or_else(|| panic!("{protocol:?}: {aborts:?}"));
+    assert!(altered && aborts.len() == 1, "{protocol:?}: {aborts:?}");
+    assert_eq!((abort.cause, abort.culprits.as_slice()), (cause, &[2][..]), "{protocol:?}");
     // Party 2 may wait for more, and holds what it needs for that.
     sessions.remove(&2);
-    no_share_found(&format!("{:?} aborted", scheme.sign));
+    no_share_found(&format!("{protocol:?} aborted"));
     drop(sessions);
-    no_share_found(&format!("{:?} aborted and freed", scheme.sign));
+    no_share_found(&format!("{protocol:?} aborted and freed"));
 }
 
 fn identity_of(party: &Party) -> EvidenceKey {

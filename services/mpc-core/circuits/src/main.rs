@@ -27,10 +27,10 @@ circuit certificate FOLDER --name NAME                                 make NAME
 --input gives the sizes of inputs whose types leave them open: values with commas, such as 0x0011 or 32x00 (32 zeros).
 --library FOLDER adds a folder of packages. A PATH that is a folder stands for all programs below it that have tests.
 
-run takes this party's input alone: @FILE reads it from a file and - from the standard input, so that no list of processes
-shows it. --peer is the peer's certificate, and no other peer is heard. --wait (300) bounds the time until the peer comes, and
-each silence of it. The engine is the one of --authenticated, and that of --garble if the program has @SemiHonest above main.
-The result is on the standard output, and all else on the standard error stream.
+run takes this party's input alone: @FILE reads it from a file and - from the standard input, so that no list of
+processes shows it. --peer is the peer's certificate, and no other peer is heard. --wait (300) bounds the time until the
+peer comes, and each silence of it. The engine is the one of --authenticated, and that of --garble if the program has
+@SemiHonest above main. The result is on the standard output, and all else on the standard error stream.
 
 Exit status: 0 done, 1 a mistake here that the message explains, or a failed test, 2 a fault of this command,
 3 the peer is not there or went away, 4 it is another peer or runs another program, 5 it does not follow the protocol.";

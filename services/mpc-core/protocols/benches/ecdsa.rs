@@ -13,7 +13,7 @@
 
 mod ecdsa_harness;
 
-use ecdsa_harness::{Run, Store, keygen, median, presign, seeded, sign, sign_presigned};
+use ecdsa_harness::{Run, Store, keygen, median, presign, refresh, reshare, seeded, sign, sign_presigned};
 
 const TABLE: [(usize, usize); 9] =
     [(2, 2), (2, 3), (3, 3), (3, 5), (5, 5), (5, 9), (7, 10), (10, 20), (20, 20)];
@@ -49,6 +49,8 @@ fn main() {
         let run = median((0..repeat).map(|_| keygen(t, n, &mut rng)).collect());
         print("key generation", (t, n), &run);
         let store = Store::new(run.outputs, &mut rng);
+        print("refresh", (t, n), &median((0..repeat).map(|_| refresh(&store, &mut rng)).collect()));
+        print("reshare", (t, n), &median((0..repeat).map(|_| reshare(&store, &mut rng)).collect()));
         let repeat = if t <= 5 { 101 } else { 5 };
         print("sign", (t, n), &median((0..repeat).map(|_| sign(&store, &mut rng)).collect()));
         let presigned = median((0..repeat).map(|_| presign(&store, &mut rng)).collect());

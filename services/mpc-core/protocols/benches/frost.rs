@@ -21,8 +21,9 @@ mod ecdsa_harness;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ecdsa_harness::{Run, median, party, processor_time, run, seeded, settings};
+use ecdsa_harness::{Run, median, party, processor_time, renewal, run, seeded, settings};
 use engine::seal::DataKey;
+use engine::wire::Writer;
 use engine::{PartyId, Secret};
 use frost_core::keys::dkg;
 use frost_core::keys::{KeyPackage, PublicKeyPackage, VerifiableSecretSharingCommitment};
@@ -30,8 +31,8 @@ use frost_core::round1::{self, NonceCommitment, SigningCommitments};
 use frost_core::round2::{self, SignatureShare};
 use frost_core::{Identifier, SigningPackage, aggregate};
 use protocols::frost::{
-    Bip340, Ed25519, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning, SignInput,
-    SignPayload, Signature, Signing, Suite, Target,
+    Bip340, Ed25519, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning, Refresh,
+    Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing, Suite, Target,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -85,6 +86,34 @@ impl<S: Suite> Bench<S> {
     fn open(&self, rng: &mut ChaCha20Rng) -> BTreeMap<PartyId, KeyShare<S>> {
         let chosen = self.shares.iter().filter(|share| self.signers.contains(&share.party()));
         chosen.map(|share| (share.party(), reopen(share, rng))).collect()
+    }
+
+    /// Shares opened, of every party that the key has.
+    fn open_all(&self, rng: &mut ChaCha20Rng) -> BTreeMap<PartyId, KeyShare<S>> {
+        self.shares.iter().map(|share| (share.party(), reopen(share, rng))).collect()
+    }
+
+    fn refresh(&self, rng: &mut ChaCha20Rng) -> Run<KeyShare<S>> {
+        let mut shares = self.open_all(rng);
+        let parties: Vec<PartyId> = shares.keys().copied().collect();
+        let mut payload = Writer::default();
+        self.shares[0].public().encode(&mut payload);
+        let payload = payload.finish();
+        run::<Refresh<S>>(&parties, rng, |me, session| {
+            (renewal(me, &parties, self.t, payload.clone(), session), shares.remove(&me).unwrap())
+        })
+    }
+
+    /// A reshare among the parties that the key has, all of them dealers and receivers.
+    fn reshare(&self, rng: &mut ChaCha20Rng) -> Run<Reshared<S>> {
+        let mut shares = self.open_all(rng);
+        let parties: Vec<PartyId> = shares.keys().copied().collect();
+        let all = || parties.iter().copied().collect();
+        let base = self.shares[0].public().clone();
+        let terms = ReshareTerms::<S> { dealers: all(), receivers: all(), base }.encode();
+        run::<Reshare<S>>(&parties, rng, |me, session| {
+            (renewal(me, &parties, self.t, terms.clone(), session), shares.remove(&me))
+        })
     }
 
     fn payload(presignature: Option<[u8; 32]>) -> Vec<u8> {
@@ -243,8 +272,14 @@ fn table<S: Suite>(wanted: &[String]) {
         }
         let ours = median(ours);
         let (times, mut keys): (Vec<_>, Vec<_>) = bare.into_iter().unzip();
-        print(&name("key generation"), (t, n), ours.time, middle(times), ours.sent);
+        let bare = middle(times);
+        print(&name("key generation"), (t, n), ours.time, bare, ours.sent);
         let bench = Bench { shares: ours.outputs, signers: (1..=t).map(party).collect(), t };
+        // The crates' key generation is what a renewal is held against: it deals and checks as many polynomials.
+        let refresh = median((0..repeat).map(|_| bench.refresh(&mut rng)).collect());
+        print(&name("refresh"), (t, n), refresh.time, bare, refresh.sent);
+        let reshare = median((0..repeat).map(|_| bench.reshare(&mut rng)).collect());
+        print(&name("reshare"), (t, n), reshare.time, bare, reshare.sent);
         let mut keys = keys.pop().unwrap();
         keys.truncate(t);
         let (mut sign, mut presign, mut presigned) = (Vec::new(), Vec::new(), Vec::new());

@@ -32,7 +32,7 @@ pub enum Abort {
     Input,
     /// A point was opened without its MAC.
     Point,
-    /// The peer's part of a signature does not fit its share of the key.
+    /// The peer's contribution to a signature does not fit its share of the key.
     Partial,
     /// The nonce point of this message differs from the recorded one.
     OtherNonce,

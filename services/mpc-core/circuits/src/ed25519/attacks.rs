@@ -113,11 +113,11 @@ impl Couple {
     }
 }
 
-/// The number of the message that opens R, of the garbler and of the evaluator; the next one is the part of S, and the
-/// last.
+/// The number of the message that opens R, of the garbler and of the evaluator; the next one is the contribution to S,
+/// and the last.
 const POINT: [usize; 2] = [4, 3];
-/// Messages of a party that refuses the peer's part of R: the garbler has said its own before it hears that, the
-/// evaluator has not.
+/// Messages of a party that refuses the peer's contribution to R: the garbler has said its own before it hears that,
+/// the evaluator has not.
 const STOPPED: [usize; 2] = [POINT[0] + 1, POINT[1]];
 
 /// A change of one message by one role, with the causes that the honest peer may give. `always` if each such change is
@@ -209,7 +209,7 @@ fn a_changed_message_ends_in_its_cause_and_excludes_its_sender() {
                     Err(Abort::Channel(_)) => {}
                     Err(abort) => {
                         aborted = true;
-                        // The garbler speaks first, so it has said its part of S before it hears another.
+                        // The garbler speaks first, so it has said its contribution to S before it hears another.
                         let said = row.by == 1 && abort.number() == 14;
                         assert!(
                             index == row.by || said || sent[index] <= POINT[index] + 1,
@@ -253,8 +253,8 @@ fn shifted(role: usize, by: EdwardsPoint, guess: Scalar) -> Edit {
 }
 
 /// The trap of deterministic signatures: the first run on a message is honest, and in the second the corrupt party
-/// opens another R. The honest party must not answer: a part of S under another challenge is all that the extraction
-/// needs.
+/// opens another R. The honest party must not answer: a contribution to S under another challenge is all that the
+/// extraction needs.
 #[test]
 fn another_nonce_point_in_a_second_run_gets_no_answer() {
     let import = import();
@@ -339,7 +339,7 @@ fn nothing_is_signed_where_the_record_fails() {
     assert!(couple.pairs.iter().all(|pair| !pair.ended()));
 }
 
-/// A peer that failed a check in one run gets no part of S in another that is under way.
+/// A peer that failed a check in one run gets no contribution to S in another that is under way.
 #[test]
 fn a_check_that_fails_in_another_run_stops_the_signature() {
     let couple = join(&import(), [1, 2], 65);
@@ -359,7 +359,7 @@ fn a_check_that_fails_in_another_run_stops_the_signature() {
     });
 }
 
-/// A share that changed in memory: its part of S, beside the correct points, would tell what it should be.
+/// A share that changed in memory: its contribution to S, beside the correct points, would tell what it should be.
 #[test]
 fn a_party_whose_share_is_damaged_says_no_part_of_it() {
     for (role, damaged) in [(0, [7; 32]), (1, [7; 32]), (1, [255; 32])] {

@@ -2,8 +2,8 @@
 //!
 //! The nonce r = SHA-512(prefix ‖ M) is computed under authenticated garbling from shares of the prefix that were fixed
 //! at import. It leaves the circuit only as c = r + ρ_A + ρ_B, where ρ_A and ρ_B are made of daBits of each party; so r
-//! mod q is shared and authenticated, R is opened under MACs, and both parts of S are checked against points. The steps
-//! are numbered in `docs/protocols/ed25519-rfc8032.md`, which says what is claimed.
+//! mod q is shared and authenticated, R is opened under MACs, and both contributions to S are checked against points.
+//! The steps are numbered in `docs/protocols/ed25519-rfc8032.md`, which says what is claimed.
 
 #[cfg(test)]
 mod attacks;

@@ -190,7 +190,7 @@ impl PairKey {
             if recorded != nonce_point {
                 return Err(Abort::OtherNonce);
             }
-            // [Ed25519 8] Both parts of S.
+            // [Ed25519 8] Both contributions to S.
             let challenge = self.challenge(circuit, &nonce_point, message, &public, &digest)?;
             let damaged = Abort::Caller("this party's share is damaged");
             let Ok(share) = scalar(self.share.expose()).map(Zeroizing::new) else { return Err(damaged) };

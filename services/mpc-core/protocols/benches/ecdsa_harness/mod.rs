@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use engine::seal::DataKey;
 use engine::session::{Progress, Session, Step};
+use engine::wire::Writer;
 use engine::{EvidenceKey, PartyId, Protocol, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
 use protocols::ecdsa::{
     DerivationPath, KeyPublic, KeyShare, Keygen, PresignPayload, Presignature, PresignedSigning, Presigning,
-    SignInput, SignPayload, Signature, Signing,
+    Refresh, Reshare, ReshareTerms, Reshared, SignInput, SignPayload, Signature, Signing,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -154,6 +155,10 @@ impl Store {
         self.public.threshold.get()
     }
 
+    fn parties(&self) -> Vec<PartyId> {
+        (1..=self.blobs.len()).map(party).collect()
+    }
+
     fn signers(&self) -> Vec<PartyId> {
         (1..=self.t()).map(party).collect()
     }
@@ -189,6 +194,37 @@ pub fn sign_presigned(store: &Store, made: Vec<Vec<Presignature>>, rng: &mut Cha
         let place = presignatures.iter().position(|presignature| presignature.party() == me).unwrap();
         let input = SignInput::Party(Box::new(presignatures.swap_remove(place)));
         (settings(me, &signers, store.t(), payload(Some(id)), session), input)
+    })
+}
+
+/// The settings of a renewal, whose session is of the epoch that it makes.
+pub fn renewal(
+    me: PartyId,
+    parties: &[PartyId],
+    t: usize,
+    payload: Vec<u8>,
+    session: [u8; 32],
+) -> SessionSettings {
+    SessionSettings { epoch: 2, ..settings(me, parties, t, payload, session) }
+}
+
+pub fn refresh(store: &Store, rng: &mut ChaCha20Rng) -> Run<KeyShare> {
+    let parties = store.parties();
+    let mut payload = Writer::default();
+    store.public.encode(&mut payload);
+    let payload = payload.finish();
+    run::<Refresh>(&parties, rng, |me, session| {
+        (renewal(me, &parties, store.t(), payload.clone(), session), store.open(me))
+    })
+}
+
+/// A reshare among the parties that the key has, all of them dealers and receivers.
+pub fn reshare(store: &Store, rng: &mut ChaCha20Rng) -> Run<Reshared> {
+    let parties = store.parties();
+    let all = || parties.iter().copied().collect();
+    let terms = ReshareTerms { dealers: all(), receivers: all(), base: store.public.clone() }.encode();
+    run::<Reshare>(&parties, rng, |me, session| {
+        (renewal(me, &parties, store.t(), terms.clone(), session), Some(store.open(me)))
     })
 }
 

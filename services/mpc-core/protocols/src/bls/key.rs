@@ -185,7 +185,7 @@ impl KeyShare {
 /// For tests: shares as a party that does not follow the rules would have them.
 #[cfg(feature = "forge")]
 impl KeyShare {
-    /// The share with its secret off by one, as a dealer would need it to deal something else than its part.
+    /// The share with its secret off by one, as a dealer would need it to deal something else than its contribution.
     pub fn shifted(self) -> Self {
         let signing_share = Secret::new(self.signing_share.expose().add(&Scalar::one()));
         Self { signing_share, ..self }

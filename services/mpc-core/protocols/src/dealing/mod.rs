@@ -3,7 +3,7 @@
 //!
 //! Key generation is Pedersen's with Feldman commitments, committed before opened. Refresh is the same with polynomials
 //! that are zero at zero, added to the shares there are. Reshare is the same with polynomials whose constant terms are
-//! the dealers' parts of the key, for whoever is to have a share.
+//! the dealers' contributions to the key, for whoever is to have a share.
 //!
 //! Specification: `docs/protocols/frost.md` and `docs/protocols/ecdsa.md`; steps are cited as [K1.2].
 

@@ -262,7 +262,7 @@ impl<S: Scheme> Dealt<S> {
                     return Err(Fault::proven(AbortCause::WrongShare, sender, evidence));
                 }
             }
-            // Nobody's share is wrong, so the own part is. A proof with it would convict this party.
+            // Nobody's share is wrong, so the own contribution is. A proof with it would convict this party.
             return Err(Fault::internal());
         }
         settled.exchange(ctx, 0, messages, rng)

@@ -214,7 +214,7 @@ pub(super) fn lagrange(signers: &PartySet, party: PartyId) -> Option<Scalar> {
 /// For tests: shares as a party that does not follow the rules would have them.
 #[cfg(feature = "forge")]
 impl KeyShare {
-    /// The share with its secret off by one, as a dealer would need it to deal something else than its part.
+    /// The share with its secret off by one, as a dealer would need it to deal something else than its contribution.
     pub fn shifted(mut self) -> Self {
         *self.signing_share.expose_mut() += Scalar::ONE;
         self

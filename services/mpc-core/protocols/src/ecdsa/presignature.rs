@@ -24,7 +24,7 @@ const KEY_DIGEST_BYTES: usize = 32;
 
 const SEAL_LABEL: &[u8] = b"ecdsa-secp256k1 presignature 1";
 
-/// One party's part of a presignature. Not `Clone`: signing takes it by value.
+/// One party's contribution to a presignature. Not `Clone`: signing takes it by value.
 #[must_use]
 pub struct Presignature {
     pub(super) id: [u8; PRESIGNATURE_ID_BYTES],
@@ -63,7 +63,7 @@ impl Presignature {
         &self.signers
     }
 
-    /// Whose part it is.
+    /// The party whose contribution it is.
     pub fn party(&self) -> PartyId {
         self.party
     }

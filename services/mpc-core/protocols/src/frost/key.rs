@@ -214,7 +214,7 @@ impl<S: Suite> KeyShare<S> {
         Self { public: public.clone(), ..self }
     }
 
-    /// The share with its secret off by one, as a dealer would need it to deal something else than its part.
+    /// The share with its secret off by one, as a dealer would need it to deal something else than its contribution.
     pub fn shifted(mut self) -> Self {
         let one = super::suite::one::<S>();
         *self.signing_share.expose_mut() = SigningShare::new(self.signing_share.expose().to_scalar() + one);

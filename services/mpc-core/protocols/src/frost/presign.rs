@@ -62,7 +62,7 @@ impl PresignPayload {
     }
 }
 
-/// One party's part of a presignature. Not `Clone`: signing takes it by value.
+/// One party's contribution to a presignature. Not `Clone`: signing takes it by value.
 #[must_use]
 pub struct Presignature<S: Suite> {
     pub(super) id: [u8; PRESIGNATURE_ID_BYTES],
@@ -80,7 +80,7 @@ impl<S: Suite> Presignature<S> {
         &self.id
     }
 
-    /// Whose part it is.
+    /// The party whose contribution it is.
     pub fn party(&self) -> PartyId {
         self.share.party
     }

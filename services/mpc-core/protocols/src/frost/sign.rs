@@ -240,7 +240,7 @@ impl<S: Suite> Signed<S> {
             views_differ |= commitments != self.id;
             partials.insert(envelope.sender(), value);
         }
-        // [S2.1] whoever made its part for other commitments was lied to, or lies: its part cannot be judged.
+        // [S2.1] a party that signed for other commitments was lied to, or lies: its contribution cannot be judged.
         if views_differ {
             return Err(Fault::nobody(AbortCause::BroadcastMismatch));
         }

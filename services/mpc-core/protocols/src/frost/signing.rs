@@ -229,7 +229,7 @@ impl<S: Suite> Terms<S> {
         }
     }
 
-    /// [S3] sum up, verify once; only if that fails verify each, and name those whose part is wrong.
+    /// [S3] sum up, verify once; only if that fails verify each, and name those whose contribution is wrong.
     pub(super) fn combine(
         &self,
         ctx: &SessionContext,
@@ -259,7 +259,7 @@ impl<S: Suite> Terms<S> {
                     identifier::<S>(*party).is_some_and(|identifier| culprits.contains(&identifier))
                 };
                 let culprits: Vec<PartyId> = partials.keys().filter(|party| named(party)).copied().collect();
-                // Our own part is wrong only if our share is: nobody else's fault.
+                // Our own contribution is wrong only if our share is: nobody else's fault.
                 if ctx.me().is_some_and(|me| culprits.contains(&me)) {
                     return Err(Fault::internal());
                 }

@@ -10,8 +10,8 @@ use protocols::dealing::{Curve, Refresh};
 use sim::{Address, Faults, Outcome, Packet, World};
 
 use crate::common::{evidence_key, party};
-use crate::for_schemes;
-use crate::harness::{
+use crate::dealing::for_schemes;
+use crate::dealing::harness::{
     Change, Shares, Tested, by_number, number_of, refresh_with, reshare_with, start_refresh, start_reshare,
 };
 

@@ -9,8 +9,8 @@ use protocols::dealing::Generated;
 use sim::{Faults, Packet};
 
 use crate::common::{Started, evidence_key, party, rng};
-use crate::for_schemes;
-use crate::harness::{
+use crate::dealing::for_schemes;
+use crate::dealing::harness::{
     Change, Tested, keygen_with, refresh_with, reshare_with, start_keygen, start_refresh, start_reshare,
 };
 

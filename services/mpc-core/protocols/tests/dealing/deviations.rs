@@ -11,7 +11,7 @@ use protocols::dealing::{Refresh, Reshare, forged_commitment};
 use sim::{Address, Faults, Outcome, Packet, World};
 
 use crate::common::{evidence_key, party};
-use crate::harness::{
+use crate::dealing::harness::{
     Bls, Change, Tested, number_of, refresh_settings, refresh_with, reshare_settings, reshare_with,
     start_reshare,
 };

@@ -10,8 +10,8 @@ use protocols::frost;
 use sim::Stuck;
 
 use crate::common::{self, evidence_key, party, settings};
-use crate::for_schemes;
-use crate::harness::{Tested, start_keygen, start_refresh};
+use crate::dealing::for_schemes;
+use crate::dealing::harness::{Tested, start_keygen, start_refresh};
 
 /// Bytes of a point in key generation of BLS, which sends it uncompressed.
 const BLS_POINT: usize = 96;

@@ -8,7 +8,7 @@ use protocols::bls::{KeyPublic, KeyShare, POSSESSION_DOMAIN, Refresh, Reshared, 
 use sim::Faults;
 
 use crate::common::{evidence_key, party, rng, settings, start_sign, threshold};
-use crate::harness::{
+use crate::dealing::harness::{
     Bls, Change, Shares, Tested, by_number, data_key, refresh_settings, refresh_with, reshare_with, set,
     start_reshare,
 };

@@ -13,8 +13,8 @@ use protocols::frost::{
 };
 use sim::{Address, Faults, Outcome, Packet, World};
 
-use crate::both_suites;
 use crate::common::{evidence_key, party, rng, roster, settings, threshold};
+use crate::frost::both_suites;
 use crate::harness::{
     Tested, by_number, check, keygen, keygen_with, message, payload, presign, presign_all, presign_with,
     refresh_with, reopen, sign_presigned, sign_with, start_observer, start_presign, start_presigned,

@@ -4,7 +4,7 @@
 use protocols::frost::Target;
 use sim::Faults;
 
-use crate::both_suites;
+use crate::frost::both_suites;
 use crate::harness::{
     Tested, by_number, check, keygen, message, payload, presign, sign_presigned, sign_with,
 };

@@ -4,8 +4,8 @@
 use protocols::frost::Target;
 use sim::Faults;
 
-use crate::both_suites;
 use crate::common::party;
+use crate::frost::both_suites;
 use crate::harness::{Tested, keygen, keygen_with, message, payload, sign_with};
 
 fn faults(seed: u8) -> Faults<'static> {

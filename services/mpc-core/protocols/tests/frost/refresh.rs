@@ -6,8 +6,8 @@ use engine::{AbortCause, SessionSettings, SetupError};
 use protocols::frost::{KeyShare, Refresh, Target};
 use sim::{Faults, Packet, World};
 
-use crate::both_suites;
 use crate::common::{evidence_key, party, rng, settings, threshold};
+use crate::frost::both_suites;
 use crate::harness::{
     Tested, by_number, check, keygen, message, payload, presign, refresh_settings, refresh_with, reopen,
     sign_with, start_presigned, start_sign,

@@ -10,8 +10,8 @@ use engine::{AbortCause, Envelope, SessionContext, SessionSettings, SetupError};
 use protocols::frost::{KeyPublic, KeyShare, Reshare, Reshared, Suite};
 use sim::{Faults, Packet, World};
 
-use crate::both_suites;
 use crate::common::{evidence_key, party, rng, roster, threshold};
+use crate::frost::both_suites;
 use crate::harness::{
     Change, Shares, Tested, by_number, check, everybody, keygen, message, payload, reopen, reshare_settings,
     reshare_with, set, sign_with, start_reshare, start_sign,

@@ -1,6 +1,6 @@
 //! Bytes do not drift: what travels and what is stored today is what it was when the files were written.
 //!
-//! `GOLDEN=write cargo test -p protocols --test frost stored` writes them anew, which is right only together with a new
+//! `GOLDEN=write cargo test -p protocols frost::stored` writes them anew, which is right only together with a new
 //! format version.
 
 use std::fs;
@@ -12,8 +12,8 @@ use engine::seal::{DataKey, ShareLabel};
 use protocols::frost::{KeyShare, OpenShareError, Presignature, Target};
 use sim::{Faults, Packet};
 
-use crate::both_suites;
 use crate::common::{party, rng, threshold};
+use crate::frost::both_suites;
 use crate::harness::{
     Change, Tested, data_key, keygen, keygen_with, message, payload, presign, presign_all, presign_with,
     refresh_with, reshare_with, sign_presigned, sign_with,

@@ -119,7 +119,7 @@ impl Committed {
             *key.expose_mut() += share.expose();
         }
         let key_point = mul_generator(key.expose());
-        // [P2.2] Alice's part towards each peer. A failed check ends everything before anything depends on it.
+        // [P2.2] Alice's step towards each peer. A failed check ends everything before anything depends on it.
         let inputs = Secret::new([*nonce.expose(), *key.expose()]);
         let mut products = Secret::new([Scalar::ZERO; PRODUCTS]);
         let mut bodies = BTreeMap::new();

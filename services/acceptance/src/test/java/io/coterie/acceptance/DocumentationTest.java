@@ -99,6 +99,22 @@ class DocumentationTest {
     assertThat(tooLong).isEmpty();
   }
 
+  /** An operator reads the list from top to bottom; arguments stand in the ADR that a line names. */
+  @Test
+  void anEntryOfTheChangelogHasTwoLinesAtMost() throws IOException {
+    List<String> entries = new ArrayList<>();
+    for (String line : Files.readAllLines(ProjectRoot.PATH.resolve("CHANGELOG.md"))) {
+      if (line.startsWith("- ")) {
+        entries.add(line);
+      } else if (line.startsWith("  ")) {
+        entries.add(entries.removeLast() + "\n" + line);
+      }
+    }
+    assertThat(entries)
+        .hasSizeGreaterThan(20)
+        .allSatisfy(entry -> assertThat(entry.lines()).hasSizeLessThanOrEqualTo(2));
+  }
+
   @Test
   void aDecisionHasOnePage() throws IOException {
     List<String> tooLong = new ArrayList<>();
@@ -255,7 +271,7 @@ class DocumentationTest {
             .filter(
                 file ->
                     file.toString()
-                        .matches("(?!.*/(target|node_modules)/).*[.](java|proto|sql|rs)"))
+                        .matches("(?!.*/(target|node_modules)/).*[.](java|proto|sql|rs|h)"))
             .forEach(sources::add);
       }
     }
@@ -298,7 +314,7 @@ class DocumentationTest {
     }
   }
 
-  /** Every line outside of fenced blocks of every page but the generated ones. */
+  /** Every line outside of fenced blocks of every page, but for the generated ones in a page. */
   private static void forEachLine(BiConsumer<Path, String> check) throws IOException {
     for (Path page : pages()) {
       boolean fenced = false;
@@ -320,10 +336,13 @@ class DocumentationTest {
     for (String name : List.of("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")) {
       pages.add(ProjectRoot.PATH.resolve(name));
     }
-    try (Stream<Path> docs = Files.walk(ProjectRoot.PATH.resolve("docs"))) {
-      docs.filter(page -> page.toString().endsWith(".md"))
-          .filter(page -> !page.endsWith("errors.md"))
-          .forEach(pages::add);
+    for (String folder : List.of("docs", "deploy", "infra", "loadtest", "proto", "services")) {
+      try (Stream<Path> files = Files.walk(ProjectRoot.PATH.resolve(folder))) {
+        files
+            .filter(
+                file -> file.toString().matches("(?!.*/(target|node_modules|[.]terraform)/).*[.]md"))
+            .forEach(pages::add);
+      }
     }
     return pages;
   }

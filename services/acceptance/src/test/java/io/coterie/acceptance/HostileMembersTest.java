@@ -284,7 +284,7 @@ class HostileMembersTest {
     assertThat(cluster.wallet().sign(KEY, "undisturbed").getSignature().size()).isEqualTo(96);
   }
 
-  /** The access keys of before: HMAC of a constant over the identity key, which is public. */
+  /** An HMAC of a constant over the identity key, which is public, is no access key. */
   @Test
   void aKeyThatEverybodyCanComputeOpensNoAccount() throws Exception {
     Mac mac = Mac.getInstance("HmacSHA256");

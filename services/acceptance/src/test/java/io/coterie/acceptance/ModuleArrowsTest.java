@@ -3,6 +3,8 @@ package io.coterie.acceptance;
 import static com.tngtech.archunit.base.DescribedPredicate.describe;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static java.util.Map.entry;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.JavaClass;
@@ -24,21 +26,34 @@ import org.junit.jupiter.params.provider.FieldSource;
 class ModuleArrowsTest {
   /** Module (package below {@code io.coterie}) and the others it may use. */
   private static final Map<String, Set<String>> ARROWS =
-      Map.of(
-          "proto", Set.of(),
-          "trust", Set.of(),
-          "mpc", Set.of("proto"),
-          "platform", Set.of("proto", "trust"),
-          "channel", Set.of("proto", "trust"),
-          "messaging", Set.of("proto", "platform"),
-          "coordinator", Set.of("proto", "platform", "channel", "mpc", "trust"),
-          "signer", Set.of("proto", "platform", "channel", "mpc", "trust"),
-          "simulation", Set.of("proto", "platform", "channel", "mpc", "trust", "signer"),
-          "cli", Set.of("proto", "platform", "trust"));
+      Map.ofEntries(
+          entry("proto", Set.of()),
+          entry("trust", Set.of()),
+          entry("mpc", Set.of("proto")),
+          entry("platform", Set.of("proto", "trust")),
+          entry("channel", Set.of("proto", "trust")),
+          entry("messaging", Set.of("proto", "platform")),
+          entry("coordinator", Set.of("proto", "platform", "channel", "mpc", "trust")),
+          entry("signer", Set.of("proto", "platform", "channel", "mpc", "trust")),
+          entry("simulation", Set.of("proto", "platform", "channel", "mpc", "trust", "signer")),
+          entry("cli", Set.of("proto", "platform", "trust")),
+          // It starts whole installations, and simulates none.
+          entry(
+              "acceptance",
+              Set.of(
+                  "proto",
+                  "trust",
+                  "mpc",
+                  "platform",
+                  "channel",
+                  "messaging",
+                  "coordinator",
+                  "signer",
+                  "cli")));
 
   private static final String ROOT = "io.coterie.";
 
-  /** Every class of this system but the ones of tests; {@code acceptance} may import everything. */
+  /** Every class of this system but the ones of tests. */
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
           .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
@@ -68,6 +83,18 @@ class ModuleArrowsTest {
                         && !module(c).equals(module)
                         && !allowed.contains(module(c))))
         .check(CLASSES);
+  }
+
+  @Test
+  void packages_form_no_circle() {
+    slices().matching("io.coterie.(**)").should().beFreeOfCycles().check(CLASSES);
+  }
+
+  @Test
+  void every_module_has_its_arrows() {
+    assertThat(CLASSES.stream().map(ModuleArrowsTest::module).filter(name -> !name.isEmpty()))
+        .isNotEmpty()
+        .isSubsetOf(MODULES);
   }
 
   /** Below a service's package: what connects it to the outside. The rest there is its domain. */

@@ -274,7 +274,7 @@ class TrustCommandTest {
 
   private static String entry(String title, Member member) {
     return "member %s\n  entry    %s\n  evidence %s\n"
-        .formatted(title, Fingerprint.of(member), Fingerprint.ofEvidenceKey(member.evidenceKey()));
+        .formatted(title, MemberEntry.fingerprint(member), Fingerprint.ofEvidenceKey(member.evidenceKey()));
   }
 
   @Test

@@ -1,5 +1,5 @@
 /**
- * The coordinator: client API, choice of the quorum, life cycle of sessions, final verification.
+ * The coordinator: client API, choice of signing sets, life cycle of sessions, final verification.
  */
 @org.jspecify.annotations.NullMarked
 package io.coterie.coordinator;

@@ -17,7 +17,6 @@ import java.time.Clock;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -27,7 +26,7 @@ class EvidenceArchiveTest {
 
   /** A database that can be away, hold a call back, and refuse records for good. */
   private static final class Database implements EvidenceStore {
-    final List<EvidenceRecord> written = new CopyOnWriteArrayList<>();
+    private final MemoryEvidenceStore store = new MemoryEvidenceStore();
     final AtomicInteger tries = new AtomicInteger();
     final CountDownLatch open = new CountDownLatch(1);
     volatile boolean away;
@@ -46,16 +45,22 @@ class EvidenceArchiveTest {
       if (record.reporter() == REFUSED) {
         throw new IllegalArgumentException("as told");
       }
-      written.add(record);
+      store.append(record);
     }
 
     @Override
     public List<EvidenceRecord> ofKey(String key) {
-      return written;
+      return store.ofKey(key);
+    }
+
+    /** In the order in which they were written. */
+    List<EvidenceRecord> written() {
+      return ofKey(KEY).reversed();
     }
   }
 
   private static final int REFUSED = 9;
+  private static final String KEY = "keys/a";
 
   private final Database database = new Database();
   private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
@@ -67,14 +72,17 @@ class EvidenceArchiveTest {
 
   private static void keep(EvidenceArchive archive, int reporter, Verdict verdict) {
     archive.keep(
-        SessionConfig.newBuilder().setSessionId(ByteString.copyFrom(new byte[32])).build(),
+        SessionConfig.newBuilder()
+            .setSessionId(ByteString.copyFrom(new byte[32]))
+            .setKeyId(KEY)
+            .build(),
         Accusation.newBuilder().setAccused(3).build(),
         reporter,
         verdict);
   }
 
   private List<Integer> reporters() {
-    return database.written.stream().map(EvidenceRecord::reporter).toList();
+    return database.written().stream().map(EvidenceRecord::reporter).toList();
   }
 
   private double lost() {
@@ -89,9 +97,9 @@ class EvidenceArchiveTest {
       keep(archive, 1, Verdict.VERDICT_PROVEN);
       keep(archive, 2, Verdict.VERDICT_PROVEN);
       eventually(() -> database.tries.get() > 2);
-      assertThat(database.written).isEmpty();
+      assertThat(database.written()).isEmpty();
       database.away = false;
-      eventually(() -> database.written.size() == 2);
+      eventually(() -> database.written().size() == 2);
     }
     assertThat(reporters()).containsExactly(1, 2);
     assertThat(lost()).isZero();
@@ -103,7 +111,7 @@ class EvidenceArchiveTest {
     try (EvidenceArchive archive = archive()) {
       keep(archive, REFUSED, Verdict.VERDICT_PROVEN);
       keep(archive, 2, Verdict.VERDICT_PROVEN);
-      eventually(() -> !database.written.isEmpty());
+      eventually(() -> !database.written().isEmpty());
     }
     assertThat(reporters()).containsExactly(2);
     assertThat(lost()).isEqualTo(1);
@@ -116,7 +124,7 @@ class EvidenceArchiveTest {
         keep(archive, 1, Verdict.VERDICT_REFUTED);
       }
       keep(archive, 2, Verdict.VERDICT_PROVEN);
-      assertThat(database.written).isEmpty();
+      assertThat(database.written()).isEmpty();
       assertThat(lost()).isGreaterThan(900);
       database.open.countDown();
     }
@@ -132,7 +140,7 @@ class EvidenceArchiveTest {
     keep(archive, 2, Verdict.VERDICT_PROVEN);
     archive.close();
     keep(archive, 3, Verdict.VERDICT_PROVEN);
-    assertThat(database.written).isEmpty();
+    assertThat(database.written()).isEmpty();
     assertThat(lost()).isEqualTo(3);
   }
 }

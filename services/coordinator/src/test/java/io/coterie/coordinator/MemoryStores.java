@@ -184,13 +184,13 @@ public final class MemoryStores {
     }
 
     @Override
-    public List<Quorum> quorums() {
+    public List<Quorums> quorums() {
       synchronized (MemoryStores.this) {
         return all()
             .filter(k -> k.state() == Key.State.ACTIVE)
             .map(
                 k ->
-                    new Quorum(
+                    new Quorums(
                         k.threshold(),
                         k.parties().stream()
                             .map(KeyRecord.Holder::partyId)

@@ -8,7 +8,7 @@ import io.coterie.coordinator.MemoryStores.Replica;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.KeyRecord.Holder;
 import io.coterie.coordinator.custody.key.KeyStore.Creation;
-import io.coterie.coordinator.custody.key.KeyStore.Quorum;
+import io.coterie.coordinator.custody.key.KeyStore.Quorums;
 import io.coterie.coordinator.custody.key.MadeKey;
 import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore.Start;
@@ -227,11 +227,11 @@ class StoreContractTest {
     here.keys().exclude("keys/quorum", 4, "CAUSE", new byte[32], NOW);
     here.keys().exclude("keys/quorum", 4, "ANOTHER", new byte[32], NOW);
     assertThat(here.keys().excluded("keys/quorum")).containsExactly(4);
-    assertThat(here.keys().quorums()).contains(new Quorum(2, Set.of(1, 2)));
+    assertThat(here.keys().quorums()).contains(new Quorums(2, Set.of(1, 2)));
     Renewal renewal = started(here, renewal("quorum", 1));
     assertThat(here.renewals().switchEpoch(renewal.id(), made(2), 1)).isTrue();
     assertThat(here.keys().excluded("keys/quorum")).isEmpty();
-    assertThat(here.keys().quorums()).contains(new Quorum(1, Set.of(2, 3)));
+    assertThat(here.keys().quorums()).contains(new Quorums(1, Set.of(2, 3)));
   }
 
   @ParameterizedTest

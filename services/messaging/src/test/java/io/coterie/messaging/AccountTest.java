@@ -193,7 +193,7 @@ class AccountTest {
 
   @ParameterizedTest
   @EnumSource
-  void lists_devices_with_the_fields_of_old_and_new_clients(Via via) throws Exception {
+  void lists_devices_with_the_fields_of_both_clients(Via via) throws Exception {
     JsonNode device =
         via.open(client, party).call("GET", "/v1/devices").json().get("devices").get(0);
     assertThat(device.get("registrationId").asInt()).isEqualTo(party.registrationId);

@@ -304,36 +304,4 @@ abstract class SocketContract {
           .isEqualTo(200);
     }
   }
-
-  @Test
-  void takes_credentials_in_the_query_as_older_clients_send_them() throws Exception {
-    var http = java.net.http.HttpClient.newBuilder().sslContext(service.trust()).build();
-    String query = "?login=" + recipient.aci + ".1&password=" + recipient.password;
-    var opened = new java.util.concurrent.CompletableFuture<ByteBuffer>();
-    var socket =
-        http.newWebSocketBuilder()
-            .buildAsync(
-                java.net.URI.create(client.socketUri() + query),
-                new java.net.http.WebSocket.Listener() {
-                  @Override
-                  public java.util.concurrent.CompletionStage<?> onBinary(
-                      java.net.http.WebSocket webSocket, ByteBuffer data, boolean last) {
-                    opened.complete(data);
-                    return null;
-                  }
-                })
-            .join();
-    assertThat(opened.get(20, java.util.concurrent.TimeUnit.SECONDS).hasRemaining())
-        .as("queue/empty comes to authenticated connections only")
-        .isTrue();
-    socket.abort();
-    assertThatThrownBy(
-            () ->
-                http.newWebSocketBuilder()
-                    .buildAsync(
-                        java.net.URI.create(client.socketUri() + "?login=x&password=y"),
-                        new java.net.http.WebSocket.Listener() {})
-                    .join())
-        .hasCauseInstanceOf(WebSocketHandshakeException.class);
-  }
 }

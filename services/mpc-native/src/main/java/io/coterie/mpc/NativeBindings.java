@@ -24,7 +24,7 @@ import java.util.TreeMap;
  */
 final class NativeBindings {
   /** {@code MPC_ABI_VERSION}. */
-  static final int ABI_VERSION = 6;
+  static final int ABI_VERSION = 1;
 
   /** {@code MPC_MAX_INPUT}, bytes. */
   static final int MAX_INPUT = 4_194_304;

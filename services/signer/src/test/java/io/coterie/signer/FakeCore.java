@@ -251,7 +251,7 @@ public final class FakeCore {
             presignatures.add(name(config.getSelf(), id));
             done.addPresignaturesBuilder()
                 .setId(id)
-                .setSealed(ByteString.copyFromUtf8("part of " + config.getSelf()));
+                .setSealed(ByteString.copyFromUtf8("contribution of " + config.getSelf()));
           }
           yield done.build();
         }

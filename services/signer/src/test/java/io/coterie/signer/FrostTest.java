@@ -464,8 +464,8 @@ class FrostTest {
           .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     }
     signMany(10, target);
-    // Two points of each party for each signature; bravo may have given its parts of the others
-    // before it heard that alpha gives none.
+    // Two points of each party for each signature; bravo may have contributed to the others before
+    // it heard that alpha does not.
     assertThat(shown).hasSizeBetween(2 * 2 * 40, 2 * (2 * 40 + left.size()));
   }
 

@@ -293,7 +293,7 @@ final class Checker {
     }
   }
 
-  /** Whether every party of a session has given its part of the signature. */
+  /** Whether every party of a session has contributed to the signature. */
   boolean isSigned(ByteString session) {
     return order(session).parties().stream().allMatch(party -> hasContributed(party, session));
   }

@@ -14,11 +14,6 @@ import java.util.HexFormat;
 public final class Fingerprint {
   private Fingerprint() {}
 
-  /** The fingerprint of a member's entry: it covers everything that is pinned about the member. */
-  public static String of(Member member) {
-    return of("coterie/member-fingerprint/1", MemberEntry.encode(member));
-  }
-
   /** The fingerprint of a party's evidence key, the same before and after the party has left. */
   public static String ofEvidenceKey(byte[] key) {
     return of("coterie/evidence-key-fingerprint/1", key);

@@ -12,13 +12,13 @@ import java.util.Arrays;
  */
 public record FormerParty(String name, int partyId, byte[] evidenceKey, int lastEpoch) {
   public FormerParty {
-    if (!Roster.isName(name)) {
+    if (!Member.isName(name)) {
       throw new IllegalArgumentException("name '" + name + "' is not 1 to 63 of [a-z0-9-]");
     }
     if (partyId < 1 || partyId > 65_535) {
       throw new IllegalArgumentException(name + ": partyId " + partyId + " is not 1 to 65535");
     }
-    if (evidenceKey.length != Roster.EVIDENCE_KEY_BYTES) {
+    if (evidenceKey.length != Member.EVIDENCE_KEY_BYTES) {
       throw new IllegalArgumentException(
           name + ": evidenceKey has " + evidenceKey.length + " bytes, not 32");
     }

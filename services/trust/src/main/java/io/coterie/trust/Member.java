@@ -2,6 +2,7 @@ package io.coterie.trust;
 
 import java.util.Arrays;
 import java.util.UUID;
+import java.util.regex.Pattern;
 
 /**
  * One pinned member of the roster: a party or the coordinator.
@@ -25,11 +26,19 @@ public record Member(
     int deviceId,
     byte[] identityKey,
     byte[] evidenceKey) {
+  static final int EVIDENCE_KEY_BYTES = 32;
+
+  private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
 
   /** The role of a member in the system. */
   public enum Role {
     PARTY,
     COORDINATOR
+  }
+
+  /** Whether a string can be the name of a member or of an installation. */
+  public static boolean isName(String name) {
+    return NAME.matcher(name).matches();
   }
 
   /** Two members are the same when everything pinned about them is. */

@@ -21,6 +21,11 @@ public final class MemberEntry {
     return TrustJson.bytes(member);
   }
 
+  /** The fingerprint of an entry: it covers everything that is pinned about the member. */
+  public static String fingerprint(Member member) {
+    return Fingerprint.of("coterie/member-fingerprint/1", encode(member));
+  }
+
   /** Writes an entry; a reader sees the old file or the new one, never a part. */
   public static void write(Path file, Member member) throws IOException {
     TrustFile.replace(file, encode(member));

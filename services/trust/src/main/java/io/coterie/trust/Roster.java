@@ -11,7 +11,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
-import java.util.regex.Pattern;
 
 /**
  * The pinned members of one installation. The operator of a party decides whom it trusts: nothing
@@ -32,12 +31,8 @@ public record Roster(
   /** Every member replaced ten times. */
   public static final int MAX_FORMER = 1000;
 
-  static final int EVIDENCE_KEY_BYTES = 32;
-
-  private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
-
   public Roster {
-    if (!isName(installation)) {
+    if (!Member.isName(installation)) {
       throw new IllegalArgumentException(
           "installation '" + installation + "' is not 1 to 63 of [a-z0-9-]");
     }
@@ -52,7 +47,7 @@ public record Roster(
     }
     Set<Object> seen = new HashSet<>();
     for (Member m : members) {
-      if (!isName(m.name())) {
+      if (!Member.isName(m.name())) {
         throw new IllegalArgumentException(
             "member name '" + m.name() + "' is not 1 to 63 of [a-z0-9-]");
       }
@@ -72,7 +67,7 @@ public record Roster(
             throw new IllegalArgumentException(
                 m.name() + ": partyId " + m.partyId() + " is not 1 to 65535");
           }
-          if (m.evidenceKey().length != EVIDENCE_KEY_BYTES) {
+          if (m.evidenceKey().length != Member.EVIDENCE_KEY_BYTES) {
             throw new IllegalArgumentException(
                 m.name() + ": evidenceKey has " + m.evidenceKey().length + " bytes, not 32");
           }
@@ -119,11 +114,6 @@ public record Roster(
   /** A roster from which nobody has left. */
   public Roster(String installation, long version, List<Member> members) {
     this(installation, version, members, List.of());
-  }
-
-  /** Whether a string can be the name of a member or of an installation. */
-  public static boolean isName(String name) {
-    return NAME.matcher(name).matches();
   }
 
   private static void requireUnique(Set<Object> seen, Object value, String what, Member m) {

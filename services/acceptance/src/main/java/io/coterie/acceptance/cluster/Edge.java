@@ -14,8 +14,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Envoy in front of an installation on this machine, with the file that is used on a cluster. What
- * the chart makes fit by values and mounted files is made fit here: names, ports, limits, files.
+ * Envoy in front of an installation on this machine, with the file that is used on a cluster. This
+ * class replaces the names, ports, limits and files that the chart fills in there.
  */
 public final class Edge implements AutoCloseable {
   /** DNS name in the edge's certificate, by which the coordinator believes it. */

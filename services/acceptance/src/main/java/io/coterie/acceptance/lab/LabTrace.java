@@ -110,12 +110,12 @@ public final class LabTrace {
       parties.add(new Span("order to " + signer, "way", ordered, received));
       parties.add(new Span(signer + ": claim on disk", "compute", received, claimed));
       parties.add(new Span(signer + ": sign and send", "compute", claimed, sent));
-      parties.add(new Span(signer + "'s part to messaging", "way", sent, arrived));
+      parties.add(new Span(signer + "'s contribution to messaging", "way", sent, arrived));
     }
     spans.addAll(parties);
     double last = accepted.get(signers.size());
     double back = last + coordinatorWay;
-    spans.add(new Span("last part to coordinator", "way", last, back));
+    spans.add(new Span("last contribution to coordinator", "way", last, back));
     double stored = Math.min(millis(signed), total);
     spans.add(new Span("coordinator: combine, verify, store", "compute", back, stored));
     spans.add(new Span("answer to client", "way", stored, total));

@@ -418,8 +418,8 @@ public final class PeerKeys {
   }
 
   /**
-   * Takes a farewell: nothing is sent to that process alone any more, and nobody counts on it. What
-   * is broadcast may still go out, since the next process of the peer can ask for the sender key.
+   * Takes a farewell: nothing is sent to that process alone any more, and nobody counts on it.
+   * Broadcasts may still go out, since the next process of the peer can ask for the sender key.
    */
   public synchronized void heard(Frame.Farewell goodbye) {
     farewell |= goodbye.incarnation() == theirIncarnation;

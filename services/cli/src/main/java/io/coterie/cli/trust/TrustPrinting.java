@@ -5,6 +5,7 @@ import io.coterie.trust.Fingerprint;
 import io.coterie.trust.FormerParty;
 import io.coterie.trust.Glob;
 import io.coterie.trust.Member;
+import io.coterie.trust.MemberEntry;
 import io.coterie.trust.RootKey;
 import io.coterie.trust.Roots;
 import io.coterie.trust.Roster;
@@ -161,7 +162,7 @@ final class TrustPrinting {
             member.name(),
             role,
             Output.oneLine(member.region()),
-            Fingerprint.of(member),
+            MemberEntry.fingerprint(member),
             Fingerprint.ofEvidenceKey(member.evidenceKey()));
   }
 

@@ -44,8 +44,8 @@ class PlannerTest {
         new Planner(LINE).plans(List.of("west", "middle", "east"), 3, "", LINE.names()).getFirst();
     assertThat(best.messaging()).isEqualTo("middle");
     assertThat(best.coordinator()).isEqualTo("middle");
-    // Order to the east and its part back. Rounds are heard 30 later between east and west, by
-    // turns.
+    // Order to the east and its contribution back. Rounds are heard 30 later between east and west,
+    // by turns.
     assertThat(best.sign()).isEqualTo(40);
     assertThat(best.keygen()).isEqualTo(20 + 4 * 30 + 20);
   }

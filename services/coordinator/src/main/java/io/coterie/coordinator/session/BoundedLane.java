@@ -62,7 +62,8 @@ final class BoundedLane {
       }
       try {
         task.run();
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
+        // An error too: the lane must go on, at least to its last task.
         log.error("a task of a session failed", e);
       }
     }

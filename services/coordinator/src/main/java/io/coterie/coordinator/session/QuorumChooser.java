@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Chooses the parties of the next session. */
+/**
+ * Chooses the parties of the next session: of all quorums the one that is likeliest to answer, or
+ * all parties for a session that needs them.
+ */
 public final class QuorumChooser {
 
   /** The answer. */

@@ -150,11 +150,11 @@ public final class JdbcKeyStore implements KeyStore {
   }
 
   @Override
-  public List<Quorum> quorums() {
+  public List<Quorums> quorums() {
     return sql.query(
         QUORUMS,
         s -> {},
-        row -> new Quorum(row.getInt("threshold"), Set.of(Sql.numbers(row, "parties"))));
+        row -> new Quorums(row.getInt("threshold"), Set.of(Sql.numbers(row, "parties"))));
   }
 
   @Override

@@ -39,6 +39,20 @@ class BoundedLaneTest {
   }
 
   @Test
+  void an_error_of_the_jvm_ends_a_task_and_not_the_lane() {
+    List<Runnable> pool = new ArrayList<>();
+    BoundedLane lane = new BoundedLane(pool::add, 2);
+    AtomicInteger released = new AtomicInteger();
+    lane.offer(
+        () -> {
+          throw new StackOverflowError();
+        });
+    lane.last(released::incrementAndGet);
+    pool.getFirst().run();
+    assertThat(released).hasValue(1);
+  }
+
+  @Test
   void a_full_lane_refuses_but_always_takes_the_last_task() {
     List<Runnable> pool = new ArrayList<>();
     BoundedLane lane = new BoundedLane(pool::add, 2);

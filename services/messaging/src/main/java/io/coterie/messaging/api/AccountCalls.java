@@ -247,9 +247,9 @@ public final class AccountCalls {
   private record DeviceList(List<DeviceInfo> devices) {}
 
   /**
-   * @param created for clients of before {@code createdAtCiphertext}
+   * @param created signal-service-java reads this one
    * @param createdAtCiphertext the same, sealed to the account's identity key and bound to the
-   *     device
+   *     device; libsignal's typed client reads this one
    */
   private record DeviceInfo(
       int id,

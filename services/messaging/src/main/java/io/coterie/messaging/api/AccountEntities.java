@@ -30,8 +30,8 @@ final class AccountEntities {
     /** 422 if a value is not acceptable. */
     void check() {
       requireRegistrationId(registrationId);
-      // Clients of before phone-number identities leave it out.
-      if (pniRegistrationId != null && pniRegistrationId != 0) {
+      // A member of the channel leaves it out when it changes its access key.
+      if (pniRegistrationId != null) {
         requireRegistrationId(pniRegistrationId);
       }
       if (name != null && name.length() > MAX_NAME_LENGTH) {
@@ -56,9 +56,7 @@ final class AccountEntities {
     }
 
     int pniRegistrationIdOrAci() {
-      return pniRegistrationId == null || pniRegistrationId == 0
-          ? aciRegistrationId()
-          : pniRegistrationId;
+      return pniRegistrationId == null ? aciRegistrationId() : pniRegistrationId;
     }
 
     Set<String> capabilityNames() {

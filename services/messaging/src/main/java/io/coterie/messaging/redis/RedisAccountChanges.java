@@ -74,7 +74,7 @@ public final class RedisAccountChanges implements AccountChanges, AutoCloseable 
         default -> LOG.warn("an unknown announcement came through Redis");
       }
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
-      LOG.warn("something in Redis that this service did not write", e);
+      LOG.warn("Redis sent something that this service did not write", e);
     }
   }
 

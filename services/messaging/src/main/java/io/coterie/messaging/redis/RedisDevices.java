@@ -37,9 +37,9 @@ import org.slf4j.LoggerFactory;
  * Devices whose connections are spread over several replicas.
  *
  * <p>Each device has a channel, to which the replica that holds its connection is subscribed. An
- * online message is published there, and kept in a short list only while nobody is subscribed. Who
- * connects claims the device with a number higher than all before; whoever holds a lower one closes
- * its connection. After each (re)subscription the claim is confirmed, and what came meanwhile is
+ * online message is published there, and kept in a short list only while nobody is subscribed. A
+ * new connection claims the device with a number higher than all before; a replica that holds a
+ * lower one closes its connection. After each (re)subscription the claim is confirmed, and what came meanwhile is
  * fetched, so that nothing depends on Redis having been there all the time.
  */
 public final class RedisDevices implements Presence, OnlineQueue {
@@ -337,7 +337,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
     try {
       return DeviceSignal.decode(bytes);
     } catch (IllegalArgumentException e) {
-      LOG.warn("something in Redis that this service did not write", e);
+      LOG.warn("Redis sent something that this service did not write", e);
       return null;
     }
   }

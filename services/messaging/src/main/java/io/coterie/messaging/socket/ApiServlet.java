@@ -119,18 +119,21 @@ public final class ApiServlet extends HttpServlet {
       reply(response, ApiResponse.empty(426));
       return;
     }
-    Optional<Credentials.Basic> basic = credentials(request);
-    boolean anonymous =
-        request.getHeader("Authorization") == null && request.getParameter("login") == null;
+    Optional<String> authorization = Optional.ofNullable(request.getHeader("Authorization"));
     @Nullable Authenticated who;
     try {
-      who = basic.flatMap(Credentials::of).flatMap(accounts::authenticate).orElse(null);
+      who =
+          authorization
+              .flatMap(Credentials::basic)
+              .flatMap(Credentials::of)
+              .flatMap(accounts::authenticate)
+              .orElse(null);
     } catch (DataAccessException e) {
       LOG.warn("database unavailable", e);
       reply(response, UNAVAILABLE);
       return;
     }
-    if (who == null && !anonymous) {
+    if (who == null && authorization.isPresent()) {
       reply(response, ApiResponse.empty(403));
       return;
     }
@@ -154,19 +157,6 @@ public final class ApiServlet extends HttpServlet {
     if (response.getStatus() != HttpServletResponse.SC_SWITCHING_PROTOCOLS) {
       connection.get().abandoned();
     }
-  }
-
-  /** In the header, or, as older clients send them, in the query. */
-  private static Optional<Credentials.Basic> credentials(HttpServletRequest request) {
-    String header = request.getHeader("Authorization");
-    if (header != null) {
-      return Credentials.basic(header);
-    }
-    String login = request.getParameter("login");
-    String password = request.getParameter("password");
-    return login == null || password == null
-        ? Optional.empty()
-        : Optional.of(new Credentials.Basic(login, password));
   }
 
   /** One connection's endpoint, without compression: what travels is encrypted already. */

@@ -116,7 +116,7 @@ final class ClientConnection implements Presence.Subscriber {
     return who != null;
   }
 
-  // ---- life ----
+  // ---- start and end ----
 
   void opened(Session opened) {
     opened.setMaxIdleTimeout(services.limits().idle().toMillis());

@@ -3,7 +3,6 @@ package io.coterie.platform.attestation;
 import static io.coterie.platform.attestation.AttestationException.require;
 
 import com.google.protobuf.ByteString;
-import com.google.protobuf.Message;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.scheme.KeyFingerprint;
@@ -16,7 +15,6 @@ import io.coterie.trust.Trust;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.Stream;
 
 /**
  * The facts about a key that its parties have signed, as far as a trust file names them and the
@@ -59,7 +57,7 @@ public record AttestedKey(
     require(key.getName().equals(name), AttestationProblem.NAME_OTHER);
     require(
         key.getState() == Key.State.ACTIVE, AttestationProblem.NOT_ACTIVE, key.getState().name());
-    require(isKnown(key), AttestationProblem.UNKNOWN_FIELD);
+    require(CompletedSession.isKnown(key), AttestationProblem.UNKNOWN_FIELD);
     List<Completion> completions = key.getAttestation().getCompletionsList();
     require(!completions.isEmpty(), AttestationProblem.NO_COMPLETION);
     require(
@@ -88,14 +86,6 @@ public record AttestedKey(
     attested.requireAgreed(key);
     requireField("request_id", key.getRequestId().equals(first.intent().requestId()));
     return attested;
-  }
-
-  /** Whether a message and all in it have only fields that this version knows. */
-  static boolean isKnown(Message message) {
-    return message.getUnknownFields().isEmpty()
-        && message.getAllFields().values().stream()
-            .flatMap(value -> value instanceof List<?> list ? list.stream() : Stream.of(value))
-            .allMatch(value -> !(value instanceof Message inner) || isKnown(inner));
   }
 
   /** Refuses an answer that says something else beside its attestation. */

@@ -3,6 +3,7 @@ package io.coterie.platform.attestation;
 import static io.coterie.platform.attestation.AttestationException.require;
 
 import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Message;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.SessionId;
@@ -19,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
  * A session that made shares: a requester of the trust asked for it, and every party that holds a
@@ -179,7 +181,7 @@ record CompletedSession(
     } catch (InvalidProtocolBufferException e) {
       throw new AttestationException(AttestationProblem.KEY_PUBLIC_MALFORMED, place);
     }
-    require(AttestedKey.isKnown(decoded), AttestationProblem.UNKNOWN_FIELD);
+    require(isKnown(decoded), AttestationProblem.UNKNOWN_FIELD);
     require(decoded.getKeyId().equals(key), AttestationProblem.KEY_ID_OTHER, place);
     require(decoded.getEpoch() == epoch, AttestationProblem.EPOCH_OTHER, place);
     require(
@@ -217,5 +219,13 @@ record CompletedSession(
         AttestationProblem.USE_MISSING,
         users,
         place);
+  }
+
+  /** Whether a message and all in it have only fields that this version knows. */
+  static boolean isKnown(Message message) {
+    return message.getUnknownFields().isEmpty()
+        && message.getAllFields().values().stream()
+            .flatMap(value -> value instanceof List<?> list ? list.stream() : Stream.of(value))
+            .allMatch(value -> !(value instanceof Message inner) || isKnown(inner));
   }
 }

@@ -85,7 +85,7 @@ public sealed interface VerifiedIntent {
     }
   }
 
-  /** Whether its request id is of a time to come: it could be started for longer than a life. */
+  /** Whether its request id is of a time to come: it could be started for too long. */
   default boolean isAhead(Instant now, Duration tolerance) {
     return RequestId.time(requestId()).isAfter(now.plus(tolerance));
   }

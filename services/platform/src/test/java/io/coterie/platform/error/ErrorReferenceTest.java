@@ -41,14 +41,19 @@ class ErrorReferenceTest {
     StringBuilder out = new StringBuilder();
     out.append("# Errors\n\n");
     out.append("Generated from `ErrorReason`, `IntentProblem` and `proto/`; do not edit.\n\n");
-    out.append("Every failed call carries a `google.rpc.ErrorInfo` with domain `");
-    out.append(ErrorReason.DOMAIN);
-    out.append("`, one of these reasons, and metadata:\n`party` (name in the roster), `round`, ");
-    out.append("`cause` (see the abort causes and refusals below), `problem` (see the problems ");
-    out.append("of intents),\n`detail` (the rule by which a party refused, in its words, for ");
-    out.append("people alone), `resource`. Names and numbers are stable: new ones are added, ");
-    out.append("none changes its meaning.\n\nAn answer with `RESOURCE_EXHAUSTED` also carries a ");
-    out.append("`google.rpc.RetryInfo`: how long to wait at least.\n\n## Reasons\n\n");
+    out.append(
+        """
+        Every failed call carries a `google.rpc.ErrorInfo` with domain `%s`, one of these reasons, and metadata:
+        `party` (name in the roster), `round`, `cause` (see the abort causes and refusals below), `problem` (see the
+        problems of intents), `detail` (the rule by which a party refused, in its words, for people alone), `resource`.
+        Names and numbers are stable: new ones are added, none changes its meaning.
+
+        An answer with `RESOURCE_EXHAUSTED` also carries a `google.rpc.RetryInfo`: how long to wait at least.
+
+        ## Reasons
+
+        """
+            .formatted(ErrorReason.DOMAIN));
     table(out, "reason", "gRPC status", "meaning", "what to do");
     for (ErrorReason reason : ErrorReason.values()) {
       row(out, code(reason.name()), reason.code().name(), reason.text(), reason.advice());

@@ -27,7 +27,7 @@ class LedgerPositionTest {
     return new LedgerPosition(now.starts(), now.head(), now.base(), now.claims() + times);
   }
 
-  private LedgerPosition live(LedgerPosition now, int starts, int claimsEach) {
+  private LedgerPosition incarnations(LedgerPosition now, int starts, int claimsEach) {
     LedgerPosition position = now;
     for (int i = 0; i < starts; i++) {
       position = claim(start(position), claimsEach);
@@ -40,10 +40,10 @@ class LedgerPositionTest {
   void an_honest_ledger_never_contradicts_itself() {
     List<LedgerPosition> all = new ArrayList<>();
     LedgerPosition now = LedgerPosition.NONE;
-    for (int life = 0; life < 6; life++) {
+    for (int incarnation = 0; incarnation < 6; incarnation++) {
       now = start(now);
       all.add(now);
-      for (int session = 0; session < life % 3; session++) {
+      for (int session = 0; session < incarnation % 3; session++) {
         now = claim(now, 1);
         all.add(now);
       }
@@ -67,8 +67,8 @@ class LedgerPositionTest {
     for (int forkStarts = 1; forkStarts <= 3; forkStarts++) {
       for (int startsSince = 0; startsSince <= 3; startsSince++) {
         for (int claimsSince = 1; claimsSince <= 3; claimsSince++) {
-          LedgerPosition copy = live(LedgerPosition.NONE, forkStarts, 2);
-          LedgerPosition remembered = claim(live(copy, startsSince, 0), claimsSince);
+          LedgerPosition copy = incarnations(LedgerPosition.NONE, forkStarts, 2);
+          LedgerPosition remembered = claim(incarnations(copy, startsSince, 0), claimsSince);
           LedgerPosition restored = claim(start(copy), 100);
           assertThat(restored.against(remembered))
               .isEqualTo(startsSince < 2 ? Judgement.CONTRADICTS : Judgement.KNOWN);
@@ -79,14 +79,14 @@ class LedgerPositionTest {
 
   @Test
   void two_starts_of_one_copy_contradict_each_other_even_without_a_claim() {
-    LedgerPosition copy = live(LedgerPosition.NONE, 3, 1);
+    LedgerPosition copy = incarnations(LedgerPosition.NONE, 3, 1);
     assertThat(start(copy).against(start(copy))).isEqualTo(Judgement.CONTRADICTS);
   }
 
   @Test
   void each_start_has_its_own_head() {
     Set<ByteString> heads = new HashSet<>();
-    LedgerPosition copy = live(LedgerPosition.NONE, 2, 1);
+    LedgerPosition copy = incarnations(LedgerPosition.NONE, 2, 1);
     byte[] same = random();
     heads.add(copy.next(same).head());
     heads.add(start(copy).head());

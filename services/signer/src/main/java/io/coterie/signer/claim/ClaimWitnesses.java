@@ -448,7 +448,7 @@ public final class ClaimWitnesses {
     try {
       return claims.remembers(told);
     } catch (RuntimeException e) {
-      log.error("whether this party's ledger was at a position cannot be read", e);
+      log.error("this party cannot read the earlier positions of its ledger", e);
       return false;
     }
   }
@@ -475,7 +475,7 @@ public final class ClaimWitnesses {
     write.whenComplete(
         (_, failure) -> {
           if (failure != null) {
-            log.error("that a store went back is not on disk yet; tried again", failure);
+            log.error("this party has not yet written that a store went back; it tries again", failure);
           }
           changed.run();
           if (failure == null) {

@@ -156,7 +156,7 @@ final class PeerLedgers {
       shown.put(sender.partyId(), next);
       answer(sender, next);
     } else {
-      log.error("what {} has claimed could not be remembered", sender.name(), failure);
+      log.error("this party could not store the claims of {}", sender.name(), failure);
     }
     written(sender);
   }

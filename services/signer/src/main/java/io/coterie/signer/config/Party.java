@@ -42,7 +42,7 @@ import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.context.SmartLifecycle;
 
 /**
- * The life of the process as one party: unseal, enrol, wait for the roster, connect, serve, drain.
+ * One incarnation of a party, step by step: unseal, enrol, wait for the roster, connect, serve, drain.
  * Each step is tried again until it succeeds; until then the process is live but not ready.
  */
 final class Party implements SmartLifecycle, HealthIndicator {

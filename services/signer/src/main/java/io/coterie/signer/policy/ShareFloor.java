@@ -1,6 +1,6 @@
 package io.coterie.signer.policy;
 
-import io.coterie.trust.Roster;
+import io.coterie.trust.Member;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -22,7 +22,7 @@ public record ShareFloor(int minThreshold, int minParties, Set<String> allowedPa
   public ShareFloor {
     allowedParties = Set.copyOf(allowedParties);
     for (String party : allowedParties) {
-      if (!Roster.isName(party)) {
+      if (!Member.isName(party)) {
         throw new IllegalArgumentException(
             "allowed-parties: '%s' is no name of a party; leave them out for every party"
                 .formatted(party));

@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
  * signed that it has stored its own, with the same public data, so no key is ever used that some
  * party did not store. All these signatures are its {@link Certificate}.
  *
- * <p>Never two active shares: a party that stores a newer provisional share of a new key gives up
+ * <p>Never two active shares: a party that stores a newer provisional share of a new key abandons
  * the older one in the same transaction, and reports the newer one only afterwards. So if anyone
  * has all reports of a session, every party has abandoned, or never had, any other share of that
  * name.

@@ -13,7 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The only writer of the party's file. Whatever is waiting when the disk is free goes into one
+ * The only writer of the party's file. All writes that wait when the disk is free go into one
  * transaction and one fsync, so the rate of writes is not bounded by the disk's latency.
  */
 final class GroupCommit implements AutoCloseable {
@@ -237,10 +237,10 @@ final class GroupCommit implements AutoCloseable {
   private void erase() {
     try {
       if (!database.checkpoint()) {
-        log.warn("what was deleted stays in the journal until the next checkpoint: it was busy");
+        log.warn("the journal keeps deleted rows until the next checkpoint: the database was busy");
       }
     } catch (SQLException e) {
-      log.warn("what was deleted stays in the journal until the next checkpoint", e);
+      log.warn("the journal keeps deleted rows until the next checkpoint", e);
     }
   }
 

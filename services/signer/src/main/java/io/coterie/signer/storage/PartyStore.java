@@ -23,9 +23,9 @@ import java.util.random.RandomGenerator;
  * Everything a party keeps, in one SQLite file, by ledger. Thread-safe. Only one process can have
  * the file open.
  *
- * <p>What must never happen twice is a constraint of the database, not a check in this program. All
- * ledgers write through the same {@link GroupCommit}, so one transaction can hold a change, the end
- * of what it replaces and its audit record.
+ * <p>A constraint of the database, not a check in this program, keeps from happening twice what must
+ * not. All ledgers write through the same {@link GroupCommit}, so one transaction can hold a change,
+ * the end of what it replaces and its audit record.
  */
 public final class PartyStore implements AutoCloseable {
   /** Name of the file in the data folder. */

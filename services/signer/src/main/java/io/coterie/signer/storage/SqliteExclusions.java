@@ -425,7 +425,7 @@ final class SqliteExclusions {
       try {
         all = PartyIds.union(file.read(db -> of(db, key)), unwritten.getOrDefault(key, Set.of()));
       } catch (StoreException e) {
-        log.error("who is excluded from {} cannot be read, tried again", key, e);
+        log.error("this party cannot read its exclusions from {}; it tries again", key, e);
         unread.add(key);
         return;
       }

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
-import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.ClaimCount;
@@ -14,6 +13,7 @@ import io.coterie.signer.FakeCore;
 import io.coterie.signer.TestEvidence;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.PartyNetwork;
+import io.coterie.signer.share.MemoryShares;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.nio.ByteBuffer;
@@ -29,7 +29,6 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -55,7 +54,7 @@ class ClaimWitnessesTest {
   private final Member replica = member("replica", 0);
   private final Net net = new Net();
   private final Ledger ledger = new Ledger();
-  private final Memory memory = new Memory();
+  private final MemoryShownClaims memory = new MemoryShownClaims(ledger, new MemoryShares());
   private final Queue<Runnable> lane = new ArrayDeque<>();
 
   /** When each session was let go, milliseconds after it had begun to wait. */
@@ -134,85 +133,17 @@ class ClaimWitnessesTest {
     }
   }
 
-  private final class Ledger implements ClaimLedger {
-    LedgerPosition position = LedgerPosition.NONE.next(random());
-    final Set<LedgerPosition> remembered = new HashSet<>();
+  private static final class Ledger extends MemoryLedger {
     int reads;
 
     /** Happens whenever the disk is read. */
     Runnable reading = () -> {};
 
     @Override
-    public LedgerPosition position() {
-      return position;
-    }
-
-    @Override
     public boolean remembers(LedgerPosition told) {
       reads++;
       reading.run();
-      return remembered.contains(told);
-    }
-
-    @Override
-    public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
-      throw new AssertionError();
-    }
-
-    @Override
-    public CompletionStage<Outcome> claimSession(
-        SessionId session, @Nullable Multiplication multiplication) {
-      throw new AssertionError();
-    }
-
-    @Override
-    public void multiplied(SessionId session) {
-      throw new AssertionError();
-    }
-
-    @Override
-    public CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId) {
-      throw new AssertionError();
-    }
-
-    @Override
-    public List<Binding> bindings(int limit) {
-      throw new AssertionError();
-    }
-
-    @Override
-    public void forgetRequests(Duration running) {
-      throw new AssertionError();
-    }
-  }
-
-  private static final class Memory implements ShownClaims {
-    final List<Shown> shown = new ArrayList<>();
-    final List<Integer> peersBack = new ArrayList<>();
-    final List<LedgerPosition> selfBack = new ArrayList<>();
-    CompletableFuture<List<String>> learned = CompletableFuture.completedFuture(List.of("keys/a"));
-
-    @Override
-    public List<Shown> shown() {
-      return List.of();
-    }
-
-    @Override
-    public CompletionStage<Boolean> show(Shown shown) {
-      this.shown.add(shown);
-      return CompletableFuture.completedFuture(true);
-    }
-
-    @Override
-    public CompletionStage<List<String>> wentBack(int party) {
-      peersBack.add(party);
-      return CompletableFuture.completedFuture(List.of("keys/a"));
-    }
-
-    @Override
-    public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
-      selfBack.add(forgotten);
-      return learned;
+      return super.remembers(told);
     }
   }
 
@@ -231,8 +162,7 @@ class ClaimWitnessesTest {
     SessionId id =
         new SessionId(
             ByteString.copyFrom(ByteBuffer.allocate(SessionId.LENGTH).putInt(++sessions).rewind()));
-    LedgerPosition p = ledger.position;
-    ledger.position = new LedgerPosition(p.starts(), p.head(), p.base(), p.claims() + 1);
+    ledger.countClaim();
     long from = now;
     witnesses.await(
         id, List.of(peers), List.of(1, 2, 3), ordering, () -> waited.put(id, (now - from) / MILLI));
@@ -379,7 +309,7 @@ class ClaimWitnessesTest {
     }
     assertThat(waited).containsKey(both);
 
-    ledger.position = ledger.position.next(random());
+    ledger.start(random());
     SessionId fresh = begin(2);
     answer(bravo);
     assertThat(waited).doesNotContainKey(fresh);
@@ -502,7 +432,7 @@ class ClaimWitnessesTest {
         () -> {
           throw new IllegalStateException("the disk cannot be read");
         };
-    LedgerPosition forgotten = ledger.position.next(random());
+    LedgerPosition forgotten = ledger.position().next(random());
     SessionId session = begin(2);
     answer(bravo);
     tell(charlie, count(alpha, forgotten));
@@ -515,7 +445,7 @@ class ClaimWitnessesTest {
   void whoever_has_answered_while_this_party_stood_still_is_heard_at_a_start() {
     SessionId session = begin(2);
     answer(bravo);
-    LedgerPosition forgotten = ledger.position.next(random());
+    LedgerPosition forgotten = ledger.position().next(random());
     witnesses.tick();
     now += 3_000 * MILLI;
     witnesses.answered(
@@ -529,7 +459,7 @@ class ClaimWitnessesTest {
   void an_answer_that_came_while_the_disk_was_read_costs_its_sender_no_credit() {
     meet();
     LedgerPosition before = LedgerPosition.NONE.next(random());
-    ledger.remembered.add(before);
+    ledger.wasAt(before);
     SessionId session = begin(2);
     answer(bravo);
     ClaimCount asked = net.next(charlie);
@@ -590,7 +520,7 @@ class ClaimWitnessesTest {
     assertThat(waited).containsKey(next);
     assertThat(net.next(replica)).as("it is asked at a start only").isNull();
 
-    ledger.position = ledger.position.next(random());
+    ledger.start(random());
     SessionId again = begin(2);
     answer(bravo);
     answer(charlie);
@@ -602,7 +532,7 @@ class ClaimWitnessesTest {
   @Test
   void a_coordinator_that_answers_an_old_position_shows_that_the_store_went_back() {
     net.mute.add(ordering);
-    LedgerPosition forgotten = ledger.position.next(random());
+    LedgerPosition forgotten = ledger.position().next(random());
     SessionId session = begin(2);
     answer(bravo);
     answer(charlie);
@@ -617,7 +547,7 @@ class ClaimWitnessesTest {
   @Test
   void an_old_position_from_a_coordinator_lets_no_session_go() {
     meet();
-    ClaimCount before = count(alpha, ledger.position);
+    ClaimCount before = count(alpha, ledger.position());
     net.mute.add(ordering);
     SessionId session = begin(2);
     answer(bravo);
@@ -640,8 +570,9 @@ class ClaimWitnessesTest {
   /** However often it is told of while the disk stands still. */
   @Test
   void what_was_forgotten_is_on_its_way_to_the_disk_once() {
-    LedgerPosition forgotten = ledger.position.next(random());
-    memory.learned = new CompletableFuture<>();
+    LedgerPosition forgotten = ledger.position().next(random());
+    CompletableFuture<List<String>> written = new CompletableFuture<>();
+    memory.heldBack = written;
     SessionId session = begin(2);
     for (int i = 0; i < 100; i++) {
       tell(charlie, count(alpha, forgotten));
@@ -651,7 +582,7 @@ class ClaimWitnessesTest {
     pass(Duration.ofSeconds(5));
     assertThat(net.sent).as("its position is about to be another one").isEqualTo(before);
     assertThat(waited).doesNotContainKey(session);
-    memory.learned.completeExceptionally(new IllegalStateException("full"));
+    written.completeExceptionally(new IllegalStateException("full"));
     run();
     tell(charlie, count(alpha, forgotten));
     assertThat(memory.selfBack).containsExactly(forgotten, forgotten);
@@ -706,8 +637,8 @@ class ClaimWitnessesTest {
             .setUnknownFields(UnknownFieldSet.newBuilder().addField(1000, much).build())
             .build());
     run();
-    assertThat(memory.shown).hasSize(1);
-    assertThat(memory.shown.getFirst().statement()).isEqualTo(count.toByteString());
+    assertThat(memory.shown()).hasSize(1);
+    assertThat(memory.shown().getFirst().statement()).isEqualTo(count.toByteString());
   }
 
   @Test
@@ -722,7 +653,7 @@ class ClaimWitnessesTest {
     assertThat(memory.selfBack).isEmpty();
 
     LedgerPosition before = LedgerPosition.NONE.next(random());
-    ledger.remembered.add(before);
+    ledger.wasAt(before);
     for (int i = 0; i < 10; i++) {
       tell(charlie, count(alpha, before));
     }

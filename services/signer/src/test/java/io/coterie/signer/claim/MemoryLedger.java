@@ -5,6 +5,7 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -14,11 +15,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** A claim ledger in memory: it grants claims at once, or when the test says so. */
-public final class MemoryLedger implements ClaimLedger {
+public class MemoryLedger implements ClaimLedger {
+  private static final LedgerPosition FIRST =
+      new LedgerPosition(1, ByteString.copyFrom(new byte[LedgerPosition.HEAD_BYTES]), 0, 0);
+
   /** While set, claims wait in {@link #waiting} and change nothing here. */
   public volatile boolean held;
 
@@ -30,7 +33,12 @@ public final class MemoryLedger implements ClaimLedger {
 
   private final Map<Request, ByteString> digests = new HashMap<>();
   private final Map<Request, Binding> bound = new HashMap<>();
-  private final AtomicInteger claims = new AtomicInteger();
+
+  /** The last position of each start, the current one last. */
+  private final List<LedgerPosition> starts = new ArrayList<>(List.of(FIRST));
+
+  /** All that was forgotten lies below it. */
+  private LedgerPosition settled = LedgerPosition.NONE;
 
   private record Request(String requester, String id) {
     static Request of(Binding binding) {
@@ -110,7 +118,7 @@ public final class MemoryLedger implements ClaimLedger {
 
   private void multiplies(SessionId session, @Nullable Multiplication multiplication) {
     if (multiplication != null) {
-      claims.incrementAndGet();
+      countClaim();
       multiplications.put(session, multiplication);
     }
   }
@@ -126,14 +134,49 @@ public final class MemoryLedger implements ClaimLedger {
   }
 
   @Override
-  public LedgerPosition position() {
-    return new LedgerPosition(
-        1, ByteString.copyFrom(new byte[LedgerPosition.HEAD_BYTES]), 0, claims.get());
+  public synchronized LedgerPosition position() {
+    return starts.getLast();
   }
 
   @Override
   public boolean remembers(LedgerPosition position) {
-    return position.starts() == 1 && position.claims() <= claims.get();
+    return knows(position);
+  }
+
+  /** As if a session that multiplies had been claimed. */
+  public synchronized void countClaim() {
+    LedgerPosition now = starts.removeLast();
+    starts.add(new LedgerPosition(now.starts(), now.head(), now.base(), now.claims() + 1));
+  }
+
+  /** As if the ledger had been opened once more. */
+  public synchronized void start(byte[] random) {
+    starts.add(position().next(random));
+  }
+
+  /** As if the ledger had been at a position before its current start. */
+  public synchronized void wasAt(LedgerPosition before) {
+    starts.addFirst(before);
+  }
+
+  /** See {@link #remembers}; no test makes it fail. */
+  synchronized boolean knows(LedgerPosition told) {
+    return settled.starts() > told.starts() && settled.base() >= told.claims()
+        || starts.stream()
+            .anyMatch(
+                start ->
+                    start.head().equals(told.head())
+                        && start.starts() == told.starts()
+                        && start.claims() >= told.claims());
+  }
+
+  /** Goes on above a position that was forgotten. */
+  synchronized void learn(LedgerPosition told) {
+    byte[] random = new byte[LedgerPosition.HEAD_BYTES];
+    random[0] = (byte) starts.size();
+    settled = position().above(told, random);
+    starts.addFirst(told);
+    starts.add(settled);
   }
 
   @Override

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.coterie.channel.ChannelAccount;
-import io.coterie.channel.SendMode;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.unseal.DataKeySource;
@@ -23,11 +22,9 @@ import io.coterie.trust.Roster;
 import io.coterie.trust.SignedTrust;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
-import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
@@ -39,7 +36,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.health.contributor.Status;
-import org.springframework.util.unit.DataSize;
 
 /** The start of a party, step by step, and what it keeps for the next one. */
 class PartyTest {
@@ -102,29 +98,7 @@ class PartyTest {
   private Party start() {
     party =
         new Party(
-            new SignerProperties(
-                "alpha",
-                1,
-                "here",
-                folder,
-                new SignerProperties.Unseal(folder.resolve("none"), null),
-                new SignerProperties.Channel(
-                    URI.create("https://localhost"),
-                    folder.resolve("ca.pem"),
-                    "",
-                    "+1",
-                    null,
-                    SendMode.GROUP,
-                    null,
-                    null,
-                    Duration.ofHours(6)),
-                new SignerProperties.Sessions(
-                    8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
-                new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
-                Duration.ofSeconds(1),
-                new SignerProperties.Records(Duration.ofDays(30), DataSize.ofBytes(minFree)),
-                new SignerProperties.Metrics(null),
-                List.of()),
+            TestSettings.alpha(folder, null, minFree),
             () -> dataKeys.dataKey(),
             NativeMpcCore::load,
             access,

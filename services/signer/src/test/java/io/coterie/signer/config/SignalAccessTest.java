@@ -3,23 +3,19 @@ package io.coterie.signer.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.coterie.channel.SendMode;
 import io.coterie.signer.RootOwner;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.SignedTrust;
 import io.coterie.trust.TrustFile;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.springframework.util.unit.DataSize;
 
 /** The trust file that the operator of a party gives it. */
 class SignalAccessTest {
@@ -44,29 +40,7 @@ class SignalAccessTest {
 
   private SignalAccess access(@Nullable String roots) {
     return new SignalAccess(
-        new SignerProperties(
-            "alpha",
-            1,
-            "here",
-            folder,
-            new SignerProperties.Unseal(folder.resolve("none"), null),
-            new SignerProperties.Channel(
-                URI.create("https://localhost"),
-                folder.resolve("ca.pem"),
-                "",
-                "+1",
-                null,
-                SendMode.GROUP,
-                null,
-                roots,
-                Duration.ofHours(6)),
-            new SignerProperties.Sessions(
-                8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
-            new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
-            Duration.ofSeconds(1),
-            new SignerProperties.Records(Duration.ofDays(30), DataSize.ofBytes(0)),
-            new SignerProperties.Metrics(null),
-            List.of()),
+        TestSettings.alpha(folder, roots),
         new SimpleMeterRegistry());
   }
 

@@ -102,7 +102,7 @@ abstract class MultiplicationTest extends SessionFixture {
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
     assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
     assertThat(core.started).hasValue(0);
-    assertThat(ledger.multiplications).as("counts no life").isEmpty();
+    assertThat(ledger.multiplications).as("counts no incarnation").isEmpty();
   }
 
   /** bravo's message may be a guess, so the core sees it only if the claim cannot be forgotten. */

@@ -32,7 +32,7 @@ import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
 import io.coterie.signer.TestTime;
 import io.coterie.signer.claim.MemoryLedger;
-import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.claim.MemoryShownClaims;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.RefusedException;
@@ -55,8 +55,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -158,28 +156,6 @@ abstract class SessionFixture {
         return;
       }
       sent.add(new Sent(List.of(recipient), message));
-    }
-  }
-
-  static final class NothingShown implements ShownClaims {
-    @Override
-    public List<Shown> shown() {
-      return List.of();
-    }
-
-    @Override
-    public CompletionStage<Boolean> show(Shown shown) {
-      return CompletableFuture.completedFuture(true);
-    }
-
-    @Override
-    public CompletionStage<List<String>> wentBack(int party) {
-      return CompletableFuture.completedFuture(List.of());
-    }
-
-    @Override
-    public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
-      return CompletableFuture.completedFuture(List.of());
     }
   }
 
@@ -295,7 +271,8 @@ abstract class SessionFixture {
             new SessionPorts(
                 net,
                 SessionFixture::admit,
-                new SessionPorts.Ledgers(ledger, shares, new NothingShown(), holds::get),
+                new SessionPorts.Ledgers(
+                    ledger, shares, new MemoryShownClaims(ledger, shares), holds::get),
                 protocols,
                 audit::add,
                 watch,

@@ -3,6 +3,7 @@ package io.coterie.signer.share;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.custody.v1.Scheme;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashSet;
@@ -36,6 +37,9 @@ public class MemoryShares implements KeyShareStore {
 
   /** Exclusions that apply to every share that becomes active. */
   public final Set<Integer> marks = ConcurrentHashMap.newKeySet();
+
+  /** Exclusions that apply to one share if it becomes active. */
+  private final Map<SessionId, Set<Integer>> forgetful = new ConcurrentHashMap<>();
 
   /** In the order in which they were stored. */
   private final List<KeyShare> stored = new ArrayList<>();
@@ -173,9 +177,8 @@ public class MemoryShares implements KeyShareStore {
       replace(own, own.activated(proof));
       excluded.computeIfPresent(
           own.key(), (_, parties) -> parties.contains(EVERY_PARTY) ? Set.of(EVERY_PARTY) : null);
-      if (!marks.isEmpty()) {
-        excluded.put(own.key(), Set.copyOf(marks));
-      }
+      exclude(own.key(), marks);
+      exclude(own.key(), forgetful.getOrDefault(own.session(), Set.of()));
     }
     return CompletableFuture.completedFuture(wanted);
   }
@@ -198,14 +201,7 @@ public class MemoryShares implements KeyShareStore {
         exclusion.parties().contains(EVERY_PARTY)
             || active(exclusion.key()).filter(s -> s.epoch() > exclusion.epoch()).isEmpty();
     if (counts) {
-      excluded.merge(
-          exclusion.key(),
-          exclusion.parties(),
-          (some, more) -> {
-            Set<Integer> all = new HashSet<>(some);
-            all.addAll(more);
-            return Set.copyOf(all);
-          });
+      exclude(exclusion.key(), exclusion.parties());
       first(
               s ->
                   s.state() == KeyShare.State.ACTIVE
@@ -215,6 +211,39 @@ public class MemoryShares implements KeyShareStore {
     }
     CompletableFuture<Boolean> answer = heldExclusion;
     return answer != null ? answer : CompletableFuture.completedFuture(counts);
+  }
+
+  private void exclude(String key, Set<Integer> parties) {
+    if (!parties.isEmpty()) {
+      excluded.merge(key, Set.copyOf(parties), MemoryShares::union);
+    }
+  }
+
+  private static Set<Integer> union(Set<Integer> some, Set<Integer> more) {
+    Set<Integer> all = new HashSet<>(some);
+    all.addAll(more);
+    return Set.copyOf(all);
+  }
+
+  /**
+   * The ledger of a party, or of this one, went back: no share that is here multiplies with it.
+   *
+   * @return the keys whose active share it is about
+   */
+  public synchronized List<String> wentBack(int party) {
+    List<KeyShare> about =
+        stored.stream()
+            .filter(share -> share.scheme() == Scheme.SCHEME_ECDSA_SECP256K1)
+            .filter(share -> party == ITSELF || share.parties().contains(party))
+            .toList();
+    about.forEach(share -> forgetful.merge(share.session(), Set.of(party), MemoryShares::union));
+    List<String> keys =
+        about.stream()
+            .filter(share -> share.state() == KeyShare.State.ACTIVE)
+            .map(KeyShare::key)
+            .toList();
+    keys.forEach(key -> exclude(key, Set.of(party)));
+    return keys;
   }
 
   private static KeyShare sealed(KeyShare share, ByteString sealed) {

@@ -14,6 +14,9 @@ import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Multiplication;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
 import io.coterie.signer.claim.MemoryLedger;
+import io.coterie.signer.claim.MemoryShownClaims;
+import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.claim.ShownClaims.Shown;
 import io.coterie.signer.share.Certificate;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
@@ -39,6 +42,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** The contracts of the party's ledgers, for its SQLite file and for those in memory. */
 class StoreContractTest {
   private static final String KEY = "keys/a";
+  private static final String MULTIPLYING = "keys/b";
   private static final Instant NOW = Instant.now().truncatedTo(ChronoUnit.MILLIS);
   private static final Certificate PROOF =
       new Certificate(List.of(ByteString.copyFrom(new byte[Certificate.SIGNATURE_BYTES])));
@@ -54,6 +58,7 @@ class StoreContractTest {
       store = opened;
       claims = opened.claims();
       shares = opened.shares();
+      shown = opened.shownClaims();
     }
 
     @AfterEach
@@ -68,8 +73,11 @@ class StoreContractTest {
   class InMemory extends Contract {
     @BeforeEach
     void open() {
-      claims = new MemoryLedger();
-      shares = new MemoryShares();
+      MemoryLedger ledger = new MemoryLedger();
+      MemoryShares memory = new MemoryShares();
+      claims = ledger;
+      shares = memory;
+      shown = new MemoryShownClaims(ledger, memory);
     }
   }
 
@@ -116,14 +124,18 @@ class StoreContractTest {
   }
 
   private static KeyShare share(int session, int epoch) {
+    return share(KEY, Scheme.SCHEME_ED25519, session, epoch);
+  }
+
+  private static KeyShare share(String key, Scheme scheme, int session, int epoch) {
     return new KeyShare(
-        KEY,
+        key,
         epoch,
-        Scheme.SCHEME_ED25519,
+        scheme,
         KeyShare.State.PROVISIONAL,
         List.of(1, 2, 3),
         List.of(1, 2, 3),
-        KeyPublic.newBuilder().setKeyId(KEY).setThreshold(2).setEpoch(epoch).build(),
+        KeyPublic.newBuilder().setKeyId(key).setThreshold(2).setEpoch(epoch).build(),
         ByteString.copyFromUtf8("sealed " + session),
         new KeyShare.Origin(
             session(session), "coordinator", "wallet", "request " + session, bytes32(9)),
@@ -139,6 +151,7 @@ class StoreContractTest {
   abstract static class Contract {
     ClaimLedger claims = new MemoryLedger();
     KeyShareStore shares = new MemoryShares();
+    ShownClaims shown = new MemoryShownClaims(new MemoryLedger(), new MemoryShares());
 
     private Outcome claimed(Claim claim) {
       return get(claims.claimOnce(claim, event()));
@@ -229,6 +242,73 @@ class StoreContractTest {
                   new LedgerPosition(
                       after.starts(), after.head(), after.base(), after.claims() + 1)))
           .isFalse();
+    }
+
+    private static KeyShare multiplying(int session, int epoch) {
+      return share(MULTIPLYING, Scheme.SCHEME_ECDSA_SECP256K1, session, epoch);
+    }
+
+    /** Two keys whose first shares are active; one of them multiplies. */
+    private void bothActive() {
+      active();
+      assertThat(get(shares.storeProvisional(multiplying(11, 1), event()))).isTrue();
+      assertThat(get(shares.activate(multiplying(11, 1), PROOF, event()))).isTrue();
+    }
+
+    private void nextMultiplying(int session, int epoch) {
+      assertThat(get(shares.storeNext(multiplying(session, epoch), true, event()))).isTrue();
+    }
+
+    private static LedgerPosition start(LedgerPosition now, int number) {
+      return now.next(bytes32(number).toByteArray());
+    }
+
+    @Test
+    void position_of_a_peer_is_remembered_in_place_of_its_older_one() {
+      LedgerPosition first = start(LedgerPosition.NONE, 1);
+      ByteString nothing = ByteString.EMPTY;
+      ByteString word = ByteString.copyFromUtf8("word");
+      Shown other = new Shown(3, start(LedgerPosition.NONE, 2), word, nothing);
+      Shown later = new Shown(2, start(first, 3), ByteString.copyFromUtf8("later"), word);
+      assertThat(shown.shown()).isEmpty();
+      assertThat(get(shown.show(new Shown(2, first, word, nothing)))).isTrue();
+      assertThat(get(shown.show(other))).isTrue();
+      assertThat(get(shown.show(later))).isTrue();
+      assertThat(shown.shown()).containsExactlyInAnyOrder(later, other);
+    }
+
+    @Test
+    void a_peer_that_went_back_is_excluded_from_every_share_of_that_time_that_multiplies() {
+      bothActive();
+      nextMultiplying(12, 2);
+      assertThat(get(shown.wentBack(9))).as("holds no share").isEmpty();
+      assertThat(get(shown.wentBack(2))).containsExactly(MULTIPLYING);
+      assertThat(shares.excluded(MULTIPLYING)).containsExactly(2);
+      assertThat(shares.excluded(KEY)).isEmpty();
+      assertThat(get(shares.activate(multiplying(12, 2), PROOF, event()))).isTrue();
+      assertThat(shares.excluded(MULTIPLYING)).as("it was there already").containsExactly(2);
+      nextMultiplying(13, 3);
+      assertThat(get(shares.activate(multiplying(13, 3), PROOF, event()))).isTrue();
+      assertThat(shares.excluded(MULTIPLYING)).as("made since").isEmpty();
+    }
+
+    @Test
+    void a_ledger_that_was_put_back_goes_on_above_what_it_has_forgotten_and_learns_it_once() {
+      bothActive();
+      LedgerPosition forgotten = start(claims.position(), 4);
+      assertThat(get(shown.wentBack(claims.position()))).as("not forgotten").isEmpty();
+      assertThat(shares.excluded(MULTIPLYING)).isEmpty();
+      assertThat(claims.remembers(forgotten)).isFalse();
+      assertThat(get(shown.wentBack(forgotten))).containsExactly(MULTIPLYING);
+      assertThat(shares.excluded(MULTIPLYING)).containsExactly(KeyShareStore.ITSELF);
+      assertThat(shares.excluded(KEY)).isEmpty();
+      assertThat(claims.remembers(forgotten)).isTrue();
+      LedgerPosition now = claims.position();
+      assertThat(now.against(forgotten)).isEqualTo(LedgerPosition.Judgement.LATER);
+      assertThat(get(shown.wentBack(forgotten))).as("again").isEmpty();
+      assertThat(claims.position()).isEqualTo(now);
+      LedgerPosition below = new LedgerPosition(2, bytes32(5), 1, 1);
+      assertThat(claims.remembers(below)).as("settled with it").isTrue();
     }
 
     @Test

@@ -54,18 +54,18 @@ public interface KeyStore {
   List<KeyRecord> list(String afterName, Set<String> globs, int limit);
 
   /**
-   * The parties that a key needs to sign.
+   * The quorums of a key: any {@code threshold} of these parties.
    *
    * @param parties ids of those that hold a share and are not excluded
    */
-  record Quorum(int threshold, Set<Integer> parties) {
-    public Quorum {
+  record Quorums(int threshold, Set<Integer> parties) {
+    public Quorums {
       parties = Set.copyOf(parties);
     }
   }
 
   /** The quorums of the ACTIVE keys, equal ones once. */
-  List<Quorum> quorums();
+  List<Quorums> quorums();
 
   /**
    * Makes an attempt that is CREATING this replica's work, unless another replica that is there

@@ -18,7 +18,7 @@ public final class QuorumMargin {
   private final KeyStore store;
   private final PartyLink link;
   private final LongSupplier nanoTime;
-  private List<KeyStore.Quorum> quorums = List.of();
+  private List<KeyStore.Quorums> quorums = List.of();
   private long readNanos;
   private boolean read;
 
@@ -52,8 +52,7 @@ public final class QuorumMargin {
             .collect(Collectors.toSet());
     return quorums.stream()
         .mapToDouble(
-            quorum ->
-                quorum.parties().stream().filter(reachable::contains).count() - quorum.threshold())
+            key -> key.parties().stream().filter(reachable::contains).count() - key.threshold())
         .min()
         .orElse(Double.NaN);
   }

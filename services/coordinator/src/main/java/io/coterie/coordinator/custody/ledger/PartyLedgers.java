@@ -130,7 +130,7 @@ public final class PartyLedgers implements LedgerKeeper {
       answer(party, remembered);
     } catch (StoreUnavailableException e) {
       log.warn(
-          "what {} has claimed is not remembered, it will say so again: {}",
+          "the database did not take the claims of {}, which will state them again: {}",
           party.name(),
           e.getMessage());
     } catch (RuntimeException e) {

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * not make it faster: each session takes longer then, until none ends in time and all the work is
  * for nothing.
  *
- * <p>What each party can do is found out as TCP finds out what a path can carry (RFC 5681): its
+ * <p>The room of each party is found out as TCP finds out what a path can carry (RFC 5681): its
  * window doubles from a low start until sessions that wait for it run out of time, is halved then,
  * once for all that ran at that moment, and grows by one from there each time that so many sessions
  * have ended well. A session takes a place in the window of each of its parties; so a party that is

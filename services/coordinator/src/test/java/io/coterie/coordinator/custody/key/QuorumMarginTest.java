@@ -3,7 +3,7 @@ package io.coterie.coordinator.custody.key;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.channel.SecureChannel;
-import io.coterie.coordinator.custody.key.KeyStore.Quorum;
+import io.coterie.coordinator.custody.key.KeyStore.Quorums;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.trust.Member;
 import java.lang.reflect.Proxy;
@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 class QuorumMarginTest {
-  private Supplier<List<Quorum>> stored = List::of;
+  private Supplier<List<Quorums>> stored = List::of;
   private Set<Integer> reachable = Set.of();
   private boolean connected = true;
   private long nanos;
@@ -60,7 +60,7 @@ class QuorumMarginTest {
 
   @Test
   void is_that_of_the_key_with_the_least_reserve() {
-    stored = () -> List.of(new Quorum(2, Set.of(1, 2, 3, 4)), new Quorum(3, Set.of(1, 2, 3)));
+    stored = () -> List.of(new Quorums(2, Set.of(1, 2, 3, 4)), new Quorums(3, Set.of(1, 2, 3)));
     reachable = Set.of(1, 2, 3, 4);
     assertThat(margin.parties()).isZero();
     reachable = Set.of(2, 3, 4);
@@ -82,10 +82,10 @@ class QuorumMarginTest {
 
   @Test
   void asks_the_database_again_after_a_while_only() {
-    stored = () -> List.of(new Quorum(1, Set.of(1)));
+    stored = () -> List.of(new Quorums(1, Set.of(1)));
     reachable = Set.of(1);
     assertThat(margin.parties()).isZero();
-    stored = () -> List.of(new Quorum(1, Set.of(2)));
+    stored = () -> List.of(new Quorums(1, Set.of(2)));
     assertThat(margin.parties()).isZero();
     nanos += 60_000_000_000L;
     assertThat(margin.parties()).isEqualTo(-1);

@@ -2,15 +2,10 @@
 //! put back, or because one number was given out twice. No pad may serve twice, so the attack that takes the key from
 //! two answers under one pad finds nothing.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
-
-mod common;
-mod ecdsa_common;
-
 use std::collections::BTreeMap;
 
-use common::{Started, evidence_key, party, rng, settings};
-use ecdsa_common::{
+use crate::common::{Started, evidence_key, party, rng, settings};
+use crate::ecdsa_common::{
     Change, Shares, by_number, keygen, payload, presign_payload, refresh_settings, reopen, reshare_settings,
     start_keygen, start_observer, start_presigned, verify_outside,
 };

@@ -1,21 +1,10 @@
 //! Wrong, missing, replayed and unwanted partial signatures: the good ones still make the signature if there are
 //! enough, the bad ones are named, and nobody else is.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::unreachable,
-    clippy::print_stdout,
-    reason = "a test fails by panicking"
-)]
-
-mod common;
-
+use crate::common;
 use std::collections::BTreeMap;
 
-use common::{
+use crate::common::{
     evidence_key, keygen, party, reopen, rng, settings, sign_with, start_observer, start_sign, threshold,
 };
 use engine::forge::Forged;

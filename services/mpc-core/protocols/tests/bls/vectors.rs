@@ -1,10 +1,7 @@
 //! Published vectors, and what an implementation that is not ours (arkworks, another code base in another language
 //! family than blst's) says of our keys and signatures.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
-
+use crate::common::{keygen, party, rng, sign_with};
 use ark_bls12_381::{Bls12_381, G1Affine, G2Affine, G2Projective, g2};
 use ark_ec::hashing::HashToCurve;
 use ark_ec::hashing::curve_maps::wb::WBMap;
@@ -13,7 +10,6 @@ use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::field_hashers::DefaultFieldHasher;
 use ark_serialize::CanonicalDeserialize;
-use common::{keygen, party, rng, sign_with};
 use primitives::Secret;
 use primitives::bls12_381::{G1, G2, HashedMessage, Scalar, UncheckedG2, verify};
 use primitives::shamir::Weights;
@@ -23,7 +19,7 @@ use serde_json::Value;
 use sim::Faults;
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("vectors/bls12_381.json")).unwrap()
+    serde_json::from_str(include_str!("../vectors/bls12_381.json")).unwrap()
 }
 
 fn bytes<const N: usize>(value: &Value) -> [u8; N] {

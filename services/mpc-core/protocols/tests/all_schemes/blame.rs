@@ -1,26 +1,14 @@
 //! Blame: whatever a corrupt party signs and shows, no party that follows the rules is ever blamed for it.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-#[path = "common/anything.rs"]
-mod anything;
-mod common;
-#[path = "common/corpus.rs"]
-mod corpus;
-mod ecdsa_common;
-#[allow(dead_code, reason = "it needs the starts only")]
-#[path = "frost/harness.rs"]
-mod harness;
-#[path = "common/table.rs"]
-mod table;
-
-use anything::{history, last, play};
-use common::{Started, evidence_key, party, rng};
+use crate::anything;
+use crate::anything::{history, last, play};
+use crate::common::{Started, evidence_key, party, rng};
+use crate::corpus;
+use crate::table::{CORRUPT, Check, Mail, Table, every_protocol, resigned, round_of};
 use engine::envelope::MAX_BODY_BYTES;
 use engine::forge::{Forged, echo_of, header, sealed};
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND, Progress};
 use engine::{AbortCause, Advice, Protocol, Reject};
-use table::{CORRUPT, Check, Mail, Table, every_protocol, resigned, round_of};
 
 struct DoubleOpening {
     ended: bool,

@@ -1,11 +1,6 @@
 //! Every (t, n) up to five parties and samples up to twenty: keys agree, every quorum signs, libsecp256k1 accepts.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
-mod ecdsa_common;
-
-use ecdsa_common::{by_number, keygen, payload, presign, sign_presigned, sign_with, verify_outside};
+use crate::ecdsa_common::{by_number, keygen, payload, presign, sign_presigned, sign_with, verify_outside};
 use sim::Faults;
 
 fn check(parties: &[u32], t: u32, quorums: &[Vec<u32>]) {

@@ -1,17 +1,8 @@
 //! Hostile bytes at every decoder of threshold ECDSA, as many as a test run has time for. The fuzz targets run the same
 //! code for longer.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-#[path = "common/accusation.rs"]
-mod accusation;
-mod common;
-#[path = "common/corpus.rs"]
-mod corpus;
-mod ecdsa_common;
-#[path = "common/ecdsa_hostile.rs"]
-mod hostile_code;
-
+use crate::corpus;
+use crate::ecdsa_hostile;
 use proptest::prelude::*;
 use sim::seeds::cases;
 
@@ -24,22 +15,22 @@ proptest! {
 
     #[test]
     fn bodies(data in bytes(300)) {
-        hostile_code::body(&data);
+        ecdsa_hostile::body(&data);
     }
 
     #[test]
     fn accusations(data in bytes(60)) {
-        hostile_code::notice(&data);
+        ecdsa_hostile::notice(&data);
     }
 
     #[test]
     fn sealed_blobs(data in bytes(600)) {
-        hostile_code::sealed(&data);
+        ecdsa_hostile::sealed(&data);
     }
 
     #[test]
     fn what_parties_agree_on(data in bytes(300)) {
-        hostile_code::agreed(&data);
+        ecdsa_hostile::agreed(&data);
     }
 }
 
@@ -49,15 +40,15 @@ fn nearly_genuine_bodies() {
     for choice in 0..24u8 {
         for at in [0u16, 1, 33, 70, 0xfffe] {
             let [high, low] = at.to_be_bytes();
-            hostile_code::body(&[choice, 1, high, low, 0x80, 0, 0x01]);
+            ecdsa_hostile::body(&[choice, 1, high, low, 0x80, 0, 0x01]);
         }
     }
 }
 
 #[test]
 fn what_the_fuzzer_kept() {
-    corpus::replay("ecdsa_agreed", hostile_code::agreed);
-    corpus::replay("ecdsa_body", hostile_code::body);
-    corpus::replay("ecdsa_notice", hostile_code::notice);
-    corpus::replay_that_reaches("ecdsa_sealed", hostile_code::sealed);
+    corpus::replay("ecdsa_agreed", ecdsa_hostile::agreed);
+    corpus::replay("ecdsa_body", ecdsa_hostile::body);
+    corpus::replay("ecdsa_notice", ecdsa_hostile::notice);
+    corpus::replay_that_reaches("ecdsa_sealed", ecdsa_hostile::sealed);
 }

@@ -1,23 +1,17 @@
 //! Bytes do not drift: what travels and what is stored today is what it was when the files were written.
 //!
-//! `GOLDEN=write cargo test -p protocols --test bls_golden` writes them anew, which is right only together with a new
+//! `GOLDEN=write cargo test -p protocols bls::golden` writes them anew, which is right only together with a new
 //! format version.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
-#[allow(dead_code, reason = "it needs refresh and reshare only")]
-#[path = "dealing/harness.rs"]
-mod harness;
-
+use crate::common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{keygen, keygen_with, rng, sign_with};
+use crate::common::{keygen, keygen_with, rng, sign_with};
+use crate::dealing::harness::{Change, refresh_with, reshare_with};
 use engine::Secret;
 use engine::forge::Forged;
 use engine::seal::{DataKey, ShareLabel};
-use harness::{Change, refresh_with, reshare_with};
 use protocols::bls::{Bls, FAMILY, KeyShare, OpenShareError};
 use sim::{Faults, Packet};
 

@@ -1,16 +1,12 @@
 //! Reshare: the same key for other parties or with another threshold; dealers that deviate; runs that end half-way.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
-
-mod common;
-mod ecdsa_common;
-
+use crate::common;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{evidence_key, party, rng, settings, threshold};
-use ecdsa_common::{
+use crate::common::{evidence_key, party, rng, settings, threshold};
+use crate::ecdsa_common::{
     Change, Shares, by_number, keygen, payload, reopen, reshare_from, reshare_settings, reshare_with, set,
     sign_with, start_reshare, verify_outside,
 };

@@ -1,12 +1,8 @@
 //! Refresh: new shares of the same key, old ones of no use; and signing over a network that fails.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
-mod ecdsa_common;
-
-use common::{evidence_key, party, rng, settings};
-use ecdsa_common::{
+use crate::common;
+use crate::common::{evidence_key, party, rng, settings};
+use crate::ecdsa_common::{
     by_number, keygen, payload, refresh_settings, refresh_with, reopen, sign_with, verify_outside,
 };
 use engine::forge::Forged;

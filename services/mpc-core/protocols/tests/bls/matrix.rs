@@ -1,18 +1,6 @@
 //! Every (t, n) up to five parties and samples up to twenty: keys agree, every quorum signs, nobody is blamed.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::unreachable,
-    clippy::print_stdout,
-    reason = "a test fails by panicking"
-)]
-
-mod common;
-
-use common::{keygen, sign_with};
+use crate::common::{keygen, sign_with};
 use primitives::bls12_381::{G1, HashedMessage, UncheckedG2, verify};
 use protocols::bls::{KeyPublic, POSSESSION_DOMAIN, SIGNATURE_DOMAIN};
 use sim::Faults;

@@ -1,21 +1,15 @@
 //! A generator that repeats its output in another session, or for another share, repeats no nonce of a signature, as a
 //! nonce that is used twice shows the signing share.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
-mod ecdsa_common;
-#[allow(dead_code, reason = "it needs keys and payloads only")]
-#[path = "frost/harness.rs"]
-mod harness;
-
+use crate::ecdsa_common;
+use crate::harness;
 use std::collections::BTreeSet;
 
-use common::{Started, party, rng, settings};
+use crate::common::{Started, party, rng, settings};
+use crate::harness::Keyed;
 use engine::Protocol;
 use engine::forge::Forged;
 use engine::session::{Session, Step};
-use harness::Keyed;
 use protocols::frost::{self, Bip340, Ed25519};
 use protocols::{bip32::DerivationPath, ecdsa};
 

@@ -1,17 +1,13 @@
 //! Party 2 deviates in every field of every message: the expected cause, the expected culprit, and no signature that
 //! does not verify.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
-
-mod common;
-mod ecdsa_common;
-
+use crate::common;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{evidence_key, party, settings};
-use ecdsa_common::{
+use crate::common::{evidence_key, party, settings};
+use crate::ecdsa_common::{
     Shares, by_number, data_key, keygen, keygen_with, payload, presign, presign_all, presign_payload,
     presign_with, reopen, sign_presigned, sign_with, start_observer, start_presign, start_presigned,
     start_sign, verify_outside,

@@ -1,14 +1,10 @@
 //! Published signatures, good and bad, and decoders fed with anything.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
-mod ecdsa_common;
-
+use crate::common;
 use std::sync::LazyLock;
 
-use common::{party, settings};
-use ecdsa_common::{Shares, data_key, keygen, payload, presign, reopen};
+use crate::common::{party, settings};
+use crate::ecdsa_common::{Shares, data_key, keygen, payload, presign, reopen};
 use engine::wire::Reader;
 use engine::{Body, Route, SessionContext};
 use primitives::secp256k1::{IsHigh, POINT_BYTES, decode_point, decode_scalar, encode_point, encode_scalar};

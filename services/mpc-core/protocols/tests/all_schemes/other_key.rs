@@ -1,17 +1,12 @@
 //! Two keys under one name and epoch, as a restored store or a lying coordinator could leave them with two parties that
 //! both follow the rules: they do not understand each other, and nobody is blamed for what it holds.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
-mod ecdsa_common;
-#[allow(dead_code, reason = "it needs the starts only")]
-#[path = "frost/harness.rs"]
-mod harness;
-
+use crate::common;
+use crate::ecdsa_common;
+use crate::harness;
 use std::collections::BTreeMap;
 
-use common::{Started, party};
+use crate::common::{Started, party};
 use engine::{Protocol, Reject};
 use protocols::frost::{Bip340, Ed25519, KeyShare, PresignPayload, Suite, Target};
 use protocols::{bls, ecdsa};

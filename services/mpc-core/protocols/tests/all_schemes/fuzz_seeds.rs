@@ -1,29 +1,17 @@
 //! The inputs that the fuzzers start from hold genuine messages and whole histories of today's format.
 //!
-//! `SEEDS=write cargo test -p protocols --test fuzz_seeds`, which `make corpus` runs, adds them to the corpus. Other
-//! inputs there are those that the fuzzers kept.
+//! `SEEDS=write cargo test -p protocols all_schemes::fuzz_seeds`, which `make corpus` runs, adds them to the corpus.
+//! Other inputs there are those that the fuzzers kept.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-#[path = "common/anything.rs"]
-mod anything;
-mod common;
-#[path = "common/corpus.rs"]
-mod corpus;
-mod ecdsa_common;
-#[allow(dead_code, reason = "it needs the starts only")]
-#[path = "frost/harness.rs"]
-mod harness;
-#[path = "common/sealed_hostile.rs"]
-mod sealed_hostile;
-#[path = "common/table.rs"]
-mod table;
-
+use crate::anything;
+use crate::corpus;
+use crate::sealed_hostile;
 use std::collections::BTreeSet;
 
-use anything::outcome_of;
-use common::{AS_IT_IS, rng, start_keygen};
-use corpus::{add, kept};
+use crate::anything::outcome_of;
+use crate::common::{AS_IT_IS, rng, start_keygen};
+use crate::corpus::{add, kept};
+use crate::table::{ALL, PROTOCOLS, Table, round_of};
 use engine::envelope::ENVELOPE_VERSION;
 use engine::session::{DISCLOSURE_ROUND, NOTICE_ROUND};
 use engine::{Envelope, Protocol, SEALED_ENVELOPE_FORMAT};
@@ -31,7 +19,6 @@ use proptest::prelude::*;
 use protocols::bls::Keygen;
 use rand_core::Rng;
 use sim::seeds::cases;
-use table::{ALL, PROTOCOLS, Table, round_of};
 
 /// The fuzzers' inputs are shorter, in bytes.
 const LONGEST: usize = 2048;

@@ -1,20 +1,15 @@
 //! Bytes of threshold ECDSA do not drift: what travels and what is stored today is what it was when the files were
 //! written. Messages are long, so of each one its length and hash are kept.
 //!
-//! `GOLDEN=write cargo test -p protocols --test ecdsa_golden` writes them anew, which is right only together with a new
+//! `GOLDEN=write cargo test -p protocols ecdsa::golden` writes them anew, which is right only together with a new
 //! format version.
-
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
-mod ecdsa_common;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use common::rng;
-use ecdsa_common::{
+use crate::common::rng;
+use crate::ecdsa_common::{
     Change, data_key, keygen, keygen_with, payload, presign, presign_with, refresh_with, reshare_with,
     sign_presigned, sign_with,
 };

@@ -2,22 +2,11 @@
 //! parties must then say. The corrupt party runs honest code behind a network that alters what it sends, signed with
 //! its own key, which is as much as a corrupt party can do.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::unreachable,
-    clippy::print_stdout,
-    reason = "a test fails by panicking"
-)]
-
-mod common;
-
+use crate::common;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use common::{evidence_key, keygen_context, keygen_with, party, start_keygen};
+use crate::common::{evidence_key, keygen_context, keygen_with, party, start_keygen};
 use engine::forge::{Forged, disclosure, notice};
 use engine::session::{DISCLOSURE_ROUND, History, NOTICE_ROUND, Progress};
 use engine::{

@@ -1,16 +1,5 @@
 //! Threshold Schnorr signatures: the same tests for both suites.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-#[path = "../common/accusation.rs"]
-mod accusation;
-#[path = "../common/mod.rs"]
-mod common;
-#[path = "../common/corpus.rs"]
-mod corpus;
-#[path = "../common/frost_hostile.rs"]
-mod frost_hostile;
-mod harness;
 mod hostile;
 mod malicious;
 mod matrix;
