@@ -230,7 +230,7 @@ def party():
         .with_panel(graph("Space left beside the store", "percentunit", query(
             "coterie_store_free_bytes / coterie_store_total_bytes", "{{instance}}")))
         .with_panel(graph("On hold", "none", query(
-            "sum by (instance, scope, cause) (coterie_holds) > 0", "{{instance}} {{scope}} {{cause}}")))
+            "sum by (instance, scope, cause) (coterie_holds)", "{{instance}} {{scope}} {{cause}}")))
         .with_panel(graph("Heap", "bytes",
                           query('sum by (instance) (jvm_memory_used_bytes{area="heap"})', "{{instance}}")))
         .with_panel(graph("CPU", "percentunit", query("max by (instance) (process_cpu_usage)", "{{instance}}"))))

@@ -185,7 +185,7 @@ public record TrustFile(TrustVersion current, List<TrustVersion> earlier) {
 
   /**
    * Writes a file: a reader sees the old one or the new one, never a part, also after a loss of
-   * power. Who may read an old one may read the new one.
+   * power. The new one has the rights of the old one.
    */
   static void replace(Path file, byte[] content) throws IOException {
     Path folder = file.toAbsolutePath().getParent();

@@ -379,7 +379,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     return open == null ? Duration.ZERO : open.ahead();
   }
 
-  /** What is held: by the operator, and keys that are frozen. */
+  /** The holds of the operator, and keys that are frozen. */
   private List<Hold> holds() {
     PartyStore open = store;
     if (open == null) {

@@ -17,7 +17,7 @@ import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * What a party keeps to show what it did: audit records, the intents that it was shown, and the
+ * The party's records, which show what it did: audit records, the intents that it was shown, and the
  * sessions that it ran. All of it is forgotten after a time, but where the audit trail goes on.
  */
 final class SqliteRecords {

@@ -21,7 +21,7 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** What a party makes of the clocks of its peers. */
+/** A party compares its clock with those of its peers. */
 class PeerClocksTest {
   private static final Instant HERE = Instant.parse("2026-11-26T08:00:00Z");
 

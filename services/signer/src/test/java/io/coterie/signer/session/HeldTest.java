@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the operator holds is refused, whatever a requester has signed. */
+/** An order that the operator holds is refused, whatever a requester has signed. */
 class HeldTest extends SessionFixture {
   private void hold(String scope) {
     holds.set(

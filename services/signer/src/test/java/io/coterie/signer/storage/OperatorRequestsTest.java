@@ -33,7 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What the operator of a party asks its running process for. */
+/** The operator of a party asks its running process for something. */
 class OperatorRequestsTest {
   private static final Instant BEGIN = Instant.parse("2026-11-26T08:00:00Z");
 

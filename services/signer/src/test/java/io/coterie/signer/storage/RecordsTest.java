@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** What shows what the party did: kept for a time, and exported. */
+/** Records that show what the party did are kept for a time, and exported. */
 class RecordsTest {
   private static final JsonMapper JSON = JsonMapper.builder().build();
   private static final Duration DAY = Duration.ofDays(1);
@@ -109,7 +109,7 @@ class RecordsTest {
     barrier();
   }
 
-  /** What was submitted before is written, and what that has submitted is written by the next. */
+  /** All that was submitted before is written; the next one covers what that has submitted. */
   private void barrier() {
     store.claims().decline(new SessionId(bytes32(9_999)), null).toCompletableFuture().join();
   }
