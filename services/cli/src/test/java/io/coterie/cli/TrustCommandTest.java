@@ -293,8 +293,9 @@ class TrustCommandTest {
     String gone = "- " + entry("p2 (party 2, eu)", party("p2", 2, 2)).strip().replace("\n", "\n- ");
     String come = "+ " + entry("p2 (party 2, eu)", party("p2", 2, 7)).strip().replace("\n", "\n+ ");
     assertThat(draft.out())
-        .startsWith("from version 1, digest " + HexFormat.of().formatHex(file("1.json").current().digest()))
-        .contains("to version   2, digest ")
+        .startsWith(
+            "from version 1, digest " + HexFormat.of().formatHex(file("1.json").current().digest()))
+        .contains("to version  2, digest ")
         .contains(gone + "\n" + come + "\n")
         .contains("+ member p4 (party 4, eu)\n")
         .contains("+ former p2 (party 2), believed up to epoch 4\n")

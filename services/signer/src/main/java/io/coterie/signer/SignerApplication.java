@@ -48,9 +48,9 @@ public class SignerApplication {
    * to the standard output, {@code restore <data folder>} takes one from the standard input; see
    * {@link Backup}. {@code keys <data folder>} prints the keys that this party uses, as the party
    * itself has stored them, and what keeps keys from being used here; {@code records <data folder>
-   * <number>} prints the audit records from that number on, with signed intents. The others ask the running
-   * signer for something; see {@link OperatorRequests.Kind}. All end then: with 0, or with 1 and a
-   * line that says what is wrong.
+   * <number>} prints the audit records from that number on, with signed intents. The others ask the
+   * running signer for something; see {@link OperatorRequests.Kind}. All end then: with 0, or with
+   * 1 and a line that says what is wrong.
    */
   public static void main(String[] args) {
     if (args.length == 0 || args[0].startsWith("--")) {

@@ -59,7 +59,8 @@ final class TrustPrinting {
     return file.current().content().version() + ", digest " + digest(file.current());
   }
 
-  private static void difference(PrintWriter out, Map<String, String> old, Map<String, String> now) {
+  private static void difference(
+      PrintWriter out, Map<String, String> old, Map<String, String> now) {
     old.forEach(
         (name, text) -> {
           if (!text.equals(now.get(name))) {
@@ -81,7 +82,9 @@ final class TrustPrinting {
     return text.lines().map(line -> mark + line + "\n").collect(Collectors.joining());
   }
 
-  /** Why a version is no successor of another one, as far as that can be told without signatures. */
+  /**
+   * Why a version is no successor of another one, as far as that can be told without signatures.
+   */
   static Optional<String> problem(TrustFile before, TrustFile now) {
     TrustContent old = before.current().content();
     TrustContent content = now.current().content();
@@ -125,9 +128,7 @@ final class TrustPrinting {
                         .formatted(each.name(), Fingerprint.ofEvidenceKey(each.evidenceKey())),
                     former(each),
                     String::concat));
-    trust
-        .requesters()
-        .forEach(each -> entries.put("requester " + each.name(), requester(each)));
+    trust.requesters().forEach(each -> entries.put("requester " + each.name(), requester(each)));
     return entries;
   }
 

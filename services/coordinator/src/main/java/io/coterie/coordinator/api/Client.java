@@ -82,5 +82,4 @@ public record Client(
   boolean mayReadSigningsOf(String requester) {
     return readSignings == null || readSignings.contains(requester);
   }
-
 }

@@ -193,7 +193,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
       }
     }
     if (store == null) {
-      store = 
+      store =
           PartyStore.open(
               properties.data(),
               properties.name(),

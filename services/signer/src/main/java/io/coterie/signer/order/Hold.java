@@ -81,8 +81,7 @@ public record Hold(Scope scope, Cause cause, String reason, @Nullable Instant si
   /** One line for people. */
   public String text() {
     return "%s is on hold%s: %s; lifted by %s"
-        .formatted(
-            scope.text(), since == null ? "" : " since " + since, reason, cause.lifter());
+        .formatted(scope.text(), since == null ? "" : " since " + since, reason, cause.lifter());
   }
 
   /** The hold of a list that an order meets, if there is one. */

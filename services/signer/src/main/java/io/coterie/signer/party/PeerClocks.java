@@ -83,9 +83,7 @@ public final class PeerClocks implements AutoCloseable {
   public void asked(Member sender, ClockQuestion question) {
     long now = pool.nanos();
     if (sender.role() == Member.Role.PARTY
-        && answered
-            .computeIfAbsent(sender.partyId(), _ -> new Rate(BURST, 1, now))
-            .take(now)) {
+        && answered.computeIfAbsent(sender.partyId(), _ -> new Rate(BURST, 1, now)).take(now)) {
       network.send(
           sender,
           PartyMessage.newBuilder()

@@ -87,7 +87,9 @@ public final class ConfiguredPolicy implements PolicyGate {
           PUBLIC_KEY_OTHER ->
           RefusalReason.REFUSAL_REASON_MALFORMED_ORDER;
       case INSTALLATION_OTHER, KEY_FINGERPRINT_OTHER -> RefusalReason.REFUSAL_REASON_ORDER_MISMATCH;
-      case ETHEREUM_TRANSACTION_MALFORMED,
+      case PAYLOAD_TOO_LONG_TO_SHOW,
+          MESSAGE_IS_DIGEST,
+          ETHEREUM_TRANSACTION_MALFORMED,
           ETHEREUM_TRANSACTION_TYPE,
           ETHEREUM_CHAIN_ID_MISSING,
           TYPED_DATA_MALFORMED,
@@ -97,6 +99,7 @@ public final class ConfiguredPolicy implements PolicyGate {
           PSBT_INPUT_UNKNOWN,
           PSBT_INPUT_FINAL,
           PSBT_UTXO_MISSING,
+          PSBT_PREVIOUS_TRANSACTION,
           PSBT_UTXO_NOT_OF_KEY,
           PSBT_AMOUNT,
           PSBT_SIGHASH,

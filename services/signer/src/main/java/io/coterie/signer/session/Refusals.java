@@ -50,26 +50,25 @@ final class Refusals {
     SessionPlan plan = session.plan;
     SessionPlan.Request request = plan == null ? null : plan.request();
     // The policy looks at what an intent says after it has checked who signed it.
-    boolean asked =
-        session.verified || refusal.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
+    boolean asked = session.verified || refusal.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
     CompletionStage<Boolean> decline =
         asked
             ? claims.decline(session.id, request == null ? null : request.requestId())
             : CompletableFuture.completedFuture(false);
     decline.whenComplete(
-            (declined, failure) ->
-                session.run(
-                    () -> {
-                      if (failure != null) {
-                        log.error("a session could not be declined", failure);
-                      } else if (Boolean.TRUE.equals(declined)
-                          || bindings.answer(session.id).declined()) {
-                        reports.declined(session, order);
-                      } else if (past) {
-                        reports.sendAgain(session.id, session);
-                      }
-                      reports.refused(session, refusal);
-                    }));
+        (declined, failure) ->
+            session.run(
+                () -> {
+                  if (failure != null) {
+                    log.error("a session could not be declined", failure);
+                  } else if (Boolean.TRUE.equals(declined)
+                      || bindings.answer(session.id).declined()) {
+                    reports.declined(session, order);
+                  } else if (past) {
+                    reports.sendAgain(session.id, session);
+                  }
+                  reports.refused(session, refusal);
+                }));
   }
 
   /** Refuses an order that does not become a session. */

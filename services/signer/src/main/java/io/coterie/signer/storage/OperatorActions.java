@@ -7,7 +7,9 @@ import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
 
-/** Does in the party's file what its operator asks for; the audit trail has each with its reason. */
+/**
+ * Does in the party's file what its operator asks for; the audit trail has each with its reason.
+ */
 final class OperatorActions {
   private final PartyFile file;
   private final SqliteExclusions exclusions;
@@ -35,7 +37,8 @@ final class OperatorActions {
       case UNFREEZE ->
           exclusions
               .unfreeze(about)
-              .thenApply(lifted -> about + (lifted ? " is not frozen any more" : " was not frozen"));
+              .thenApply(
+                  lifted -> about + (lifted ? " is not frozen any more" : " was not frozen"));
       case FENCE -> moveFence(OperatorRequests.time(about), request.reason());
       case PERMIT_TRUST ->
           trust
@@ -46,7 +49,8 @@ final class OperatorActions {
       case LIFT ->
           holds
               .lift(new Hold.Scope(about), request.reason())
-              .thenApply(lifted -> about + (lifted ? " is not on hold any more" : " was not on hold"));
+              .thenApply(
+                  lifted -> about + (lifted ? " is not on hold any more" : " was not on hold"));
     };
   }
 

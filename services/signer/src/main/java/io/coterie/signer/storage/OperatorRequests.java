@@ -163,9 +163,7 @@ public final class OperatorRequests {
       byte[] argument = HexFormat.of().parseHex(name.substring(name.lastIndexOf('-') + 1));
       Kind kind = kind(file).orElseThrow();
       return new Request(
-          kind,
-          new String(argument, StandardCharsets.UTF_8),
-          kind.hasReason() ? reason(file) : "");
+          kind, new String(argument, StandardCharsets.UTF_8), kind.hasReason() ? reason(file) : "");
     } catch (IllegalArgumentException e) {
       log.warn("{} is no request of the operator: {}", name, e.getMessage());
       return null;

@@ -268,7 +268,8 @@ public final class PartyStore implements AutoCloseable {
   public static void requireParty(Path folder) {
     if (!Files.isRegularFile(folder.resolve(FILE))) {
       throw new StoreException(
-          folder.resolve(FILE) + " is missing: give the data folder of a party, /data/party in its pod");
+          folder.resolve(FILE)
+              + " is missing: give the data folder of a party, /data/party in its pod");
     }
   }
 

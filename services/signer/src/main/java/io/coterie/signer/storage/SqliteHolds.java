@@ -48,12 +48,8 @@ final class SqliteHolds implements Holds {
    * @return completes once it is on disk; it is in force before, and stays so if that fails
    */
   CompletionStage<Hold> hold(Hold.Scope scope, String reason) {
-    Hold hold =
-        new Hold(
-            scope,
-            Hold.Cause.OPERATOR,
-            reason,
-            clock.instant().truncatedTo(ChronoUnit.MILLIS));
+    Instant since = clock.instant().truncatedTo(ChronoUnit.MILLIS);
+    Hold hold = new Hold(scope, Hold.Cause.OPERATOR, reason, since);
     change(all -> all.put(scope, hold));
     return file.writer()
         .submitVital(
@@ -63,7 +59,7 @@ final class SqliteHolds implements Holds {
                       + " DO UPDATE SET reason = excluded.reason, since_ms = excluded.since_ms",
                   scope.text(),
                   reason,
-                  hold.since().toEpochMilli());
+                  since.toEpochMilli());
               audit.append(
                   db,
                   AuditEvent.of(
@@ -97,7 +93,9 @@ final class SqliteHolds implements Holds {
             (_, failure) -> {
               if (failure == null) {
                 // Not one that was set meanwhile.
-                change(all -> all.values().removeIf(h -> h.scope().equals(scope) && known.contains(h)));
+                change(
+                    all ->
+                        all.values().removeIf(h -> h.scope().equals(scope) && known.contains(h)));
               }
             });
   }

@@ -17,8 +17,8 @@ import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * The party's records, which show what it did: audit records, the intents that it was shown, and the
- * sessions that it ran. All of it is forgotten after a time, but where the audit trail goes on.
+ * The party's records, which show what it did: audit records, the intents that it was shown, and
+ * the sessions that it ran. All of it is forgotten after a time, but where the audit trail goes on.
  */
 final class SqliteRecords {
   /** How long records are kept unless the configuration says otherwise. */
@@ -68,8 +68,8 @@ final class SqliteRecords {
     return records || intents || sessions;
   }
 
-  private static boolean forget(
-      Database db, String table, String id, String time, Instant end) throws SQLException {
+  private static boolean forget(Database db, String table, String id, String time, Instant end)
+      throws SQLException {
     return db.update(
             "DELETE FROM %1$s WHERE %2$s IN (SELECT %2$s FROM %1$s WHERE %3$s < ? LIMIT ?)"
                 .formatted(table, id, time),
@@ -119,7 +119,9 @@ final class SqliteRecords {
     new TreeMap<>(record.event().fields()).forEach(fields::put);
     String digest = record.event().fields().get("intent_digest");
     byte[] intent =
-        record.event().action().equals("order.accept") && digest != null ? intent(db, digest) : null;
+        record.event().action().equals("order.accept") && digest != null
+            ? intent(db, digest)
+            : null;
     if (intent != null) {
       line.put("signed_intent", Base64.getEncoder().encodeToString(intent));
     }

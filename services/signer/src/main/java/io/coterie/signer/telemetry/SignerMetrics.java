@@ -179,7 +179,10 @@ public final class SignerMetrics implements SessionTelemetry {
   }
 
   private void bytes(String name, LongSupplier bytes) {
-    Gauge.builder(name, bytes::getAsLong).baseUnit("bytes").strongReference(true).register(registry);
+    Gauge.builder(name, bytes::getAsLong)
+        .baseUnit("bytes")
+        .strongReference(true)
+        .register(registry);
   }
 
   /** The count behind {@link #HOLDS}. */

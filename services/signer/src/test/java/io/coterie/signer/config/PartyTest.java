@@ -240,7 +240,8 @@ class PartyTest {
 
   /** Without a roster there are no sessions whose housekeeping would look for requests. */
   @Test
-  void a_party_that_refuses_its_trust_file_takes_it_when_its_operator_permits_it() throws Exception {
+  void a_party_that_refuses_its_trust_file_takes_it_when_its_operator_permits_it()
+      throws Exception {
     start();
     awaitPhase("WAITING_FOR_ROSTER");
     Member self = access.entry.get();
@@ -400,8 +401,7 @@ class PartyTest {
     assertThat(back.identityKeyPair()).containsExactly(4, 5);
     for (int length = 0; length < bytes.length; length++) {
       byte[] cut = Arrays.copyOf(bytes, length);
-      assertThatThrownBy(() -> AccountCodec.decode(cut))
-          .isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(() -> AccountCodec.decode(cut)).isInstanceOf(IllegalStateException.class);
     }
   }
 }

@@ -190,8 +190,7 @@ class PeerClocksTest {
   void a_time_at_the_end_of_the_world_is_only_wrong() {
     clocks.ask();
     for (long time : new long[] {Long.MAX_VALUE, Long.MIN_VALUE}) {
-      clocks.answered(
-          peers.get(0), ClockAnswer.newBuilder().setNumber(1).setUnixMs(time).build());
+      clocks.answered(peers.get(0), ClockAnswer.newBuilder().setNumber(1).setUnixMs(time).build());
       assertThat(clocks.isApart()).isTrue();
     }
   }

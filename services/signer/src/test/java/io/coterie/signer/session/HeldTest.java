@@ -18,8 +18,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class HeldTest extends SessionFixture {
   private void hold(String scope) {
     holds.set(
-        List.of(
-            new Hold(new Hold.Scope(scope), Hold.Cause.OPERATOR, "a theft", Instant.EPOCH)));
+        List.of(new Hold(new Hold.Scope(scope), Hold.Cause.OPERATOR, "a theft", Instant.EPOCH)));
   }
 
   private void assertHeld(SessionId session, String scope) {
@@ -67,11 +66,10 @@ class HeldTest extends SessionFixture {
 
   @Test
   void a_session_that_runs_is_left_when_it_is_held() {
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2));
+    SessionId session = give(keygen(RequestId.next()));
     awaitEnvelope(session);
     hold(KEY);
     assertHeld(session, KEY);
-    awaitEnded("bls_sign refused on_hold");
+    awaitEnded("bls_keygen refused on_hold");
   }
 }

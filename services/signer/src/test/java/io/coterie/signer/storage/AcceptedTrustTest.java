@@ -147,8 +147,7 @@ class AcceptedTrustTest {
                   .map(AuditRecord::event)
                   .filter(event -> event.action().equals("trust.permit"))
                   .map(event -> event.fields().get("digest") + " " + event.fields().get("reason")))
-          .containsExactly(
-              hex(other) + " a fork", hex(fork) + " a fork", hex(FIRST) + " a fork");
+          .containsExactly(hex(other) + " a fork", hex(fork) + " a fork", hex(FIRST) + " a fork");
     }
   }
 

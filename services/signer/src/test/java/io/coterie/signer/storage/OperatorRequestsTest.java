@@ -46,8 +46,7 @@ class OperatorRequestsTest {
 
   @BeforeEach
   void open() {
-    store =
-        PartyStore.open(folder, "alpha", Clock.fixed(BEGIN, ZoneOffset.UTC), (_, _) -> {});
+    store = PartyStore.open(folder, "alpha", Clock.fixed(BEGIN, ZoneOffset.UTC), (_, _) -> {});
   }
 
   @AfterEach
@@ -104,6 +103,7 @@ class OperatorRequestsTest {
   @Test
   void a_fence_is_moved_both_ways_and_not_to_what_is_forgotten() throws Exception {
     Instant later = BEGIN.plus(Duration.ofHours(1));
+    store.claims().forgetRequests(Duration.ZERO);
     assertThat(claim(BEGIN)).isEqualTo(Outcome.CLAIMED);
     ask(Kind.FENCE, later.toString(), "the clock was behind");
     assertThat(claim(BEGIN.plusSeconds(60))).isEqualTo(Outcome.FENCED);
@@ -137,14 +137,10 @@ class OperatorRequestsTest {
     ask(Kind.HOLD, "requesters/wallet", "its key was stolen");
     ask(Kind.HOLD, "keys/hot", "two odd withdrawals");
     Hold hot =
-        new Hold(
-            new Hold.Scope("keys/hot"), Hold.Cause.OPERATOR, "two odd withdrawals", BEGIN);
+        new Hold(new Hold.Scope("keys/hot"), Hold.Cause.OPERATOR, "two odd withdrawals", BEGIN);
     Hold wallet =
         new Hold(
-            new Hold.Scope("requesters/wallet"),
-            Hold.Cause.OPERATOR,
-            "its key was stolen",
-            BEGIN);
+            new Hold.Scope("requesters/wallet"), Hold.Cause.OPERATOR, "its key was stolen", BEGIN);
     assertThat(store.holds().all()).containsExactly(hot, wallet);
     assertThat(PartyStore.holds(folder)).containsExactly(hot, wallet);
     restart();
@@ -170,7 +166,9 @@ class OperatorRequestsTest {
   @Test
   void a_hold_that_cannot_be_written_is_in_force_and_written_when_the_disk_takes_it()
       throws Exception {
+    store.close();
     sql("CREATE TRIGGER full BEFORE INSERT ON hold BEGIN SELECT RAISE(FAIL, 'full'); END");
+    open();
     new OperatorRequests(folder).ask(new Request(Kind.HOLD, "keys/hot", "odd"));
     store.shares().housekeep();
     Installation.until("it is held", () -> !store.holds().all().isEmpty());

@@ -158,9 +158,7 @@ class RecordsTest {
     assertThat(count("kept_intent") + count("claimed_request")).isZero();
     assertThat(store.audit().read(1, 10)).as("the last one goes never").hasSize(1);
     claim();
-    assertThat(store.audit().read(1, 10))
-        .extracting(AuditRecord::sequence)
-        .containsExactly(2L, 3L);
+    assertThat(store.audit().read(1, 10)).extracting(AuditRecord::sequence).containsExactly(2L, 3L);
     assertIntact(3);
     close();
     open();
@@ -190,9 +188,7 @@ class RecordsTest {
     for (int i = 0; i < 5; i++) {
       barrier();
     }
-    assertThat(store.audit().read(1, 10))
-        .extracting(AuditRecord::sequence)
-        .containsExactly(2_300L);
+    assertThat(store.audit().read(1, 10)).extracting(AuditRecord::sequence).containsExactly(2_300L);
     assertIntact(2_300);
   }
 
