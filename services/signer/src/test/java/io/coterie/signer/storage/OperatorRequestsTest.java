@@ -121,7 +121,11 @@ class OperatorRequestsTest {
 
     assertThat(recorded("fence.move"))
         .containsExactly(
-            moved("ok", Instant.EPOCH.toString(), later.toString(), "the clock was behind"),
+            moved(
+                "ok",
+                BEGIN.minus(Duration.ofDays(2)).toString(),
+                later.toString(),
+                "the clock was behind"),
             moved("ok", later.toString(), BEGIN.toString(), "no, it was right"),
             moved("refused", BEGIN.toString(), forgotten, "let all in"));
   }
