@@ -225,6 +225,12 @@ def party():
         .with_panel(graph("Writes that share a transaction, mean", "none", query(
             f"sum by (instance) (rate(coterie_store_batch_sum{RATE})) "
             f"/ sum by (instance) (rate(coterie_store_batch_count{RATE}))", "{{instance}}")))
+        .with_panel(graph("Clocks of the peers, ahead of this party's", "s", query(
+            "coterie_clock_ahead_seconds", "{{instance}}")))
+        .with_panel(graph("Space left beside the store", "percentunit", query(
+            "coterie_store_free_bytes / coterie_store_total_bytes", "{{instance}}")))
+        .with_panel(graph("On hold", "none", query(
+            "sum by (instance, scope, cause) (coterie_holds)", "{{instance}} {{scope}} {{cause}}")))
         .with_panel(graph("Heap", "bytes",
                           query('sum by (instance) (jvm_memory_used_bytes{area="heap"})', "{{instance}}")))
         .with_panel(graph("CPU", "percentunit", query("max by (instance) (process_cpu_usage)", "{{instance}}"))))

@@ -397,6 +397,17 @@ test("signer: the rights over keys are off unless a rule gives them", () => {
   );
 });
 
+test("signer: the root keys of the installation are pinned if the values have their fingerprint", () => {
+  const channel = (more) =>
+    parse(one(render("signer", more), "ConfigMap").data["config.yaml"]).coterie.signer.channel;
+  const roots = Array(16).fill("0a1b").join(" ");
+  assert.equal(channel({})["trust-file-roots"], undefined);
+  const pinned = channel({ trustFileRoots: roots, config: { channel: { "trust-file-roots": "mallory" } } });
+  assert.equal(pinned["trust-file-roots"], roots);
+  assert.equal(pinned["trust-file"], "/etc/coterie/config/trust.json");
+  refused("signer", { ...minimal.signer, trustFileRoots: roots.slice(5) }, /trustFileRoots/);
+});
+
 test("signer: what makes no sense is refused", () => {
   const signer = minimal.signer;
   refused("signer", { ...signer, party: { name: "Party", id: 1 } }, /name/);
@@ -405,6 +416,9 @@ test("signer: what makes no sense is refused", () => {
   refused("signer", { ...signer, channel: { ...signer.channel, number: "1" } }, /number/);
   refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: pem }] }, /keys/);
   refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: "x", keys: ["*"] }] }, /publicKey/);
+  for (const wrong of [{ keys: ["treasury-*"] }, { keys: ["*"], allowedParties: ["party-*"] }]) {
+    refused("signer", { ...signer, requesters: [{ name: "treasury", publicKey: pem, ...wrong }] }, /does not match/);
+  }
   refused(
     "signer",
     { ...signer, requesters: [{ name: "treasury", publicKey: pem, keys: ["*"], minThreshold: 0 }] },

@@ -15,6 +15,31 @@ CREATE TABLE accepted_trust (
   file BLOB NOT NULL
 ) STRICT;
 
+-- The version that the operator lets take its place although it does not follow it.
+CREATE TABLE permitted_trust (
+  id     INTEGER PRIMARY KEY CHECK (id = 1),
+  digest BLOB NOT NULL CHECK (length(digest) = 32)
+) STRICT;
+
+-- Orders that the operator has this party refuse.
+CREATE TABLE hold (
+  -- installation, keys/KEY or requesters/REQUESTER
+  scope    TEXT PRIMARY KEY,
+  reason   TEXT NOT NULL,
+  since_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Intents of the requests that this party has claimed, as their requesters have signed them. Kept longer than the
+-- claims, as the audit records are.
+CREATE TABLE kept_intent (
+  intent_digest BLOB PRIMARY KEY CHECK (length(intent_digest) = 32),
+  kept_at_ms    INTEGER NOT NULL,
+  -- coterie.custody.v1.SignedIntent
+  signed_intent BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX kept_intent_by_time ON kept_intent (kept_at_ms);
+
 -- A request id of a requester belongs to one intent. Kept until no intent can have that id any more, because it says
 -- itself when it was drawn.
 CREATE TABLE claimed_request (
@@ -25,13 +50,16 @@ CREATE TABLE claimed_request (
   PRIMARY KEY (requester, request_id)
 ) STRICT, WITHOUT ROWID;
 
--- A session id is used once, for ever.
+-- A session id is used once. Kept as long as audit records: its order has long passed its deadline then, and its
+-- request is dead.
 CREATE TABLE claimed_session (
   session_id    BLOB PRIMARY KEY CHECK (length(session_id) = 32),
   requester     TEXT NOT NULL,
   request_id    TEXT NOT NULL,
   claimed_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX claimed_session_by_time ON claimed_session (claimed_at_ms);
 
 CREATE TABLE key_share (
   session_id    BLOB PRIMARY KEY CHECK (length(session_id) = 32),
@@ -187,4 +215,11 @@ CREATE TABLE audit_record (
   fields        TEXT NOT NULL,
   previous_hash BLOB NOT NULL,
   hash          BLOB NOT NULL
+) STRICT;
+
+-- The last of the first audit records that were forgotten after their time: the chain begins with its hash.
+CREATE TABLE audit_beginning (
+  id       INTEGER PRIMARY KEY CHECK (id = 1),
+  sequence INTEGER NOT NULL,
+  hash     BLOB NOT NULL
 ) STRICT;

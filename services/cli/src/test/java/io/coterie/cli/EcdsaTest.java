@@ -39,10 +39,12 @@ class EcdsaTest extends OfflineIntents {
   private static final String TRANSACTION_SIGNED =
       "0xf86c098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a76400008025a028ef61340bd939bc2195fe537567866003e1a15d3c71ff63e1590620aa636276a067cbe9d8997f761aecb703304b3800ccf555c9f3dc64214b297fb1966a3b6d83";
 
-  /** The example of BIP-143, native P2WPKH, as a PSBT. */
+  /**
+   * The P2WPKH input of BIP-143's example as the only one of a PSBT, as another one would need its
+   * previous transaction, and a signature with the example's private key after RFC 6979.
+   */
   private static final String PSBT =
-      "70736274ff0100a00100000002fff7f7881a8099afa6940d42d1e7f6362bec38171ea3edf433541db4e4ad969f0000000000eeffffffef51e1b804cc89d182d279655c3aa89e815b1b309fe287d9b2b55d57b90ec68a0100000000ffffffff02202cb206000000001976a9148280b37df378db99f66f85c95a783a76ac7a6d5988ac9093510d000000001976a9143bde42dbee7e4dbe6a21b2d50ce2f0167faa815988ac11000000"
-          + "00"
+      "70736274ff0100770100000001ef51e1b804cc89d182d279655c3aa89e815b1b309fe287d9b2b55d57b90ec68a0100000000ffffffff02202cb206000000001976a9148280b37df378db99f66f85c95a783a76ac7a6d5988ac9093510d000000001976a9143bde42dbee7e4dbe6a21b2d50ce2f0167faa815988ac11000000"
           + "00"
           + "01011f0046c323000000001600141d0f172a0ecb48aee1be1f2687d2963ae33f71a1"
           + "00"
@@ -51,9 +53,9 @@ class EcdsaTest extends OfflineIntents {
   private static final String PSBT_KEY =
       "025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357";
   private static final String PSBT_R =
-      "3609e17b84f6a7d30c80bfa610b5b4542f32a8a0d5447a12fb1366d7f01cc44a";
+      "5104afab6887b997ad6acabbcc17a90376a1be33bdb27c4e745f848f3c029421";
   private static final String PSBT_S =
-      "573a954c4518331561406f90300e8f3358f51928d43c212a8caed02de67eebee";
+      "5bba55205e70015585503e91c06a07f8c8589dc4226e252b6536cb5cd87160f8";
 
   @Test
   void everyKindOfPayloadCanBeSigned() throws Exception {
@@ -76,9 +78,9 @@ class EcdsaTest extends OfflineIntents {
     byte[] psbt = HexFormat.of().parseHex(PSBT);
     for (Path file :
         List.of(file("a.psbt", psbt), file("b.psbt", Base64.getMimeEncoder().encode(psbt)))) {
-      SigningIntent intent = signed("--psbt", "" + file, "--input", "1");
+      SigningIntent intent = signed("--psbt", "" + file, "--input", "0");
       assertThat(intent.getBitcoinInput().getPsbt()).isEqualTo(ByteString.fromHex(PSBT));
-      assertThat(intent.getBitcoinInput().getInput()).isEqualTo(1);
+      assertThat(intent.getBitcoinInput().getInput()).isZero();
     }
     String typed =
         """
@@ -204,7 +206,7 @@ class EcdsaTest extends OfflineIntents {
             "--psbt",
             "" + file("p", HexFormat.of().parseHex(PSBT)),
             "--input",
-            "1",
+            "0",
             "--signature",
             PSBT_R + PSBT_S);
     assertThat(psbt).isEqualTo(new Run(0, "valid\n", ""));
@@ -222,7 +224,7 @@ class EcdsaTest extends OfflineIntents {
         .contains(TRANSACTION_SIGNED);
 
     SigningIntent psbt =
-        signed("--psbt", "" + file("p", HexFormat.of().parseHex(PSBT)), "--input", "1");
+        signed("--psbt", "" + file("p", HexFormat.of().parseHex(PSBT)), "--input", "0");
     String der = "30440220" + PSBT_R + "0220" + PSBT_S;
     Optional<String> signed =
         SignedPayload.signed(
@@ -236,7 +238,7 @@ class EcdsaTest extends OfflineIntents {
         .contains("2202" + PSBT_KEY + "47" + der + "01");
   }
 
-  /** The examples of EIP-155, whose v is 37, and of BIP-143. */
+  /** The example of EIP-155, whose v is 37. */
   @Test
   void recoveryIdAndSequenceAreThoseOfTheStandards() {
     assertThat(

@@ -96,7 +96,7 @@ class FrostTest extends OfflineIntents {
     assertRefused("output keys", solana, good, "--taproot");
     assertRefused("do not sign payloads of kind", solana, good, "--scheme", "ecdsa");
     assertRefused("solana_transaction only", "--message-hex", SOLANA, "--scheme", "ed25519");
-    assertRefused("ask for it as digest", "--message-hex", "ab".repeat(32), "--scheme", "ed25519");
+    assertRefused("ask for it as digest", "--message-hex", "1b".repeat(32), "--scheme", "ed25519");
     assertRefused("do not sign payloads of kind", "-m", "hello", "--scheme", "bip340");
     assertRefused("is 32 bytes", "--digest", "ab".repeat(32), "--scheme", "bip340", "--taproot=ab");
     String psbt = "" + file("psbt", HexFormat.of().parseHex(PSBT));

@@ -13,9 +13,12 @@ import io.coterie.trust.Roster;
 import io.coterie.trust.SignedTrust;
 import io.coterie.trust.Trust;
 import io.coterie.trust.TrustFile;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -278,6 +281,100 @@ class TrustCommandTest {
   }
 
   @Test
+  void shows_what_a_version_changes_of_an_earlier_one_and_nothing_else() throws Exception {
+    entry(folder.resolve("p2.json"), party("p2", 2, 7));
+    entry(folder.resolve("p4.json"), party("p4", 4, 4));
+    good(
+        "trust add @1.json --member @p2.json @p4.json --retire p2=4 --requester "
+            + WALLET
+            + " --out @2.json");
+    Run draft = run("trust show @2.json --since @1.json");
+    assertThat(draft.exitCode()).isEqualTo(ExitCode.NO);
+    String gone = "- " + entry("p2 (party 2, eu)", party("p2", 2, 2)).strip().replace("\n", "\n- ");
+    String come = "+ " + entry("p2 (party 2, eu)", party("p2", 2, 7)).strip().replace("\n", "\n+ ");
+    assertThat(draft.out())
+        .startsWith(
+            "from version 1, digest " + HexFormat.of().formatHex(file("1.json").current().digest()))
+        .contains("to version  2, digest ")
+        .contains(gone + "\n" + come + "\n")
+        .contains("+ member p4 (party 4, eu)\n")
+        .contains("+ former p2 (party 2), believed up to epoch 4\n")
+        .contains("- requester wallet may create: keys/hot-*, keys/cold; at least 2 of 3 parties\n")
+        .contains("+ requester wallet may create: keys/*; at least 2 of 2 parties\n")
+        .doesNotContain("p1", "keeper", "roots", "SUCCESSOR")
+        .contains("NOT SIGNED");
+    sign("2.json", "a.pem", "b.pem");
+    assertThat(good("trust show @2.json --since @1.json").out()).endsWith("version 2 is signed\n");
+
+    good("trust add @2.json --roots @c.pem.pub @d.pem.pub --root-threshold 2 --out @3.json");
+    sign("3.json", "a.pem", "c.pem", "d.pem");
+    String roots = good("trust show @3.json --since @1.json").out();
+    assertThat(roots)
+        .contains("- roots 2 of 3: " + signed("1.json").roots().fingerprint())
+        .contains("+ roots 2 of 2: " + signed("3.json").roots().fingerprint())
+        .contains("+   root key ");
+    assertThat(good("trust show @1.json --since @1.json").out().lines()).hasSize(3);
+
+    good("trust retire @1.json --party p2=6 --out @fork.json");
+    sign("fork.json", "a.pem", "c.pem");
+    good("trust retire @fork.json --party p3=6 --out @fork3.json");
+    sign("fork3.json", "a.pem", "c.pem");
+    for (String fork : List.of("@fork3.json --since @2.json", "@1.json --since @2.json")) {
+      Run other = run("trust show " + fork);
+      assertThat(other.exitCode()).isEqualTo(ExitCode.NO);
+      assertThat(other.out()).contains("NO SUCCESSOR: ").contains(" is signed");
+    }
+  }
+
+  @Test
+  void root_keys_that_are_no_majority_are_warned_of() {
+    String init =
+        "trust init --installation x --roots @a.pem.pub @b.pem.pub @c.pem.pub @d.pem.pub --member"
+            + " @p1.json --requester "
+            + WALLET;
+    String warning = "WARNING: 2 of 4 root keys are not more than half";
+    assertThat(good(init + " --root-threshold 2 --out @weak.json").out())
+        .contains(warning)
+        .contains("--root-threshold of 3 or more");
+    for (String root : List.of("a.pem", "b.pem")) {
+      assertThat(good("trust sign @weak.json --root-key @" + root).out()).contains(warning);
+    }
+    assertThat(good("trust show @weak.json").out()).contains(warning);
+    assertThat(good(init + " --root-threshold 3 --out @good.json").out()).doesNotContain("WARNING");
+    assertThat(good("trust show @1.json").out()).doesNotContain("WARNING");
+  }
+
+  @Test
+  void a_signature_leaves_the_file_readable_for_whom_it_was() throws Exception {
+    good("trust retire @1.json --party p3=6 --out @2.json");
+    Path file = folder.resolve("2.json");
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
+    sign("2.json", "a.pem");
+    assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
+        .isEqualTo("rw-r--r--");
+  }
+
+  @Test
+  void two_commands_at_once_do_not_put_the_accepted_version_back() throws Exception {
+    good("trust retire @1.json --party p3=6 --out @2.json");
+    sign("2.json", "a.pem", "c.pem");
+    assertThat(use("1.json").exitCode()).isZero();
+    try (FileChannel other =
+            FileChannel.open(
+                folder.resolve("trust.accepted.lock"),
+                StandardOpenOption.CREATE,
+                StandardOpenOption.WRITE);
+        FileLock lock = other.lock()) {
+      assertThat(lock.isValid()).isTrue();
+      refused(use("2.json"), "another command is accepting a trust file");
+      assertThat(signed("trust.accepted").version()).isEqualTo(1);
+      assertThat(use("1.json").exitCode()).as("nothing to write").isZero();
+    }
+    assertThat(use("2.json").exitCode()).isZero();
+    assertThat(signed("trust.accepted").version()).isEqualTo(2);
+  }
+
+  @Test
   void a_root_key_signs_what_was_looked_at_and_nothing_else() throws Exception {
     good("trust retire @1.json --party p3=6 --out @2.json");
     String looked = HexFormat.of().formatHex(file("2.json").current().digest());
@@ -318,7 +415,7 @@ class TrustCommandTest {
   void a_root_key_is_readable_by_its_owner_alone() throws Exception {
     Path key = folder.resolve("root.pem");
     Run made = good("trust new-root @root.pem");
-    assertThat(made.out()).containsPattern("fingerprint ([0-9a-f]{4} ){7}[0-9a-f]{4}\n");
+    assertThat(made.out()).containsPattern("fingerprint ([0-9a-f]{4} ){15}[0-9a-f]{4}\n");
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(key)))
         .isEqualTo("rw-------");
     Files.setPosixFilePermissions(

@@ -7,9 +7,11 @@ import io.coterie.signer.storage.OperatorRequests;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.storage.StoreException;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.file.Path;
-import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -20,6 +22,14 @@ import org.springframework.context.annotation.Import;
 @SpringBootConfiguration(proxyBeanMethods = false)
 @Import(SignerConfiguration.class)
 public class SignerApplication {
+  /** The commands that are done here, and not by the running signer. */
+  private static final Set<String> OWN = Set.of("backup", "restore", "keys", "records");
+
+  private static final String USAGE =
+      "usage: backup FOLDER >FILE, restore FOLDER <FILE, keys FOLDER, records FOLDER FIRST,"
+          + " unfreeze FOLDER KEY,"
+          + " hold FOLDER SCOPE REASON, lift FOLDER SCOPE REASON, fence FOLDER TIME REASON,"
+          + " permit-trust FOLDER DIGEST REASON, or --SETTING=VALUE...";
 
   /**
    * Starts a signer in this process.
@@ -37,9 +47,10 @@ public class SignerApplication {
    * Without a command, starts the service. {@code backup <data folder>} writes the party's backup
    * to the standard output, {@code restore <data folder>} takes one from the standard input; see
    * {@link Backup}. {@code keys <data folder>} prints the keys that this party uses, as the party
-   * itself has stored them, and what keeps keys from being used here; {@code unfreeze <data folder>
-   * <key>} asks the running signer to use a frozen key again. All end then: with 0, or with 1 and a
-   * line that says what is wrong.
+   * itself has stored them, and what keeps keys from being used here; {@code records <data folder>
+   * <number>} prints the audit records from that number on, with signed intents. The others ask the
+   * running signer for something; see {@link OperatorRequests.Kind}. All end then: with 0, or with
+   * 1 and a line that says what is wrong.
    */
   public static void main(String[] args) {
     if (args.length == 0 || args[0].startsWith("--")) {
@@ -48,41 +59,76 @@ public class SignerApplication {
       // After the start: by now the data key is open, if it is not sealed.
       ProcessProtection.log();
     } else {
-      System.exit(command(args));
+      PrintStream output = System.out;
+      // No output of a library may get into a backup.
+      System.setOut(System.err);
+      System.exit(command(System.in, output, System.err, args));
     }
   }
 
-  private static int command(String... args) {
-    if (!(args.length == 2 && List.of("backup", "restore", "keys").contains(args[0])
-        || args.length == 3 && args[0].equals("unfreeze"))) {
-      System.err.println(
-          "usage: backup FOLDER >FILE, restore FOLDER <FILE, keys FOLDER, unfreeze FOLDER KEY,"
-              + " or --SETTING=VALUE...");
+  /** Runs a command and gives its exit code. */
+  static int command(InputStream in, PrintStream out, PrintStream err, String... args) {
+    Optional<OperatorRequests.Kind> request = OperatorRequests.Kind.of(args[0]);
+    int arguments =
+        request.map(kind -> kind.hasReason() ? 3 : 2).orElse(args[0].equals("records") ? 2 : 1);
+    if (args.length != 1 + arguments || request.isEmpty() && !OWN.contains(args[0])) {
+      err.println(USAGE);
       return 2;
     }
-    Path folder = Path.of(args[1]);
-    PrintStream output = System.out;
-    // No output of a library may get into a backup.
-    System.setOut(System.err);
     try {
+      Path folder = Path.of(args[1]);
+      if (request.isPresent()) {
+        PartyStore.requireParty(folder);
+        new OperatorRequests(folder)
+            .ask(
+                new OperatorRequests.Request(
+                    request.get(), args[2], arguments == 3 ? args[3] : ""));
+        return 0;
+      }
       switch (args[0]) {
-        case "restore" -> Backup.restore(System.in, folder);
+        case "restore" -> Backup.restore(in, folder);
         case "keys" -> {
-          PartyStore.activeShares(folder).forEach(share -> share.lines().forEach(output::println));
-          PartyStore.troubles(folder).forEach(trouble -> output.println(trouble.text()));
+          PartyStore.activeShares(folder).forEach(share -> share.lines().forEach(out::println));
+          PartyStore.troubles(folder).forEach(trouble -> out.println(trouble.text()));
+          PartyStore.holds(folder).forEach(hold -> out.println(hold.text()));
         }
-        case "unfreeze" -> new OperatorRequests(folder).unfreeze(args[2]);
+        case "records" -> {
+          PartyStore.export(folder, sequence(args[2]), out);
+          requireWritten(out, "the records");
+        }
         default -> {
-          Backup.write(folder, output);
-          if (output.checkError()) {
-            throw new IOException("the backup cannot be written to the standard output");
-          }
+          Backup.write(folder, out);
+          requireWritten(out, "the backup");
         }
       }
       return 0;
-    } catch (IOException | StoreException e) {
-      System.err.println(e.getMessage());
+    } catch (IOException | RuntimeException e) {
+      err.println(problem(e));
       return 1;
     }
+  }
+
+  private static long sequence(String text) {
+    if (!text.matches("[0-9]{1,18}")) {
+      throw new IllegalArgumentException(
+          "'" + text + "' is not the sequence number of the first record: give 1 for all");
+    }
+    return Long.parseLong(text);
+  }
+
+  private static void requireWritten(PrintStream out, String what) throws IOException {
+    if (out.checkError()) {
+      throw new IOException(what + " cannot be written to the standard output");
+    }
+  }
+
+  /** A failure in one line: what was thrown, if it does not say what is wrong. */
+  private static String problem(Exception e) {
+    String message = String.valueOf(e.getMessage());
+    boolean says = e instanceof StoreException || e.getClass() == IOException.class;
+    return (says || e instanceof IllegalArgumentException
+            ? message
+            : e.getClass().getSimpleName() + ": " + message)
+        .replaceAll("\\p{Cntrl}+", " ");
   }
 }

@@ -334,7 +334,8 @@ public final class Installation implements AutoCloseable {
                     judging.accept(name, intent);
                     return policy.admit(intent);
                   },
-                  new SessionPorts.Ledgers(store.claims(), store.shares(), store.shownClaims()),
+                  new SessionPorts.Ledgers(
+                      store.claims(), store.shares(), store.shownClaims(), store.holds()),
                   core,
                   store.audit(),
                   metrics,

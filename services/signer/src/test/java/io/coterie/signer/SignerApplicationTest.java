@@ -4,7 +4,11 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.coterie.signer.storage.PartyStore;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintStream;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -12,6 +16,9 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.time.Clock;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
@@ -89,6 +96,80 @@ class SignerApplicationTest {
     List<String> arguments = arguments();
     arguments.add("--coterie.signer.requesters[0].schemes[0]=rsa");
     assertThatThrownBy(() -> start(arguments)).hasStackTraceContaining("no scheme rsa");
+  }
+
+  private record Ran(int code, String out, String err) {}
+
+  private static Ran run(String... words) {
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    ByteArrayOutputStream err = new ByteArrayOutputStream();
+    int code =
+        SignerApplication.command(
+            InputStream.nullInputStream(),
+            new PrintStream(out, true, UTF_8),
+            new PrintStream(err, true, UTF_8),
+            words);
+    return new Ran(code, out.toString(UTF_8), err.toString(UTF_8));
+  }
+
+  private static void refused(int code, String because, String... words) {
+    Ran ran = run(words);
+    assertThat(ran.code()).isEqualTo(code);
+    assertThat(ran.out()).isEmpty();
+    assertThat(ran.err()).hasLineCount(1).contains(because).doesNotContain("\tat ");
+  }
+
+  @Test
+  void a_command_that_goes_wrong_says_in_one_line_what_to_do() throws Exception {
+    String data = folder.toString();
+    Path file = folder.resolve(PartyStore.FILE);
+    refused(2, "usage: ", "keys");
+    refused(2, "usage: ", "key", data);
+    refused(2, "usage: ", "hold", data, "keys/hot");
+    refused(2, "usage: ", "unfreeze", data, "keys/hot", "why");
+    refused(1, "is missing: give the data folder of a party", "keys", data);
+    refused(1, "is missing: give the data folder of a party", "keys", file + "/x");
+    refused(1, "is missing: give the data folder of a party", "unfreeze", data, "keys/hot");
+    refused(1, "Nul character", "keys", "a\0b");
+    refused(1, "is missing: no party's data folder", "backup", data);
+    refused(1, "not a whole party's backup", "restore", data + "/new");
+    Files.writeString(file, "this is no file of SQLite, whatever it is called.".repeat(100));
+    refused(1, "cannot be read", "keys", data);
+    Files.writeString(file, "");
+    refused(1, "has version 0", "keys", data);
+    Files.delete(file);
+    try (PartyStore store = PartyStore.open(folder, "alpha", Clock.systemUTC(), (_, _) -> {})) {
+      assertThat(store.holds().all()).isEmpty();
+    }
+    assertThat(run("keys", data)).isEqualTo(new Ran(0, "", ""));
+    refused(1, "is no time such as", "fence", data, "now", "why");
+    refused(1, "is not installation", "hold", data, "hot", "why");
+    refused(1, "the reason is not one line", "lift", data, "keys/hot", "");
+    try (Connection raw = DriverManager.getConnection("jdbc:sqlite:" + file);
+        var statement = raw.createStatement()) {
+      statement.executeUpdate(
+          "INSERT INTO key_share VALUES (zeroblob(32), 'keys/hot', 1, 99, 'ACTIVE', 'x', '1', x'ff',"
+              + " x'', '', '', '', zeroblob(32), 0, 0, 0, x'')");
+    }
+    refused(1, "is damaged", "keys", data);
+    refused(1, "is not the sequence number", "records", data, "all");
+    assertThat(run("records", data, "1")).isEqualTo(new Ran(0, "", ""));
+  }
+
+  @Test
+  void requests_reach_the_running_signer_and_show_in_keys() throws Exception {
+    String data = folder.toString();
+    try (PartyStore store = PartyStore.open(folder, "alpha", Clock.systemUTC(), (_, _) -> {})) {
+      assertThat(run("hold", data, "keys/hot", "an odd withdrawal")).isEqualTo(new Ran(0, "", ""));
+      store.shares().housekeep();
+      Installation.until("it is on disk", () -> !PartyStore.holds(folder).isEmpty());
+      assertThat(run("keys", data).out())
+          .startsWith("keys/hot is on hold since ")
+          .endsWith(": an odd withdrawal; lifted by the operator of this party, with 'lift'\n");
+      assertThat(run("lift", data, "keys/hot", "explained").code()).isZero();
+      store.shares().housekeep();
+      Installation.until("it is lifted", () -> PartyStore.holds(folder).isEmpty());
+    }
   }
 
   private static int freePort() throws IOException {

@@ -198,7 +198,8 @@ final class SimulatedParty {
                 new SessionPorts.Ledgers(
                     Weakened.claims(store.claims(), mutant),
                     Weakened.shares(store.shares(), mutant),
-                    Weakened.shown(store.shownClaims(), mutant)),
+                    Weakened.shown(store.shownClaims(), mutant),
+                    store.holds()),
                 core,
                 store.audit(),
                 telemetry,

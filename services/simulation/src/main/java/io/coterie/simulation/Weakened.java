@@ -113,7 +113,7 @@ final class Weakened {
                   claim.intentDigest(),
                   null,
                   null,
-                  claim.multiplication())
+                  claim.multiplication(), claim.signedIntent())
               : claim;
       return weaken(claim.session(), claims.claimOnce(weaker, accepted));
     }

@@ -1,5 +1,7 @@
 package io.coterie.trust;
 
+import java.util.regex.Pattern;
+
 /**
  * A pattern in which {@code *} stands for any characters, also none; everything else stands for
  * itself. Takes time in proportion to the lengths, whatever the input.
@@ -10,10 +12,31 @@ public record Glob(String pattern) {
   /** Characters of a pattern. */
   public static final int MAX_LENGTH = 256;
 
+  private static final Pattern OF_KEYS = Pattern.compile("\\*|keys/[a-z*][a-z0-9*-]*");
+
   public Glob {
     if (pattern.isEmpty() || pattern.length() > MAX_LENGTH) {
       throw new IllegalArgumentException("a pattern has 1 to " + MAX_LENGTH + " characters");
     }
+  }
+
+  /**
+   * A pattern of names of keys.
+   *
+   * @throws IllegalArgumentException if no key can have a name that fits
+   */
+  public static Glob ofKeys(String pattern) {
+    Glob glob = new Glob(pattern);
+    if (!glob.isOfKeys()) {
+      throw new IllegalArgumentException(
+          "'%s' is no name or pattern of keys: keys/ and [a-z0-9-], with * for any text"
+              .formatted(pattern));
+    }
+    return glob;
+  }
+
+  boolean isOfKeys() {
+    return OF_KEYS.matcher(pattern).matches();
   }
 
   /** Whether the whole text fits. */

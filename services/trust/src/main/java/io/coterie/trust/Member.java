@@ -37,7 +37,7 @@ public record Member(
   }
 
   /** Whether a string can be the name of a member or of an installation. */
-  static boolean isName(String name) {
+  public static boolean isName(String name) {
     return NAME.matcher(name).matches();
   }
 

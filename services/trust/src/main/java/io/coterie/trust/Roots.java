@@ -31,6 +31,14 @@ public record Roots(int threshold, List<RootKey> keys) {
     }
   }
 
+  /**
+   * Whether any two sets of owners who may sign have one in common. Without that, honest owners can
+   * sign two next versions that contradict each other.
+   */
+  public boolean isMajority() {
+    return 2 * threshold > keys.size();
+  }
+
   /** The short form of threshold and keys, by which somebody who has no version yet pins them. */
   public String fingerprint() {
     ByteArrayOutputStream content = new ByteArrayOutputStream();

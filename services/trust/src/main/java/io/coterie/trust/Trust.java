@@ -5,6 +5,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * The beliefs of the clients of one installation: that a key exists for it which certain parties
@@ -33,10 +34,24 @@ public record Trust(Roster roster, List<Requester> requesters) {
       Set<KeyRight> rights,
       int minThreshold,
       int minParties) {
+    private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9._-]{0,62}");
+
     public Requester {
       publicKeys = List.copyOf(publicKeys);
       keys = List.copyOf(keys);
       rights = Set.copyOf(rights);
+      if (!NAME.matcher(name).matches()) {
+        throw new IllegalArgumentException(
+            "requester name '%s' is not 1 to 63 of [a-z0-9._-]: it is a name and no pattern"
+                .formatted(name));
+      }
+      for (Glob glob : keys) {
+        if (!glob.isOfKeys()) {
+          throw new IllegalArgumentException(
+              "requester %s: '%s' is no name or pattern of keys, keys/..., with * for any text"
+                  .formatted(name, glob.pattern()));
+        }
+      }
       if (publicKeys.isEmpty()) {
         throw new IllegalArgumentException("requester " + name + " has no public key");
       }

@@ -1,10 +1,14 @@
 package io.coterie.trust;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFileAttributeView;
 import java.security.PrivateKey;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -179,12 +183,26 @@ public record TrustFile(TrustVersion current, List<TrustVersion> earlier) {
     return new SignedTrust(this);
   }
 
-  /** Writes a file; a reader sees the old one or the new one, never a part. */
+  /**
+   * Writes a file: a reader sees the old one or the new one, never a part, also after a loss of
+   * power. The new one has the rights of the old one.
+   */
   static void replace(Path file, byte[] content) throws IOException {
     Path folder = file.toAbsolutePath().getParent();
     Path temporary = Files.createTempFile(folder, ".trust-", ".tmp");
     try {
-      Files.write(temporary, content);
+      try (FileChannel channel = FileChannel.open(temporary, StandardOpenOption.WRITE)) {
+        ByteBuffer left = ByteBuffer.wrap(content);
+        while (left.hasRemaining()) {
+          channel.write(left);
+        }
+        channel.force(true);
+      }
+      PosixFileAttributeView mode =
+          Files.getFileAttributeView(temporary, PosixFileAttributeView.class);
+      if (mode != null && Files.exists(file)) {
+        mode.setPermissions(Files.getPosixFilePermissions(file));
+      }
       try {
         Files.move(
             temporary, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);

@@ -3,7 +3,6 @@ package io.coterie.channel.keys;
 import io.coterie.channel.wire.Frame;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
-import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
@@ -50,7 +49,9 @@ public final class AccessKey {
       LABEL.chars().forEach(character -> mac.update((byte) character));
       List<byte[]> keys =
           roster.members().stream().map(Member::identityKey).sorted(Arrays::compare).toList();
-      mac.update(ByteBuffer.allocate(Long.BYTES).putLong(roster.version()).rewind());
+      for (int shift = Long.SIZE - Byte.SIZE; shift >= 0; shift -= Byte.SIZE) {
+        mac.update((byte) (roster.version() >>> shift));
+      }
       // The version has 8 bytes and a serialised identity key 33, so what follows is unambiguous.
       keys.forEach(mac::update);
       return new AccessKey(Arrays.copyOf(mac.doFinal(), BYTES));

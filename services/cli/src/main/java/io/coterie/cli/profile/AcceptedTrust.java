@@ -4,8 +4,11 @@ import io.coterie.cli.terminal.CliException;
 import io.coterie.trust.SignedTrust;
 import io.coterie.trust.TrustFile;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 
 /** The highest version of a trust file that this client has accepted, as a file of its own. */
 final class AcceptedTrust {
@@ -18,7 +21,7 @@ final class AcceptedTrust {
 
   /**
    * Accepts a trust file: from now on none is accepted that is older, or that other root keys have
-   * signed.
+   * signed. Of two commands at once the later one sees what the earlier one has accepted.
    *
    * @param folder where the client keeps the version that it has accepted, of one installation
    * @throws IllegalArgumentException if the file may not follow the one accepted before, or replace
@@ -27,17 +30,30 @@ final class AcceptedTrust {
    */
   static void accept(SignedTrust offered, Path folder) {
     Path file = file(folder);
-    if (Files.exists(file) && !offered.requireNotBefore(held(file))) {
+    // Most commands find the version that they have: they need no right to write.
+    if (!isNews(offered, file)) {
       return;
     }
-    try {
-      offered.file().write(file);
+    Path lockFile = folder.resolve("trust.accepted.lock");
+    try (FileChannel channel =
+        FileChannel.open(lockFile, StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+      channel.lock();
+      if (isNews(offered, file)) {
+        offered.file().write(file);
+      }
+    } catch (OverlappingFileLockException e) {
+      throw CliException.local(
+          "another command is accepting a trust file in " + folder + ": try again");
     } catch (IOException e) {
       throw CliException.local(
           "cannot remember the version of the trust file in "
               + file
               + ": let trust-state name a folder that you can write into");
     }
+  }
+
+  private static boolean isNews(SignedTrust offered, Path file) {
+    return !Files.exists(file) || offered.requireNotBefore(held(file));
   }
 
   private static SignedTrust held(Path file) {

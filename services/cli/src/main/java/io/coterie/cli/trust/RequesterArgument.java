@@ -23,7 +23,6 @@ import java.util.regex.Pattern;
  */
 final class RequesterArgument {
   private static final Pattern NUMBER = Pattern.compile("[1-9][0-9]{0,3}");
-  private static final Pattern KEYS = Pattern.compile("\\*|keys/[a-z0-9*-]+");
 
   private final String name;
   private final List<byte[]> publicKeys = new ArrayList<>();
@@ -66,10 +65,11 @@ final class RequesterArgument {
       case "min-parties=" -> minParties = number(option, value);
       case "may=" -> rights.add(right(option, value));
       case "keys=" -> {
-        if (!KEYS.matcher(value).matches()) {
+        try {
+          keys.add(Glob.ofKeys(value));
+        } catch (IllegalArgumentException e) {
           throw wrong(option, "keys=keys/..., with * for any text");
         }
-        keys.add(new Glob(value));
       }
       default -> publicKeys.add(publicKey(Path.of(option)));
     }

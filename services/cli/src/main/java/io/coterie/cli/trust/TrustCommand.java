@@ -12,6 +12,7 @@ import io.coterie.trust.SignedTrust;
 import io.coterie.trust.Trust;
 import io.coterie.trust.TrustFile;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -272,7 +273,7 @@ public final class TrustCommand {
     } catch (IOException e) {
       throw CliException.local("cannot write " + file);
     }
-    Printing.out(spec).println(TrustPrinting.signatures(signed));
+    TrustPrinting.state(Printing.out(spec), signed);
     return 0;
   }
 
@@ -282,16 +283,33 @@ public final class TrustCommand {
       description =
           "Print a trust file, or the entry of a member, with fingerprints to read aloud; exit code"
               + " 1 if signatures are missing.")
-  int show(@Parameters(paramLabel = "FILE") Path file) {
+  int show(
+      @Parameters(paramLabel = "FILE") Path file,
+      @Option(
+              names = "--since",
+              paramLabel = "FILE",
+              description =
+                  "An earlier version of the trust file: print only what changes, - what goes and +"
+                      + " what comes; exit code 1 also if the one does not follow the other.")
+          @Nullable Path since) {
+    PrintWriter out = Printing.out(spec);
+    if (since != null) {
+      TrustFile before = read(since);
+      TrustFile now = read(file);
+      TrustPrinting.changes(out, before, now);
+      return TrustPrinting.isComplete(now) && TrustPrinting.problem(before, now).isEmpty()
+          ? 0
+          : ExitCode.NO;
+    }
     Member entry;
     try {
       entry = parsedEntry(file);
     } catch (IllegalArgumentException e) {
       TrustFile read = read(file);
-      TrustPrinting.file(Printing.out(spec), read);
+      TrustPrinting.file(out, read);
       return TrustPrinting.isComplete(read) ? 0 : ExitCode.NO;
     }
-    TrustPrinting.member(Printing.out(spec), entry);
+    out.print(TrustPrinting.member(entry));
     return 0;
   }
 
@@ -306,7 +324,7 @@ public final class TrustCommand {
     } catch (IllegalArgumentException e) {
       throw CliException.local(CliException.firstLine(e.getMessage()));
     }
-    Printing.out(spec).println(TrustPrinting.signatures(file));
+    TrustPrinting.state(Printing.out(spec), file);
     return 0;
   }
 

@@ -3,11 +3,11 @@ package io.coterie.coordinator.api;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.Requester;
+import io.coterie.trust.Glob;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
-import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,12 +35,30 @@ public record Client(
    *
    * @param readSignings requesters whose signings it may read besides those that it submits for;
    *     {@code *} for all
+   * @throws IllegalArgumentException if a pattern stands where a name is meant, or fits no key
    */
   public static Client of(
       String name, Set<String> submitFor, Set<String> readKeys, Set<String> readSignings) {
+    submitFor.forEach(each -> requireName(name, "submit-for", each));
+    readSignings.stream()
+        .filter(each -> !each.equals(ALL))
+        .forEach(each -> requireName(name, "read-signings", each));
+    try {
+      readKeys.forEach(Glob::ofKeys);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException("client " + name + ": " + e.getMessage(), e);
+    }
     Set<String> all = new HashSet<>(readSignings);
     all.addAll(submitFor);
     return new Client(name, submitFor, readKeys, readSignings.contains(ALL) ? null : all);
+  }
+
+  private static void requireName(String client, String setting, String name) {
+    if (!Requester.isName(name)) {
+      throw new IllegalArgumentException(
+          "client %s: %s has '%s', which is no name of a requester"
+              .formatted(client, setting, name));
+    }
   }
 
   /** Refuses intents of requesters this client does not speak for. */
@@ -53,7 +71,7 @@ public record Client(
 
   /** Refuses before looking whether there is such a key. */
   void requireMayRead(String key) {
-    if (readKeys.stream().noneMatch(glob -> matches(glob, key))) {
+    if (readKeys.stream().noneMatch(glob -> new Glob(glob).matches(key))) {
       throw new CustodyException(
           ErrorReason.CLIENT_NOT_ALLOWED,
           Map.of(StatusErrors.CAUSE, "read_keys", StatusErrors.RESOURCE, key));
@@ -63,13 +81,5 @@ public record Client(
   /** Whether it may read the signings of that requester, of keys that it may read. */
   boolean mayReadSigningsOf(String requester) {
     return readSignings == null || readSignings.contains(requester);
-  }
-
-  private static boolean matches(String glob, String key) {
-    String regex =
-        java.util.Arrays.stream(glob.split("\\*", -1))
-            .map(Pattern::quote)
-            .collect(Collectors.joining(".*"));
-    return Pattern.matches(regex, key);
   }
 }

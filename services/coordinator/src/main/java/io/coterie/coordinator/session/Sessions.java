@@ -258,7 +258,13 @@ public final class Sessions {
       }
       case CLAIM_COUNT -> ledgers.stated(inbound.sender(), message.getClaimCount());
       case EPOCH_ANSWER -> epochs.answered(inbound.sender(), message.getEpochAnswer());
-      case ORDER, CANCEL, CLAIM_MEMORY, EPOCH_QUESTION, BODY_NOT_SET ->
+      case ORDER,
+          CANCEL,
+          CLAIM_MEMORY,
+          EPOCH_QUESTION,
+          CLOCK_QUESTION,
+          CLOCK_ANSWER,
+          BODY_NOT_SET ->
           telemetry.dropped("unexpected");
     }
   }

@@ -42,7 +42,6 @@ class ClientDirectoryTest {
     "keys/hot-*,keys/cold-1,false",
     "keys/hot,keys/hot,true",
     "keys/hot,keys/hot2,false",
-    "keys/h.t,keys/hot,false",
     "keys/*-eu,keys/hot-eu,true",
     "keys/*-eu,keys/hot-eu-2,false",
     "*,keys/anything,true"
@@ -66,9 +65,16 @@ class ClientDirectoryTest {
     assertThat(auditor.mayReadSigningsOf("wallet")).isFalse();
     Client all = Client.of("all", Set.of(), Set.of("*"), Set.of("*"));
     assertThat(all.mayReadSigningsOf("wallet")).isTrue();
-    // A requester of that name would be none of the configuration.
-    assertThat(Client.of("c", Set.of("*"), Set.of("*"), Set.of()).mayReadSigningsOf("wallet"))
-        .isFalse();
+  }
+
+  @Test
+  void a_pattern_where_a_name_is_meant_is_refused_and_so_is_one_that_no_key_fits() {
+    assertThatThrownBy(() -> Client.of("c", Set.of("*"), Set.of(), Set.of()))
+        .hasMessage("client c: submit-for has '*', which is no name of a requester");
+    assertThatThrownBy(() -> Client.of("c", Set.of(), Set.of(), Set.of("wallet-*")))
+        .hasMessage("client c: read-signings has 'wallet-*', which is no name of a requester");
+    assertThatThrownBy(() -> Client.of("c", Set.of(), Set.of("keys/h.t"), Set.of()))
+        .hasMessageStartingWith("client c: 'keys/h.t' is no name or pattern of keys");
   }
 
   @Test

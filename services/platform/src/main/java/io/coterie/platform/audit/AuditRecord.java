@@ -43,8 +43,13 @@ public record AuditRecord(
   }
 
   /** Whether {@link #hash} belongs to the rest. */
-  boolean isConsistent() {
+  public boolean isConsistent() {
     return Arrays.equals(hash, sha256(encode(sequence, time, event, previousHash)));
+  }
+
+  /** Whether it is the one after another. */
+  public boolean follows(AuditRecord before) {
+    return sequence == before.sequence + 1 && Arrays.equals(previousHash, before.hash);
   }
 
   /**

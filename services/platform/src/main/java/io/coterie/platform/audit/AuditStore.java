@@ -9,6 +9,18 @@ public interface AuditStore {
   /** The record with the highest sequence. */
   Optional<AuditRecord> last();
 
+  /** Where the trail begins now, if its first records were forgotten. */
+  default Optional<Beginning> beginning() {
+    return Optional.empty();
+  }
+
+  /**
+   * The last one of the records that were forgotten.
+   *
+   * @param hash of that record: the next one names it
+   */
+  record Beginning(long sequence, byte[] hash) {}
+
   /**
    * Stores a record durably, or throws and stores nothing. A second record of the same sequence is
    * refused by the storage itself, so that two writers cannot fork the chain.

@@ -19,7 +19,7 @@ public final class AuditTrail {
     /**
      * Every link holds.
      *
-     * @param records how many
+     * @param records how many there have been
      * @param head hash of the last one (of the trail's name if there is none), 32 bytes: what to
      *     note elsewhere
      */
@@ -79,10 +79,11 @@ public final class AuditTrail {
     return next;
   }
 
-  /** Reads the whole chain and checks every link. */
+  /** Reads what is kept of the chain and checks every link. */
   public Verification verify() {
-    long expected = 1;
-    byte[] previous = genesis;
+    Optional<AuditStore.Beginning> beginning = store.beginning();
+    long expected = beginning.map(AuditStore.Beginning::sequence).orElse(0L) + 1;
+    byte[] previous = beginning.map(AuditStore.Beginning::hash).orElse(genesis);
     while (true) {
       List<AuditRecord> page = store.read(expected, PAGE);
       if (page.isEmpty()) {

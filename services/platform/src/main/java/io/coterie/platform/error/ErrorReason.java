@@ -61,6 +61,11 @@ public enum ErrorReason {
       "a party has frozen the key",
       "The party could not write down whom to leave out. Its operator mends the disk and lifts the"
           + " freeze; the runbook of the alert CoterieKeyFrozen says how."),
+  ON_HOLD(
+      Status.Code.FAILED_PRECONDITION,
+      "parties hold the key, the requester, or everything",
+      "Ask the operators of the parties why. Sign a new intent with a new request id once they have"
+          + " lifted the hold."),
   KEY_NEEDS_REFRESH(
       Status.Code.FAILED_PRECONDITION,
       "a party's store went back to an earlier state",

@@ -22,6 +22,7 @@ public final class SessionFailures {
       case REFUSAL_REASON_UNKNOWN_PARTY -> ErrorReason.PARTY_UNKNOWN;
       case REFUSAL_REASON_PARTY_EXCLUDED -> ErrorReason.PARTY_MISBEHAVED;
       case REFUSAL_REASON_KEY_FROZEN -> ErrorReason.KEY_FROZEN;
+      case REFUSAL_REASON_ON_HOLD -> ErrorReason.ON_HOLD;
       case REFUSAL_REASON_NEEDS_REFRESH -> ErrorReason.KEY_NEEDS_REFRESH;
       case REFUSAL_REASON_FENCED -> ErrorReason.REQUEST_FENCED;
       case REFUSAL_REASON_BAD_PAYLOAD -> ErrorReason.PAYLOAD_INVALID;

@@ -12,6 +12,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.party.PartyNetwork;
+import io.coterie.signer.party.PeerClocks;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.session.SessionTelemetry;
@@ -56,6 +57,7 @@ public final class ChannelNetwork implements PartyNetwork {
   private final WorkPool pool;
   private final SessionTelemetry telemetry;
   private final AtomicInteger retrying = new AtomicInteger();
+  private volatile @Nullable PeerClocks clocks;
 
   public ChannelNetwork(SecureChannel channel, WorkPool pool, SessionTelemetry telemetry) {
     this.channel = channel;
@@ -66,6 +68,11 @@ public final class ChannelNetwork implements PartyNetwork {
   /** Hands everything that comes to the service. Before {@link SecureChannel#start}, once. */
   public void deliverTo(SessionService service) {
     channel.onMessage(message -> deliver(service, message));
+  }
+
+  /** Hands over what peers say of the time, too. Before {@link #deliverTo}. */
+  public void deliverTo(PeerClocks clocks) {
+    this.clocks = clocks;
   }
 
   @Override
@@ -192,7 +199,16 @@ public final class ChannelNetwork implements PartyNetwork {
       case CLAIM_COUNT -> service.onClaimCount(message.sender(), parsed.getClaimCount());
       case CLAIM_MEMORY -> service.onClaimMemory(message.sender(), parsed.getClaimMemory());
       case EPOCH_QUESTION -> service.onEpochQuestion(message.sender(), parsed.getEpochQuestion());
+      case CLOCK_QUESTION, CLOCK_ANSWER -> deliver(clocks, message.sender(), parsed);
       case EPOCH_ANSWER, BODY_NOT_SET -> telemetry.dropped("undecodable");
+    }
+  }
+
+  private static void deliver(@Nullable PeerClocks clocks, Member sender, PartyMessage message) {
+    if (clocks != null && message.hasClockQuestion()) {
+      clocks.asked(sender, message.getClockQuestion());
+    } else if (clocks != null) {
+      clocks.answered(sender, message.getClockAnswer());
     }
   }
 

@@ -11,7 +11,10 @@ import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
-/** The once-only right to run a session. A claimed session stays claimed for ever. */
+/**
+ * The once-only right to run a session. A claimed session stays claimed until its order has long
+ * passed its deadline.
+ */
 public interface ClaimLedger {
   /** Requester and request id of a session that nobody asked for. */
   String NOBODY = "";
@@ -59,7 +62,8 @@ public interface ClaimLedger {
   List<Binding> bindings(int limit);
 
   /**
-   * Forgets requests whose ids no intent can use any more; soon, and not all at once.
+   * Forgets requests whose ids no intent can use any more, and records whose time is over; soon,
+   * and not all at once.
    *
    * @param running how long this process has run since the last call. The ledger's own time goes
    *     forward little faster than that, so a clock that jumps does not make it forget
@@ -83,6 +87,8 @@ public interface ClaimLedger {
    * @param binding to the session, if a second signature of the request would be another one
    * @param instead the session that the request may be bound to now and that is over
    * @param multiplication of a session that multiplies
+   * @param signedIntent {@code coterie.custody.v1.SignedIntent}, kept with the claim: it shows what
+   *     the requester has asked for
    */
   record Claim(
       SessionId session,
@@ -91,7 +97,8 @@ public interface ClaimLedger {
       ByteString intentDigest,
       @Nullable Binding binding,
       @Nullable SessionId instead,
-      @Nullable Multiplication multiplication) {}
+      @Nullable Multiplication multiplication,
+      ByteString signedIntent) {}
 
   /**
    * With whom a session multiplies, by which share. A wrong message of a peer shows it a part of

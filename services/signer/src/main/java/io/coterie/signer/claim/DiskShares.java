@@ -6,9 +6,9 @@ import java.util.Map;
 
 /**
  * How much of this party's disk each requester may take. Every session leaves rows that are kept
- * for ever, so the file is divided among requesters by the sessions that were claimed for them, and
- * one that has taken seven times as much as is free gets no more: alone it leaves an eighth, and
- * however many there are, something stays free for one that has taken little (docs/adr/0041).
+ * for weeks, so the file is divided among requesters by the sessions that were claimed for them,
+ * and one that has taken seven times as much as is free gets no more: alone it leaves an eighth,
+ * and however many there are, something stays free for one that has taken little (docs/adr/0044).
  * Thread-safe.
  */
 public final class DiskShares {

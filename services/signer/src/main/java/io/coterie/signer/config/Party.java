@@ -7,7 +7,9 @@ import io.coterie.mpc.Vault;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.nativecore.VaultCore;
+import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.PolicyGate;
+import io.coterie.signer.party.PeerClocks;
 import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionPorts;
@@ -23,6 +25,7 @@ import io.coterie.trust.SignedTrust;
 import java.io.IOException;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -72,7 +75,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private final DataKeySource dataKeys;
   private final Supplier<MpcCore> core;
   private final ChannelAccess access;
-  private final PolicyGate policy;
+  private final Room room;
   private final SignerMetrics metrics;
   private final Clock clock;
 
@@ -92,6 +95,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private @Nullable SecureChannel channel;
   private volatile BooleanSupplier connected = () -> false;
   private @Nullable SessionService service;
+  private volatile @Nullable PeerClocks clocks;
 
   Party(
       SignerProperties properties,
@@ -105,11 +109,14 @@ final class Party implements SmartLifecycle, HealthIndicator {
     this.dataKeys = dataKeys;
     this.core = core;
     this.access = access;
-    this.policy = policy;
+    this.room = new Room(properties.data(), properties.records().minFree().toBytes(), policy);
     this.metrics = metrics;
     this.clock = clock;
     metrics.vault(() -> phase != Phase.SEALED && phase != Phase.STOPPED);
     metrics.troubles(this::troubles);
+    metrics.holds(this::holds);
+    metrics.room(room::free, room::total);
+    metrics.clock(() -> ahead().toMillis() / 1000.0);
   }
 
   @Override
@@ -186,7 +193,13 @@ final class Party implements SmartLifecycle, HealthIndicator {
       }
     }
     if (store == null) {
-      store = PartyStore.open(properties.data(), properties.name(), clock, metrics::committed);
+      store =
+          PartyStore.open(
+              properties.data(),
+              properties.name(),
+              clock,
+              metrics::committed,
+              properties.records().retention());
     }
     PartySecrets.Secret identity = store.secrets().find(IDENTITY).orElse(null);
     if (identity == null) {
@@ -234,6 +247,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
    * installation, and then none of its own could ever follow.
    */
   private Optional<Roster> pinned() throws IOException {
+    // Here and not with the sessions' housekeeping: without a roster there are no sessions.
+    present(store).doAsAsked();
     Optional<SignedTrust> offered = access.trust();
     Member me = present(self);
     if (offered.isEmpty()) {
@@ -272,9 +287,12 @@ final class Party implements SmartLifecycle, HealthIndicator {
         new SessionService(
             new SessionPorts(
                 network,
-                policy,
+                room,
                 new SessionPorts.Ledgers(
-                    openStore.claims(), openStore.shares(), openStore.shownClaims()),
+                    openStore.claims(),
+                    openStore.shares(),
+                    openStore.shownClaims(),
+                    openStore.holds()),
                 new VaultCore(present(vault), sealedIdentity),
                 openStore.audit(),
                 metrics,
@@ -282,6 +300,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
             properties.sessions().limits(properties.presignatures()),
             freshPool);
     service = freshService;
+    PeerClocks freshClocks = new PeerClocks(network, freshPool, clock);
+    clocks = freshClocks;
+    network.deliverTo(freshClocks);
     network.deliverTo(freshService);
     freshChannel.start();
   }
@@ -328,6 +349,11 @@ final class Party implements SmartLifecycle, HealthIndicator {
   }
 
   private void closeSessions() {
+    PeerClocks closing = clocks;
+    if (closing != null) {
+      closing.close();
+      clocks = null;
+    }
     if (service != null) {
       service.close();
       service = null;
@@ -348,6 +374,22 @@ final class Party implements SmartLifecycle, HealthIndicator {
     return open == null ? List.of() : open.shares().troubles();
   }
 
+  private Duration ahead() {
+    PeerClocks open = clocks;
+    return open == null ? Duration.ZERO : open.ahead();
+  }
+
+  /** The holds of the operator, and keys that are frozen. */
+  private List<Hold> holds() {
+    PartyStore open = store;
+    if (open == null) {
+      return List.of();
+    }
+    List<Hold> all = new ArrayList<>(open.holds().all());
+    troubles().stream().flatMap(trouble -> trouble.hold().stream()).forEach(all::add);
+    return all;
+  }
+
   @Override
   public boolean isRunning() {
     return starter != null;
@@ -357,7 +399,16 @@ final class Party implements SmartLifecycle, HealthIndicator {
   public Health health() {
     Phase now = phase;
     boolean online = now == Phase.READY && connected.getAsBoolean();
-    Health.Builder health = online ? Health.up() : Health.outOfService();
+    Optional<String> room = this.room.problem();
+    PeerClocks clocks = this.clocks;
+    boolean apart = clocks != null && clocks.isApart();
+    Health.Builder health =
+        online && room.isEmpty() && !apart ? Health.up() : Health.outOfService();
+    if (apart) {
+      health.withDetail(
+          "clock", "the clocks of the peers are ahead by " + ahead() + ": set this one right");
+    }
+    room.ifPresent(problem -> health.withDetail("disk", problem));
     health.withDetail("phase", now.name());
     if (now == Phase.READY && !online) {
       health.withDetail("problem", "the messaging service is not connected");
@@ -368,6 +419,10 @@ final class Party implements SmartLifecycle, HealthIndicator {
     List<String> troubles = troubles().stream().map(KeyTrouble::text).toList();
     if (!troubles.isEmpty()) {
       health.withDetail("keys", troubles);
+    }
+    List<String> holds = holds().stream().map(Hold::text).toList();
+    if (!holds.isEmpty()) {
+      health.withDetail("holds", holds);
     }
     return health.build();
   }

@@ -25,6 +25,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.util.unit.DataSize;
 
 /**
  * The configuration of a signer, {@code coterie.signer.*}. Unknown and impossible settings are
@@ -35,6 +36,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param region where it runs, as it appears in metrics
  * @param data folder of everything the party keeps; owned by this process alone
  * @param drain how long running sessions may take to finish at shutdown
+ * @param records how long they are kept, and in how much room
  * @param metrics who may read them
  * @param requesters whom this party obeys, and how far
  */
@@ -49,6 +51,7 @@ public record SignerProperties(
     @DefaultValue Sessions sessions,
     @DefaultValue Presignatures presignatures,
     @DefaultValue("10s") Duration drain,
+    @DefaultValue Records records,
     @DefaultValue Metrics metrics,
     @DefaultValue List<RequesterSettings> requesters) {
 
@@ -69,6 +72,23 @@ public record SignerProperties(
    *     the first start.
    */
   public record Unseal(Path passphraseFile, @Nullable Path keyFile) {}
+
+  /**
+   * The audit records and all that shows what the party did.
+   *
+   * @param retention how long they are kept: at least three days, a day longer than requests
+   * @param minFree with less space than this in the data folder the party is not ready and takes no
+   *     new orders, so that what it must not forget can still be written
+   */
+  public record Records(
+      @DefaultValue("30d") Duration retention, @DefaultValue("64MB") DataSize minFree) {
+    private static final Duration LEAST = Duration.ofDays(3);
+
+    public Records {
+      require(retention.compareTo(LEAST) >= 0, "records.retention is less than 3 days");
+      require(!minFree.isNegative(), "records.min-free is negative");
+    }
+  }
 
   /**
    * Access to the metrics, and to the details of health.
@@ -229,7 +249,7 @@ public record SignerProperties(
 
     RequesterRule rule() {
       return new RequesterRule(
-          keys.stream().map(Glob::new).toList(),
+          keys.stream().map(this::keys).toList(),
           schemes.stream().map(this::scheme).collect(Collectors.toSet()),
           mayCreateKeys,
           mayRefreshKeys,
@@ -239,6 +259,14 @@ public record SignerProperties(
           derivationPrefixes.stream().map(PathPrefix::parse).toList(),
           purposes.stream().map(Glob::new).toList(),
           maxMessageBytes);
+    }
+
+    private Glob keys(String pattern) {
+      try {
+        return Glob.ofKeys(pattern);
+      } catch (IllegalArgumentException e) {
+        throw new IllegalArgumentException("requester " + name + ": " + e.getMessage(), e);
+      }
     }
 
     private ShareFloor floor() {

@@ -84,13 +84,16 @@ public record SessionPlan(
    * @param keyFingerprint of the key that the requester means; empty if the intent names it
    *     otherwise
    * @param toSign the intent of a signing; absent otherwise, and once what it says is with the core
+   * @param signed the intent as the requester has signed it; empty once what it says is with the
+   *     core
    */
   public record Request(
       String requester,
       String requestId,
       ByteString intentDigest,
       ByteString keyFingerprint,
-      @Nullable SigningIntent toSign) {
+      @Nullable SigningIntent toSign,
+      ByteString signed) {
 
     static Request of(VerifiedIntent intent) {
       return new Request(
@@ -103,7 +106,8 @@ public record SessionPlan(
             // The public key itself is in it; a new key has none yet.
             case VerifiedIntent.KeyReshare _, VerifiedIntent.KeyCreation _ -> ByteString.EMPTY;
           },
-          intent instanceof VerifiedIntent.Signing signing ? signing.intent() : null);
+          intent instanceof VerifiedIntent.Signing signing ? signing.intent() : null,
+          intent.envelope().toByteString());
     }
   }
 
@@ -185,7 +189,8 @@ public record SessionPlan(
             request.requestId(),
             request.intentDigest(),
             request.keyFingerprint(),
-            null),
+            null,
+            ByteString.EMPTY),
         target,
         work,
         deadline);

@@ -1,5 +1,6 @@
 package io.coterie.signer.policy;
 
+import io.coterie.trust.Member;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -20,6 +21,13 @@ public record ShareFloor(int minThreshold, int minParties, Set<String> allowedPa
    */
   public ShareFloor {
     allowedParties = Set.copyOf(allowedParties);
+    for (String party : allowedParties) {
+      if (!Member.isName(party)) {
+        throw new IllegalArgumentException(
+            "allowed-parties: '%s' is no name of a party; leave them out for every party"
+                .formatted(party));
+      }
+    }
     if (minThreshold < 1 || minParties < 1) {
       throw new IllegalArgumentException("min-threshold and min-parties are at least 1");
     }

@@ -60,6 +60,7 @@ final class Admission {
       session.order = order.toBuilder().clearSignedIntent().build();
     }
     VerifiedIntent intent = order.hasSignedIntent() ? gate.admit(order.getSignedIntent()) : null;
+    session.verified = intent != null || asksForPresignatures(order);
     SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
     session.plan = plan;
     session.operation = operations.of(plan, session.order, session.coordinator);
@@ -73,6 +74,13 @@ final class Admission {
     roomForRequester(session, plan.request());
     countForRequester(session, plan.request());
     return Optional.empty();
+  }
+
+  /** Whether it serves no requester. */
+  private static boolean asksForPresignatures(Order order) {
+    return Protocol.of(order.getProtocol())
+        .filter(protocol -> protocol.operation() == Protocol.Operation.PRESIGN)
+        .isPresent();
   }
 
   /** The share that this very request has made, whatever the time is. */

@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.signer.operation.PresignaturePool;
+import io.coterie.signer.order.Holds;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.session.SessionLifecycle.Event;
@@ -12,22 +13,28 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 
-/** Keeps this party from using a key with parties that it has excluded from the key. */
+/**
+ * Keeps this party from using a key with parties that it has excluded from the key, and from what
+ * its operator holds.
+ */
 final class Exclusions {
   private final KeyShareStore shares;
+  private final Holds holds;
   private final PresignaturePool presignatures;
 
-  Exclusions(KeyShareStore shares, PresignaturePool presignatures) {
+  Exclusions(KeyShareStore shares, Holds holds, PresignaturePool presignatures) {
     this.shares = shares;
+    this.holds = holds;
     this.presignatures = presignatures;
   }
 
   /**
-   * Refuses a session with an excluded party.
+   * Refuses a session that is held, or with an excluded party.
    *
-   * @throws RefusedException if one takes part
+   * @throws RefusedException if it is, or one takes part
    */
   void check(SessionPlan plan) throws RefusedException {
+    holds.check(plan);
     ShareCheck.notExcluded(shares.excluded(plan.key()), plan);
   }
 
@@ -50,7 +57,7 @@ final class Exclusions {
         key, party -> now.contains(party) || now.contains(KeyShareStore.EVERY_PARTY));
   }
 
-  /** The refusal of a session of a key that runs with a party that is excluded now, if it does. */
+  /** The refusal of a session of a key that runs and is refused now, if it is. */
   Optional<RefusedException> against(Session session, String key) {
     SessionPlan plan = session.plan;
     if (plan == null

@@ -4,10 +4,13 @@ import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimWitnesses;
 import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.operation.PresignaturePool;
+import io.coterie.signer.order.Hold;
+import io.coterie.signer.order.Holds;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.share.KeyActivation;
 import io.coterie.signer.share.KeyShareStore;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.Future;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,6 +31,8 @@ final class Housekeeping implements AutoCloseable {
   private final KeyShareStore shares;
   private final ClaimLedger claims;
   private final DiskShares room;
+  private final Holds holds;
+  private final Runnable held;
   private final WorkPool pool;
 
   /** Work that reads the disk now and then. */
@@ -38,22 +43,31 @@ final class Housekeeping implements AutoCloseable {
   /** When the ledger was last asked to forget; touched by the timer alone. */
   private long forgotNanos;
 
+  /** The holds that running sessions were last compared with; touched by the timer alone. */
+  private List<Hold> known;
+
+  /**
+   * @param held ends running sessions that are refused now
+   */
   Housekeeping(
       Inbox inbox,
       PresignaturePool presignatures,
       KeyActivation activation,
       ClaimWitnesses witnesses,
-      KeyShareStore shares,
-      ClaimLedger claims,
+      SessionPorts.Ledgers ledgers,
       DiskShares room,
+      Runnable held,
       WorkPool pool) {
     this.inbox = inbox;
     this.presignatures = presignatures;
     this.activation = activation;
     this.witnesses = witnesses;
-    this.shares = shares;
-    this.claims = claims;
+    this.shares = ledgers.shares();
+    this.claims = ledgers.claims();
     this.room = room;
+    this.holds = ledgers.holds();
+    this.held = held;
+    this.known = holds.all();
     this.pool = pool;
     this.forgotNanos = pool.nanos();
     this.disk = pool.lane();
@@ -69,6 +83,7 @@ final class Housekeeping implements AutoCloseable {
       disk.execute(shares::housekeep);
       disk.execute(room::look);
       witnesses.tick();
+      leaveHeld();
       if (now - forgotNanos >= FORGET.toNanos()) {
         Duration running = Duration.ofNanos(now - forgotNanos);
         forgotNanos = now;
@@ -76,6 +91,14 @@ final class Housekeeping implements AutoCloseable {
       }
     } catch (RuntimeException e) {
       log.error("housekeeping failed", e);
+    }
+  }
+
+  private void leaveHeld() {
+    List<Hold> now = holds.all();
+    if (!now.equals(known)) {
+      known = now;
+      held.run();
     }
   }
 

@@ -7,12 +7,15 @@ import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.session.SessionLifecycle.State;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Tells why this party takes no part. Of a session whose signature would be random it also says, on
- * disk first, that it never contributes: its request is free then for another session.
+ * disk first, that it never contributes: its request is free then for another session. Not of one
+ * that no requester has asked for: anybody could fill the disk with those.
  */
 final class Refusals {
   private static final Logger log = LoggerFactory.getLogger(Refusals.class);
@@ -46,22 +49,26 @@ final class Refusals {
             || refusal.reason() == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED;
     SessionPlan plan = session.plan;
     SessionPlan.Request request = plan == null ? null : plan.request();
-    claims
-        .decline(session.id, request == null ? null : request.requestId())
-        .whenComplete(
-            (declined, failure) ->
-                session.run(
-                    () -> {
-                      if (failure != null) {
-                        log.error("a session could not be declined", failure);
-                      } else if (Boolean.TRUE.equals(declined)
-                          || bindings.answer(session.id).declined()) {
-                        reports.declined(session, order);
-                      } else if (past) {
-                        reports.sendAgain(session.id, session);
-                      }
-                      reports.refused(session, refusal);
-                    }));
+    // The policy looks at what an intent says after it has checked who signed it.
+    boolean asked = session.verified || refusal.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
+    CompletionStage<Boolean> decline =
+        asked
+            ? claims.decline(session.id, request == null ? null : request.requestId())
+            : CompletableFuture.completedFuture(false);
+    decline.whenComplete(
+        (declined, failure) ->
+            session.run(
+                () -> {
+                  if (failure != null) {
+                    log.error("a session could not be declined", failure);
+                  } else if (Boolean.TRUE.equals(declined)
+                      || bindings.answer(session.id).declined()) {
+                    reports.declined(session, order);
+                  } else if (past) {
+                    reports.sendAgain(session.id, session);
+                  }
+                  reports.refused(session, refusal);
+                }));
   }
 
   /** Refuses an order that does not become a session. */

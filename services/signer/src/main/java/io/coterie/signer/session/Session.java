@@ -37,6 +37,9 @@ final class Session {
   SessionLifecycle.State state = SessionLifecycle.State.RECEIVED;
   @Nullable SessionPlan plan;
 
+  /** Whether the requester's signature over its intent is good, or it serves no requester. */
+  boolean verified;
+
   /** Its work; there once the order was checked. */
   @Nullable Operation operation;
 

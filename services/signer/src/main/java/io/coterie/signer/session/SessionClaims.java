@@ -52,7 +52,8 @@ final class SessionClaims {
                     request.intentDigest(),
                     binding,
                     instead,
-                    multiplication(plan)),
+                    multiplication(plan),
+                    request.signed()),
                 Audit.accepted(plan, session.coordinator, payload));
     return claimed.thenApply(
         outcome -> {

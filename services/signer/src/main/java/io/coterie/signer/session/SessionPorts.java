@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.order.Holds;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.party.AuditLog;
 import io.coterie.signer.party.PartyNetwork;
@@ -36,6 +37,8 @@ public record SessionPorts(
    * @param claims sessions and requests that were claimed
    * @param shares of keys, and the parties excluded from them
    * @param shownClaims how far the ledgers of others have come
+   * @param holds of its operator
    */
-  public record Ledgers(ClaimLedger claims, KeyShareStore shares, ShownClaims shownClaims) {}
+  public record Ledgers(
+      ClaimLedger claims, KeyShareStore shares, ShownClaims shownClaims, Holds holds) {}
 }

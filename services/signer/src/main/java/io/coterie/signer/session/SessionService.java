@@ -106,7 +106,8 @@ public final class SessionService implements AutoCloseable {
     this.refusals = new Refusals(claims, bindings, reports, records);
     SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
     SessionMeans.Keys keys =
-        new SessionMeans.Keys(shares, activation, new Exclusions(shares, presignatures));
+        new SessionMeans.Keys(
+            shares, activation, new Exclusions(shares, ports.ledgers().holds(), presignatures));
     DiskShares disk = new DiskShares(claims);
     SessionClaims sessionClaims = new SessionClaims(claims, bindings, disk, self);
     SessionMeans.Accounts accounts =
@@ -138,7 +139,15 @@ public final class SessionService implements AutoCloseable {
             admission, running, keys, sessionClaims, accounts, core, self, clock, pool, driver);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionService::signingSet);
     this.housekeeping =
-        new Housekeeping(inbox, presignatures, activation, witnesses, shares, claims, disk, pool);
+        new Housekeeping(
+            inbox,
+            presignatures,
+            activation,
+            witnesses,
+            ports.ledgers(),
+            disk,
+            this::exclusionsChanged,
+            pool);
     telemetry.live(sessions::size);
     activation.resume();
   }

@@ -1,5 +1,8 @@
 package io.coterie.signer.share;
 
+import io.coterie.signer.order.Hold;
+import java.util.Optional;
+
 /**
  * Something that keeps a key from being used here as it might be.
  *
@@ -28,6 +31,18 @@ public record KeyTrouble(String key, int party, Kind kind, int ends) {
     REFRESH_ADVISED,
     /** The process has died in the middle of multiplications: find out why before it goes on. */
     ENDED_UNCLEANLY
+  }
+
+  /** The hold that a frozen key is; empty if it is something else. */
+  public Optional<Hold> hold() {
+    return kind == Kind.FROZEN
+        ? Optional.of(
+            new Hold(
+                new Hold.Scope(key),
+                Hold.Cause.FREEZE,
+                "whom to leave out of it could not be written down",
+                null))
+        : Optional.empty();
   }
 
   /** One line for people. */

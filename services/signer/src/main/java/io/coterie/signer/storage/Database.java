@@ -172,6 +172,23 @@ final class Database implements AutoCloseable {
   }
 
   /**
+   * Checks that this program knows the file.
+   *
+   * @throws StoreException if it is of another version, or another program's
+   */
+  void requireKnown() throws SQLException {
+    try (Statement statement = connection.createStatement();
+        ResultSet row = statement.executeQuery("PRAGMA user_version")) {
+      if (row.getInt(1) != MIGRATIONS.size()) {
+        throw new StoreException(
+            "the party's file has version %d, and this program reads version %d: use the program of"
+                    .formatted(row.getInt(1), MIGRATIONS.size())
+                + " the running party");
+      }
+    }
+  }
+
+  /**
    * Reads everything and looks for damage.
    *
    * @throws StoreException if there is some, or it is another program's file

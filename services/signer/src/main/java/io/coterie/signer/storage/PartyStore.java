@@ -2,13 +2,18 @@ package io.coterie.signer.storage;
 
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.order.Hold;
+import io.coterie.signer.order.Holds;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyTrouble;
+import java.io.PrintStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.sql.SQLException;
 import java.time.Clock;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.ObjLongConsumer;
 import java.util.function.Supplier;
@@ -33,19 +38,32 @@ public final class PartyStore implements AutoCloseable {
   private final SqliteAudit audit;
   private final PartySecrets secrets;
   private final AcceptedTrust trust;
+  private final SqliteHolds holds;
+  private final Runnable operator;
 
   private PartyStore(
-      PartyFile file, SqliteAudit.Chain chain, Path folder, Clock clock, RandomGenerator random) {
+      PartyFile file,
+      SqliteAudit.Chain chain,
+      Path folder,
+      Clock clock,
+      RandomGenerator random,
+      Duration retention) {
     SqliteLedger ledger = new SqliteLedger(random);
     SqliteExclusions exclusions =
         new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock);
     this.file = file;
-    this.claims = new SqliteClaims(file, ledger, chain, clock, folder.resolve(FILE));
-    this.shares = new SqliteShares(file, exclusions, new OperatorRequests(folder), chain, clock);
+    this.claims =
+        new SqliteClaims(
+            file, ledger, new SqliteRecords(file, retention), chain, clock, folder.resolve(FILE));
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
     this.trust = new AcceptedTrust(file, chain);
+    this.holds = new SqliteHolds(file, chain, clock);
+    OperatorRequests requests = new OperatorRequests(folder);
+    OperatorActions actions = new OperatorActions(file, exclusions, holds, trust, chain);
+    this.operator = () -> requests.perform(actions::perform);
+    this.shares = new SqliteShares(file, exclusions, operator, chain, clock);
     exclusions.start();
   }
 
@@ -59,7 +77,28 @@ public final class PartyStore implements AutoCloseable {
    */
   public static PartyStore open(
       Path folder, String party, Clock clock, ObjLongConsumer<Integer> committed) {
-    return open(folder, party, clock, committed, () -> new CommitThread(party), new SecureRandom());
+    return open(folder, party, clock, committed, SqliteRecords.RETENTION);
+  }
+
+  /**
+   * The same with another time for which records are kept.
+   *
+   * @param retention longer than requests are kept
+   */
+  public static PartyStore open(
+      Path folder,
+      String party,
+      Clock clock,
+      ObjLongConsumer<Integer> committed,
+      Duration retention) {
+    return open(
+        folder,
+        party,
+        clock,
+        committed,
+        retention,
+        () -> new CommitThread(party),
+        new SecureRandom());
   }
 
   /**
@@ -73,6 +112,17 @@ public final class PartyStore implements AutoCloseable {
       String party,
       Clock clock,
       ObjLongConsumer<Integer> committed,
+      Supplier<CommitRunner> runner,
+      RandomGenerator random) {
+    return open(folder, party, clock, committed, SqliteRecords.RETENTION, runner, random);
+  }
+
+  private static PartyStore open(
+      Path folder,
+      String party,
+      Clock clock,
+      ObjLongConsumer<Integer> committed,
+      Duration retention,
       Supplier<CommitRunner> runner,
       RandomGenerator random) {
     SqliteAudit.Chain chain = new SqliteAudit.Chain("signer/" + party, clock);
@@ -92,7 +142,7 @@ public final class PartyStore implements AutoCloseable {
               }
             });
     try {
-      return new PartyStore(file, chain, folder, clock, random);
+      return new PartyStore(file, chain, folder, clock, random, retention);
     } catch (RuntimeException e) {
       file.close();
       throw e;
@@ -134,6 +184,21 @@ public final class PartyStore implements AutoCloseable {
     return trust;
   }
 
+  /** The holds that the operator has set. */
+  public Holds holds() {
+    return holds;
+  }
+
+  /** Does what the operator has asked for; {@link KeyShareStore#housekeep} does that too. */
+  public void doAsAsked() {
+    operator.run();
+  }
+
+  /** See {@link #holds}, of a folder whose party may be running in another process. */
+  public static List<Hold> holds(Path folder) {
+    return reading(folder, SqliteHolds::read);
+  }
+
   /**
    * See {@link KeyShareStore#troubles}, of a folder whose party may be running in another process.
    *
@@ -158,11 +223,53 @@ public final class PartyStore implements AutoCloseable {
     return reading(folder, SqliteShares::active);
   }
 
+  /**
+   * Prints the audit records of a folder whose party may be running in another process, a line of
+   * JSON each, with the intents that requesters have signed.
+   *
+   * @param from sequence number of the first one
+   * @throws StoreException if there is no party's file that can be read, or its trail is broken
+   */
+  public static void export(Path folder, long from, PrintStream out) {
+    reading(
+        folder,
+        database -> {
+          SqliteRecords.export(database, from, out::println);
+          return true;
+        });
+  }
+
   private static <T> T reading(Path folder, GroupCommit.Write<T> query) {
-    try (Database database = Database.reader(folder.resolve(FILE))) {
+    Path file = folder.resolve(FILE);
+    requireParty(folder);
+    try (Database database = Database.reader(file)) {
+      database.requireKnown();
       return query.run(database);
     } catch (SQLException e) {
-      throw new StoreException("cannot read " + folder.resolve(FILE), e);
+      throw new StoreException(
+          "%s cannot be read (%s): is it a party's, and are you its user?"
+              .formatted(file, e.getMessage()),
+          e);
+    } catch (StoreException e) {
+      throw e;
+    } catch (RuntimeException e) {
+      throw new StoreException(
+          "%s is damaged (%s): keep it, and restore the party's backup"
+              .formatted(file, e.getMessage()),
+          e);
+    }
+  }
+
+  /**
+   * Checks that a folder is a party's.
+   *
+   * @throws StoreException saying what to give
+   */
+  public static void requireParty(Path folder) {
+    if (!Files.isRegularFile(folder.resolve(FILE))) {
+      throw new StoreException(
+          folder.resolve(FILE)
+              + " is missing: give the data folder of a party, /data/party in its pod");
     }
   }
 

@@ -51,6 +51,50 @@ public final class SqliteAudit implements AuditLog {
     return file.read(db -> new Records(db).read(fromSequence, limit));
   }
 
+  /** See {@link #read(long, int)}, of a file that the party may be writing. */
+  static List<AuditRecord> read(Database db, long fromSequence, int limit) {
+    return new Records(db).read(fromSequence, limit);
+  }
+
+  /**
+   * Forgets the first records up to a time, but never the last one of all; the trail begins with
+   * the hash that its next record names.
+   *
+   * @return whether there may be more to forget
+   */
+  static boolean forget(Database db, Instant end, int most) throws SQLException {
+    long sequence = 0;
+    byte[] hash = {};
+    int forgotten = 0;
+    // One more, so that the last one of all is never among them.
+    try (ResultSet row =
+        db.statement(
+                "SELECT sequence, time_ms, hash FROM audit_record ORDER BY sequence LIMIT ?",
+                most + 1L)
+            .executeQuery()) {
+      boolean more = row.next();
+      while (more && forgotten < most && row.getLong("time_ms") < end.toEpochMilli()) {
+        long candidate = row.getLong("sequence");
+        byte[] itsHash = row.getBytes("hash");
+        more = row.next();
+        if (more) {
+          sequence = candidate;
+          hash = itsHash;
+          forgotten++;
+        }
+      }
+    }
+    if (forgotten > 0) {
+      db.update("DELETE FROM audit_record WHERE sequence <= ?", sequence);
+      db.update(
+          "INSERT INTO audit_beginning (id, sequence, hash) VALUES (1, ?, ?) ON CONFLICT (id) DO"
+              + " UPDATE SET sequence = excluded.sequence, hash = excluded.hash",
+          sequence,
+          hash);
+    }
+    return forgotten == most;
+  }
+
   /** Appends to the trail inside the transactions of the party's writer. */
   static final class Chain {
     private final String name;
@@ -97,6 +141,18 @@ public final class SqliteAudit implements AuditLog {
       return query("SELECT " + COLUMNS + " FROM audit_record ORDER BY sequence DESC LIMIT ?", 1L)
           .stream()
           .findFirst();
+    }
+
+    @Override
+    public Optional<Beginning> beginning() {
+      try (ResultSet row =
+          db.statement("SELECT sequence, hash FROM audit_beginning").executeQuery()) {
+        return row.next()
+            ? Optional.of(new Beginning(row.getLong(1), row.getBytes(2)))
+            : Optional.empty();
+      } catch (SQLException e) {
+        throw new StoreException("the audit trail could not be read", e);
+      }
     }
 
     @Override

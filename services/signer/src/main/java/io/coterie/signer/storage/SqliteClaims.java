@@ -45,6 +45,7 @@ final class SqliteClaims implements ClaimLedger {
 
   private final PartyFile file;
   private final SqliteLedger ledger;
+  private final SqliteRecords records;
   private final SqliteAudit.Chain audit;
   private final Clock clock;
   private final File path;
@@ -53,9 +54,15 @@ final class SqliteClaims implements ClaimLedger {
    * @param path of the party's file
    */
   SqliteClaims(
-      PartyFile file, SqliteLedger ledger, SqliteAudit.Chain audit, Clock clock, Path path) {
+      PartyFile file,
+      SqliteLedger ledger,
+      SqliteRecords records,
+      SqliteAudit.Chain audit,
+      Clock clock,
+      Path path) {
     this.file = file;
     this.ledger = ledger;
+    this.records = records;
     this.audit = audit;
     this.clock = clock;
     this.path = path.toFile();
@@ -81,6 +88,14 @@ final class SqliteClaims implements ClaimLedger {
                   == 1;
           if (!newRequest && !Arrays.equals(digest, boundTo(db, claim))) {
             return Claimed.not(Outcome.REQUEST_ID_REUSED);
+          }
+          if (newRequest) {
+            db.update(
+                "INSERT INTO kept_intent (intent_digest, kept_at_ms, signed_intent)"
+                    + " VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                digest,
+                now,
+                claim.signedIntent().toByteArray());
           }
           if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), now)) {
             return Claimed.not(Outcome.SESSION_REPLAYED);
@@ -231,6 +246,12 @@ final class SqliteClaims implements ClaimLedger {
               return forget(db, dead);
             })
         .whenComplete(this::forgotten);
+    records.forget();
+  }
+
+  /** The time of which requests are forgotten: no id of before it can be used. */
+  static Instant forgottenBefore(Database db) throws SQLException {
+    return Instant.ofEpochMilli(Math.max(0, SqliteLedger.reached(db).minus(KEPT).toEpochMilli()));
   }
 
   private void forgotten(@Nullable Integer number, @Nullable Throwable failure) {

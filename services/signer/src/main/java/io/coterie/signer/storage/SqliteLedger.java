@@ -56,6 +56,12 @@ final class SqliteLedger {
     return requestId.compareTo(RequestId.first(fence(db))) < 0;
   }
 
+  /** The ledger's own time as it was last written; 1970 if it never was. */
+  static Instant reached(Database db) throws SQLException {
+    return Instant.ofEpochMilli(
+        db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), 0)"));
+  }
+
   /** One more start; the position is known when it is on disk. */
   LedgerPosition begin(Database db) throws SQLException {
     return put(db, current(db).next(fresh()));

@@ -72,7 +72,7 @@ final class SqliteShares implements KeyShareStore {
 
   private final PartyFile file;
   private final SqliteExclusions exclusions;
-  private final OperatorRequests requests;
+  private final Runnable operator;
   private final SqliteAudit.Chain audit;
   private final Clock clock;
 
@@ -93,15 +93,18 @@ final class SqliteShares implements KeyShareStore {
   /** Counts changes of active shares: a share that was read before one is not kept after it. */
   private long changes;
 
+  /**
+   * @param operator does what the operator has asked for
+   */
   SqliteShares(
       PartyFile file,
       SqliteExclusions exclusions,
-      OperatorRequests requests,
+      Runnable operator,
       SqliteAudit.Chain audit,
       Clock clock) {
     this.file = file;
     this.exclusions = exclusions;
-    this.requests = requests;
+    this.operator = operator;
     this.audit = audit;
     this.clock = clock;
   }
@@ -429,7 +432,7 @@ final class SqliteShares implements KeyShareStore {
   @Override
   public void housekeep() {
     exclusions.retry();
-    requests.toUnfreeze(exclusions::unfreeze);
+    operator.run();
   }
 
   /** All active shares, by key. */

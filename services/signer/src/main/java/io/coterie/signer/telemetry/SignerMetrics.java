@@ -2,6 +2,7 @@ package io.coterie.signer.telemetry;
 
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.signer.order.Hold;
 import io.coterie.signer.session.SessionLifecycle;
 import io.coterie.signer.session.SessionTelemetry;
 import io.coterie.signer.share.KeyTrouble;
@@ -17,7 +18,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import java.util.function.DoubleSupplier;
 import java.util.function.IntSupplier;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /** The metrics of a signer, beside those that {@link ProtocolMetrics} names for all services. */
@@ -37,6 +40,15 @@ public final class SignerMetrics implements SessionTelemetry {
   /** Summary: writes that shared a transaction. */
   public static final String BATCH = "coterie.store.batch";
 
+  /** Gauge, bytes: what can still be written beside the party's file. */
+  public static final String FREE = "coterie.store.free";
+
+  /** Gauge, bytes: the size of the file system with the party's file. */
+  public static final String TOTAL = "coterie.store.total";
+
+  /** Gauge, seconds: how far the clocks of the peers are ahead of this party's, their median. */
+  public static final String CLOCK = "coterie.clock.ahead";
+
   /** Gauge: 1 when the vault is open, 0 when the party is sealed. */
   public static final String VAULT = "coterie.vault.open";
 
@@ -54,6 +66,9 @@ public final class SignerMetrics implements SessionTelemetry {
 
   /** Gauge {kind}: keys and pairs that cannot be used as they might be; see {@link KeyTrouble}. */
   public static final String TROUBLES = "coterie.keys.troubles";
+
+  /** Gauge {scope, cause}: what is held here; see {@link Hold}. */
+  public static final String HOLDS = "coterie.holds";
 
   private final MeterRegistry registry;
   private final ProtocolMetrics protocols;
@@ -146,6 +161,45 @@ public final class SignerMetrics implements SessionTelemetry {
           .tag("kind", kind.name().toLowerCase(Locale.ROOT))
           .strongReference(true)
           .register(registry);
+    }
+  }
+
+  /** The sizes behind {@link #FREE} and {@link #TOTAL}. */
+  public void room(LongSupplier free, LongSupplier total) {
+    bytes(FREE, free);
+    bytes(TOTAL, total);
+  }
+
+  /** The time behind {@link #CLOCK}. */
+  public void clock(DoubleSupplier aheadSeconds) {
+    Gauge.builder(CLOCK, aheadSeconds::getAsDouble)
+        .baseUnit("seconds")
+        .strongReference(true)
+        .register(registry);
+  }
+
+  private void bytes(String name, LongSupplier bytes) {
+    Gauge.builder(name, bytes::getAsLong)
+        .baseUnit("bytes")
+        .strongReference(true)
+        .register(registry);
+  }
+
+  /** The count behind {@link #HOLDS}. */
+  public void holds(Supplier<List<Hold>> holds) {
+    for (Hold.Cause cause : Hold.Cause.values()) {
+      for (String scope : Hold.Scope.KINDS) {
+        Gauge.builder(
+                HOLDS,
+                () ->
+                    holds.get().stream()
+                        .filter(h -> h.cause() == cause && h.scope().kind().equals(scope))
+                        .count())
+            .tag("scope", scope)
+            .tag("cause", cause.name().toLowerCase(Locale.ROOT))
+            .strongReference(true)
+            .register(registry);
+      }
     }
   }
 

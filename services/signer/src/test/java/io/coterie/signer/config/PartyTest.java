@@ -1,17 +1,20 @@
 package io.coterie.signer.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.coterie.channel.ChannelAccount;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.platform.unseal.UnsealException;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.MemoryNetwork;
 import io.coterie.signer.RootOwner;
 import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.storage.OperatorRequests;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
 import io.coterie.trust.Member;
@@ -23,6 +26,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
@@ -40,6 +44,7 @@ class PartyTest {
   @TempDir Path folder;
   private final Access access = new Access();
   private final SimpleMeterRegistry meters = new SimpleMeterRegistry();
+  private long minFree;
   private DataKeySource dataKeys = () -> key(7);
   private Party party;
 
@@ -93,7 +98,7 @@ class PartyTest {
   private Party start() {
     party =
         new Party(
-            TestSettings.alpha(folder, null),
+            TestSettings.alpha(folder, null, minFree),
             () -> dataKeys.dataKey(),
             NativeMpcCore::load,
             access,
@@ -233,6 +238,74 @@ class PartyTest {
     }
   }
 
+  /** Without a roster there are no sessions whose housekeeping would look for requests. */
+  @Test
+  void a_party_that_refuses_its_trust_file_takes_it_when_its_operator_permits_it()
+      throws Exception {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    Member self = access.entry.get();
+    SignedTrust first = OWNER.first(roster(1, self, 1));
+    access.trust.set(OWNER.after(first, roster(2, self, 77)));
+    awaitPhase("READY");
+    party.stop();
+    SignedTrust genuine = OWNER.after(first, roster(2, self, 1));
+    access.trust.set(genuine);
+    start();
+    awaitProblem("another content than the version 2");
+    new OperatorRequests(folder)
+        .ask(
+            new OperatorRequests.Request(
+                OperatorRequests.Kind.PERMIT_TRUST,
+                HexFormat.of().formatHex(genuine.digest()),
+                "the first was a fork"));
+    awaitPhase("READY");
+  }
+
+  @Test
+  void holds_are_shown_in_health_and_counted() throws Exception {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    assertThat(party.health().getDetails()).doesNotContainKey("holds");
+    new OperatorRequests(folder)
+        .ask(new OperatorRequests.Request(OperatorRequests.Kind.HOLD, "installation", "a drill"));
+    Installation.until("it is held", () -> party.health().getDetails().containsKey("holds"));
+    assertThat(party.health().getDetails().get("holds").toString())
+        .contains("installation is on hold since ")
+        .contains(": a drill; lifted by the operator of this party, with 'lift'");
+    assertThat(holds("installation", "operator")).isEqualTo(1);
+    assertThat(holds("key", "operator") + holds("key", "freeze")).isZero();
+  }
+
+  @Test
+  void a_party_whose_disk_is_nearly_full_is_not_ready_and_admits_no_request() throws Exception {
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    writeRoster(access.entry.get());
+    awaitPhase("READY");
+    assertThat(party.health().getDetails()).doesNotContainKey("disk");
+    assertThat(meters.get("coterie.store.free").gauge().value())
+        .isPositive()
+        .isLessThanOrEqualTo(meters.get("coterie.store.total").gauge().value());
+    party.stop();
+    minFree = Long.MAX_VALUE;
+    start();
+    awaitPhase("READY");
+    assertThat(party.health().getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
+    assertThat(party.health().getDetails().get("disk").toString()).contains("enlarge the volume");
+
+    Room full = new Room(folder, Long.MAX_VALUE, _ -> null);
+    assertThatThrownBy(() -> full.admit(SignedIntent.getDefaultInstance()))
+        .isInstanceOfSatisfying(
+            RefusedException.class,
+            e -> assertThat(e.reason()).isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY));
+    assertThat(new Room(folder, 0, _ -> null).admit(SignedIntent.getDefaultInstance())).isNull();
+  }
+
+  private double holds(String scope, String cause) {
+    return meters.get("coterie.holds").tag("scope", scope).tag("cause", cause).gauge().value();
+  }
+
   private static Member withAnotherKey(Member member) {
     return new Member(
         member.name(),
@@ -328,8 +401,7 @@ class PartyTest {
     assertThat(back.identityKeyPair()).containsExactly(4, 5);
     for (int length = 0; length < bytes.length; length++) {
       byte[] cut = Arrays.copyOf(bytes, length);
-      org.assertj.core.api.Assertions.assertThatThrownBy(() -> AccountCodec.decode(cut))
-          .isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(() -> AccountCodec.decode(cut)).isInstanceOf(IllegalStateException.class);
     }
   }
 }

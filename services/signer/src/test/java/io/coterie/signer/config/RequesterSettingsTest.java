@@ -151,6 +151,14 @@ class RequesterSettingsTest {
   }
 
   @Test
+  void a_pattern_where_a_name_is_meant_is_refused_and_so_is_one_that_no_key_fits() {
+    assertThatThrownBy(() -> rule("allowed-parties: [alpha, \"party-*\"]"))
+        .hasMessageContaining("requester wallet: allowed-parties: 'party-*' is no name of a party");
+    assertThatThrownBy(() -> rule("keys[0]: treasury-*"))
+        .hasMessageContaining("requester wallet: 'treasury-*' is no name or pattern of keys");
+  }
+
+  @Test
   void a_floor_that_no_key_can_stand_on_names_the_requester() {
     assertThatThrownBy(() -> rule("min-threshold: 3", "allowed-parties: [alpha, bravo]"))
         .hasMessageContaining("requester wallet")

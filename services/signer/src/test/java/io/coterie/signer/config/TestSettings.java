@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.springframework.util.unit.DataSize;
 
 /** Settings of party alpha, for tests of what reads them. */
 final class TestSettings {
@@ -16,6 +17,13 @@ final class TestSettings {
    * @param roots fingerprint of the root keys that the operator pins
    */
   static SignerProperties alpha(Path folder, @Nullable String roots) {
+    return alpha(folder, roots, 0);
+  }
+
+  /**
+   * @param minFree bytes on the disk without which the party is not ready
+   */
+  static SignerProperties alpha(Path folder, @Nullable String roots, long minFree) {
     return new SignerProperties(
         "alpha",
         1,
@@ -39,6 +47,7 @@ final class TestSettings {
             8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
         new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
         Duration.ofSeconds(1),
+        new SignerProperties.Records(Duration.ofDays(30), DataSize.ofBytes(minFree)),
         new SignerProperties.Metrics(null),
         List.of());
   }

@@ -204,6 +204,22 @@ abstract class BoundSigningTest extends SessionFixture {
         .isEqualTo(new Sent(List.of(bravo), PartyNetwork.declined(session)));
   }
 
+  /** Anybody on the channel could fill the disk. */
+  @Test
+  void nothing_is_written_about_an_order_whose_intent_nobody_is_known_to_have_signed() {
+    ecdsaKey();
+    SessionId session =
+        give(
+            order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, "sign", ByteString.copyFrom(new byte[] {1}))
+                .setThreshold(2)
+                .addSigningSet(1)
+                .addSigningSet(2));
+    assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_MALFORMED_ORDER);
+    assertThat(ledger.declined).isEmpty();
+    assertThat(ledger.sessions).isEmpty();
+    assertThat(net.sent).noneMatch(sent -> sent.message().getReport().hasDeclined());
+  }
+
   @Test
   void a_refusal_frees_its_own_request_and_none_that_may_be_forgotten() {
     ecdsaKey();

@@ -32,6 +32,7 @@ import io.coterie.signer.TestEvidence;
 import io.coterie.signer.TestTime;
 import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.claim.MemoryShownClaims;
+import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
@@ -56,6 +57,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -250,6 +252,7 @@ abstract class SessionFixture {
     }
   }
 
+  final AtomicReference<List<Hold>> holds = new AtomicReference<>(List.of());
   final TestTime time = new TestTime();
 
   // ---- making things happen --------------------------------------------------------------------
@@ -267,7 +270,8 @@ abstract class SessionFixture {
             new SessionPorts(
                 net,
                 SessionFixture::admit,
-                new SessionPorts.Ledgers(ledger, shares, new MemoryShownClaims(ledger, shares)),
+                new SessionPorts.Ledgers(
+                    ledger, shares, new MemoryShownClaims(ledger, shares), holds::get),
                 protocols,
                 audit::add,
                 watch,

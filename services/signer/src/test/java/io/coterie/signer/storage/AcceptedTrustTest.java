@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.audit.AuditTrail;
+import io.coterie.signer.Installation;
 import io.coterie.signer.RootOwner;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
@@ -15,6 +16,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -115,6 +117,58 @@ class AcceptedTrustTest {
           "not signed by the root keys of version 2");
       accept(store, THIRD);
     }
+  }
+
+  @Test
+  void what_does_not_follow_is_accepted_if_the_operator_permits_that_very_version()
+      throws Exception {
+    SignedTrust fork = OWNER.after(FIRST, roster(2, 77));
+    SignedTrust other = OWNER.first(new Roster("another", 1, roster(1, 1).members()));
+    try (PartyStore store = open(folder)) {
+      accept(store, SECOND);
+      permit(store, other);
+      refused(store, other, "is of installation another");
+      permit(store, fork);
+      refused(store, FIRST, "version 1, and version 2 was used before");
+    }
+    try (PartyStore store = open(folder)) {
+      accept(store, SECOND);
+      accept(store, fork);
+      assertThat(store.trust().find().orElseThrow().digest()).isEqualTo(fork.digest());
+      refused(store, SECOND, "another content than the version 2");
+      refused(store, FIRST, "version 1, and version 2 was used before");
+      permit(store, FIRST);
+      accept(store, FIRST);
+      accept(store, SECOND);
+      assertThat(recorded(store))
+          .containsExactly("Optional.empty 2", "Optional[2] 2", "Optional[2] 1", "Optional[1] 2");
+      assertThat(
+              store.audit().read(1, 100).stream()
+                  .map(AuditRecord::event)
+                  .filter(event -> event.action().equals("trust.permit"))
+                  .map(event -> event.fields().get("digest") + " " + event.fields().get("reason")))
+          .containsExactly(hex(other) + " a fork", hex(fork) + " a fork", hex(FIRST) + " a fork");
+    }
+  }
+
+  private static String hex(SignedTrust trust) {
+    return HexFormat.of().formatHex(trust.digest());
+  }
+
+  private void permit(PartyStore store, SignedTrust trust) throws Exception {
+    String digest = hex(trust);
+    new OperatorRequests(folder)
+        .ask(new OperatorRequests.Request(OperatorRequests.Kind.PERMIT_TRUST, digest, "a fork"));
+    store.doAsAsked();
+    Installation.until(
+        "it is permitted",
+        () ->
+            store.audit().read(1, 100).stream()
+                .map(AuditRecord::event)
+                .anyMatch(
+                    event ->
+                        event.action().equals("trust.permit")
+                            && digest.equals(event.fields().get("digest"))));
   }
 
   @Test

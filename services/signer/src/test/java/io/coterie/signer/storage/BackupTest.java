@@ -60,7 +60,8 @@ class BackupTest {
                 ByteString.copyFrom(new byte[32]),
                 null,
                 null,
-                null),
+                null,
+                ByteString.EMPTY),
             AuditEvent.of("wallet", "order.accept", "ok", Map.of()));
   }
 

@@ -58,7 +58,8 @@ class FenceTest {
             bytes32(digest),
             null,
             null,
-            null);
+            null,
+            ByteString.EMPTY);
     return store
         .claims()
         .claimOnce(claim, AuditEvent.of("wallet", "order.accept", "ok", Map.of()))

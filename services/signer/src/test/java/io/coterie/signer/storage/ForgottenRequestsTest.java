@@ -85,7 +85,9 @@ class ForgottenRequestsTest {
             ByteString.copyFromUtf8("order"),
             ByteString.EMPTY,
             now.plusSeconds(60));
-    Claim claim = new Claim(session, requester, requestId, bytes32(digest), binding, null, null);
+    Claim claim =
+        new Claim(
+            session, requester, requestId, bytes32(digest), binding, null, null, ByteString.EMPTY);
     return store
         .claims()
         .claimOnce(claim, AuditEvent.of(requester, "order.accept", "ok", Map.of()))

@@ -83,7 +83,14 @@ class PartyStoreTest {
 
   private static Claim claim(int session, String requestId, int digest) {
     return new Claim(
-        new SessionId(bytes32(session)), "wallet", requestId, bytes32(digest), null, null, null);
+        new SessionId(bytes32(session)),
+        "wallet",
+        requestId,
+        bytes32(digest),
+        null,
+        null,
+        null,
+        ByteString.EMPTY);
   }
 
   private static Binding binding(int session, String requestId) {
@@ -105,7 +112,8 @@ class PartyStoreTest {
         bytes32(1),
         binding,
         instead == null ? null : new SessionId(bytes32(instead)),
-        null);
+        null,
+        ByteString.EMPTY);
   }
 
   private static AuditEvent event(String what) {
@@ -207,7 +215,15 @@ class PartyStoreTest {
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.CLAIMED);
     assertThat(
             claimed(
-                new Claim(new SessionId(bytes32(2)), "other", "r1", bytes32(7), null, null, null)))
+                new Claim(
+                    new SessionId(bytes32(2)),
+                    "other",
+                    "r1",
+                    bytes32(7),
+                    null,
+                    null,
+                    null,
+                    ByteString.EMPTY)))
         .isEqualTo(Outcome.CLAIMED);
   }
 

@@ -98,7 +98,15 @@ class StoreContractTest {
   }
 
   private static Claim claim(int session, String requester, String requestId, int digest) {
-    return new Claim(session(session), requester, requestId, bytes32(digest), null, null, null);
+    return new Claim(
+        session(session),
+        requester,
+        requestId,
+        bytes32(digest),
+        null,
+        null,
+        null,
+        ByteString.EMPTY);
   }
 
   /** Bindings of one request have the end of its intent; a later request id ends later. */
@@ -120,7 +128,8 @@ class StoreContractTest {
         bytes32(1),
         binding,
         instead == null ? null : session(instead),
-        null);
+        null,
+        ByteString.EMPTY);
   }
 
   private static KeyShare share(int session, int epoch) {

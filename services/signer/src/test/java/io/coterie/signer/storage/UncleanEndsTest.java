@@ -17,6 +17,7 @@ import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyTrouble;
 import io.coterie.signer.share.KeyTrouble.Kind;
+import io.coterie.signer.storage.OperatorRequests.Request;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -246,7 +247,7 @@ class UncleanEndsTest {
     get(store.shares().activate(next, PROOF, event("active")));
     assertThat(store.shares().troubles()).as("new shares do not lift it").containsExactly(frozen);
 
-    new OperatorRequests(folder).unfreeze(KEY);
+    askToUnfreeze(KEY);
     store.shares().housekeep();
     Installation.until("it is lifted", () -> store.shares().troubles().isEmpty());
     killAndStart();
@@ -274,6 +275,10 @@ class UncleanEndsTest {
     assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(2, 3);
   }
 
+  private void askToUnfreeze(String key) throws IOException {
+    new OperatorRequests(folder).ask(new Request(OperatorRequests.Kind.UNFREEZE, key, ""));
+  }
+
   private boolean isAskedToUnfreeze() {
     try (var files = Files.list(folder)) {
       return files.anyMatch(f -> f.getFileName().toString().contains("unfreeze"));
@@ -285,8 +290,8 @@ class UncleanEndsTest {
   @Test
   void a_request_to_lift_what_is_not_frozen_changes_nothing() throws Exception {
     get(exclude(2));
-    new OperatorRequests(folder).unfreeze(KEY);
-    new OperatorRequests(folder).unfreeze("keys/../../b");
+    askToUnfreeze(KEY);
+    askToUnfreeze("keys/../../b");
     store.shares().housekeep();
     get(store.claims().claimSession(id(), null));
     assertThat(store.shares().excluded(KEY)).containsExactly(2);
@@ -596,7 +601,7 @@ class UncleanEndsTest {
     for (String bad : List.of("", "0", "zz", "ffff ")) {
       Files.createFile(folder.resolve("unfreeze-" + bad));
     }
-    new OperatorRequests(folder).unfreeze(KEY);
+    askToUnfreeze(KEY);
     store.shares().housekeep();
     Installation.until("it is lifted", () -> store.shares().troubles().isEmpty());
     Installation.until("no request is left", () -> requests().isEmpty());
@@ -686,13 +691,13 @@ class UncleanEndsTest {
   @Test
   void a_request_of_the_operator_is_not_taken_up_while_it_is_being_done() throws Exception {
     OperatorRequests requests = new OperatorRequests(folder);
-    requests.unfreeze(KEY);
-    List<CompletableFuture<Boolean>> asked = new ArrayList<>();
+    askToUnfreeze(KEY);
+    List<CompletableFuture<String>> asked = new ArrayList<>();
     Runnable look =
         () ->
-            requests.toUnfreeze(
-                key -> {
-                  assertThat(key).isEqualTo(KEY);
+            requests.perform(
+                request -> {
+                  assertThat(request.argument()).isEqualTo(KEY);
                   asked.add(new CompletableFuture<>());
                   return asked.getLast();
                 });
@@ -703,7 +708,7 @@ class UncleanEndsTest {
     asked.getLast().completeExceptionally(new IOException("full"));
     look.run();
     assertThat(asked).as("after a failure").hasSize(2);
-    asked.getLast().complete(true);
+    asked.getLast().complete("done");
     look.run();
     assertThat(asked).hasSize(2);
     assertThat(requests()).isEmpty();

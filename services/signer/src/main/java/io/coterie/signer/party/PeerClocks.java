@@ -1,0 +1,144 @@
+package io.coterie.signer.party;
+
+import io.coterie.platform.limit.Rate;
+import io.coterie.proto.party.v1.ClockAnswer;
+import io.coterie.proto.party.v1.ClockQuestion;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.trust.Member;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
+
+/**
+ * How far this party's clock is from those of its peers. Expiry, deadlines and fences are decided
+ * by it, so a party whose clock is alone says so. Thread-safe.
+ */
+public final class PeerClocks implements AutoCloseable {
+  /** A party whose clock is further from its peers' is not ready. */
+  public static final Duration TOLERANCE = Duration.ofSeconds(30);
+
+  /** Also the time before the first question: peers are met by then. */
+  private static final Duration PERIOD = Duration.ofSeconds(20);
+
+  /** An answer that took longer says too little. */
+  private static final Duration LONGEST_WAY = Duration.ofSeconds(10);
+
+  /** A reading is forgotten after it: its party is away. */
+  private static final Duration FRESH = Duration.ofMinutes(5);
+
+  /** Answers to one party at once, and a second. */
+  private static final int BURST = 4;
+
+  private final PartyNetwork network;
+  private final WorkPool pool;
+  private final InstantSource clock;
+  private final Map<Integer, Reading> readings = new ConcurrentHashMap<>();
+  private final Map<Integer, Rate> answered = new ConcurrentHashMap<>();
+  private final Future<?> asking;
+
+  /** The number of the last question, and when it was put: they change together. */
+  private volatile Asked asked = new Asked(0, 0);
+
+  private record Asked(long number, long nanos) {}
+
+  /**
+   * A peer's clock.
+   *
+   * @param aheadMs how far it is ahead of this party's
+   * @param nanos when that was found
+   */
+  private record Reading(long aheadMs, long nanos) {}
+
+  /**
+   * Asks the parties of the roster from time to time until it is closed.
+   *
+   * @param clock this party's
+   */
+  public PeerClocks(PartyNetwork network, WorkPool pool, InstantSource clock) {
+    this.network = network;
+    this.pool = pool;
+    this.clock = clock;
+    this.asking = pool.every(PERIOD, this::ask);
+  }
+
+  void ask() {
+    Asked next = new Asked(asked.number() + 1, pool.nanos());
+    asked = next;
+    List<Member> peers =
+        network.reachable().stream().filter(m -> m.role() == Member.Role.PARTY).toList();
+    if (!peers.isEmpty()) {
+      network.broadcast(
+          peers,
+          PartyMessage.newBuilder()
+              .setClockQuestion(ClockQuestion.newBuilder().setNumber(next.number()))
+              .build(),
+          null);
+    }
+  }
+
+  /** A peer asks what time it is here. */
+  public void asked(Member sender, ClockQuestion question) {
+    long now = pool.nanos();
+    if (sender.role() == Member.Role.PARTY
+        && answered.computeIfAbsent(sender.partyId(), _ -> new Rate(BURST, 1, now)).take(now)) {
+      network.send(
+          sender,
+          PartyMessage.newBuilder()
+              .setClockAnswer(
+                  ClockAnswer.newBuilder()
+                      .setNumber(question.getNumber())
+                      .setUnixMs(clock.millis()))
+              .build(),
+          null);
+    }
+  }
+
+  /** A peer says what time it is there. */
+  public void answered(Member sender, ClockAnswer answer) {
+    Asked last = asked;
+    long now = pool.nanos();
+    long way = now - last.nanos();
+    if (sender.role() == Member.Role.PARTY
+        && answer.getNumber() == last.number()
+        && last.number() > 0
+        && way <= LONGEST_WAY.toNanos()) {
+      long here = clock.millis() - Duration.ofNanos(way / 2).toMillis();
+      // Far away is far away, however far: no overflow.
+      long ahead = Math.clamp(answer.getUnixMs(), 0, Long.MAX_VALUE / 2) - here;
+      readings.put(sender.partyId(), new Reading(ahead, now));
+    }
+  }
+
+  /**
+   * How far the peers are ahead of this party, negative if they are behind: their median, or of the
+   * two middle ones what speaks for this party. Zero as long as nobody has answered.
+   */
+  public Duration ahead() {
+    long now = pool.nanos();
+    long[] sorted =
+        readings.values().stream()
+            .filter(reading -> now - reading.nanos() <= FRESH.toNanos())
+            .mapToLong(Reading::aheadMs)
+            .sorted()
+            .toArray();
+    if (sorted.length == 0) {
+      return Duration.ZERO;
+    }
+    long lower = sorted[(sorted.length - 1) / 2];
+    long upper = sorted[sorted.length / 2];
+    return Duration.ofMillis(lower > 0 ? lower : Math.min(upper, 0));
+  }
+
+  /** Whether {@link #ahead} is more than is tolerated. */
+  public boolean isApart() {
+    return ahead().abs().compareTo(TOLERANCE) > 0;
+  }
+
+  @Override
+  public void close() {
+    asking.cancel(false);
+  }
+}

@@ -1,0 +1,144 @@
+package io.coterie.signer.storage;
+
+import io.coterie.platform.audit.AuditRecord;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Base64;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.ObjectNode;
+
+/**
+ * The party's records, which show what it did: audit records, the intents that it was shown, and
+ * the sessions that it ran. All of it is forgotten after a time, but where the audit trail goes on.
+ */
+final class SqliteRecords {
+  /** How long records are kept unless the configuration says otherwise. */
+  static final Duration RETENTION = Duration.ofDays(30);
+
+  private static final Logger log = LoggerFactory.getLogger(SqliteRecords.class);
+
+  /** Rows that are forgotten in one transaction, which others wait for. */
+  private static final int FORGOTTEN_AT_ONCE = 1_000;
+
+  /** Audit records that are exported at a time. */
+  private static final int PAGE = 500;
+
+  private static final JsonMapper JSON = JsonMapper.builder().build();
+
+  private final PartyFile file;
+  private final Duration retention;
+
+  /**
+   * @param retention longer than requests are kept
+   */
+  SqliteRecords(PartyFile file, Duration retention) {
+    this.file = file;
+    this.retention = retention;
+  }
+
+  /** Forgets what is older than the retention by the ledger's own time; soon, not all at once. */
+  void forget() {
+    file.writer()
+        .submit(db -> forget(db, SqliteLedger.reached(db).minus(retention)))
+        .whenComplete(
+            (more, failure) -> {
+              if (failure != null) {
+                log.error("records could not be forgotten", failure);
+              } else if (Boolean.TRUE.equals(more)) {
+                forget();
+              }
+            });
+  }
+
+  /** Whether there is more to forget. */
+  private static boolean forget(Database db, Instant end) throws SQLException {
+    boolean records = SqliteAudit.forget(db, end, FORGOTTEN_AT_ONCE);
+    boolean intents = forget(db, "kept_intent", "intent_digest", "kept_at_ms", end);
+    // An order of that time has passed its deadline, and its request id is dead.
+    boolean sessions = forget(db, "claimed_session", "session_id", "claimed_at_ms", end);
+    return records || intents || sessions;
+  }
+
+  private static boolean forget(Database db, String table, String id, String time, Instant end)
+      throws SQLException {
+    return db.update(
+            "DELETE FROM %1$s WHERE %2$s IN (SELECT %2$s FROM %1$s WHERE %3$s < ? LIMIT ?)"
+                .formatted(table, id, time),
+            end.toEpochMilli(),
+            FORGOTTEN_AT_ONCE)
+        == FORGOTTEN_AT_ONCE;
+  }
+
+  /**
+   * Gives the audit records from a sequence number on, a line of JSON each, and with the order of a
+   * request its signed intent.
+   *
+   * @throws StoreException if a record does not follow the one before it
+   */
+  static void export(Database db, long from, Consumer<String> out) throws SQLException {
+    AuditRecord last = null;
+    long next = from;
+    List<AuditRecord> page = SqliteAudit.read(db, next, PAGE);
+    while (!page.isEmpty()) {
+      for (AuditRecord record : page) {
+        if (!record.isConsistent() || last != null && !record.follows(last)) {
+          throw new StoreException(
+              "the audit trail is broken at record "
+                  + record.sequence()
+                  + ": keep the party's file, somebody has changed it");
+        }
+        out.accept(line(db, record));
+        last = record;
+      }
+      next = page.getLast().sequence() + 1;
+      page = SqliteAudit.read(db, next, PAGE);
+    }
+  }
+
+  private static String line(Database db, AuditRecord record) throws SQLException {
+    HexFormat hex = HexFormat.of();
+    ObjectNode line =
+        JSON.createObjectNode()
+            .put("sequence", record.sequence())
+            .put("time", record.time().toString())
+            .put("actor", record.event().actor())
+            .put("action", record.event().action())
+            .put("outcome", record.event().outcome())
+            .put("previous_hash", hex.formatHex(record.previousHash()))
+            .put("hash", hex.formatHex(record.hash()));
+    ObjectNode fields = line.putObject("fields");
+    new TreeMap<>(record.event().fields()).forEach(fields::put);
+    String digest = record.event().fields().get("intent_digest");
+    byte[] intent =
+        record.event().action().equals("order.accept") && digest != null
+            ? intent(db, digest)
+            : null;
+    if (intent != null) {
+      line.put("signed_intent", Base64.getEncoder().encodeToString(intent));
+    }
+    return JSON.writeValueAsString(line);
+  }
+
+  private static byte @Nullable [] intent(Database db, String digest) throws SQLException {
+    byte[] bytes;
+    try {
+      bytes = HexFormat.of().parseHex(digest);
+    } catch (IllegalArgumentException e) {
+      return null;
+    }
+    try (ResultSet row =
+        db.statement("SELECT signed_intent FROM kept_intent WHERE intent_digest = ?", bytes)
+            .executeQuery()) {
+      return row.next() ? row.getBytes(1) : null;
+    }
+  }
+}

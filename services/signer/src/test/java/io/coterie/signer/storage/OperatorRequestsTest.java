@@ -1,0 +1,227 @@
+package io.coterie.signer.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.audit.AuditRecord;
+import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.Installation;
+import io.coterie.signer.claim.ClaimLedger.Claim;
+import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.order.Hold;
+import io.coterie.signer.storage.OperatorRequests.Kind;
+import io.coterie.signer.storage.OperatorRequests.Request;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The operator of a party asks its running process for something. */
+class OperatorRequestsTest {
+  private static final Instant BEGIN = Instant.parse("2026-11-26T08:00:00Z");
+
+  private static final Pattern REQUEST =
+      Pattern.compile("(hold|lift|fence|permit-trust|unfreeze)-.*");
+
+  @TempDir Path folder;
+  private PartyStore store;
+  private int sessions;
+
+  @BeforeEach
+  void open() {
+    store = PartyStore.open(folder, "alpha", Clock.fixed(BEGIN, ZoneOffset.UTC), (_, _) -> {});
+  }
+
+  @AfterEach
+  void close() {
+    store.close();
+  }
+
+  private void restart() {
+    store.close();
+    open();
+  }
+
+  private void ask(Kind kind, String argument, String reason) throws IOException {
+    new OperatorRequests(folder).ask(new Request(kind, argument, reason));
+    store.shares().housekeep();
+    Installation.until("it is done", this::isDone);
+  }
+
+  private boolean isDone() {
+    try (var files = Files.list(folder)) {
+      return files.noneMatch(file -> REQUEST.matcher(file.getFileName().toString()).matches());
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private List<AuditEvent> recorded(String action) {
+    return store.audit().read(1, 100).stream()
+        .map(AuditRecord::event)
+        .filter(event -> event.action().equals(action))
+        .toList();
+  }
+
+  private Outcome claim(Instant drawn) {
+    byte[] session = new byte[32];
+    session[0] = (byte) ++sessions;
+    return store
+        .claims()
+        .claimOnce(
+            new Claim(
+                new SessionId(ByteString.copyFrom(session)),
+                "wallet",
+                RequestId.at(drawn),
+                ByteString.copyFrom(new byte[32]),
+                null,
+                null,
+                null,
+                ByteString.EMPTY),
+            AuditEvent.of("wallet", "order.accept", "ok", Map.of()))
+        .toCompletableFuture()
+        .join();
+  }
+
+  @Test
+  void a_fence_is_moved_both_ways_and_not_to_what_is_forgotten() throws Exception {
+    Instant later = BEGIN.plus(Duration.ofHours(1));
+    store.claims().forgetRequests(Duration.ZERO);
+    assertThat(claim(BEGIN)).isEqualTo(Outcome.CLAIMED);
+    ask(Kind.FENCE, later.toString(), "the clock was behind");
+    assertThat(claim(BEGIN.plusSeconds(60))).isEqualTo(Outcome.FENCED);
+    assertThat(claim(later)).isEqualTo(Outcome.CLAIMED);
+    restart();
+    assertThat(claim(BEGIN.plusSeconds(60))).as("after a start").isEqualTo(Outcome.FENCED);
+
+    ask(Kind.FENCE, BEGIN.toString(), "no, it was right");
+    assertThat(claim(BEGIN.plusSeconds(60))).isEqualTo(Outcome.CLAIMED);
+    assertThat(claim(BEGIN.minusMillis(1))).isEqualTo(Outcome.FENCED);
+
+    String forgotten = BEGIN.minus(Duration.ofDays(2)).minusMillis(1).toString();
+    ask(Kind.FENCE, forgotten, "let all in");
+    assertThat(claim(BEGIN.minusMillis(1))).isEqualTo(Outcome.FENCED);
+
+    assertThat(recorded("fence.move"))
+        .containsExactly(
+            moved(
+                "ok",
+                BEGIN.minus(Duration.ofDays(2)).toString(),
+                later.toString(),
+                "the clock was behind"),
+            moved("ok", later.toString(), BEGIN.toString(), "no, it was right"),
+            moved("refused", BEGIN.toString(), forgotten, "let all in"));
+  }
+
+  private static AuditEvent moved(String outcome, String from, String to, String reason) {
+    return AuditEvent.of(
+        "operator", "fence.move", outcome, Map.of("from", from, "to", to, "reason", reason));
+  }
+
+  @Test
+  void holds_are_kept_with_their_reasons_until_they_are_lifted() throws Exception {
+    ask(Kind.HOLD, "keys/hot", "an odd withdrawal");
+    ask(Kind.HOLD, "requesters/wallet", "its key was stolen");
+    ask(Kind.HOLD, "keys/hot", "two odd withdrawals");
+    Hold hot =
+        new Hold(new Hold.Scope("keys/hot"), Hold.Cause.OPERATOR, "two odd withdrawals", BEGIN);
+    Hold wallet =
+        new Hold(
+            new Hold.Scope("requesters/wallet"), Hold.Cause.OPERATOR, "its key was stolen", BEGIN);
+    assertThat(store.holds().all()).containsExactly(hot, wallet);
+    assertThat(PartyStore.holds(folder)).containsExactly(hot, wallet);
+    restart();
+    assertThat(store.holds().all()).containsExactly(hot, wallet);
+
+    ask(Kind.LIFT, "keys/hot", "explained");
+    ask(Kind.LIFT, "installation", "was none");
+    assertThat(store.holds().all()).containsExactly(wallet);
+    restart();
+    assertThat(store.holds().all()).containsExactly(wallet);
+    assertThat(recorded("hold.set"))
+        .extracting(event -> event.fields().get("scope") + ": " + event.fields().get("reason"))
+        .containsExactly(
+            "keys/hot: an odd withdrawal",
+            "requesters/wallet: its key was stolen",
+            "keys/hot: two odd withdrawals");
+    assertThat(recorded("hold.lift"))
+        .containsExactly(
+            AuditEvent.of(
+                "operator", "hold.lift", "ok", Map.of("scope", "keys/hot", "reason", "explained")));
+  }
+
+  @Test
+  void a_hold_that_cannot_be_written_is_in_force_and_written_when_the_disk_takes_it()
+      throws Exception {
+    store.close();
+    sql("CREATE TRIGGER full BEFORE INSERT ON hold BEGIN SELECT RAISE(FAIL, 'full'); END");
+    open();
+    new OperatorRequests(folder).ask(new Request(Kind.HOLD, "keys/hot", "odd"));
+    store.shares().housekeep();
+    Installation.until("it is held", () -> !store.holds().all().isEmpty());
+    Installation.until("it failed", () -> claim(BEGIN) == Outcome.CLAIMED);
+    assertThat(PartyStore.holds(folder)).isEmpty();
+    assertThat(isDone()).as("the request stays").isFalse();
+
+    store.close();
+    sql("DROP TRIGGER full");
+    open();
+    assertThat(store.holds().all()).isEmpty();
+    store.shares().housekeep();
+    Installation.until("it is written", this::isDone);
+    restart();
+    assertThat(store.holds().all()).hasSize(1);
+  }
+
+  private void sql(String statement) throws Exception {
+    try (Connection raw =
+            DriverManager.getConnection("jdbc:sqlite:" + folder.resolve(PartyStore.FILE));
+        var run = raw.createStatement()) {
+      run.executeUpdate(statement);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "FENCE,now,why,is no time such as",
+    "PERMIT_TRUST,abc,why,is no digest",
+    "HOLD,keys/*,why,is not installation",
+    "HOLD,everything,why,is not installation",
+    "LIFT,requesters/,why,is not installation",
+    "HOLD,keys/hot,'',the reason is not one line",
+    "HOLD,keys/hot,'a\nb',the reason is not one line",
+  })
+  void a_request_that_means_nothing_is_refused_before_it_is_sent(
+      Kind kind, String argument, String reason, String problem) {
+    assertThatThrownBy(() -> new Request(kind, argument, reason))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining(problem);
+  }
+
+  @Test
+  void a_file_that_is_no_request_is_removed_and_in_nobodys_way() throws Exception {
+    String hot = "6b6579732f686f74";
+    Files.writeString(folder.resolve("hold-zz"), "no hexadecimal");
+    Files.writeString(folder.resolve("hold-" + hot + "2a"), "a pattern");
+    Files.writeString(folder.resolve("lift-" + hot), "x".repeat(2000));
+    ask(Kind.HOLD, "keys/cold", "why");
+    assertThat(store.holds().all()).extracting(h -> h.scope().text()).containsExactly("keys/cold");
+  }
+}
