@@ -286,8 +286,8 @@ fn nothing_of_a_share_or_a_nonce_outlives_an_abort() {
         };
         let shares = made(&parties);
         signing_aborts(scheme.sign, &scheme.spoiled, &parties, &shares);
-        // Presigning of FROST is one broadcast, which nothing that follows can spoil. The vaults are others, as in these
-        // the pair multiplies no more with the key of the transfer that failed.
+        // Presigning of FROST is one broadcast, which nothing that follows can spoil. The vaults are others, as in
+        // these the pair multiplies no more with the key of the transfer that failed.
         if let (Some((presign, _)), ProtocolId::EcdsaSign) = (scheme.presign, scheme.sign) {
             let others = common::parties(3);
             signing_aborts(presign, &scheme.spoiled, &others, &made(&others));
@@ -327,8 +327,8 @@ fn dealing_aborts(protocol: ProtocolId, key: &EvidenceKey, start: impl FnOnce() 
     no_share_found(&format!("{protocol:?} aborted and freed"));
 }
 
-/// A wrong message of party 2 ends signing or presigning at party 1, which then holds nonces and, with ECDSA, the choices
-/// of its transfers and the factors of its multiplications.
+/// A wrong message of party 2 ends signing or presigning at party 1, which then holds nonces and, with ECDSA, the
+/// choices of its transfers and the factors of its multiplications.
 fn signing_aborts(protocol: ProtocolId, spoiled: &Spoiled, parties: &[Party], shares: &BTreeMap<u32, Done>) {
     let presigns = protocol == ProtocolId::EcdsaPresign;
     let signing = |party: &Party| SessionConfig {

@@ -78,7 +78,7 @@ class DocumentationTest {
           }
         });
     forEachComment(
-        (file, line) -> {
+        (file, line, _) -> {
           if (line.length() > LONGEST_LINE) {
             tooLong.add(file + ": " + line);
           }
@@ -150,8 +150,8 @@ class DocumentationTest {
           }
         });
     forEachComment(
-        (file, line) -> {
-          if (RIDDLE_IN_COMMENT.matcher(line).find()) {
+        (file, line, sentence) -> {
+          if (RIDDLE_IN_COMMENT.matcher(sentence).find()) {
             riddles.add(file + ": " + line);
           }
         });
@@ -263,12 +263,20 @@ class DocumentationTest {
    * Every line of comment in code, wire contracts, databases, scripts and configuration. A line
    * that begins a paragraph of a longer comment is given as if it were the first one.
    */
-  private static void forEachComment(BiConsumer<Path, String> check) throws IOException {
+  /** Looks at one line of a comment. */
+  private interface CommentCheck {
+    /**
+     * @param sentence the line as if its comment began with it, if it begins a paragraph
+     */
+    void accept(Path file, String line, String sentence);
+  }
+
+  private static void forEachComment(CommentCheck check) throws IOException {
     for (Path script : scripts()) {
       Pattern comment = script.toString().endsWith("js") ? COMMENT : COMMENT_OF_SCRIPT;
       for (String line : Files.readAllLines(script)) {
         if (comment.matcher(line).matches()) {
-          check.accept(script, line);
+          check.accept(script, line, line);
         }
       }
     }
@@ -287,7 +295,7 @@ class DocumentationTest {
       String before = "";
       for (String line : Files.readAllLines(source)) {
         if (COMMENT.matcher(line).matches()) {
-          check.accept(source, opensParagraph(before, line) ? asOpening(line) : line);
+          check.accept(source, line, opensParagraph(before, line) ? asOpening(line) : line);
         }
         before = line;
       }
