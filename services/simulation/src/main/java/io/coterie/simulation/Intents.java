@@ -69,8 +69,9 @@ final class Intents {
             .setScheme(scheme)
             .setNotAfter(timestamp(now.plus(LIFE)));
     if (scheme != Scheme.SCHEME_ECDSA_SECP256K1) {
-      // Text: an Ed25519 message that begins like a transaction is refused.
-      intent.setMessage(ByteString.copyFromUtf8(HexFormat.of().formatHex(payload)));
+      // Text, and not of 32 bytes: an Ed25519 message that may be a transaction or its hash is
+      // refused.
+      intent.setMessage(ByteString.copyFromUtf8("pay " + HexFormat.of().formatHex(payload)));
     } else {
       intent.setDigest(ByteString.copyFrom(Identities.hash(payload)));
     }

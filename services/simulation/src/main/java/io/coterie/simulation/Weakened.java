@@ -113,7 +113,8 @@ final class Weakened {
                   claim.intentDigest(),
                   null,
                   null,
-                  claim.multiplication(), claim.signedIntent())
+                  claim.multiplication(),
+                  claim.signedIntent())
               : claim;
       return weaken(claim.session(), claims.claimOnce(weaker, accepted));
     }

@@ -8,6 +8,7 @@ import io.coterie.trust.TrustFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,7 +46,7 @@ final class KeptKeys {
       JsonFormat.parser().merge(Files.readString(file), kept);
       List<String> written =
           restoration.restore(kept.getKeysList(), TrustFile.read(trustFile).verified().trust());
-      Files.move(file, file.resolveSibling(FILE + DONE));
+      Files.move(file, file.resolveSibling(FILE + DONE), StandardCopyOption.REPLACE_EXISTING);
       log.info("{} of the {} keys of {} were written", written.size(), kept.getKeysCount(), file);
     } catch (AttestationException | IllegalArgumentException | IOException e) {
       log.error("no key of {} was written: {}", file, e.getMessage());

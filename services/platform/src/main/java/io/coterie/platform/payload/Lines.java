@@ -23,12 +23,17 @@ final class Lines {
    * @throws IntentException if there are too many lines: nobody could check what is signed
    */
   void add(String name, Object value) throws IntentException {
+    List<String> names = printable(name);
+    // The end of a name says what it is: none is cut.
+    if (names.size() > 1) {
+      throw new IntentException(IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW);
+    }
     List<String> parts = printable(value.toString());
     for (int i = 0; i < parts.size(); i++) {
       if (lines.size() == DecodedPayload.MAX_FIELDS) {
         throw new IntentException(IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW);
       }
-      String first = printable(name).getFirst();
+      String first = names.getFirst();
       lines.add(new Field(i == 0 ? first : first + " (" + (i + 1) + ")", parts.get(i)));
     }
   }

@@ -309,6 +309,25 @@ class TypedDataTest {
     assertRefused(IntentProblem.TYPED_DATA_TOO_COMPLEX, one("One[]", "[]"));
   }
 
+  /** The end of a name says what it is: one that is cut could be another. */
+  @Test
+  void a_name_that_does_not_fit_a_line_is_refused() {
+    int rest = DecodedPayload.MAX_VALUE - "message.".length() - 128 - ".".length();
+    assertThatCode(() -> decode(nested("n".repeat(128), "m".repeat(rest))))
+        .doesNotThrowAnyException();
+    assertRefused(
+        IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW, nested("n".repeat(128), "m".repeat(rest + 1)));
+  }
+
+  private static String nested(String outer, String inner) {
+    return """
+    {"types":{"EIP712Domain":[{"name":"name","type":"string"}],
+    "One":[{"name":"%1$s","type":"Two"}],"Two":[{"name":"%2$s","type":"string"}]},
+    "primaryType":"One","domain":{"name":"test"},"message":{"%1$s":{"%2$s":"x"}}}
+    """
+        .formatted(outer, inner);
+  }
+
   @Test
   void everything_is_bounded() {
     assertRefused(IntentProblem.TYPED_DATA_MALFORMED, "[".repeat(60_000));

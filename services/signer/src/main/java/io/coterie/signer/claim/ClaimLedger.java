@@ -70,7 +70,7 @@ public interface ClaimLedger {
    */
   void forgetRequests(Duration running);
 
-  /** How many sessions were claimed for each requester, and for nobody, since the beginning. */
+  /** How many sessions that are kept were claimed for each requester, and for nobody. */
   Map<String, Long> claimed();
 
   /** Looks how much of the disk is taken and free. */

@@ -15,7 +15,7 @@ public final class DiskShares {
   private static final int TIMES_THE_FREE = 7;
 
   private final ClaimLedger ledger;
-  private final Map<String, Long> claimed;
+  private Map<String, Long> claimed;
   private long all;
   private Room room;
 
@@ -23,8 +23,12 @@ public final class DiskShares {
   public DiskShares(ClaimLedger ledger) {
     this.ledger = ledger;
     this.claimed = new HashMap<>(ledger.claimed());
-    this.all = claimed.values().stream().mapToLong(Long::longValue).sum();
+    this.all = sum(claimed);
     this.room = ledger.room();
+  }
+
+  private static long sum(Map<String, Long> claimed) {
+    return claimed.values().stream().mapToLong(Long::longValue).sum();
   }
 
   /** Whether a requester may have one more session claimed. */
@@ -44,6 +48,18 @@ public final class DiskShares {
     Room now = ledger.room();
     synchronized (this) {
       room = now;
+    }
+  }
+
+  /**
+   * Counts anew, as after old sessions were forgotten. Reads the disk. A session that is claimed
+   * meanwhile may be missed until the next time.
+   */
+  public void recount() {
+    Map<String, Long> now = new HashMap<>(ledger.claimed());
+    synchronized (this) {
+      claimed = now;
+      all = sum(now);
     }
   }
 

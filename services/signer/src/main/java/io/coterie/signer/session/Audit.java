@@ -41,7 +41,7 @@ final class Audit {
       int number = 0;
       for (DecodedPayload.Field field : payload.fields()) {
         number++;
-        fields.put("payload.%02d.%s".formatted(number, field.name()), field.value());
+        fields.put("payload.%03d.%s".formatted(number, field.name()), field.value());
       }
     }
     return AuditEvent.of(actor(plan, coordinator), ORDER, "accepted", fields);

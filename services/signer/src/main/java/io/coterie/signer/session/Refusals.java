@@ -47,6 +47,8 @@ final class Refusals {
     boolean past =
         session.state == State.RECEIVED
             || refusal.reason() == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED;
+    // It may be stored and not sent yet: a hold keeps it back.
+    boolean held = refusal.reason() == RefusalReason.REFUSAL_REASON_ON_HOLD;
     SessionPlan plan = session.plan;
     SessionPlan.Request request = plan == null ? null : plan.request();
     // The policy looks at what an intent says after it has checked who signed it.
@@ -64,7 +66,7 @@ final class Refusals {
                   } else if (Boolean.TRUE.equals(declined)
                       || bindings.answer(session.id).declined()) {
                     reports.declined(session, order);
-                  } else if (past) {
+                  } else if (past && !held) {
                     reports.sendAgain(session.id, session);
                   }
                   reports.refused(session, refusal);

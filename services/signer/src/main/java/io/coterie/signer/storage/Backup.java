@@ -125,6 +125,8 @@ public final class Backup {
   private static void markRestored(Path file) {
     try (Database copy = Database.writer(file)) {
       copy.update("UPDATE ledger SET restored = 1");
+      // What the operator permitted once may have been used since.
+      copy.update("DELETE FROM permitted_trust");
       copy.commit();
       if (!copy.checkpoint()) {
         throw new StoreException(file + " is in use");

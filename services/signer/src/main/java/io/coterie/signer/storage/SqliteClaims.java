@@ -335,7 +335,14 @@ final class SqliteClaims implements ClaimLedger {
 
   @Override
   public Room room() {
-    return new Room(path.length(), path.getUsableSpace());
+    return file.read(
+        db -> {
+          // Pages of rows that were deleted are taken again before the file grows.
+          long page = db.count("PRAGMA page_size");
+          long free = page * db.count("PRAGMA freelist_count");
+          long all = page * db.count("PRAGMA page_count");
+          return new Room(all - free, path.getUsableSpace() + free);
+        });
   }
 
   @Override

@@ -52,6 +52,33 @@ class DiskSharesTest {
   }
 
   @Test
+  void a_requester_whose_sessions_were_forgotten_goes_on() {
+    disk(CLAIMS);
+    int got = claim("greedy", CLAIMS);
+    assertThat(shares.mayClaim("greedy")).isFalse();
+    // A tenth is left; the pages of the others are free again, in a file that stays as it is.
+    taken = got / 10;
+    ledger.claimed.put("greedy", (long) taken);
+    disk(CLAIMS);
+    shares.recount();
+    assertThat(shares.mayClaim("greedy")).isTrue();
+  }
+
+  @Test
+  void a_requester_does_not_answer_for_those_of_its_sessions_that_were_forgotten() {
+    disk(CLAIMS);
+    claim("old", CLAIMS / 4);
+    claim("new", CLAIMS / 2);
+    ledger.claimed.put("new", (long) taken);
+    ledger.claimed.put("old", 0L);
+    shares.recount();
+    taken = CLAIMS - 1;
+    disk(CLAIMS);
+    assertThat(shares.mayClaim("old")).isTrue();
+    assertThat(shares.mayClaim("new")).isFalse();
+  }
+
+  @Test
   void a_larger_disk_lets_it_go_on() {
     disk(CLAIMS);
     claim("greedy", CLAIMS);

@@ -15,6 +15,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.session.SessionLifecycle.Event;
@@ -283,6 +284,14 @@ abstract class BoundSigningTest extends SessionFixture {
             Instant.now()));
     start();
     net.sent.clear();
+    holds.set(
+        List.of(new Hold(new Hold.Scope(KEY), Hold.Cause.OPERATOR, "a theft", Instant.EPOCH)));
+    driver().onOrder(coordinator, bytes, null);
+    assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_ON_HOLD);
+    assertThat(net.sent).as("a hold keeps it back").noneMatch(s -> s.message().hasEnvelope());
+
+    holds.set(List.of());
+    net.sent.clear();
     driver().onOrder(coordinator, bytes, null);
     assertThat(awaitRefusal(session)).isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     assertThat(net.sent).hasSize(2);
@@ -315,7 +324,7 @@ abstract class BoundSigningTest extends SessionFixture {
     Installation.until("it claims", () -> !ledger.accepted.isEmpty());
     assertThat(ledger.accepted.getFirst().fields())
         .containsEntry("payload", "digest")
-        .containsEntry("payload.01.digest", "0x" + "00".repeat(32))
+        .containsEntry("payload.001.digest", "0x" + "00".repeat(32))
         .containsEntry("derivation_path", "m/1/2");
   }
 

@@ -14,11 +14,14 @@ import io.coterie.signer.claim.ClaimLedger.Outcome;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.storage.OperatorRequests.Kind;
 import io.coterie.signer.storage.OperatorRequests.Request;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.SQLException;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
@@ -188,6 +191,25 @@ class OperatorRequestsTest {
     Installation.until("it is written", this::isDone);
     restart();
     assertThat(store.holds().all()).hasSize(1);
+  }
+
+  /** A trust file that was permitted may have come and gone since the backup. */
+  @Test
+  void a_restored_store_has_no_permissions() throws Exception {
+    ask(Kind.PERMIT_TRUST, "ab".repeat(32), "the root keys were lost");
+    assertThat(permissions(folder)).isOne();
+    Files.write(folder.resolve(Backup.DATA_KEY), new byte[] {1});
+    ByteArrayOutputStream backup = new ByteArrayOutputStream();
+    Backup.write(folder, backup);
+    Path empty = folder.resolve("empty");
+    Backup.restore(new ByteArrayInputStream(backup.toByteArray()), empty);
+    assertThat(permissions(empty)).isZero();
+  }
+
+  private static long permissions(Path folder) throws SQLException {
+    try (Database file = Database.reader(folder.resolve(PartyStore.FILE))) {
+      return file.count("SELECT count(*) FROM permitted_trust");
+    }
   }
 
   private void sql(String statement) throws Exception {
