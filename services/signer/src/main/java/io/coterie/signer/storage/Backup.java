@@ -125,7 +125,7 @@ public final class Backup {
   private static void markRestored(Path file) {
     try (Database copy = Database.writer(file)) {
       copy.update("UPDATE ledger SET restored = 1");
-      // What the operator permitted once may have been used since.
+      // A permission of the operator may have been used since the backup.
       copy.update("DELETE FROM permitted_trust");
       copy.commit();
       if (!copy.checkpoint()) {
