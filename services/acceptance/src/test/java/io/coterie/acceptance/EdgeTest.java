@@ -588,7 +588,7 @@ class EdgeTest {
     assertThat(statusFor("/ready")).isEqualTo(200);
     assertThat(statusFor("/stats/prometheus")).isEqualTo(401);
     Metrics before = edge.metrics();
-    // What the alert of a certificate near its end looks at.
+    // The alert of a certificate near its end looks at this one.
     assertThat(before.samples())
         .extracting(Metrics.Sample::name)
         .contains("envoy_server_days_until_first_cert_expiring");

@@ -12,7 +12,7 @@ import java.util.Objects;
  */
 public record RestoredKey(String name, int epoch, Fate fate) {
 
-  /** What can become of a kept key, each with a text for people. */
+  /** The ends of a kept key, each with a text for people. */
   public enum Fate {
     WRITTEN("written", false),
     RENEWED("written in place of an earlier epoch", false),
