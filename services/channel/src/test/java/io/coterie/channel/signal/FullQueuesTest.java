@@ -137,7 +137,7 @@ class FullQueuesTest {
             .channel
             .broadcast(
                 List.of(group.node(2).member(), group.node(3).member()),
-                ("to both " + i).getBytes(StandardCharsets.UTF_8),
+                ("to both " + i + " ".repeat(body.length)).getBytes(StandardCharsets.UTF_8),
                 SecureChannel.SendOptions.online(null));
         int number = i;
         await().atMost(PATIENCE).until(() -> group.node(3).texts().size() == number + 1);
