@@ -588,6 +588,10 @@ class EdgeTest {
     assertThat(statusFor("/ready")).isEqualTo(200);
     assertThat(statusFor("/stats/prometheus")).isEqualTo(401);
     Metrics before = edge.metrics();
+    // The alert of a certificate near its end looks at this one.
+    assertThat(before.samples())
+        .extracting(Metrics.Sample::name)
+        .contains("envoy_server_days_until_first_cert_expiring");
     cluster.wallet().sign(KEY, "measured");
     assertThat(
             edge.metrics()

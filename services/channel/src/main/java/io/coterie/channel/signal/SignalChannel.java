@@ -135,6 +135,7 @@ public final class SignalChannel implements SecureChannel {
     this.store = new ProtocolStore(identity, account.registrationId());
     this.metrics = new ChannelMetrics(registry, () -> reachable().size());
     SSLContext tls = PinnedTls.context(config.caPem(), config.client());
+    metrics.certificates(PinnedTls.end(config.caPem(), config.client()));
     this.authenticated =
         new Link(
             name + "-in", config, tls, this.account.authorization(), new Incoming(), pool, metrics);

@@ -479,6 +479,7 @@ final class SessionDriver {
     }
     session.untilEnd.close();
     session.untilLastSent.close();
+    session.untilClaimed.close();
     running.sessions().end(session);
   }
 

@@ -29,6 +29,9 @@ final class Database implements AutoCloseable {
   /** Pages of the cache, in KiB, as SQLite wants it: negative. */
   private static final int CACHE_KIB = -2_048;
 
+  /** The journal is cut to it whenever it begins anew. */
+  private static final int JOURNAL_BYTES = 8 << 20;
+
   private final Connection connection;
   private final Map<String, PreparedStatement> statements = new HashMap<>();
 
@@ -42,6 +45,7 @@ final class Database implements AutoCloseable {
     config.setJournalMode(SQLiteConfig.JournalMode.WAL);
     config.setSynchronous(SQLiteConfig.SynchronousMode.FULL);
     config.setTransactionMode(SQLiteConfig.TransactionMode.IMMEDIATE);
+    config.setJournalSizeLimit(JOURNAL_BYTES);
     Database database = open(file, config);
     try {
       database.execute("PRAGMA secure_delete = ON");

@@ -105,7 +105,8 @@ final class SqliteExclusions {
                                 "ends", Integer.toString(pair.ends()))));
                   }
                   db.update(
-                      "INSERT INTO ledger_time (id, reached_ms) VALUES (1, ?) ON CONFLICT DO NOTHING",
+                      "INSERT INTO ledger_time (id, reached_ms, ran_ms) VALUES (1, ?, 0)"
+                          + " ON CONFLICT DO NOTHING",
                       clock.millis());
                   LedgerPosition position;
                   if (db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1) {
