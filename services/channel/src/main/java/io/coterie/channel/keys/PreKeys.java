@@ -151,7 +151,8 @@ public final class PreKeys {
                 }
               }
               if (failure != null) {
-                LOG.warn("prekeys not uploaded: {}", ChannelException.of(failure).getMessage());
+                String why = ChannelException.of(failure).getMessage();
+                LOG.warn("this member could not upload its prekeys: {}", why);
               }
             });
   }

@@ -51,7 +51,7 @@ public final class MessageLane implements Executor {
           task.run();
         } catch (RuntimeException | Error e) {
           // A task reports its own failures; what comes here is a bug, and must not stop the lane.
-          LOG.error("channel task failed", e);
+          LOG.error("a step of the channel failed", e);
         }
         if (waiting.decrementAndGet() == 0) {
           return;

@@ -453,7 +453,7 @@ public final class SignalChannel implements SecureChannel {
         heartbeat();
       }
     } catch (RuntimeException e) {
-      LOG.error("channel timer failed", e);
+      LOG.error("the channel's timer failed", e);
     }
   }
 

@@ -180,7 +180,7 @@ public final class SigningSession extends ObservedSession {
                       || step.getAbort().getAdvice() == Advice.ADVICE_FREEZE_KEY,
                   false));
       case PROGRESS_NOT_SET -> {
-        log.error("the core said nothing: session {}", id);
+        log.error("the core answered session {} without a step", id);
         end(internal());
       }
     }
@@ -193,7 +193,7 @@ public final class SigningSession extends ObservedSession {
   }
 
   private void broken(MpcException e) {
-    log.error("the core refused a session: {} {}", id, e.getMessage());
+    log.error("the core refused session {}: {}", id, e.getMessage());
     end(internal());
   }
 

@@ -129,7 +129,7 @@ public final class ApiServlet extends HttpServlet {
               .flatMap(accounts::authenticate)
               .orElse(null);
     } catch (DataAccessException e) {
-      LOG.warn("database unavailable", e);
+      LOG.warn("the database does not answer, so a connection is refused", e);
       reply(response, UNAVAILABLE);
       return;
     }

@@ -318,7 +318,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
       try {
         ids.add(toDelete.take());
       } catch (InterruptedException e) {
-        LOG.warn("interrupted: acknowledged messages will be delivered again", e);
+        LOG.warn("the queue was interrupted, so acknowledged messages are delivered again", e);
         return;
       }
       toDelete.drainTo(ids, MAX_DELETES - 1);

@@ -44,7 +44,7 @@ public final class ChannelNetwork implements PartyNetwork {
 
   /**
    * After this long a message is not tried again; the channel itself has waited for keys and for
-   * the connection before it gives up.
+   * the connection before it failed.
    */
   private static final long RETRY_NANOS = 5_000_000_000L;
 

@@ -97,7 +97,7 @@ final class Housekeeping implements AutoCloseable {
         }
       }
     } catch (RuntimeException e) {
-      log.error("housekeeping failed", e);
+      log.error("this party's housekeeping failed", e);
     }
   }
 

@@ -137,7 +137,7 @@ final class SessionRecords {
   void brokenAfterEnd(Session session, Abort abort) {
     SessionPlan plan = session.plan();
     log.warn(
-        "{} was found broken after its end: {}, culprits {}",
+        "evidence after the end of a session shows that its {} was broken: {}, culprits {}",
         plan.protocol().label(),
         abort.getCause(),
         abort.getCulpritsList());

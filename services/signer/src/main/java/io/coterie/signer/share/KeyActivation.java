@@ -488,7 +488,9 @@ public final class KeyActivation {
                     && e.getValue().key.equals(used.key())
                     && shares.ofSession(e.getKey()).isEmpty());
     log.info(
-        used.left() ? "{} is left to others, epoch {}" : "{} is active, epoch {}",
+        used.left()
+            ? "this party holds no share of {} any more: others use epoch {}"
+            : "this party uses its share of {} of epoch {}",
         used.key(),
         used.epoch());
     if (candidate.asked) {
