@@ -1,4 +1,4 @@
-//! A party that does not follow the rules: what it changes, what honest parties end with, whom they name.
+//! A party that does not follow the rules: its changes, the ends of honest parties, and the culprits that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -153,7 +153,7 @@ public final class Link implements AutoCloseable {
    * Sends a request. Never blocks on the network beyond writing to the socket, which may take until
    * {@link #tick} closes a socket that does not take it: not for the timer, and not under a lock.
    *
-   * @param mode what the request and its answer are counted as
+   * @param mode label with which the request and its answer are counted
    * @param headers as {@code name:value}
    * @return the answer, on a thread of the callback pool; fails with {@link ChannelException}
    */

@@ -51,8 +51,8 @@ public final class SigningSession extends ObservedSession {
   private volatile int round = 1;
 
   /**
-   * @param again whether the parties have had the order before: who has answered it then says that
-   *     there is nothing to be run, beside what it sent
+   * @param again whether the parties have had the order before: one that has answered it says that
+   *     there is nothing to be run, beside its answer
    */
   SigningSession(
       ByteString order,

@@ -159,7 +159,7 @@ public final class ApiServlet extends HttpServlet {
     }
   }
 
-  /** One connection's endpoint, without compression: what travels is encrypted already. */
+  /** One connection's endpoint, without compression: messages are encrypted already. */
   private static ServerEndpointConfig config(ClientConnection connection) {
     return ServerEndpointConfig.Builder.create(SocketEndpoint.class, "/v1/websocket/")
         .configurator(

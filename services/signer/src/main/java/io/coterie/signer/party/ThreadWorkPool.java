@@ -151,7 +151,7 @@ public final class ThreadWorkPool implements WorkPool {
           threads.execute(turn);
         }
       } catch (RejectedExecutionException e) {
-        // The pool is closed: whatever was left is dropped with the process.
+        // The pool is closed: the remaining work is dropped with the process.
         log.debug("the pool is closed, so work is dropped");
       }
     }

@@ -19,8 +19,8 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
 /**
- * Signs with one scheme whose signature is the same each time: what a session of any kind does is
- * seen here.
+ * Signs with one scheme whose signature is the same each time; the steps of any session are seen
+ * here.
  */
 abstract class SigningTest extends SessionFixture {
   @Test

@@ -17,8 +17,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides from the ends of the sessions for one piece of work whether a later session can succeed, and who
- * may deal in it. Does no I/O and reads no clock; confined to one thread.
+ * Decides from the ends of the sessions for one piece of work whether a later session can succeed,
+ * and who may deal in it. Does no I/O and reads no clock; confined to one thread.
  */
 final class ShareFindings {
   private final ShareWork work;
