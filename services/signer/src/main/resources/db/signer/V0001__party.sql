@@ -185,8 +185,8 @@ CREATE TABLE shown_claims (
   before    BLOB NOT NULL
 ) STRICT;
 
--- Shares that were here when a store went back, this party's own (-1) or a peer's. They were not active then: what was
--- done with them since may be forgotten, so when one becomes active it multiplies with nobody, or not with the peer.
+-- Shares that were here when a store went back, this party's own (-1) or a peer's. They were not active then: uses
+-- of them since may be forgotten, so when one becomes active it multiplies with nobody, or not with the peer.
 CREATE TABLE forgetful_share (
   session_id BLOB NOT NULL CHECK (length(session_id) = 32),
   party      INTEGER NOT NULL,

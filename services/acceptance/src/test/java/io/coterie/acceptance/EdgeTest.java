@@ -73,7 +73,7 @@ class EdgeTest {
   private static final String KEY_PATH = "/v1/keys/" + KEY;
   private static final String FORWARDED = "x-forwarded-client-cert";
 
-  /** Low, so that a test reaches it; what the other tests ask for stays below. */
+  /** Low, so that a test reaches it; the calls of the other tests stay below. */
   private static final int BURST = 20;
 
   private static final int A_SECOND = 10;

@@ -125,7 +125,7 @@ public class SignerApplication {
     }
   }
 
-  /** A failure in one line: what was thrown, if it does not say what is wrong. */
+  /** A failure in one line, by the exception's type if its text does not say what is wrong. */
   private static String problem(Exception e) {
     String message = String.valueOf(e.getMessage());
     boolean says = e instanceof StoreException || e.getClass() == IOException.class;

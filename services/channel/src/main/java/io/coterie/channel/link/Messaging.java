@@ -39,8 +39,8 @@ import tools.jackson.databind.node.ArrayNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * The calls of the Signal server API that the channel makes, over the two sockets: what needs the
- * account on the authenticated one, everything that must not say who is asking on the other. A peer
+ * The calls of the Signal server API that the channel makes, over the two sockets: those that need
+ * the account on the authenticated one, those that must not name the caller on the other. A peer
  * whose access key is not known is reached over the authenticated one, by name.
  */
 public final class Messaging implements PreKeys.Service {

@@ -139,7 +139,7 @@ public interface ClaimLedger {
    * The session in which this party contributes to a request's signature.
    *
    * @param order {@code coterie.party.v1.Order} without its signed intent
-   * @param envelope what this party sends in it; empty if that is not known yet
+   * @param envelope this party's message in it; empty if that is not known yet
    * @param notAfter end of the intent
    */
   record Binding(

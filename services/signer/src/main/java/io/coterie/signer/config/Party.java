@@ -329,12 +329,12 @@ final class Party implements SmartLifecycle, HealthIndicator {
     executor.shutdownNow();
     try {
       if (!executor.awaitTermination(properties.drain().toMillis() + 1, TimeUnit.MILLISECONDS)) {
-        log.warn("a step of the start does not end");
+        log.warn("this party stops while a step of its start is still running");
       }
       if (wasReady && service != null) {
         phase = Phase.DRAINING;
         boolean drained = service.drain(properties.drain());
-        log.info("sessions {}", drained ? "are finished" : "did not finish in time");
+        log.info("this party's sessions {}", drained ? "have ended" : "did not end in time");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

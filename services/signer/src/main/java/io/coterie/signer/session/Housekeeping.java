@@ -90,7 +90,7 @@ final class Housekeeping implements AutoCloseable {
         claims.forgetRequests(running);
       }
     } catch (RuntimeException e) {
-      log.error("housekeeping failed", e);
+      log.error("this party's housekeeping failed", e);
     }
   }
 

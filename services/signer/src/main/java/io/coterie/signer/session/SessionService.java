@@ -176,7 +176,7 @@ public final class SessionService implements AutoCloseable {
     Session known = sessions.add(session).orElse(null);
     if (known != null) {
       session.untilLastSent.close();
-      // It is already being followed; whoever orders it again may have missed what was sent in it.
+      // It is already being followed; the coordinator that repeats it may have missed an answer.
       known.run(() -> opening.orderedAgain(known, session));
       return;
     }

@@ -20,7 +20,7 @@ import org.sqlite.SQLiteConfig;
  * time.
  */
 final class Database implements AutoCloseable {
-  /** In order; a released one is never changed. */
+  /** In order. Before 0.2.0 the one file is edited in place; a released one is never changed. */
   private static final List<String> MIGRATIONS = List.of("V0001__party.sql");
 
   /** Readers never wait for the writer in WAL mode; this is for checkpoints. */

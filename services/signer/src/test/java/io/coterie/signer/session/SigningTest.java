@@ -22,8 +22,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Signs with one scheme whose signature is the same each time: what a session of any kind does is
- * seen here.
+ * Signs with one scheme whose signature is the same each time; the steps of any session are seen
+ * here.
  */
 abstract class SigningTest extends SessionFixture {
   @Test

@@ -74,7 +74,7 @@ class UncleanEndsTest {
     store = PartyStore.open(folder, "alpha", Clock.systemUTC(), (_, _) -> {});
   }
 
-  /** Goes on with the disk as it was at this moment: what was not on it is gone. */
+  /** Goes on with the disk as it was at this moment, and nothing else. */
   private void killAndStart() throws IOException {
     Path next = root.resolve(Integer.toString(++starts));
     PartyStore.createFolder(next);
