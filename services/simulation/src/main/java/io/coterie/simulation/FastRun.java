@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class FastRun implements ProtocolCore.Run {
   /** The generator of secp256k1: a public key that can be derived from. */
-  private static final ByteString ECDSA_KEY =
+  private static final ByteString CURVE_KEY =
       ByteString.copyFrom(
           HexFormat.of()
               .parseHex("0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"));
@@ -217,8 +217,7 @@ final class FastRun implements ProtocolCore.Run {
   private Done done() {
     return switch (protocol.operation()) {
       case KEYGEN -> key(config.getEpoch());
-      case REFRESH -> key(config.getEpoch() + 1);
-      case RESHARE -> throw new IllegalStateException("no reshare is simulated yet");
+      case REFRESH, RESHARE -> key(config.getEpoch() + 1);
       case PRESIGN -> presignatures();
       case SIGN ->
           Done.newBuilder()
@@ -242,10 +241,15 @@ final class FastRun implements ProtocolCore.Run {
   }
 
   private Done key(int epoch) {
-    boolean derives = protocol.scheme() == Scheme.SCHEME_ECDSA_SECP256K1;
+    boolean derives =
+        protocol.scheme() == Scheme.SCHEME_ECDSA_SECP256K1
+            || protocol.scheme() == Scheme.SCHEME_BIP340_SECP256K1;
+    boolean leaves =
+        protocol.operation() == Protocol.Operation.RESHARE
+            && !config.getReceiversList().contains(config.getSelf());
     ByteString publicKey =
         derives
-            ? ECDSA_KEY
+            ? CURVE_KEY
             : ByteString.copyFrom(
                 Identities.hash(config.getKeyId().getBytes(StandardCharsets.US_ASCII)));
     return Done.newBuilder()
@@ -257,7 +261,9 @@ final class FastRun implements ProtocolCore.Run {
                 .setEpoch(epoch)
                 .setChainCode(derives ? ByteString.copyFrom(new byte[32]) : ByteString.EMPTY))
         .setSealedShare(
-            ByteString.copyFromUtf8("share of " + config.getSelf() + " in epoch " + epoch))
+            leaves
+                ? ByteString.EMPTY
+                : ByteString.copyFromUtf8("share of " + config.getSelf() + " in epoch " + epoch))
         .build();
   }
 

@@ -9,7 +9,8 @@ import java.util.List;
  * An order that the coordinator has given.
  *
  * @param number of the session, for the trace
- * @param request id of the request that it serves; empty if it serves none
+ * @param request the request that it serves, by its id if that is a signing; empty if it serves
+ *     none
  * @param content digest of the intent; empty if there is none
  * @param allowed whether a requester has signed it, and may
  */
@@ -20,6 +21,8 @@ record Ordered(
     String request,
     ByteString content,
     boolean allowed) {
+  /** Stands before the id of a request. */
+  static final String REQUEST = "request ";
 
   Protocol protocol() {
     return Protocol.of(order.getProtocol()).orElseThrow();
@@ -27,6 +30,24 @@ record Ordered(
 
   List<Integer> parties() {
     return order.getSigningSetList();
+  }
+
+  /** The epoch of the shares that it makes; 0 if it makes none. */
+  int makesEpoch() {
+    return switch (protocol().operation()) {
+      case KEYGEN -> order.getEpoch();
+      case REFRESH, RESHARE -> order.getEpoch() + 1;
+      case SIGN, PRESIGN, SIGN_PRESIGNED -> 0;
+    };
+  }
+
+  /**
+   * Whether the id of its request is of before another one.
+   *
+   * @param first id
+   */
+  boolean isDrawnBefore(String first) {
+    return request.startsWith(REQUEST) && request.substring(REQUEST.length()).compareTo(first) < 0;
   }
 
   @Override

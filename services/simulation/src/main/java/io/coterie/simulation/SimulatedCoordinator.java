@@ -6,14 +6,11 @@ import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
-import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
-import io.coterie.proto.party.v1.ClaimCount;
-import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -41,13 +38,13 @@ final class SimulatedCoordinator {
   /** A party whose clock is behind by no more than this knows no request as one of the future. */
   private static final Duration DRAWN_AGO = Duration.ofSeconds(10);
 
-  private static final String REQUEST = "request ";
-
-  /** Of so many orders the last ones are replayed more often. */
-  private static final int LATELY = 10;
+  /** Most refreshes and reshares of a schedule. */
+  private static final int MOST_RENEWALS = 5;
 
   private final World world;
-  private final Chance chance;
+
+  /** Decides about what is being done now. */
+  private Chance chance;
 
   /** Of each replica. */
   private final List<SecureChannel> channels = new ArrayList<>();
@@ -59,11 +56,15 @@ final class SimulatedCoordinator {
   private final List<Ordered> orders = new ArrayList<>();
   private final List<Request> requests = new ArrayList<>();
   private final List<Stock> stock = new ArrayList<>();
-  private final Map<Member, List<ClaimCount>> ledgers = new HashMap<>();
+  private final LedgerMemory ledgers;
   private final Map<ByteString, Map<Member, List<ByteString>>> made = new HashMap<>();
-  private boolean lies;
-  private boolean forgets;
-  private int refreshes;
+
+  /** Of each reshare. */
+  private final Map<ByteString, List<Integer>> receiversOf = new HashMap<>();
+
+  private final CoordinatorLies lies;
+  private boolean honest;
+  private int renewals;
 
   /** A key that the parties have. */
   static final class Key {
@@ -72,6 +73,9 @@ final class SimulatedCoordinator {
 
     /** Public data in the latest epoch that a party has said it uses; null before. */
     @Nullable KeyPublic current;
+
+    /** Ids of the parties that hold a share of it. */
+    List<Integer> holders = List.of();
 
     /** The latest epoch's users. */
     final Set<Integer> users = new TreeSet<>();
@@ -89,7 +93,8 @@ final class SimulatedCoordinator {
   /** A wish of the requester for a signature. */
   record Request(String id, Key key, SignedIntent intent, ByteString content, boolean allowed) {}
 
-  private record Stock(Key key, int epoch, List<Integer> parties, ByteString id) {}
+  /** A presignature that the parties have. */
+  record Stock(Key key, int epoch, List<Integer> parties, ByteString id) {}
 
   /**
    * @param replicas that share what they know
@@ -97,8 +102,9 @@ final class SimulatedCoordinator {
   SimulatedCoordinator(World world, List<Member> replicas) {
     this.world = world;
     this.chance = world.chance().part("coordinator");
-    this.lies = world.setting().coordinatorLies();
-    this.forgets = lies && chance.perMille(500);
+    this.honest = !world.setting().has(Plague.LYING_COORDINATOR);
+    this.lies = new CoordinatorLies(this);
+    this.ledgers = new LedgerMemory(world.coverage(), !honest && chance.perMille(500));
     for (Member replica : replicas) {
       SecureChannel channel = world.network().channel(replica);
       channels.add(channel);
@@ -109,8 +115,12 @@ final class SimulatedCoordinator {
 
   /** From now on it does as it should. */
   void repent() {
-    lies = false;
-    forgets = false;
+    honest = true;
+    ledgers.remember();
+  }
+
+  World world() {
+    return world;
   }
 
   Key key(String name) {
@@ -130,17 +140,24 @@ final class SimulatedCoordinator {
   /** Has all parties make a key. */
   void createKey(String name, Scheme scheme) {
     Key key = new Key(name, scheme);
+    key.holders = everybody();
     keys.put(name, key);
     SignedIntent intent =
         Identities.intents()
             .sign(Intents.key(requestId(), name, scheme, world.setting(), world.now()));
     Order.Builder order =
-        order(key.protocol(Protocol.Operation.KEYGEN), name, 1, everybody(), 20)
+        order(
+                key.protocol(Protocol.Operation.KEYGEN),
+                name,
+                1,
+                world.setting().threshold(),
+                everybody(),
+                20)
             .setSignedIntent(intent);
     give(order, "key " + name, content(intent), true);
   }
 
-  /** Has all parties replace their shares of a key. */
+  /** Has the parties of a key replace their shares. */
   Ordered refresh(Key key) {
     KeyPublic current = known(key);
     SignedIntent intent =
@@ -150,25 +167,76 @@ final class SimulatedCoordinator {
                 key.protocol(Protocol.Operation.REFRESH),
                 key.name,
                 current.getEpoch(),
-                everybody(),
+                current.getThreshold(),
+                key.holders,
                 20)
             .setSignedIntent(intent);
-    refreshes++;
-    return give(order, "refresh " + refreshes, content(intent), true);
+    renewals++;
+    return give(order, "refresh " + renewals, content(intent), true);
+  }
+
+  /**
+   * Has a key shared anew: without one of its parties, or with all again. Enough honest parties
+   * stay, and the corrupt ones are fewer than the threshold.
+   */
+  private void reshare(Key key) {
+    Setting setting = world.setting();
+    KeyPublic current = known(key);
+    List<Integer> receivers = everybody();
+    int threshold = setting.threshold();
+    if (key.holders.size() == receivers.size()) {
+      receivers.remove(chance.below(receivers.size()));
+      boolean fewer = chance.perMille(300) && threshold > 2;
+      threshold -= fewer ? 1 : 0;
+      long honest = receivers.stream().filter(party -> !setting.isCorrupt(party)).count();
+      if (honest < threshold || setting.corrupt().size() >= threshold) {
+        return;
+      }
+    }
+    SignedIntent intent =
+        Identities.intents()
+            .sign(
+                Intents.reshare(
+                    requestId(), current, key.scheme, threshold, receivers, world.now()));
+    Set<Integer> members = new TreeSet<>(key.holders);
+    members.addAll(receivers);
+    Order.Builder order =
+        order(
+                key.protocol(Protocol.Operation.RESHARE),
+                key.name,
+                current.getEpoch(),
+                threshold,
+                List.copyOf(members),
+                20)
+            .addAllDealers(key.holders)
+            .setKeyPublic(current)
+            .setSignedIntent(intent);
+    renewals++;
+    Ordered ordered = give(order, "reshare " + renewals, content(intent), true);
+    receiversOf.put(ordered.session(), receivers);
+    world.coverage().count("work RESHARE");
   }
 
   /** Orders a signature of something new. */
   Ordered sign(Key key, List<Integer> parties) {
-    Request request = request(key, chance.bytes(16), true);
-    requests.add(request);
-    return sign(request, parties);
+    return sign(newRequest(key, true), parties);
   }
 
-  private Request request(Key key, byte[] payload, boolean signed) {
-    return request(requestId(), key, payload, signed);
+  /**
+   * A new wish of the requester.
+   *
+   * @param signed whether it has signed it, and not somebody else
+   */
+  Request newRequest(Key key, boolean signed) {
+    Request request = request(requestId(), key, chance.bytes(16), signed);
+    if (signed) {
+      requests.add(request);
+    }
+    return request;
   }
 
-  private Request request(String id, Key key, byte[] payload, boolean signed) {
+  /** A wish of the requester, or what somebody says is one. */
+  Request request(String id, Key key, byte[] payload, boolean signed) {
     SignedIntent intent =
         (signed ? Identities.intents() : Identities.forgedIntents())
             .sign(Intents.signing(id, known(key), key.scheme, payload, world.now()));
@@ -176,68 +244,81 @@ final class SimulatedCoordinator {
     return new Request(id, key, intent, content(intent), allowed);
   }
 
-  private Ordered sign(Request request, List<Integer> parties) {
-    Protocol protocol = request.key().protocol(Protocol.Operation.SIGN);
-    return give(
-        signOrder(request, protocol, parties),
-        REQUEST + request.id(),
-        request.content(),
-        request.allowed());
+  Ordered sign(Request request, List<Integer> parties) {
+    return sign(request, parties, known(request.key()).getEpoch());
   }
 
-  private Order.Builder signOrder(Request request, Protocol protocol, List<Integer> parties) {
+  Ordered sign(Request request, List<Integer> parties, int epoch) {
+    Order.Builder order = signOrder(request, Protocol.Operation.SIGN, parties).setEpoch(epoch);
+    return give(order, Ordered.REQUEST + request.id(), request.content(), request.allowed());
+  }
+
+  Order.Builder signOrder(Request request, Protocol.Operation operation, List<Integer> parties) {
     return order(
-            protocol,
+            request.key().protocol(operation),
             request.key().name,
             known(request.key()).getEpoch(),
+            known(request.key()).getThreshold(),
             parties,
             2 + chance.below(8))
         .setSignedIntent(request.intent());
   }
 
-  private void signPresigned(Stock one, Request request) {
+  void signPresigned(Stock one, Request request) {
     Order.Builder order =
-        signOrder(request, one.key().protocol(Protocol.Operation.SIGN_PRESIGNED), one.parties())
+        signOrder(request, Protocol.Operation.SIGN_PRESIGNED, one.parties())
             .setEpoch(one.epoch())
             .setPresignatureId(one.id());
-    give(order, REQUEST + request.id(), request.content(), request.allowed());
+    give(order, Ordered.REQUEST + request.id(), request.content(), request.allowed());
   }
 
   private void presign(Key key) {
+    KeyPublic current = known(key);
     Order.Builder order =
         order(
                 key.protocol(Protocol.Operation.PRESIGN),
                 key.name,
-                known(key).getEpoch(),
-                quorum(),
+                current.getEpoch(),
+                current.getThreshold(),
+                quorum(key),
                 2 + chance.below(8))
             .setPresignatureCount(1 + chance.below(2))
             .setCoordinatorIncarnation(ByteString.copyFrom(new byte[16]));
     give(order, "", ByteString.EMPTY, true);
   }
 
-  /** Does something of what a coordinator does, or should not do. */
-  void act() {
-    if (lies && chance.perMille(450)) {
-      lie();
+  /**
+   * Does something of what a coordinator does, or should not do.
+   *
+   * @param own decides what
+   */
+  void act(Chance own) {
+    chance = own;
+    if (!honest && chance.perMille(450)) {
+      lies.tellOne(own);
       return;
     }
     Key key = anyKey();
     boolean random = key.scheme != Scheme.SCHEME_BLS12381;
     int choice = chance.below(20);
-    if (choice == 0 && refreshes < 3) {
-      refresh(key);
+    if (choice == 0 && renewals < MOST_RENEWALS) {
+      if (chance.perMille(400)) {
+        reshare(key);
+      } else {
+        refresh(key);
+      }
+      if (!honest && chance.perMille(500)) {
+        lies.orderEarly(key, own.part("early"));
+      }
     } else if (choice < 5 && random) {
       presign(key);
     } else if (choice < 9 && !stock.isEmpty()) {
-      Stock one = stock.remove(chance.below(stock.size()));
-      Request request = request(one.key(), chance.bytes(16), true);
-      requests.add(request);
-      signPresigned(one, request);
+      Stock one = takeStock();
+      signPresigned(one, newRequest(one.key(), true));
     } else if (choice < 12 && !requests.isEmpty()) {
       retry();
     } else {
-      sign(key, quorum());
+      sign(key, quorum(key));
     }
   }
 
@@ -245,7 +326,7 @@ final class SimulatedCoordinator {
   private void retry() {
     Request request = chance.any(requests);
     List<Ordered> sessions =
-        orders.stream().filter(o -> o.request().equals(REQUEST + request.id())).toList();
+        orders.stream().filter(o -> o.request().equals(Ordered.REQUEST + request.id())).toList();
     boolean over =
         sessions.stream()
             .allMatch(
@@ -253,133 +334,48 @@ final class SimulatedCoordinator {
                     o.order().getDeadline().getSeconds() < world.now().getEpochSecond()
                         && !world.checker().isSigned(o.session()));
     if (over) {
-      sign(request, quorum());
+      sign(request, quorum(request.key()));
     }
   }
 
-  private void lie() {
-    Lie lie =
-        chance.any(
-            List.of(
-                Lie.REPLAYS_ORDER,
-                Lie.REPLAYS_ORDER,
-                Lie.ORDERS_TWICE,
-                Lie.ORDERS_TWICE,
-                Lie.ORDERS_TWICE,
-                Lie.ORDERS_OTHER_INTENT,
-                Lie.EQUIVOCATES_ORDER,
-                Lie.FORGES_INTENT,
-                Lie.ORDERS_FORBIDDEN,
-                Lie.CANCELS,
-                Lie.ORDERS_SOME,
-                Lie.SPENDS_TWICE));
-    if (tell(lie)) {
-      world.coverage().count(lie.label());
-    }
+  // ---- for lies --------------------------------------------------------------------------------
+
+  List<Ordered> orders() {
+    return orders;
   }
 
-  /** False if there is no occasion for it. */
-  private boolean tell(Lie lie) {
-    Key key = anyKey();
-    switch (lie) {
-      case REPLAYS_ORDER -> {
-        if (orders.isEmpty()) {
-          return false;
-        }
-        Ordered old =
-            orders.get(
-                orders.size()
-                    - 1
-                    - chance.below(
-                        chance.perMille(500) ? Math.min(LATELY, orders.size()) : orders.size()));
-        List<Integer> to =
-            chance.perMille(500) ? old.parties() : List.of(chance.any(old.parties()));
-        send(old, to);
-      }
-      case ORDERS_TWICE -> {
-        List<Request> random =
-            requests.stream().filter(r -> r.key().scheme != Scheme.SCHEME_BLS12381).toList();
-        if (random.isEmpty()) {
-          return false;
-        }
-        sign(chance.perMille(300) ? random.getLast() : chance.any(random), quorum());
-      }
-      case ORDERS_OTHER_INTENT -> {
-        if (requests.isEmpty()) {
-          return false;
-        }
-        Request used = chance.any(requests);
-        sign(request(used.id(), used.key(), chance.bytes(16), true), quorum());
-      }
-      case EQUIVOCATES_ORDER -> {
-        Request request = request(key, chance.bytes(16), true);
-        requests.add(request);
-        List<Integer> parties = quorum();
-        Protocol protocol = key.protocol(Protocol.Operation.SIGN);
-        for (int party : parties) {
-          Ordered order =
-              ordered(
-                  signOrder(request, protocol, parties),
-                  REQUEST + request.id(),
-                  request.content(),
-                  true);
-          send(order, List.of(party));
-        }
-      }
-      case FORGES_INTENT -> sign(request(key, chance.bytes(16), false), quorum());
-      case ORDERS_FORBIDDEN -> {
-        Key bls = key(World.BLS_KEY);
-        sign(request(bls, chance.bytes(Intents.TOO_LONG), true), quorum());
-      }
-      case CANCELS -> {
-        if (orders.isEmpty()) {
-          return false;
-        }
-        Ordered order = orders.get(Math.max(0, orders.size() - 1 - chance.below(3)));
-        PartyMessage cancel =
-            PartyMessage.newBuilder()
-                .setCancel(SessionCancel.newBuilder().setSessionId(order.session()))
-                .build();
-        send(chance.any(channels), cancel, order.parties());
-      }
-      case ORDERS_SOME -> {
-        Request request = request(key, chance.bytes(16), true);
-        requests.add(request);
-        List<Integer> parties = quorum();
-        Ordered order =
-            ordered(
-                signOrder(request, key.protocol(Protocol.Operation.SIGN), parties),
-                REQUEST + request.id(),
-                request.content(),
-                true);
-        send(order, parties.subList(0, parties.size() - 1));
-      }
-      case SPENDS_TWICE -> {
-        if (stock.isEmpty()) {
-          return false;
-        }
-        Stock one = stock.remove(chance.below(stock.size()));
-        for (int i = 0; i < 2; i++) {
-          Request request = request(one.key(), chance.bytes(16), true);
-          requests.add(request);
-          signPresigned(one, request);
-        }
-      }
-      default -> throw new IllegalStateException(lie + " is no lie of a coordinator");
-    }
-    return true;
+  List<Request> requests() {
+    return requests;
+  }
+
+  boolean hasStock() {
+    return !stock.isEmpty();
+  }
+
+  /** Takes a presignature out of the stock. */
+  Stock takeStock() {
+    return stock.remove(chance.below(stock.size()));
+  }
+
+  /** Tells parties of a session that nobody wants it any more. */
+  void cancel(Ordered order) {
+    PartyMessage cancel =
+        PartyMessage.newBuilder()
+            .setCancel(SessionCancel.newBuilder().setSessionId(order.session()))
+            .build();
+    send(chance.any(channels), cancel, order.parties());
   }
 
   // ---- orders ----------------------------------------------------------------------------------
 
   private Order.Builder order(
-      Protocol protocol, String key, int epoch, List<Integer> parties, int seconds) {
+      Protocol protocol, String key, int epoch, int threshold, List<Integer> parties, int seconds) {
     return Order.newBuilder()
         .setCoordinatorNonce(ByteString.copyFrom(chance.bytes(32)))
         .setProtocol(protocol.id())
         .setKey(key)
         .setEpoch(epoch)
-        .setThreshold(world.setting().threshold())
+        .setThreshold(threshold)
         .addAllSigningSet(parties)
         .setDeadline(Intents.timestamp(world.now().plus(Duration.ofSeconds(seconds))));
   }
@@ -390,8 +386,8 @@ final class SimulatedCoordinator {
     return ordered;
   }
 
-  private Ordered ordered(
-      Order.Builder builder, String request, ByteString content, boolean allowed) {
+  /** An order exists; nobody has it. */
+  Ordered ordered(Order.Builder builder, String request, ByteString content, boolean allowed) {
     Order order = builder.build();
     ByteString session = SessionId.ofOrder(order.toByteString()).bytes();
     Ordered ordered = new Ordered(orders.size() + 1, session, order, request, content, allowed);
@@ -400,7 +396,7 @@ final class SimulatedCoordinator {
     return ordered;
   }
 
-  private void send(Ordered order, Collection<Integer> to) {
+  void send(Ordered order, Collection<Integer> to) {
     SecureChannel channel = chance.any(channels);
     SecureChannel first = givers.putIfAbsent(order.session(), channel);
     String does = first == null ? " orders " : channel.equals(first) ? " repeats " : " takes over ";
@@ -418,7 +414,7 @@ final class SimulatedCoordinator {
         SecureChannel.SendOptions.online(null));
   }
 
-  private static KeyPublic known(Key key) {
+  static KeyPublic known(Key key) {
     KeyPublic current = key.current;
     if (current == null) {
       throw new IllegalStateException("nobody uses " + key.name);
@@ -430,7 +426,7 @@ final class SimulatedCoordinator {
     return IntentVerifier.digest(intent.getPayload());
   }
 
-  private String requestId() {
+  String requestId() {
     return RequestId.at(world.now().minus(DRAWN_AGO), chance);
   }
 
@@ -443,14 +439,15 @@ final class SimulatedCoordinator {
   }
 
   /** The ECDSA key more often than the others: most rules are about it. */
-  private Key anyKey() {
+  Key anyKey() {
     return chance.perMille(300) ? key(World.ECDSA_KEY) : chance.any(List.copyOf(keys.values()));
   }
 
-  private List<Integer> quorum() {
-    List<Integer> all = everybody();
+  /** As many parties of a key as must sign together. */
+  List<Integer> quorum(Key key) {
+    List<Integer> all = new ArrayList<>(key.holders);
     Collections.shuffle(all, new Random(chance.nextLong()));
-    return all.subList(0, world.setting().threshold()).stream().sorted().toList();
+    return all.subList(0, known(key).getThreshold()).stream().sorted().toList();
   }
 
   // ---- what the parties say --------------------------------------------------------------------
@@ -463,7 +460,7 @@ final class SimulatedCoordinator {
       throw new IllegalStateException(e);
     }
     if (body.hasClaimCount()) {
-      answer(channel, message.sender(), body.getClaimCount());
+      ledgers.answer(channel, message.sender(), body.getClaimCount());
     } else if (body.hasReport()) {
       reported(message.sender(), body.getReport());
     }
@@ -475,13 +472,13 @@ final class SimulatedCoordinator {
     }
     Completed completed = report.getCompleted();
     if (completed.hasKeyPublic() && completed.getActive()) {
-      uses(sender, completed.getKeyPublic());
+      uses(sender, report.getSessionId(), completed.getKeyPublic());
     } else if (completed.getPresignatureIdsCount() > 0) {
       presigned(sender, report.getSessionId(), completed.getPresignatureIdsList());
     }
   }
 
-  private void uses(Member sender, KeyPublic keyPublic) {
+  private void uses(Member sender, ByteString session, KeyPublic keyPublic) {
     Key key = keys.get(keyPublic.getKeyId());
     if (key == null) {
       return;
@@ -489,6 +486,7 @@ final class SimulatedCoordinator {
     KeyPublic current = key.current;
     if (current == null || keyPublic.getEpoch() > current.getEpoch()) {
       key.current = keyPublic;
+      key.holders = receiversOf.getOrDefault(session, world.checker().order(session).parties());
       key.users.clear();
     }
     if (keyPublic.getEpoch() == known(key).getEpoch()) {
@@ -506,37 +504,5 @@ final class SimulatedCoordinator {
         stock.add(new Stock(key, order.order().getEpoch(), order.parties(), id));
       }
     }
-  }
-
-  /** Says what it remembers of a party's ledger, never less than before. */
-  private void answer(SecureChannel channel, Member party, ClaimCount stated) {
-    LedgerPosition now = LedgerPosition.of(stated);
-    if (now == null || !now.isSigned(stated, party.evidenceKey())) {
-      return;
-    }
-    if (forgets) {
-      world.coverage().count(Lie.FORGETS_LEDGER.label());
-      say(channel, party, List.of(stated));
-      return;
-    }
-    List<ClaimCount> before = ledgers.getOrDefault(party, List.of());
-    LedgerPosition latest = before.isEmpty() ? null : LedgerPosition.of(before.getLast());
-    if (now.against(latest) == LedgerPosition.Judgement.LATER) {
-      List<ClaimCount> next = new ArrayList<>(before);
-      if (latest != null && (before.size() == 2 || latest.head().equals(now.head()))) {
-        next.remove(latest.head().equals(now.head()) ? before.getLast() : before.getFirst());
-      }
-      next.add(stated);
-      ledgers.put(party, List.copyOf(next));
-    }
-    say(channel, party, ledgers.getOrDefault(party, List.of()));
-  }
-
-  private static void say(SecureChannel channel, Member party, List<ClaimCount> remembered) {
-    PartyMessage answer =
-        PartyMessage.newBuilder()
-            .setClaimMemory(ClaimMemory.newBuilder().addAllRemembered(remembered))
-            .build();
-    channel.send(party, answer.toByteArray(), SecureChannel.SendOptions.online(null));
   }
 }
